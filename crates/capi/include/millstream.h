@@ -58,7 +58,7 @@
 
 /* ---- version ----
  *
- * Which library this is.
+ * The version of the library.
  */
 
 #ifdef __cplusplus
@@ -66,7 +66,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The version of the running library, such as "0.1.0": MILLSTREAM_VERSION is that of the header. Valid indefinitely.
+ * Returns the version of the running library, such as "0.1.0"; MILLSTREAM_VERSION is the version of the header. The
+ * text is never freed.
  */
 const char *millstream_version(void);
 
@@ -79,10 +80,10 @@ const char *millstream_version(void);
  * Errors: a code, and on request an object with the details.
  *
  * A function that fails returns a code other than MILLSTREAM_OK. Pass the address of a `millstream_error *` as the
- * last argument to get an error to inspect and free; NULL means that the code is enough.
+ * last argument to get an error to inspect and free, or NULL if the code is enough.
  *
- * The results of the functions of this section are valid until the error is freed. They accept NULL, which has no
- * details.
+ * The results of the functions of this section are valid until the error is freed. The functions accept NULL, which
+ * has no details.
  */
 
 /**
@@ -280,16 +281,16 @@ typedef uint32_t millstream_status;
 #endif // __cplusplus
 
 /**
- * What went wrong, where, and what to do about it. Freed by millstream_error_free().
+ * An error: what went wrong, where, and what to do about it. It is freed by millstream_error_free().
  */
 typedef struct millstream_error millstream_error;
 
 /**
- * A command that ended: the command line, how it ended, and its last output.
+ * A command that ended: its command line, how it ended, and its last output.
  */
 typedef struct {
     /**
-     * The command and its arguments, as started.
+     * The command and its arguments, as it was started.
      */
     const char *const *argv;
     /**
@@ -305,7 +306,7 @@ typedef struct {
      */
     int32_t value;
     /**
-     * The last 4 KiB of its standard error, if the library read it. Any bytes.
+     * The last 4 KiB of its standard error, if the library read it. It may contain any bytes.
      */
     const char *stderr_tail;
     /**
@@ -319,87 +320,88 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The name of a code in snake case, such as "command_failed"; NULL for MILLSTREAM_OK and for a number that this
- * version of the library does not know. Valid indefinitely.
+ * Returns the name of a code in snake case, such as "command_failed", or NULL for MILLSTREAM_OK and for a number that
+ * is unknown to this version of the library. The name is never freed.
  */
 const char *millstream_code_name(millstream_code code);
 
 /**
- * What the user can do about an error of this code; NULL as above. Valid indefinitely.
+ * Returns advice for an error of this code, or NULL as above. The text is never freed.
  */
 const char *millstream_code_advice(millstream_code code);
 
 /**
- * Whether the reader that reported this can continue: after MILLSTREAM_CANCELLED with the next call, after
- * MILLSTREAM_RECORD_TOO_LONG with millstream_reader_skip_record(), after MILLSTREAM_NUMBER_INVALID and
+ * Returns whether the reader that reported this code can continue: after MILLSTREAM_CANCELLED with the next call,
+ * after MILLSTREAM_RECORD_TOO_LONG with millstream_reader_skip_record(), after MILLSTREAM_NUMBER_INVALID and
  * MILLSTREAM_NUMBER_OVERFLOW by reading the input in another way. After any other error the reader is at its end.
  */
 bool millstream_code_is_resumable(millstream_code code);
 
 /**
- * The code; MILLSTREAM_OK for NULL.
+ * Returns the code; MILLSTREAM_OK for NULL.
  */
 millstream_code millstream_error_code(const millstream_error *error);
 
 /**
- * The whole error in one sentence: what was found, what was expected, where, and what to do.
+ * Returns the whole error in one sentence: what was found, what was expected, where, and what to do.
  */
 const char *millstream_error_message(const millstream_error *error);
 
 /**
- * The name of the source or sink: a path, a command line, an address. NULL if there is none.
+ * Returns the name of the source or sink (a path, a command line or an address), or NULL if there is none.
  */
 const char *millstream_error_name(const millstream_error *error);
 
 /**
- * What was expected, or NULL.
+ * Returns what was expected, or NULL.
  */
 const char *millstream_error_expected(const millstream_error *error);
 
 /**
- * What was found instead, or NULL.
+ * Returns what was found instead, or NULL.
  */
 const char *millstream_error_found(const millstream_error *error);
 
 /**
- * Which value in a BSON document: its keys from the outermost on, separated by dots, as millstream_bson_find() takes
- * them. NULL if it is not about a value.
+ * Returns the path of the value in a BSON document: its keys from the outermost on, separated by dots, as
+ * millstream_bson_find() takes them. Returns NULL if the error is not about a value.
  */
 const char *millstream_error_path(const millstream_error *error);
 
 /**
- * The system's error number, or 0 if the error did not come from the system.
+ * Returns the system's error number, or 0 if the error did not come from the system.
  */
 int32_t millstream_error_errno(const millstream_error *error);
 
 /**
- * Where in the stream it happened, in bytes from its start (after decoding). Returns whether that is known; `offset`
- * is set only in that case.
+ * Gets the position in the stream, in bytes from its start (after decoding). Returns whether it is known; `offset` is
+ * set only in that case.
  */
 bool millstream_error_offset(const millstream_error *error,
                              uint64_t *offset);
 
 /**
- * In which record; the first is 0. Returns whether that is known; `record` is set only in that case.
+ * Gets the number of the record; the first is 0. Returns whether it is known; `record` is set only in that case.
  */
-bool millstream_error_record(const millstream_error *error, uint64_t *record);
+bool millstream_error_record(const millstream_error *error,
+                             uint64_t *record);
 
 /**
- * For a writer's error: how many bytes the system has certainly accepted. Returns whether that is known; `written` is
- * set only in that case.
+ * Gets, for a writer's error, the number of bytes that the system has certainly accepted. Returns whether it is known;
+ * `written` is set only in that case.
  */
 bool millstream_error_written(const millstream_error *error,
                               uint64_t *written);
 
 /**
- * Which command ended, and how. Returns whether the error is about a command; `end` is set only in that case. What it
- * points to belongs to the error.
+ * Gets the command that ended, and how it ended. Returns whether the error is about a command; `end` is set only in
+ * that case. The memory that `end` refers to belongs to the error.
  */
 bool millstream_error_command(const millstream_error *error,
                               millstream_command_end *end);
 
 /**
- * Frees an error. NULL is fine.
+ * Frees an error. NULL is accepted.
  */
 void millstream_error_free(millstream_error *error);
 
@@ -409,15 +411,14 @@ void millstream_error_free(millstream_error *error);
 
 /* ---- cancel ----
  *
- * Cancel tokens: they end the waits of readers and writers, from any thread or signal handler.
+ * Cancel tokens, which interrupt the waits of readers and writers, from any thread or signal handler.
  *
- * A waiting call returns MILLSTREAM_CANCELLED immediately, and so does every later one until the token is reset.
- * Nothing is lost: after that the next call continues where it was.
+ * A waiting call returns MILLSTREAM_CANCELLED immediately, and so does every later one until the token is reset. No
+ * data is lost: after the reset the next call continues at the same position.
  */
 
 /**
- * A cancel token. Freed by millstream_cancel_token_free(), even while readers and writers still use it: their options
- * keep what they need.
+ * A cancel token. It is freed by millstream_cancel_token_free(), even while readers and writers still use it.
  */
 typedef struct millstream_cancel_token millstream_cancel_token;
 
@@ -431,12 +432,12 @@ extern "C" {
 millstream_code millstream_cancel_token_new(millstream_cancel_token **token, millstream_error **error);
 
 /**
- * Cancels. May be called from a signal handler: an atomic store and a write(2).
+ * Cancels the token. A signal handler may call this: it does one atomic store and one write(2).
  */
 millstream_code millstream_cancel_token_cancel(const millstream_cancel_token *token);
 
 /**
- * Whether it is cancelled; false for NULL.
+ * Returns whether the token is cancelled; false for NULL.
  */
 bool millstream_cancel_token_is_cancelled(const millstream_cancel_token *token);
 
@@ -446,7 +447,7 @@ bool millstream_cancel_token_is_cancelled(const millstream_cancel_token *token);
 millstream_code millstream_cancel_token_reset(const millstream_cancel_token *token);
 
 /**
- * Frees a token. NULL is fine.
+ * Frees a token. NULL is accepted.
  */
 void millstream_cancel_token_free(millstream_cancel_token *token);
 
@@ -458,12 +459,12 @@ void millstream_cancel_token_free(millstream_cancel_token *token);
  *
  * Commands to start: a program and its arguments, passed unchanged, without a shell.
  *
- * A command is a description. It can serve any number of readers and writers, and may be changed or freed at any time
- * after they were opened.
+ * A command is only a description. Any number of readers and writers can use it, and it may be changed or freed at any
+ * time after they were opened.
  */
 
 /**
- * Where a command's standard input comes from.
+ * The source of a command's standard input.
  */
 enum millstream_stdin
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -488,7 +489,7 @@ typedef uint32_t millstream_stdin;
 #endif // __cplusplus
 
 /**
- * Where the standard output of a command that is a sink goes.
+ * The destination of the standard output of a command that is a sink.
  */
 enum millstream_stdout
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -513,7 +514,7 @@ typedef uint32_t millstream_stdout;
 #endif // __cplusplus
 
 /**
- * Where a command's standard error goes.
+ * The destination of a command's standard error.
  */
 enum millstream_stderr
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -521,15 +522,17 @@ enum millstream_stderr
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Live to the standard error of this process, and its last 4 KiB into the error that reports a failure.
+     * It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a
+     * failure.
      */
     MILLSTREAM_STDERR_FORWARD = 0,
     /**
-     * Its last 4 KiB go into the error that reports a failure, and nowhere else.
+     * The last 4 KiB are in the error that reports a failure, and are written nowhere else.
      */
     MILLSTREAM_STDERR_CAPTURE = 1,
     /**
-     * It is the standard error of this process (a terminal stays a terminal); errors cannot quote it.
+     * The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote
+     * it.
      */
     MILLSTREAM_STDERR_INHERIT = 2,
     /**
@@ -546,7 +549,7 @@ typedef uint32_t millstream_stderr;
 #endif // __cplusplus
 
 /**
- * A command to start. Freed by millstream_command_free().
+ * A command to start. It is freed by millstream_command_free().
  */
 typedef struct millstream_command millstream_command;
 
@@ -555,7 +558,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Makes a command of `argc` words: the program, which is looked for in PATH, and its arguments.
+ * Makes a command from `argc` words: the program, which is searched for in PATH, and its arguments.
  */
 millstream_code millstream_command_new(const char *const *argv,
                                        size_t argc,
@@ -578,71 +581,70 @@ millstream_code millstream_command_set_env(millstream_command *command,
                                            millstream_error **error);
 
 /**
- * Removes all environment variables set so far, inherited ones included.
+ * Removes all environment variables set so far, including inherited ones.
  */
 millstream_code millstream_command_clear_env(millstream_command *command, millstream_error **error);
 
 /**
- * Starts it in this directory.
+ * Starts the command in this directory.
  */
 millstream_code millstream_command_set_current_dir(millstream_command *command,
                                                    const char *dir,
                                                    millstream_error **error);
 
 /**
- * Where its standard input comes from: MILLSTREAM_STDIN_NULL by default. For a sink's command, and for all but the
- * first of a pipeline, the library writes it, and this is ignored.
+ * Sets the source of its standard input: MILLSTREAM_STDIN_NULL by default. For the command of a sink, and for all but
+ * the first command of a pipeline, the library writes the input, and this is ignored.
  */
 millstream_code millstream_command_set_stdin(millstream_command *command,
                                              millstream_stdin from,
                                              millstream_error **error);
 
 /**
- * Its standard input is this file descriptor: a duplicate, so that `fd` stays the caller's.
+ * Sets its standard input to a duplicate of this file descriptor; `fd` stays the caller's.
  */
 millstream_code millstream_command_set_stdin_fd(millstream_command *command,
                                                 int32_t fd,
                                                 millstream_error **error);
 
 /**
- * Where its standard output goes, if it is a sink's command: MILLSTREAM_STDOUT_INHERIT by default. The output of a
- * source's command is always read.
+ * Sets the destination of its standard output, for the command of a sink: MILLSTREAM_STDOUT_INHERIT by default. The
+ * output of a source's command is always read.
  */
 millstream_code millstream_command_set_stdout(millstream_command *command,
                                               millstream_stdout to,
                                               millstream_error **error);
 
 /**
- * Its standard output, if it is a sink's command, is this file descriptor: a duplicate, so that `fd` stays the
- * caller's.
+ * Sets its standard output to a duplicate of this file descriptor, for the command of a sink; `fd` stays the caller's.
  */
 millstream_code millstream_command_set_stdout_fd(millstream_command *command,
                                                  int32_t fd,
                                                  millstream_error **error);
 
 /**
- * Where its standard error goes: MILLSTREAM_STDERR_FORWARD by default.
+ * Sets the destination of its standard error: MILLSTREAM_STDERR_FORWARD by default.
  */
 millstream_code millstream_command_set_stderr(millstream_command *command,
                                               millstream_stderr to,
                                               millstream_error **error);
 
 /**
- * Accepts a non-zero exit status, or death by a signal: millstream_reader_command_ends() and
- * millstream_writer_command_ends() report it, and it is not an error.
+ * Accepts a non-zero exit status or death by a signal: millstream_reader_command_ends() and
+ * millstream_writer_command_ends() report it, but not as an error.
  */
 millstream_code millstream_command_allow_failure(millstream_command *command, millstream_error **error);
 
 /**
- * Has the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. Linux only; elsewhere
- * it has no effect. It kills the command itself, but not its children, nor a command that changes its user or gains
- * privileges.
+ * Lets the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. This is for Linux
+ * only; it has no effect on other systems. It kills the command itself but not its children, and not a command that
+ * changes its user or gains privileges.
  */
 millstream_code millstream_command_ends_with_us(millstream_command *command,
                                                 millstream_error **error);
 
 /**
- * Frees a command. NULL is fine.
+ * Frees a command. NULL is accepted.
  */
 void millstream_command_free(millstream_command *command);
 
@@ -652,14 +654,14 @@ void millstream_command_free(millstream_command *command);
 
 /* ---- frame ----
  *
- * Splitting bytes into records: what a record is, and many records at a time.
+ * Splitting bytes into records, many at a time.
  *
  * A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix. It
- * does no input or output; readers use it, and millstream_framer_batch() works on any memory.
+ * does no I/O; readers use it, and millstream_framer_batch() works on any memory.
  *
  * A batch is one block of bytes and count + 1 offsets into it: record i is bytes[offsets[i]] up to bytes[offsets[i +
- * 1]], delimiter or length included, and `trim` says what of that is content. millstream_batch_record() in window.h
- * does the arithmetic.
+ * 1]], including its delimiter or length, and `trim` defines which part of it is content. millstream_batch_record() in
+ * window.h does the arithmetic.
  */
 
 /**
@@ -671,7 +673,7 @@ enum millstream_delimited
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * It is cut off; for lines, so is a carriage return before the line feed.
+     * It is removed; for lines, so is a carriage return before the line feed.
      */
     MILLSTREAM_DELIMITED_TRIMMED = 0,
     /**
@@ -696,11 +698,11 @@ enum millstream_endian
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * The lowest first.
+     * The lowest byte first.
      */
     MILLSTREAM_ENDIAN_LITTLE = 0,
     /**
-     * The highest first, as in most network protocols.
+     * The highest byte first, as in most network protocols.
      */
     MILLSTREAM_ENDIAN_BIG = 1,
 };
@@ -721,11 +723,11 @@ enum millstream_prefix_counts
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * The bytes after it.
+     * The bytes after the prefix.
      */
     MILLSTREAM_PREFIX_COUNTS_PAYLOAD = 0,
     /**
-     * Itself and the bytes after it.
+     * The prefix and the bytes after it.
      */
     MILLSTREAM_PREFIX_COUNTS_ITSELF = 1,
 };
@@ -738,26 +740,26 @@ typedef uint32_t millstream_prefix_counts;
 #endif // __cplusplus
 
 /**
- * Decides where records end. It remembers nothing from one call to the next, so it may change between two records; but
- * it serves one thread at a time. Freed by millstream_framer_free().
+ * Decides where records end. It keeps no state from one call to the next, so it may be exchanged between two records;
+ * but only one thread may use it at a time. It is freed by millstream_framer_free().
  */
 typedef struct millstream_framer millstream_framer;
 
 /**
- * Says whether records end after this byte.
+ * Returns whether records end after this byte.
  */
 typedef bool (*millstream_predicate)(void *user, uint8_t byte);
 
 /**
- * How much of a record is not its content.
+ * The part of a record that is not its content.
  */
 typedef struct {
     /**
-     * Bytes at the front that are not content: a length.
+     * The number of bytes at the front that are not content: a length.
      */
     uint32_t head;
     /**
-     * Bytes at the end that are not content, if the record is terminated: a delimiter.
+     * The number of bytes at the end that are not content, if the record is terminated: a delimiter.
      */
     uint32_t tail;
     /**
@@ -767,11 +769,11 @@ typedef struct {
 } millstream_trim;
 
 /**
- * Records in one block of memory. It borrows all it points to.
+ * Records in one block of memory. It borrows all memory that it refers to.
  */
 typedef struct {
     /**
-     * The memory that the offsets point into.
+     * The memory to which the offsets refer.
      */
     const char *bytes;
     /**
@@ -779,7 +781,7 @@ typedef struct {
      */
     size_t len;
     /**
-     * One more than there are records; ascending; the last is at most `len`.
+     * The offsets: one more than there are records, ascending, the last at most `len`.
      */
     const uint32_t *offsets;
     /**
@@ -787,20 +789,20 @@ typedef struct {
      */
     size_t count;
     /**
-     * How much of each record is not its content.
+     * The part of each record that is not its content.
      */
     millstream_trim trim;
     /**
-     * Whether the last record ends with its delimiter (true where records have none). All others do.
+     * Whether the last record ends with its delimiter (true if records have none). All others do.
      */
     bool terminated;
     /**
-     * Where in the stream `bytes` begin, in bytes from its start (after decoding). Record i is at
-     * offset + offsets[i].
+     * The position of `bytes` in the stream, in bytes from its start (after decoding). Record i is at offset +
+     * offsets[i].
      */
     uint64_t offset;
     /**
-     * The number of the first record in the stream; the stream's first is 0.
+     * The number of the first record in the stream; the stream's first record is 0.
      */
     uint64_t first_record;
 } millstream_batch;
@@ -810,14 +812,14 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Lines, which end with a line feed. The last line need not end with one.
+ * Makes a framer for lines, which end with a line feed. The last line need not end with one.
  */
 millstream_code millstream_framer_lines(millstream_delimited delimited,
                                         millstream_framer **framer,
                                         millstream_error **error);
 
 /**
- * Records that end with these `len` bytes, at least one. The last record need not end with them.
+ * Makes a framer for records that end with these `len` bytes, at least one. The last record need not end with them.
  */
 millstream_code millstream_framer_delimiter(const void *delimiter,
                                             size_t len,
@@ -826,8 +828,8 @@ millstream_code millstream_framer_delimiter(const void *delimiter,
                                             millstream_error **error);
 
 /**
- * Records that end after each byte for which `ends` says so. It is called during this call only, once for each of the
- * 256 byte values.
+ * Makes a framer for records that end after each byte for which `ends` returns true. `ends` is called during this call
+ * only, once for each of the 256 byte values.
  */
 millstream_code millstream_framer_predicate(millstream_predicate ends,
                                             void *user,
@@ -836,13 +838,13 @@ millstream_code millstream_framer_predicate(millstream_predicate ends,
                                             millstream_error **error);
 
 /**
- * Records of `len` bytes. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+ * Makes a framer for records of `len` bytes. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
  */
 millstream_code millstream_framer_fixed(size_t len, millstream_framer **framer, millstream_error **error);
 
 /**
- * Records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends inside one
- * is MILLSTREAM_FRAME_TRUNCATED.
+ * Makes a framer for records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream
+ * that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
  */
 millstream_code millstream_framer_length_prefixed(size_t width,
                                                   millstream_endian endian,
@@ -851,17 +853,17 @@ millstream_code millstream_framer_length_prefixed(size_t width,
                                                   millstream_error **error);
 
 /**
- * Consecutive BSON documents, as written by mongodump: all bytes of a document are content. Only the length and the
- * last byte are checked: a length below 5 is MILLSTREAM_LENGTH_INVALID, and a last byte other than 0 is
- * MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+ * Makes a framer for consecutive BSON documents, as written by mongodump: all bytes of a document are content. Only
+ * the length and the last byte are checked: a length below 5 is MILLSTREAM_LENGTH_INVALID, and a last byte other than
+ * 0 is MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside a document is MILLSTREAM_FRAME_TRUNCATED.
  */
 millstream_code millstream_framer_bson(millstream_framer **framer,
                                        millstream_error **error);
 
 /**
- * The whole records at the front of `len` bytes, at most `max` of them. The remaining bytes are part of a record that
- * needs more bytes; with `at_end` there will be none, so they are a record or an error. The batch is valid while the
- * bytes are, until the next call with this framer.
+ * Returns the whole records at the front of `len` bytes, at most `max` of them. The remaining bytes are part of a
+ * record that needs more bytes; with `at_end` there will be none, so they are a record or an error. The batch is valid
+ * while the bytes are, until the next call with this framer.
  */
 millstream_code millstream_framer_batch(millstream_framer *framer,
                                         const void *input,
@@ -872,8 +874,9 @@ millstream_code millstream_framer_batch(millstream_framer *framer,
                                         millstream_error **error);
 
 /**
- * The bytes to write after a record's content so that this framer finds it again: a newline for lines. Empty if no
- * suffix is needed or the content includes it. The bytes are the framer's, and valid until that is freed.
+ * Returns the bytes to write after a record's content so that this framer finds it again: a newline for lines. They
+ * are empty if no suffix is needed or the content includes it. The bytes belong to the framer and are valid until it
+ * is freed.
  */
 millstream_code millstream_framer_terminator(const millstream_framer *framer,
                                              const char **bytes,
@@ -881,12 +884,14 @@ millstream_code millstream_framer_terminator(const millstream_framer *framer,
                                              millstream_error **error);
 
 /**
- * Succeeds if a record is UTF-8; otherwise MILLSTREAM_UTF8_INVALID, with the position of the invalid byte.
+ * Succeeds if a record is UTF-8; otherwise it returns MILLSTREAM_UTF8_INVALID, with the position of the invalid byte.
  */
-millstream_code millstream_check_text(const void *record, size_t len, millstream_error **error);
+millstream_code millstream_check_text(const void *record,
+                                      size_t len,
+                                      millstream_error **error);
 
 /**
- * Frees a framer. NULL is fine.
+ * Frees a framer. NULL is accepted.
  */
 void millstream_framer_free(millstream_framer *framer);
 
@@ -896,11 +901,11 @@ void millstream_framer_free(millstream_framer *framer);
 
 /* ---- reader ----
  *
- * Readers: bytes and records out of a source.
+ * Readers, which read bytes and records from a source.
  *
  * The end of the stream means that the source succeeded: a command that exits with a non-zero status is an error,
- * reported after every record it wrote has been delivered. An incomplete last record of such a command is not a
- * record: it stays in millstream_reader_buffer(). An error is reported once; after it the reader is at its end, unless
+ * reported after all of its records. An incomplete last record of a failed command is not returned: it stays in
+ * millstream_reader_buffer(). An error is reported once; afterwards the reader is at its end, unless
  * millstream_code_is_resumable(). millstream_reader_close() reports it again.
  *
  * The bytes of lines, records and batches belong to the reader: they are valid until the next non-const call on it.
@@ -956,7 +961,7 @@ enum millstream_waits
      */
     MILLSTREAM_WAITS_UNKNOWN = 1,
     /**
-     * Nothing is there.
+     * No data is available.
      */
     MILLSTREAM_WAITS_YES = 2,
 };
@@ -969,12 +974,12 @@ typedef uint32_t millstream_waits;
 #endif // __cplusplus
 
 /**
- * Reads a source. Freed by millstream_reader_free().
+ * Reads a source. It is freed by millstream_reader_free().
  */
 typedef struct millstream_reader millstream_reader;
 
 /**
- * How to read. NULL for options means the defaults. Options can serve any number of readers. Freed by
+ * The options of a reader. NULL means the defaults. Any number of readers can use the same options. They are freed by
  * millstream_reader_options_free(), at any time after the readers were opened.
  */
 typedef struct millstream_reader_options millstream_reader_options;
@@ -996,27 +1001,27 @@ typedef struct {
      */
     uint64_t source_bytes;
     /**
-     * The total number of these, if `source_size_known`.
+     * The total size of the source in bytes, if `source_size_known`.
      */
     uint64_t source_size;
     /**
-     * Whether that is known.
+     * Whether the total size is known.
      */
     bool source_size_known;
     /**
-     * How the source is compressed.
+     * The compression format of the source.
      */
     millstream_format format;
     /**
-     * Since the reader was opened.
+     * The time since the reader was opened.
      */
     uint64_t elapsed_ns;
     /**
-     * How long the consumer has waited for bytes.
+     * The time that the consumer has waited for bytes.
      */
     uint64_t waited_ns;
     /**
-     * The longest record so far, in bytes, with its delimiter or prefix.
+     * The length in bytes of the longest record so far, with its delimiter or prefix.
      */
     uint64_t longest_record;
 } millstream_progress;
@@ -1027,13 +1032,13 @@ typedef struct {
 typedef void (*millstream_observer_callback)(void *user, const millstream_progress *progress);
 
 /**
- * Receives lent memory back.
+ * Releases lent memory.
  */
 typedef void (*millstream_release_callback)(void *user);
 
 /**
- * Fills up to `len` bytes at `space` and returns how many, 0 at the end of the stream. An error is a negative number
- * of errno.h, such as -EIO; -EINTR and -EAGAIN mean that the read is to be repeated.
+ * Fills up to `len` bytes at `space` and returns their number, 0 at the end of the stream. An error is a negative
+ * number of errno.h, such as -EIO; after -EINTR and -EAGAIN the read is repeated.
  */
 typedef ptrdiff_t (*millstream_fill_callback)(void *user, char *space, size_t len);
 
@@ -1047,8 +1052,8 @@ extern "C" {
 millstream_code millstream_reader_options_new(millstream_reader_options **options, millstream_error **error);
 
 /**
- * Calls `observer` before a read, at most once every `interval_ns`, and at the end: on the thread that uses the
- * reader, and not while it waits for the source.
+ * Calls `observer` before a read, at most once every `interval_ns`, and at the end. It is called on the thread that
+ * uses the reader, and not while the reader waits for the source.
  */
 millstream_code millstream_reader_options_set_observer(millstream_reader_options *options,
                                                        uint64_t interval_ns,
@@ -1057,7 +1062,7 @@ millstream_code millstream_reader_options_set_observer(millstream_reader_options
                                                        millstream_error **error);
 
 /**
- * Frees options. NULL is fine.
+ * Frees options. NULL is accepted.
  */
 void millstream_reader_options_free(millstream_reader_options *options);
 
@@ -1072,9 +1077,9 @@ millstream_code millstream_reader_path(const char *path,
 /**
  * Maps a regular file and reads it, without a copy (unless it is compressed).
  *
- * The file must not shrink meanwhile: before it continues, the reader checks its length and reports
- * MILLSTREAM_SOURCE_SHRANK, but a file that shrinks between this check and the use of the bytes ends the process with
- * SIGBUS.
+ * The file must not shrink meanwhile. The reader checks the length before it continues, and reports
+ * MILLSTREAM_SOURCE_SHRANK. But if the file shrinks between this check and the use of the bytes, SIGBUS kills the
+ * process.
  */
 millstream_code millstream_reader_mapped(const char *path,
                                          const millstream_reader_options *options,
@@ -1082,15 +1087,15 @@ millstream_code millstream_reader_mapped(const char *path,
                                          millstream_error **error);
 
 /**
- * Reads standard input: a duplicate of the file descriptor, so that it stays open. Bytes that stdio has already read
- * from it are not seen.
+ * Reads standard input, through a duplicate of the file descriptor, so that it stays open. Bytes that stdio has
+ * already read are not included.
  */
 millstream_code millstream_reader_stdin(const millstream_reader_options *options,
                                         millstream_reader **reader,
                                         millstream_error **error);
 
 /**
- * Reads a file descriptor, which then belongs to the reader, and is closed if this fails.
+ * Reads a file descriptor. It then belongs to the reader, and is closed even if this fails.
  */
 millstream_code millstream_reader_fd(int32_t fd,
                                      const millstream_reader_options *options,
@@ -1106,8 +1111,8 @@ millstream_code millstream_reader_borrow_fd(int32_t fd,
                                             millstream_error **error);
 
 /**
- * Starts a command and reads its standard output. The end means end of file and exit status 0; anything else is
- * MILLSTREAM_COMMAND_FAILED, after every byte it wrote.
+ * Starts a command and reads its standard output. The end means end of file and exit status 0; any other outcome is
+ * MILLSTREAM_COMMAND_FAILED, reported after all of its output.
  */
 millstream_code millstream_reader_command(const millstream_command *command,
                                           const millstream_reader_options *options,
@@ -1115,9 +1120,10 @@ millstream_code millstream_reader_command(const millstream_command *command,
                                           millstream_error **error);
 
 /**
- * Starts `count` commands, each reading what the one before writes, and reads the last one's standard output. Every
- * command's status counts, and of several failures the first is reported. A command other than the last that is killed by
- * SIGPIPE (or exits with status 141, as a shell reports that) has not failed if all later ones succeeded.
+ * Starts a pipeline of `count` commands, in which each reads the output of the previous one, and reads the last one's
+ * standard output. All commands must succeed; if several fail, the first failure is reported. If a command other than
+ * the last is killed by SIGPIPE (or exits with status 141, as a shell reports that), it has not failed if all later
+ * ones succeeded.
  */
 millstream_code millstream_reader_pipeline(const millstream_command *const *commands,
                                            size_t count,
@@ -1126,8 +1132,8 @@ millstream_code millstream_reader_pipeline(const millstream_command *const *comm
                                            millstream_error **error);
 
 /**
- * Starts a shell line, `bash -o pipefail -c line`, and reads its standard output. Never pass it user input or a file
- * name: a command takes arguments unchanged.
+ * Starts the shell command line `bash -o pipefail -c line`, and reads its standard output. Never pass user input or a
+ * file name to it; the arguments of a command are passed unchanged.
  */
 millstream_code millstream_reader_shell(const char *line,
                                         const millstream_reader_options *options,
@@ -1135,8 +1141,8 @@ millstream_code millstream_reader_shell(const char *line,
                                         millstream_error **error);
 
 /**
- * Connects to a TCP server, such as "localhost:7000", and reads what it sends. The end only means that the server
- * closed the connection.
+ * Connects to a TCP server, such as "localhost:7000", and reads the bytes that it sends. The end only means that the
+ * server closed the connection.
  */
 millstream_code millstream_reader_tcp(const char *address,
                                       const millstream_reader_options *options,
@@ -1144,7 +1150,8 @@ millstream_code millstream_reader_tcp(const char *address,
                                       millstream_error **error);
 
 /**
- * Connects to a Unix socket and reads what it sends. The end only means that the socket was closed.
+ * Connects to a Unix socket and reads the bytes that its server sends. The end only means that the connection was
+ * closed.
  */
 millstream_code millstream_reader_unix(const char *path,
                                        const millstream_reader_options *options,
@@ -1161,9 +1168,9 @@ millstream_code millstream_reader_memory(const void *bytes,
                                          millstream_error **error);
 
 /**
- * Reads `len` bytes in place. They must not change until `release` is called with `user`, which happens once, even if
- * this fails: when the reader is closed or freed, or, for compressed bytes, perhaps a little later and from another
- * thread. A `release` of NULL is for memory that outlives everything.
+ * Reads `len` bytes in place. They must not change until `release` is called with `user`. It is called once, even if
+ * this fails: when the reader is closed or freed, or, for compressed bytes, perhaps slightly later and from another
+ * thread. `release` may be NULL for memory that is never freed.
  */
 millstream_code millstream_reader_lent_memory(const void *bytes,
                                               size_t len,
@@ -1174,8 +1181,8 @@ millstream_code millstream_reader_lent_memory(const void *bytes,
                                               millstream_error **error);
 
 /**
- * Reads what a callback writes into the space it is given. It is called with `user` on the thread that uses the
- * reader.
+ * Reads the bytes that a callback writes into the space it is given. The callback is called with `user` on the thread
+ * that uses the reader.
  */
 millstream_code millstream_reader_callback(millstream_fill_callback fill,
                                            void *user,
@@ -1184,11 +1191,11 @@ millstream_code millstream_reader_callback(millstream_fill_callback fill,
                                            millstream_error **error);
 
 /**
- * Reads at least one more byte after the unread ones, returns all of them, and sets `added` to the number of new
- * bytes: 0 is the end, and means that the source succeeded. `bytes` and `len` are set to the unread bytes even after
- * an error, since their address changes.
+ * Reads at least one more byte after the unread ones, returns all unread bytes, and sets `added` to the number of new
+ * bytes. 0 means that the stream ended and the source succeeded. `bytes` and `len` are set to the unread bytes even
+ * after an error, since their address changes.
  *
- * MILLSTREAM_RECORD_TOO_LONG when more bytes than the record limit are unread, which can be consumed.
+ * Returns MILLSTREAM_RECORD_TOO_LONG if more bytes than the record limit are unread; they can still be consumed.
  */
 millstream_code millstream_reader_fill(millstream_reader *reader,
                                        const char **bytes,
@@ -1197,7 +1204,7 @@ millstream_code millstream_reader_fill(millstream_reader *reader,
                                        millstream_error **error);
 
 /**
- * The unread bytes in the buffer.
+ * Returns the unread bytes in the buffer.
  */
 millstream_code millstream_reader_buffer(const millstream_reader *reader,
                                          const char **bytes,
@@ -1205,23 +1212,24 @@ millstream_code millstream_reader_buffer(const millstream_reader *reader,
                                          millstream_error **error);
 
 /**
- * Takes `count` bytes from the front of the unread ones. The bytes after them do not move.
+ * Removes `count` bytes from the front of the unread ones. The remaining bytes do not move.
  */
 millstream_code millstream_reader_consume(millstream_reader *reader, size_t count, millstream_error **error);
 
 /**
- * Copies at least one byte, and at most `room` of them, to `to`, and sets `len` to their number; 0 is the end, and
- * means that the source succeeded.
+ * Copies at least one byte, and at most `size` of them, to `to`, and sets `len` to their number. 0 means that the
+ * stream ended and the source succeeded.
  */
 millstream_code millstream_reader_read(millstream_reader *reader,
                                        void *to,
-                                       size_t room,
+                                       size_t size,
                                        size_t *len,
                                        millstream_error **error);
 
 /**
- * The next line, without its line feed or carriage return and line feed. At the end `line` is NULL, which means that
- * the source succeeded; an empty line is not NULL, and has the length 0. The line is not terminated by a NUL.
+ * Returns the next line, without its line feed or carriage return and line feed. At the end `line` is NULL, which
+ * means that the source succeeded; an empty line is not NULL, and has the length 0. The line is not terminated by a
+ * NUL.
  */
 millstream_code millstream_reader_next_line(millstream_reader *reader,
                                             const char **line,
@@ -1229,7 +1237,7 @@ millstream_code millstream_reader_next_line(millstream_reader *reader,
                                             millstream_error **error);
 
 /**
- * The next record, as found and trimmed by `framer`. At the end `record` is NULL.
+ * Returns the next record, as found and trimmed by `framer`. At the end `record` is NULL.
  */
 millstream_code millstream_reader_next_frame(millstream_reader *reader,
                                              millstream_framer *framer,
@@ -1238,7 +1246,7 @@ millstream_code millstream_reader_next_frame(millstream_reader *reader,
                                              millstream_error **error);
 
 /**
- * The bytes before the next `delimiter`, or before the end. At the end `record` is NULL.
+ * Returns the bytes before the next `delimiter` or before the end. At the end `record` is NULL.
  */
 millstream_code millstream_reader_read_until(millstream_reader *reader,
                                              char delimiter,
@@ -1247,8 +1255,8 @@ millstream_code millstream_reader_read_until(millstream_reader *reader,
                                              millstream_error **error);
 
 /**
- * The next records, as many as are available but at most `max`, which is at least 1: waits for one, never for a
- * second. At the end `batch->count` is 0. The records before a bad one are delivered first.
+ * Returns all records that are available, but at most `max`, which is at least 1. It waits for the first record, never
+ * for a second one. At the end `batch->count` is 0. The records before an invalid one are returned first.
  */
 millstream_code millstream_reader_next_batch(millstream_reader *reader,
                                              millstream_framer *framer,
@@ -1257,17 +1265,17 @@ millstream_code millstream_reader_next_batch(millstream_reader *reader,
                                              millstream_error **error);
 
 /**
- * Makes the last `count` records of the last batch unread again: for a loop over single records that stops in the
- * middle of a batch. MILLSTREAM_ARGUMENT_INVALID if that batch had fewer, or if the reader was used after it (by a
- * non-const call).
+ * Makes the last `count` records of the last batch unread again, for a loop over single records that stops in the
+ * middle of a batch. It returns MILLSTREAM_ARGUMENT_INVALID if that batch had fewer records, or if the reader was used
+ * after it (by a non-const call).
  */
 millstream_code millstream_reader_give_back(millstream_reader *reader,
                                             size_t count,
                                             millstream_error **error);
 
 /**
- * Skips one record, however long it is, and sets `skipped` to whether there was one. After MILLSTREAM_RECORD_TOO_LONG
- * it is the one that was too long, and the reader continues after it.
+ * Skips one record of any length, and sets `skipped` to whether there was one. After MILLSTREAM_RECORD_TOO_LONG it
+ * skips the record that was too long, and the reader continues after it.
  */
 millstream_code millstream_reader_skip_record(millstream_reader *reader,
                                               millstream_framer *framer,
@@ -1275,14 +1283,14 @@ millstream_code millstream_reader_skip_record(millstream_reader *reader,
                                               millstream_error **error);
 
 /**
- * The name of the source in error messages. It belongs to the reader, and is valid until the reader is freed; NULL for
- * NULL.
+ * Returns the name of the source in error messages. It belongs to the reader, and is valid until the reader is freed.
+ * Returns NULL for NULL.
  */
 const char *millstream_reader_name(const millstream_reader *reader);
 
 /**
- * The position of the reader: bytes consumed, after decoding, and records taken or skipped. After closing: the final
- * position.
+ * Returns the position of the reader: bytes consumed, after decoding, and records taken or skipped. After closing,
+ * this is the final position.
  */
 millstream_code millstream_reader_position(const millstream_reader *reader,
                                            uint64_t *bytes,
@@ -1290,40 +1298,41 @@ millstream_code millstream_reader_position(const millstream_reader *reader,
                                            millstream_error **error);
 
 /**
- * Whether the next batch requires a wait: for programs that read from several readers in turn. Only useful between two
- * batches. MILLSTREAM_WAITS_NO for NULL and for a closed reader.
+ * Returns whether the next batch requires a wait. Programs that read from several readers in turn use this between two
+ * batches; it is not useful at any other time. Returns MILLSTREAM_WAITS_NO for NULL and for a closed reader.
  */
 millstream_waits millstream_reader_waits(const millstream_reader *reader);
 
 /**
- * The file descriptor that becomes readable when millstream_reader_fill() has something to read or has reached the
- * end: for an event loop that must not block. -1 if there is none to wait for: for a file, a callback, a compressed
- * stream, with a thread that reads ahead, past the end, and for NULL.
+ * Returns the file descriptor that becomes readable when millstream_reader_fill() has something to read or has reached
+ * the end, for an event loop that must not block. Returns -1 if there is no descriptor to wait for: for a file, a
+ * callback or a compressed stream, with a thread that reads ahead, past the end, and for NULL.
  *
- * It belongs to the reader, may change with every non-const call, and may be waited for by any means that does not
- * read it. One fill then waits hardly at all: for the rest of a compressed stream's first bytes, to get more out of a
- * fast pipe, or for a command that has closed its output to exit.
+ * The descriptor belongs to the reader and may change with every non-const call; the caller may wait for it but must
+ * not read it. One fill may then still wait briefly: for the rest of a compressed stream's first bytes, to get more
+ * out of a fast pipe, or for a command that has closed its output to exit.
  */
 int32_t millstream_reader_waits_for(const millstream_reader *reader);
 
 /**
- * Ends the reading with MILLSTREAM_STALLED, which the next call reports once no complete record is left: for an event
- * loop that has waited for millstream_reader_waits_for() longer than the stall timeout. Without a stall timeout, and
- * after the end, this does nothing.
+ * Ends the stream with MILLSTREAM_STALLED, which the next call reports once no complete record is left. This is for an
+ * event loop that has waited for millstream_reader_waits_for() longer than the stall timeout. Without a stall timeout,
+ * and after the end, it does nothing.
  */
 millstream_code millstream_reader_stall(millstream_reader *reader,
                                         millstream_error **error);
 
 /**
- * The progress of the reader. After closing: the final progress.
+ * Returns the progress of the reader. After closing, this is the final progress.
  */
 millstream_code millstream_reader_progress(const millstream_reader *reader,
                                            millstream_progress *progress,
                                            millstream_error **error);
 
 /**
- * How all the source's commands ended: available after the end, after an error caused by them, and after
- * millstream_reader_close(). `ends` is an array of `count`, valid until the next non-const call on the reader.
+ * Returns how all of the source's commands ended. It is available after the end, after an error that a command caused,
+ * and after millstream_reader_close(). `ends` is an array of `count`, valid until the next non-const call on the
+ * reader.
  */
 millstream_code millstream_reader_command_ends(millstream_reader *reader,
                                                const millstream_command_end **ends,
@@ -1331,28 +1340,28 @@ millstream_code millstream_reader_command_ends(millstream_reader *reader,
                                                millstream_error **error);
 
 /**
- * Ends the reading at the current position. The reader can still be asked for its position, and must be freed.
+ * Closes the reader at the current position. Its position is still available, and it must be freed.
  *
- * Before the end of the stream, the library closes its side of the pipe; a command still running after a second gets
- * SIGTERM, and after another second SIGKILL. A source that is not read to its end is not asked whether it succeeded:
- * how its commands end is not an error. An error that ended the reading is reported again, so that a failure that was
- * ignored is not lost. MILLSTREAM_CLOSED if this has been called before.
+ * Before the end of the stream, this closes the reading end of the pipe. A command that is still running after a
+ * second gets SIGTERM, and after another second SIGKILL. If a source is not read to its end, the status of its
+ * commands is not an error. An error that ended the stream is reported again, so that an ignored failure is not lost.
+ * Returns MILLSTREAM_CLOSED if this has been called before.
  */
 millstream_code millstream_reader_close(millstream_reader *reader,
                                         millstream_error **error);
 
 /**
- * Ends the reading at the current position without waiting: for a finalizer, which must not delay its program. A
- * command still running gets SIGTERM immediately; if it is still running after two seconds, a thread of the library
- * kills it with SIGKILL. Only millstream_reader_free() may still be called, which then does not wait either: other
- * calls return MILLSTREAM_CLOSED. It may be called while a window is lent, which becomes invalid.
+ * Closes the reader at the current position without waiting, for a finalizer, which must not delay its program. A
+ * command that is still running gets SIGTERM immediately, and after two seconds a thread of the library kills it with
+ * SIGKILL. Only millstream_reader_free() may still be called, which then does not wait either; other calls return
+ * MILLSTREAM_CLOSED. It may be called while a window is open, which becomes invalid.
  */
 millstream_code millstream_reader_abort(millstream_reader *reader,
                                         millstream_error **error);
 
 /**
- * Frees a reader, closing it first if it is open; errors of closing are not reported. It may take two seconds where a
- * command has to be stopped; millstream_reader_abort() before it does not wait. NULL is fine.
+ * Frees a reader. An open reader is closed first; errors of closing are not reported. This may take two seconds if a
+ * command has to be stopped; to avoid the wait, call millstream_reader_abort() first. NULL is accepted.
  */
 void millstream_reader_free(millstream_reader *reader);
 
@@ -1396,7 +1405,7 @@ typedef uint32_t millstream_read_ahead;
 #endif // __cplusplus
 
 /**
- * Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it gets more.
+ * Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it returns more bytes.
  */
 enum millstream_latency
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1404,11 +1413,11 @@ enum millstream_latency
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Yes, at 64 MB/s and above. 10 to 25 % less processor time.
+     * Reads are delayed at 64 MB/s and above, which saves 10 to 25 % of the processor time.
      */
     MILLSTREAM_LATENCY_NORMAL = 0,
     /**
-     * No.
+     * Reads are not delayed.
      */
     MILLSTREAM_LATENCY_LOW = 1,
 };
@@ -1451,7 +1460,7 @@ typedef uint32_t millstream_decode;
 #endif // __cplusplus
 
 /**
- * What to do at the end of a regular file.
+ * What happens at the end of a regular file.
  */
 enum millstream_follow
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -1509,22 +1518,22 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The initial size of the buffer in bytes, at least 1: 256 KiB by default. It grows for a longer record.
+ * Sets the initial size of the buffer in bytes, at least 1: 256 KiB by default. It grows for a longer record.
  */
 millstream_code millstream_reader_options_set_capacity(millstream_reader_options *options,
                                                        size_t bytes,
                                                        millstream_error **error);
 
 /**
- * Whether a thread reads ahead.
+ * Sets whether a thread reads ahead.
  */
 millstream_code millstream_reader_options_set_read_ahead(millstream_reader_options *options,
                                                          millstream_read_ahead read_ahead,
                                                          millstream_error **error);
 
 /**
- * How much is read ahead, in bytes: initially, and at most, if both sides turn out to stall in turn. 4 and 16 MiB by
- * default; rounded down to whole blocks of 256 KiB, of which there are at least two.
+ * Sets how many bytes are read ahead: initially, and at most, if both sides stall in turn. The default is 4 and 16
+ * MiB. Both are rounded down to whole blocks of 256 KiB, of which there are at least two.
  */
 millstream_code millstream_reader_options_set_read_ahead_capacity(millstream_reader_options *options,
                                                                   size_t first,
@@ -1532,37 +1541,39 @@ millstream_code millstream_reader_options_set_read_ahead_capacity(millstream_rea
                                                                   millstream_error **error);
 
 /**
- * Whether reads of a fast pipe may be delayed a little.
+ * Sets whether reads of a fast pipe may be delayed slightly.
  */
 millstream_code millstream_reader_options_set_latency(millstream_reader_options *options,
                                                       millstream_latency latency,
                                                       millstream_error **error);
 
 /**
- * The longest record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer one is
- * MILLSTREAM_RECORD_TOO_LONG.
+ * Sets the maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A
+ * longer record is MILLSTREAM_RECORD_TOO_LONG.
  */
 millstream_code millstream_reader_options_set_record_limit(millstream_reader_options *options,
                                                            size_t bytes,
                                                            millstream_error **error);
 
 /**
- * Whether a compressed source is decoded.
+ * Sets whether a compressed source is decoded.
  */
 millstream_code millstream_reader_options_set_decode(millstream_reader_options *options,
                                                      millstream_decode decode,
                                                      millstream_error **error);
 
 /**
- * The most decoded bytes: no limit by default. More are MILLSTREAM_DECODE_LIMIT. Not for a source that is not decoded.
+ * Sets the maximum number of decoded bytes: no limit by default. If there are more, the error is
+ * MILLSTREAM_DECODE_LIMIT. This does not apply to a source that is not decoded.
  */
 millstream_code millstream_reader_options_set_decode_limit(millstream_reader_options *options,
                                                            uint64_t bytes,
                                                            millstream_error **error);
 
 /**
- * The most decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. More are
- * MILLSTREAM_DECODE_LIMIT. Not for a source that is not decoded.
+ * Sets the maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by
+ * default. If there are more, the error is MILLSTREAM_DECODE_LIMIT. This does not apply to a source that is not
+ * decoded.
  */
 millstream_code millstream_reader_options_set_decode_ratio(millstream_reader_options *options,
                                                            uint64_t bytes,
@@ -1577,22 +1588,23 @@ millstream_code millstream_reader_options_set_decode_memory(millstream_reader_op
                                                             millstream_error **error);
 
 /**
- * How long a source may deliver nothing while the reader waits for it, or a command take to exit. Longer is
- * MILLSTREAM_STALLED.
+ * Sets how long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
+ * After that time, the error is MILLSTREAM_STALLED.
  */
 millstream_code millstream_reader_options_set_stall_timeout_ns(millstream_reader_options *options,
                                                                uint64_t limit_ns,
                                                                millstream_error **error);
 
 /**
- * What to do at the end of a regular file, given by its path or as a file descriptor.
+ * Sets what happens at the end of a regular file, given by its path or as a file descriptor.
  */
 millstream_code millstream_reader_options_set_follow(millstream_reader_options *options,
                                                      millstream_follow follow,
                                                      millstream_error **error);
 
 /**
- * What must not change about a regular file, given by its path or as a file descriptor, while it is read.
+ * Sets which properties of a regular file, given by its path or as a file descriptor, must not change while it is
+ * read.
  */
 millstream_code millstream_reader_options_set_pin(millstream_reader_options *options,
                                                   millstream_pin pin,
@@ -1606,7 +1618,7 @@ millstream_code millstream_reader_options_set_cancel(millstream_reader_options *
                                                      millstream_error **error);
 
 /**
- * The name of the source in messages, instead of the default.
+ * Sets the name of the source in messages.
  */
 millstream_code millstream_reader_options_set_name(millstream_reader_options *options,
                                                    const char *name,
@@ -1618,26 +1630,26 @@ millstream_code millstream_reader_options_set_name(millstream_reader_options *op
 
 /* ---- scan ----
  *
- * Numbers and words from text.
+ * Scanning numbers and words in text.
  *
- * These functions handle every case: a token cut by the end of the buffer, an error, the end of the input. The inlined
- * ones of window.h (millstream_input_scan_u64() and similar functions) are for many numbers: they handle the common
- * case themselves and leave the others to these.
+ * These functions handle every case: a token that is cut by the end of the buffer, an error, and the end of the input.
+ * The inlined functions of window.h (millstream_input_scan_u64() and similar functions) are for many numbers: they
+ * handle the common case themselves and call these for the others.
  *
- * Values are separated by white space (the bytes 9 to 13, and 32), any amount of it: MILLSTREAM_SPACE. Or by exactly
- * one byte with a value from 0 to 255, or one line end. White space before a value is consumed with it, but not what
- * follows it; so millstream_reader_next_line() after a number is the rest of its line.
+ * Values are separated by any amount of white space (the bytes 9 to 13, and 32) with MILLSTREAM_SPACE, or else by
+ * exactly one byte with the given value from 0 to 255, or one line end. White space before a value is consumed with
+ * it, but white space after it is not; so after a number millstream_reader_next_line() returns the rest of its line.
  *
  * At the end of the input, with only separators left, `end` is set to true, which means that the source succeeded. If
  * `end` is NULL there must be a value: otherwise the error is MILLSTREAM_VALUE_MISSING.
  *
- * A token that is not a number of the type is MILLSTREAM_NUMBER_INVALID, one that is too large
- * MILLSTREAM_NUMBER_OVERFLOW. Nothing is consumed then, and the error repeats until the token is read in another way,
+ * A token that is not a number of the type is MILLSTREAM_NUMBER_INVALID; a number that is too large is
+ * MILLSTREAM_NUMBER_OVERFLOW. The token is not consumed, and the error repeats until the token is read in another way,
  * for example with millstream_reader_next_word(). The error has its offset, its line and its text.
  */
 
 /**
- * Any amount of white space, as a separator.
+ * A separator: any amount of white space.
  */
 #define MILLSTREAM_SPACE -1
 
@@ -1646,7 +1658,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * A whole number from 0 to 2^32 - 1: the next value.
+ * Scans the next value, a whole number from 0 to 2^32 - 1.
  */
 millstream_code millstream_reader_scan_u32(millstream_reader *reader,
                                            int32_t separator,
@@ -1655,7 +1667,7 @@ millstream_code millstream_reader_scan_u32(millstream_reader *reader,
                                            millstream_error **error);
 
 /**
- * A whole number from 0 to 2^64 - 1: the next value.
+ * Scans the next value, a whole number from 0 to 2^64 - 1.
  */
 millstream_code millstream_reader_scan_u64(millstream_reader *reader,
                                            int32_t separator,
@@ -1664,7 +1676,7 @@ millstream_code millstream_reader_scan_u64(millstream_reader *reader,
                                            millstream_error **error);
 
 /**
- * A whole number from -2^31 to 2^31 - 1: the next value.
+ * Scans the next value, a whole number from -2^31 to 2^31 - 1.
  */
 millstream_code millstream_reader_scan_i32(millstream_reader *reader,
                                            int32_t separator,
@@ -1673,7 +1685,7 @@ millstream_code millstream_reader_scan_i32(millstream_reader *reader,
                                            millstream_error **error);
 
 /**
- * A whole number from -2^63 to 2^63 - 1: the next value.
+ * Scans the next value, a whole number from -2^63 to 2^63 - 1.
  */
 millstream_code millstream_reader_scan_i64(millstream_reader *reader,
                                            int32_t separator,
@@ -1682,7 +1694,8 @@ millstream_code millstream_reader_scan_i64(millstream_reader *reader,
                                            millstream_error **error);
 
 /**
- * A floating-point number, rounded once, from its decimal digits: the next value. inf and nan are numbers too.
+ * Scans the next value, a floating-point number, which is rounded once, from its decimal digits. inf and nan are
+ * numbers too.
  */
 millstream_code millstream_reader_scan_f32(millstream_reader *reader,
                                            int32_t separator,
@@ -1691,7 +1704,7 @@ millstream_code millstream_reader_scan_f32(millstream_reader *reader,
                                            millstream_error **error);
 
 /**
- * A floating-point number, correctly rounded: the next value. inf and nan are numbers too.
+ * Scans the next value, a floating-point number, which is correctly rounded. inf and nan are numbers too.
  */
 millstream_code millstream_reader_scan_f64(millstream_reader *reader,
                                            int32_t separator,
@@ -1700,7 +1713,7 @@ millstream_code millstream_reader_scan_f64(millstream_reader *reader,
                                            millstream_error **error);
 
 /**
- * The next word: the bytes up to the next white space or the end. At the end `word` is NULL.
+ * Returns the next word: the bytes up to the next white space or the end. At the end `word` is NULL.
  */
 millstream_code millstream_reader_next_word(millstream_reader *reader,
                                             const char **word,
@@ -1708,9 +1721,9 @@ millstream_code millstream_reader_next_word(millstream_reader *reader,
                                             millstream_error **error);
 
 /**
- * The rest of the line, without blanks and tabs before it and without its line end. Right after a number or a word it
- * is the rest of their line, which may be empty, also where the input ends without a line end. At the end `line` is
- * NULL.
+ * Returns the rest of the line, without leading blanks and tabs and without its line end. Directly after a number or a
+ * word this is the rest of its line, which may be empty, even if the input ends without a line end. At the end `line`
+ * is NULL.
  */
 millstream_code millstream_reader_rest_of_line(millstream_reader *reader,
                                                const char **line,
@@ -1718,19 +1731,19 @@ millstream_code millstream_reader_rest_of_line(millstream_reader *reader,
                                                millstream_error **error);
 
 /**
- * The number in a complete token of `len` bytes.
+ * Parses the number in a complete token of `len` bytes.
  */
 millstream_code millstream_parse_f32(const void *token, size_t len, float *value, millstream_error **error);
 
 /**
- * The number in a complete token of `len` bytes.
+ * Parses the number in a complete token of `len` bytes.
  */
 millstream_code millstream_parse_f64(const void *token, size_t len, double *value, millstream_error **error);
 
 /**
  * Opens a window: the bytes from `at` up to `end` may be read, and the reader refuses other non-const calls until
- * millstream_reader_end_window() is told how many of them were used. It does not read, so the window may be empty.
- * window.h is built on this: see millstream_input there.
+ * millstream_reader_end_window() is called with the number of bytes used. This does not read, so the window may be
+ * empty. window.h uses this function: see millstream_input there.
  */
 millstream_code millstream_reader_window(millstream_reader *reader,
                                          const char **at,
@@ -1738,7 +1751,7 @@ millstream_code millstream_reader_window(millstream_reader *reader,
                                          millstream_error **error);
 
 /**
- * Ends a window, of which the first `used` bytes are consumed. Line ends among them count as records.
+ * Ends a window and consumes its first `used` bytes. Line ends in them count as records.
  */
 millstream_code millstream_reader_end_window(millstream_reader *reader,
                                              size_t used,
@@ -1750,10 +1763,11 @@ millstream_code millstream_reader_end_window(millstream_reader *reader,
 
 /* ---- writer ----
  *
- * Writers: bytes into a sink.
+ * Writers, which write bytes to a sink.
  *
- * A write that fails has accepted none of its bytes; one that succeeds has accepted all. Accepted bytes have reached
- * the sink when millstream_writer_close() has succeeded, and not before; a file then appears complete, or not at all.
+ * A write that fails has accepted none of its bytes; a write that succeeds has accepted all of them. Only after
+ * millstream_writer_close() has succeeded have all accepted bytes reached the sink. A file appears complete or not at
+ * all.
  *
  * Writing to a pipe or connection without a reader is MILLSTREAM_BROKEN_PIPE in a program that ignores SIGPIPE. A
  * program that leaves SIGPIPE unchanged, as C programs do by default, is killed by it when it writes to a closed pipe.
@@ -1761,19 +1775,19 @@ millstream_code millstream_reader_end_window(millstream_reader *reader,
  */
 
 /**
- * Writes to a sink. Freed by millstream_writer_free().
+ * Writes to a sink. It is freed by millstream_writer_free().
  */
 typedef struct millstream_writer millstream_writer;
 
 /**
- * How to write. NULL for options means the defaults. Options can serve any number of writers. Freed by
+ * The options of a writer. NULL means the defaults. Any number of writers can use the same options. They are freed by
  * millstream_writer_options_free(), at any time after the writers were opened.
  */
 typedef struct millstream_writer_options millstream_writer_options;
 
 /**
- * Takes at least one of `len` bytes and returns how many. An error is a negative number of errno.h, such as -EIO;
- * -EINTR means that the write is to be repeated. After any other error a later call gets the same bytes again.
+ * Accepts at least one of `len` bytes and returns the number accepted. An error is a negative number of errno.h, such
+ * as -EIO; after -EINTR the write is repeated. After any other error a later call gets the same bytes again.
  */
 typedef ptrdiff_t (*millstream_write_callback)(void *user, const char *bytes, size_t len);
 
@@ -1787,16 +1801,17 @@ extern "C" {
 millstream_code millstream_writer_options_new(millstream_writer_options **options, millstream_error **error);
 
 /**
- * Frees options. NULL is fine.
+ * Frees options. NULL is accepted.
  */
 void millstream_writer_options_free(millstream_writer_options *options);
 
 /**
  * Writes a file, compressed if its name ends in .gz, .bgz, .bgzf or .zst.
  *
- * A regular or absent path appears complete when the writer is closed: until then the bytes are in a temporary file
- * next to it, whose name begins with a dot. An existing file's permissions are kept; a symbolic link is followed.
- * FIFOs and devices are written directly; opening a FIFO waits for its reader. /dev/stdout is standard output.
+ * A regular file, new or replaced, appears complete when the writer is closed: until then the bytes are in a temporary
+ * file next to it, whose name begins with a dot. The permissions of an existing file are kept; a symbolic link is
+ * followed. FIFOs and devices are written directly; opening a FIFO waits for its reader. /dev/stdout is standard
+ * output.
  */
 millstream_code millstream_writer_path(const char *path,
                                        const millstream_writer_options *options,
@@ -1804,11 +1819,11 @@ millstream_code millstream_writer_path(const char *path,
                                        millstream_error **error);
 
 /**
- * Writes a regular file through mapped memory, in steps for which disk space is reserved beforehand. Otherwise it is
- * like millstream_writer_path(), and the file has its true length after a close, an error and a free. Measure before
- * you use it: a plain write is faster in most cases.
+ * Writes a regular file through mapped memory, in steps for which disk space is reserved beforehand. Otherwise this is
+ * like millstream_writer_path(); the file has its true length after a close, an error and a free. Measure before you
+ * use this: a plain write is faster in most cases.
  *
- * No process may truncate the file meanwhile: that ends this process with SIGBUS. With MILLSTREAM_PARTIAL_KEEP, which
+ * No process may truncate the file meanwhile: that kills this process with SIGBUS. With MILLSTREAM_PARTIAL_KEEP, which
  * writes in place, the file is padded with zeros until it gets its true length: a flush does not change that, and a
  * killed process leaves the padding.
  */
@@ -1818,15 +1833,15 @@ millstream_code millstream_writer_mapped(const char *path,
                                          millstream_error **error);
 
 /**
- * Writes to standard output: the file descriptor 1 itself, without stdio's buffer; flush that first.
+ * Writes to standard output: the file descriptor 1 itself, without stdio's buffer. Flush stdio's buffer first.
  */
 millstream_code millstream_writer_stdout(const millstream_writer_options *options,
                                          millstream_writer **writer,
                                          millstream_error **error);
 
 /**
- * Writes to a file descriptor, which then belongs to the writer, and is closed if this fails. Its mode (O_NONBLOCK) is
- * respected and never changed. A connection is ended as with millstream_writer_tcp().
+ * Writes to a file descriptor. It then belongs to the writer, and is closed even if this fails. Its mode (O_NONBLOCK)
+ * is respected and never changed. A connection is ended as with millstream_writer_tcp().
  */
 millstream_code millstream_writer_fd(int32_t fd,
                                      const millstream_writer_options *options,
@@ -1834,8 +1849,8 @@ millstream_code millstream_writer_fd(int32_t fd,
                                      millstream_error **error);
 
 /**
- * Writes to a duplicate of a file descriptor; the original stays the caller's. A connection is not ended, unless
- * millstream_writer_options_set_linger_ns() requests it.
+ * Writes to a duplicate of a file descriptor; the original stays the caller's. A connection is ended only if
+ * millstream_writer_options_set_linger_ns() requests that.
  */
 millstream_code millstream_writer_borrow_fd(int32_t fd,
                                             const millstream_writer_options *options,
@@ -1843,7 +1858,8 @@ millstream_code millstream_writer_borrow_fd(int32_t fd,
                                             millstream_error **error);
 
 /**
- * Starts a command and writes to its standard input. millstream_writer_close() waits for it, and its status counts.
+ * Starts a command and writes to its standard input. millstream_writer_close() waits for the command, and fails if the
+ * command does.
  */
 millstream_code millstream_writer_command(const millstream_command *command,
                                           const millstream_writer_options *options,
@@ -1851,10 +1867,10 @@ millstream_code millstream_writer_command(const millstream_command *command,
                                           millstream_error **error);
 
 /**
- * Connects to a TCP address, such as "localhost:7000", and writes to it. What the peer sends is discarded.
+ * Connects to a TCP address, such as "localhost:7000", and writes to it. Data that the peer sends is discarded.
  *
  * millstream_writer_close() succeeds when the peer has closed the connection too, which confirms that it has read
- * everything; millstream_writer_options_set_linger_ns() limits how long that may take. A reset is an error.
+ * everything; millstream_writer_options_set_linger_ns() limits how long this may take. A reset is an error.
  */
 millstream_code millstream_writer_tcp(const char *address,
                                       const millstream_writer_options *options,
@@ -1870,7 +1886,7 @@ millstream_code millstream_writer_unix(const char *path,
                                        millstream_error **error);
 
 /**
- * Calls `write` with bytes and `user`, on the thread that uses the writer.
+ * Passes bytes and `user` to `write`, on the thread that uses the writer.
  */
 millstream_code millstream_writer_callback(millstream_write_callback write,
                                            void *user,
@@ -1879,14 +1895,14 @@ millstream_code millstream_writer_callback(millstream_write_callback write,
                                            millstream_error **error);
 
 /**
- * Keeps everything in memory, for millstream_writer_taken_memory().
+ * Keeps all output in memory, for millstream_writer_taken_memory().
  */
 millstream_code millstream_writer_memory(const millstream_writer_options *options,
                                          millstream_writer **writer,
                                          millstream_error **error);
 
 /**
- * Discards everything: for measuring and counting.
+ * Discards all output. This is for measuring and counting.
  */
 millstream_code millstream_writer_nowhere(const millstream_writer_options *options,
                                           millstream_writer **writer,
@@ -1896,7 +1912,7 @@ millstream_code millstream_writer_nowhere(const millstream_writer_options *optio
  * Writes all of `len` bytes. If they fit in the buffer, this only copies them.
  *
  * After an error none of these bytes was accepted: bytes accepted before stay in the buffer, and the call may be
- * repeated. When the sink fails after part of a large write, the rest is kept, the call succeeds, and the next one
+ * repeated. If the sink fails after part of a large write, the rest is kept, the call succeeds, and the next call
  * reports the error.
  */
 millstream_code millstream_writer_write(millstream_writer *writer,
@@ -1905,84 +1921,84 @@ millstream_code millstream_writer_write(millstream_writer *writer,
                                         millstream_error **error);
 
 /**
- * At least `least` bytes of space to fill: their content is arbitrary. `room` is set to where, `len` to how many.
- * millstream_writer_commit() accepts bytes of it; any other call on the writer takes the space back. A record longer
- * than the buffer makes it grow.
+ * Returns at least `least` bytes of space to fill, with arbitrary content: `at` is set to its start, `len` to its
+ * length. millstream_writer_commit() accepts bytes of it; any other call on the writer takes the space back. If
+ * `least` is larger than the buffer, the buffer grows.
  */
 millstream_code millstream_writer_space(millstream_writer *writer,
                                         size_t least,
-                                        char **room,
+                                        char **at,
                                         size_t *len,
                                         millstream_error **error);
 
 /**
  * Accepts the first `count` bytes of the space.
  *
- * With a policy that flushes at line ends or after a delay, errors are as for millstream_writer_write(): the bytes
- * were not accepted then.
+ * With a policy that flushes at line ends or after a delay, it returns the errors of millstream_writer_write(), and
+ * the bytes were not accepted.
  */
 millstream_code millstream_writer_commit(millstream_writer *writer,
                                          size_t count,
                                          millstream_error **error);
 
 /**
- * Passes everything accepted so far to the system. A compressed stream can then be decoded up to here. After an error
- * nothing is lost: the next call tries again.
+ * Passes all bytes accepted so far to the system. A compressed stream can then be decoded up to this point. After an
+ * error no bytes are lost: the next call tries again.
  */
 millstream_code millstream_writer_flush(millstream_writer *writer,
                                         millstream_error **error);
 
 /**
- * The name of the sink in error messages. It belongs to the writer, and is valid until the writer is freed; NULL for
- * NULL.
+ * Returns the name of the sink in error messages. It belongs to the writer, and is valid until the writer is freed.
+ * Returns NULL for NULL.
  */
 const char *millstream_writer_name(const millstream_writer *writer);
 
 /**
- * Bytes accepted so far, those in the buffer included.
+ * Returns the number of bytes accepted so far, including those in the buffer.
  */
 millstream_code millstream_writer_accepted(const millstream_writer *writer,
                                            uint64_t *bytes,
                                            millstream_error **error);
 
 /**
- * Bytes passed to the system so far, after encoding.
+ * Returns the number of bytes passed to the system so far, after encoding.
  */
 millstream_code millstream_writer_written(const millstream_writer *writer,
                                           uint64_t *bytes,
                                           millstream_error **error);
 
 /**
- * The time spent in the sink so far.
+ * Returns the time spent in the sink so far.
  */
 millstream_code millstream_writer_waited_ns(const millstream_writer *writer,
                                             uint64_t *waited_ns,
                                             millstream_error **error);
 
 /**
- * Writes what is left, ends the stream, and completes the output: a file gets its name, a command is waited for. The
- * writer can still be asked how it ended, and must be freed.
+ * Writes the remaining bytes, ends the stream, and completes the output: it gives a file its name, and waits for a
+ * command. The writer's results are still available, and it must be freed.
  *
- * After an error it may be called again, and continues where it stopped: accepted bytes are kept for that. But the
- * writer accepts no more bytes, whether this succeeds or not: such calls return MILLSTREAM_CLOSED, as does a call of
- * this function after it has succeeded. MILLSTREAM_COMMAND_FAILED if the command did not succeed.
- * millstream_error_written() says how many bytes the sink took.
+ * After an error it may be called again, and continues at the same point: accepted bytes are kept for that. But the
+ * writer accepts no more bytes, whether this succeeds or not: writes return MILLSTREAM_CLOSED, as does a call of this
+ * function after it has succeeded. Returns MILLSTREAM_COMMAND_FAILED if the command did not succeed.
+ * millstream_error_written() returns the number of bytes that the sink accepted.
  */
 millstream_code millstream_writer_close(millstream_writer *writer,
                                         millstream_error **error);
 
 /**
- * Gives up: the content of the buffer is discarded, a file that would appear complete does not appear, and a
- * compressed stream gets no end, so that its readers notice. It never waits for the sink to accept anything; a command
- * gets the end of its input and is stopped if it does not exit soon. Only millstream_writer_free() may still be
- * called: other calls return MILLSTREAM_CLOSED.
+ * Closes the writer and discards the content of the buffer. A file that would appear complete does not appear, and a
+ * compressed stream gets no end marker, so its readers can detect this. It never waits for the sink to accept bytes; a
+ * command gets the end of its input and is stopped if it does not exit soon. Only millstream_writer_free() may still
+ * be called; other calls return MILLSTREAM_CLOSED.
  */
 millstream_code millstream_writer_abort(millstream_writer *writer,
                                         millstream_error **error);
 
 /**
- * Everything that was written to a writer that keeps it in memory, after closing: it belongs to the writer, and is
- * valid until the writer is freed. NULL before, and of any other writer.
+ * Returns all bytes that were written to a writer that keeps them in memory, after closing. They belong to the writer,
+ * and are valid until the writer is freed. Returns NULL before closing, and for any other writer.
  */
 millstream_code millstream_writer_taken_memory(const millstream_writer *writer,
                                                const char **bytes,
@@ -1990,8 +2006,8 @@ millstream_code millstream_writer_taken_memory(const millstream_writer *writer,
                                                millstream_error **error);
 
 /**
- * How the command ended, if the sink was one and the writer is closed: an array of `count`, which belongs to the
- * writer, and is valid until the writer is freed.
+ * Returns how the command ended, if the sink was a command and the writer is closed. It is an array of `count`, which
+ * belongs to the writer, and is valid until the writer is freed.
  */
 millstream_code millstream_writer_command_ends(const millstream_writer *writer,
                                                const millstream_command_end **ends,
@@ -1999,10 +2015,10 @@ millstream_code millstream_writer_command_ends(const millstream_writer *writer,
                                                millstream_error **error);
 
 /**
- * Frees a writer. An open one is finished as far as possible without reporting errors: it writes what is in the
- * buffer, and a command gets the end of its input and a little time. But the output is not complete: a file that would
- * appear complete does not appear, and a compressed stream gets no end. millstream_writer_abort() gives up without
- * waiting for the sink. NULL is fine.
+ * Frees a writer. An open writer finishes as far as possible without reporting errors: it writes the buffer's content,
+ * and a command gets the end of its input and a short time to exit. But the output is incomplete: a file that would
+ * appear complete does not appear, and a compressed stream gets no end marker. To avoid waiting for the sink, call
+ * millstream_writer_abort() first. NULL is accepted.
  */
 void millstream_writer_free(millstream_writer *writer);
 
@@ -2028,11 +2044,11 @@ enum millstream_flush_policy
      */
     MILLSTREAM_FLUSH_POLICY_AUTO = 0,
     /**
-     * When the buffer is full: the fastest.
+     * When the buffer is full. This is the fastest.
      */
     MILLSTREAM_FLUSH_POLICY_WHEN_FULL = 1,
     /**
-     * At each line end: after a write that contains a newline, everything up to the last newline has been passed on.
+     * At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
      */
     MILLSTREAM_FLUSH_POLICY_LINE = 2,
 };
@@ -2139,7 +2155,7 @@ typedef uint32_t millstream_partial;
 #endif // __cplusplus
 
 /**
- * Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) of Linux).
+ * Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) on Linux).
  */
 enum millstream_lend_pages
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -2151,11 +2167,11 @@ enum millstream_lend_pages
      */
     MILLSTREAM_LEND_PAGES_NO = 0,
     /**
-     * The reader of the pipe copies what it reads, with read(2), as nearly all programs do. You promise that about the
-     * other side. The writer writes its pages again as soon as they have left the pipe. A reader that takes the pages
-     * without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), passes on memory that keeps changing: its
-     * output would be silently wrong. Anything but a pipe, such as standard output redirected to a file, is written
-     * normally; so are pieces of less than a quarter of the buffer, and pipes that the system cannot lend to.
+     * The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller
+     * must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader
+     * takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps
+     * changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written
+     * normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot lend.
      */
     MILLSTREAM_LEND_PAGES_CONSUMER_COPIES = 1,
 };
@@ -2204,32 +2220,32 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The buffer's size in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is
- * allocated when the first byte is written.
+ * Sets the size of the buffer in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory
+ * is allocated when the first byte is written.
  */
 millstream_code millstream_writer_options_set_capacity(millstream_writer_options *options,
                                                        size_t bytes,
                                                        millstream_error **error);
 
 /**
- * When bytes are passed to the sink.
+ * Sets when bytes are passed to the sink.
  */
 millstream_code millstream_writer_options_set_flush_policy(millstream_writer_options *options,
                                                            millstream_flush_policy policy,
                                                            millstream_error **error);
 
 /**
- * When the buffer is full, and at most this long after a byte was written, even while the producer is idle: a thread
- * does that, and the next call reports its errors. Not for callbacks, which run only on the caller's thread. A new
- * file appears under its name only when the writer is closed, whatever the delay. To follow it earlier, combine this
- * with MILLSTREAM_EXISTING_APPEND or MILLSTREAM_PARTIAL_KEEP.
+ * When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A thread
+ * does this, and the next call reports its errors. This does not apply to callbacks, which run only on the caller's
+ * thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier,
+ * combine this with MILLSTREAM_EXISTING_APPEND or MILLSTREAM_PARTIAL_KEEP.
  */
 millstream_code millstream_writer_options_set_flush_delay_ns(millstream_writer_options *options,
                                                              uint64_t delay_ns,
                                                              millstream_error **error);
 
 /**
- * Whether the bytes are compressed.
+ * Sets whether the bytes are compressed.
  */
 millstream_code millstream_writer_options_set_encode(millstream_writer_options *options,
                                                      millstream_encode encode,
@@ -2243,48 +2259,48 @@ millstream_code millstream_writer_options_set_level(millstream_writer_options *o
                                                     millstream_error **error);
 
 /**
- * What to do with an existing file, for a path.
+ * Sets what happens to an existing file, for a path.
  */
 millstream_code millstream_writer_options_set_existing(millstream_writer_options *options,
                                                        millstream_existing existing,
                                                        millstream_error **error);
 
 /**
- * What to do with an incomplete file, for a path.
+ * Sets what happens to an incomplete file, for a path.
  */
 millstream_code millstream_writer_options_set_partial(millstream_writer_options *options,
                                                       millstream_partial partial,
                                                       millstream_error **error);
 
 /**
- * Whether a pipe is lent the buffer's pages. See MILLSTREAM_LEND_PAGES_CONSUMER_COPIES for what that requires of the
- * other side. Not for sinks that are never a pipe, and not together with an encoding or a flush delay, which have
- * their own buffers.
+ * Sets whether a pipe is lent the buffer's pages. See MILLSTREAM_LEND_PAGES_CONSUMER_COPIES for the requirements on
+ * the reader of the pipe. This does not apply to sinks that are never a pipe, and cannot be combined with an encoding
+ * or a flush delay, which have their own buffers.
  */
 millstream_code millstream_writer_options_set_lend_pages(millstream_writer_options *options,
                                                          millstream_lend_pages lend_pages,
                                                          millstream_error **error);
 
 /**
- * What closing a regular file waits for. Not for other sinks, which have nothing to sync.
+ * Sets what closing a regular file waits for. This does not apply to other sinks, which cannot be synced.
  */
 millstream_code millstream_writer_options_set_durability(millstream_writer_options *options,
                                                          millstream_durability durability,
                                                          millstream_error **error);
 
 /**
- * Fails with MILLSTREAM_STALLED when the sink accepts nothing for this long. Not for the caller's code. After the end
- * of its input a command may run for any length of time.
+ * Fails with MILLSTREAM_STALLED if the sink accepts no bytes for this long. This does not apply to the caller's code.
+ * After the end of its input a command may run for any length of time.
  */
 millstream_code millstream_writer_options_set_stall_timeout_ns(millstream_writer_options *options,
                                                                uint64_t limit_ns,
                                                                millstream_error **error);
 
 /**
- * How long `close` waits for the peer of a connection to close its side, which confirms that it has read everything.
- * By default this is the `stall_timeout`, or else 30 s; then closing fails with MILLSTREAM_STALLED. With zero it does
- * not wait, and receipt is not confirmed. Only for connections. A descriptor that stays the caller's, such as that of
- * `borrow_fd`, is shut down only if this is set.
+ * Sets how long `close` waits for the peer of a connection to close its side, which confirms that it has read all
+ * bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with
+ * MILLSTREAM_STALLED. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A
+ * descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
  */
 millstream_code millstream_writer_options_set_linger_ns(millstream_writer_options *options,
                                                         uint64_t limit_ns,
@@ -2292,14 +2308,14 @@ millstream_code millstream_writer_options_set_linger_ns(millstream_writer_option
 
 /**
  * Lets this token interrupt every wait for the sink, with MILLSTREAM_CANCELLED. The caller's code (`callback`,
- * `from_write`) and the lookup of a host name cannot be interrupted.
+ * `from_write`) and the look-up of a host name cannot be interrupted.
  */
 millstream_code millstream_writer_options_set_cancel(millstream_writer_options *options,
                                                      const millstream_cancel_token *token,
                                                      millstream_error **error);
 
 /**
- * The name of the sink in error messages, instead of its path, address or command line.
+ * Sets the name of the sink in error messages, instead of its path, address or command line.
  */
 millstream_code millstream_writer_options_set_name(millstream_writer_options *options,
                                                    const char *name,
@@ -2314,14 +2330,14 @@ millstream_code millstream_writer_options_set_name(millstream_writer_options *op
  * A writer that several threads use at the same time.
  *
  * A record is the argument of one call of millstream_shared_writer_write_record(), with its delimiter. Each record is
- * in the output once and in one piece; records of one thread keep their order, those of different threads are in the
- * order in which the calls acquired the lock. Each call takes a lock: threads with many small records should collect
- * some first.
+ * in the output once and in one piece. Records of one thread keep their order; records of different threads are in the
+ * order in which the calls acquired the lock. Each call takes a lock, so threads with many small records should
+ * collect some of them first.
  */
 
 /**
- * A writer for several threads, all of which use this one handle. Freed by millstream_shared_writer_free(), when no
- * thread uses it any more.
+ * A writer for several threads, all of which use this one handle. It is freed by millstream_shared_writer_free(), when
+ * no thread uses it any more.
  */
 typedef struct millstream_shared_writer millstream_shared_writer;
 
@@ -2330,15 +2346,15 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Makes a writer usable by several threads. It takes ownership of `writer`, even if this fails: the caller neither
- * uses nor frees it again.
+ * Makes a writer usable by several threads. It takes ownership of `writer`, even if this fails: the caller must
+ * neither use nor free it again.
  */
 millstream_code millstream_shared_writer_new(millstream_writer *writer,
                                              millstream_shared_writer **shared,
                                              millstream_error **error);
 
 /**
- * Writes one record of `len` bytes. After an error, none of it was accepted.
+ * Writes one record of `len` bytes. After an error, no part of it was accepted.
  */
 millstream_code millstream_shared_writer_write_record(const millstream_shared_writer *shared,
                                                       const void *record,
@@ -2346,7 +2362,7 @@ millstream_code millstream_shared_writer_write_record(const millstream_shared_wr
                                                       millstream_error **error);
 
 /**
- * Hands everything written so far, by all threads, to the system.
+ * Passes all bytes written so far, by all threads, to the system.
  */
 millstream_code millstream_shared_writer_flush(const millstream_shared_writer *shared,
                                                millstream_error **error);
@@ -2358,8 +2374,8 @@ millstream_code millstream_shared_writer_close(const millstream_shared_writer *s
                                                millstream_error **error);
 
 /**
- * Frees a shared writer. An open one is closed as far as possible without reporting errors, as by
- * millstream_writer_free(). NULL is fine.
+ * Frees a shared writer. An open writer is closed as far as possible without reporting errors, as by
+ * millstream_writer_free(). NULL is accepted.
  */
 void millstream_shared_writer_free(millstream_shared_writer *shared);
 
@@ -2369,19 +2385,19 @@ void millstream_shared_writer_free(millstream_shared_writer *shared);
 
 /* ---- put ----
  *
- * Text of numbers, and space to write it to.
+ * Formatting numbers, and space to write text to.
  *
  * Whole numbers are printed by numbers.h, without the library; floating-point numbers are printed here. The inlined
  * functions of window.h (millstream_output_put_u64() and similar functions) write both into the space of a writer.
  */
 
 /**
- * How many bytes of space any floating-point number needs, unless it has fixed digits.
+ * The number of bytes of space that any floating-point number needs, unless it has fixed digits.
  */
 #define MILLSTREAM_FLOAT_SIZE 32
 
 /**
- * How many bytes of space a number with fixed digits needs in addition to those digits.
+ * The number of bytes of space that a number with fixed digits needs in addition to those digits.
  */
 #define MILLSTREAM_FIXED_SIZE 312
 
@@ -2390,8 +2406,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. Needs `size`
- * for MILLSTREAM_FLOAT_SIZE bytes at `to`, any of which it may change; sets `len` to the length of the text.
+ * Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. `to` has `size`
+ * bytes, at least MILLSTREAM_FLOAT_SIZE, any of which may be changed. `len` is set to the length of the text.
  */
 millstream_code millstream_format_f32(float value,
                                       char *to,
@@ -2400,7 +2416,7 @@ millstream_code millstream_format_f32(float value,
                                       millstream_error **error);
 
 /**
- * The same for a double.
+ * Writes a double like millstream_format_f32().
  */
 millstream_code millstream_format_f64(double value,
                                       char *to,
@@ -2410,7 +2426,7 @@ millstream_code millstream_format_f64(double value,
 
 /**
  * Writes a number with `digits` digits after the decimal point, at most 65535, as "%.*f" does: rounded from the exact
- * value, to even where two are equally near. Needs `size` for MILLSTREAM_FIXED_SIZE + digits bytes.
+ * value, to even if two are equally near. `size` must be at least MILLSTREAM_FIXED_SIZE + digits.
  */
 millstream_code millstream_format_f64_fixed(double value,
                                             uint32_t digits,
@@ -2420,17 +2436,17 @@ millstream_code millstream_format_f64_fixed(double value,
                                             millstream_error **error);
 
 /**
- * Opens a window: the bytes from `at` up to `end`, at least `least`, are space to fill, and the writer refuses other
- * non-const calls until millstream_writer_end_window().
+ * Opens a window: the bytes from `at` up to `end`, at least `least` bytes, are space to fill, and the writer refuses
+ * other non-const calls until millstream_writer_end_window().
  *
- * If a window is already open, it is replaced: its first `used` bytes are accepted, and the `kept` bytes after them,
- * of an incomplete record, are moved to the front of the next one, before `at`. After an error no window is open, and
- * the kept bytes are lost; so are the used bytes if accepting them is what failed.
+ * If a window is already open, it is replaced: its first `used` bytes are accepted, and the following `kept` bytes, of
+ * an incomplete record, are moved to the front of the next window, before `at`. After an error no window is open, and
+ * the kept bytes are lost; so are the used bytes if they could not be accepted.
  *
- * `collects` is set to whether it makes no difference when bytes are accepted, as long as the window has space;
- * otherwise accept them after each record.
+ * `collects` is set to whether bytes may be accepted at any time while the window has space; otherwise accept them
+ * after each record.
  *
- * window.h is built on this: see millstream_output there.
+ * window.h uses this function: see millstream_output there.
  */
 millstream_code millstream_writer_window(millstream_writer *writer,
                                          size_t used,
@@ -2442,7 +2458,7 @@ millstream_code millstream_writer_window(millstream_writer *writer,
                                          millstream_error **error);
 
 /**
- * Ends a window and accepts the first `used` bytes of it. After an error none of these bytes was accepted.
+ * Ends a window and accepts its first `used` bytes. After an error none of these bytes was accepted.
  */
 millstream_code millstream_writer_end_window(millstream_writer *writer,
                                              size_t used,
@@ -2454,22 +2470,22 @@ millstream_code millstream_writer_end_window(millstream_writer *writer,
 
 /* ---- pipe ----
  *
- * Pipes: records through your stages to a sink, batch by batch.
+ * Pipes, which pass records through your stages to a sink, batch by batch.
  *
- * A stage is a function that is given the items of a whole batch at once: at first the records, then whatever the
- * stages before it have made. So the overhead of a stage is one call per batch. Items are spans of bytes: parts of the
- * records, without a copy, or new bytes that live as long as the batch.
+ * A stage is a function that gets the items of a whole batch at once: the records, or the results of the previous
+ * stage. So the overhead of a stage is one call per batch. Items are spans of bytes: parts of the records, without a
+ * copy, or new bytes that live as long as the batch.
  *
  * If a stage fails at a record, earlier records reach the sink first; then the error is reported, with the record's
- * number and place. An error of the source is reported after everything the source delivered, and the end means that
- * the source succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow one
- * that fails there; millstream_pipe_set_batch() with 1 prevents it.
+ * number and position. An error of the source is reported after all of its records, and the end means that the source
+ * succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow a failing one;
+ * millstream_pipe_set_batch() with 1 prevents that.
  *
  * All your functions run on the thread that runs the pipe, while it runs.
  */
 
 /**
- * What to do when a stage fails at a record.
+ * What happens if a stage fails for a record.
  */
 enum millstream_on_error
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -2494,9 +2510,9 @@ typedef uint32_t millstream_on_error;
 #endif // __cplusplus
 
 /**
- * Records on their way through stages. Freed by millstream_pipe_free().
+ * Passes records through stages. It is freed by millstream_pipe_free().
  *
- * Add stages and settings before it runs for the first time.
+ * Add stages and settings before the pipe runs for the first time.
  */
 typedef struct millstream_pipe millstream_pipe;
 
@@ -2509,24 +2525,24 @@ typedef struct {
      */
     const char *data;
     /**
-     * The number of items.
+     * The number of bytes.
      */
     size_t len;
     /**
-     * The record it was made from: its number in its own reader, as used in errors; the first is 0. A stage passes it
-     * on unchanged, so that an error can name the record.
+     * The number of the record from which it was made, counted in its own reader as in errors; the first is 0. A stage
+     * passes it on unchanged, so that an error can name the record.
      */
     uint64_t record;
 } millstream_span;
 
 /**
- * A sink: takes `count` items, at least one, which are valid during the call, and returns how many it has accepted. If
- * it accepts fewer than all, the next item is MILLSTREAM_STAGE_FAILED, and the pipe ends.
+ * Takes `count` items, at least one, which are valid during the call, and returns the number it has accepted. If it
+ * accepts fewer than all, the next item is MILLSTREAM_STAGE_FAILED, and the pipe ends.
  */
 typedef size_t (*millstream_sink_callback)(void *user, const millstream_span *items, size_t count);
 
 /**
- * What a pipe has done so far.
+ * The results of a pipe so far.
  */
 typedef struct {
     /**
@@ -2538,17 +2554,17 @@ typedef struct {
      */
     uint64_t items;
     /**
-     * How often a stage failed at a record that was skipped.
+     * The number of records at which a stage failed and that were skipped.
      */
     uint64_t failed;
     /**
-     * Whether a stage such as millstream_pipe_take() ended it before its sources did.
+     * Whether a stage such as millstream_pipe_take() ended the pipe before its sources ended.
      */
     bool ended_early;
 } millstream_summary;
 
 /**
- * What one stage has done.
+ * The measurements of one stage.
  */
 typedef struct {
     /**
@@ -2556,7 +2572,7 @@ typedef struct {
      */
     const char *name;
     /**
-     * Items that came out.
+     * The number of items that the stage produced.
      */
     uint64_t items;
     /**
@@ -2575,7 +2591,7 @@ extern "C" {
 
 /**
  * Makes a pipe over the records that `framer` finds. It takes ownership of `reader` and `framer`, even if this fails:
- * the caller neither uses nor frees them again.
+ * the caller must neither use nor free them again.
  */
 millstream_code millstream_pipe_new(millstream_reader *reader,
                                     millstream_framer *framer,
@@ -2584,40 +2600,40 @@ millstream_code millstream_pipe_new(millstream_reader *reader,
 
 /**
  * Adds the records of another reader and takes ownership of the reader, even if this fails. The readers take turns,
- * one batch at a time, and a reader without data is skipped while another has some; the records of each stay in order.
- * All of them must succeed.
+ * one batch at a time, and a reader without data is skipped while another one has some. The records of each reader
+ * stay in order. All readers must succeed.
  */
 millstream_code millstream_pipe_merge(millstream_pipe *pipe,
                                       millstream_reader *reader,
                                       millstream_error **error);
 
 /**
- * At most `records` records make a batch; at least 1. By default a batch is what the source has delivered, at most 256
- * KiB.
+ * Limits a batch to `records` records; at least 1. By default a batch contains the records that the source has
+ * delivered, at most 256 KiB.
  */
 millstream_code millstream_pipe_set_batch(millstream_pipe *pipe,
                                           size_t records,
                                           millstream_error **error);
 
 /**
- * What to do when a stage fails at a record.
+ * Sets what happens if a stage fails for a record.
  */
 millstream_code millstream_pipe_set_on_error(millstream_pipe *pipe,
                                              millstream_on_error on_error,
                                              millstream_error **error);
 
 /**
- * Skips records that a stage fails at, and writes them to `writer` as they were read, with their delimiter.
+ * Skips records at which a stage fails, and writes them to `writer` as they were read, with their delimiter.
  *
- * The writer is lent to the pipe: until the pipe is freed, it must not be freed, and other calls on it are refused.
+ * The writer is lent to the pipe: until the pipe is freed, it must not be freed, and refuses other calls.
  */
 millstream_code millstream_pipe_set_quarantine(millstream_pipe *pipe,
                                                millstream_writer *writer,
                                                millstream_error **error);
 
 /**
- * Stops between two batches when this token is cancelled: MILLSTREAM_CANCELLED; after that it can be run again, and
- * continues where it was. To interrupt waits for the source as well, also give the token to the reader.
+ * Stops between two batches when this token is cancelled, with MILLSTREAM_CANCELLED. The pipe can then be run again,
+ * and continues at the same position. To interrupt waits for the source as well, also pass the token to the reader.
  */
 millstream_code millstream_pipe_set_cancel(millstream_pipe *pipe,
                                            const millstream_cancel_token *token,
@@ -2629,11 +2645,11 @@ millstream_code millstream_pipe_set_cancel(millstream_pipe *pipe,
 millstream_code millstream_pipe_measure(millstream_pipe *pipe, millstream_error **error);
 
 /**
- * Runs it to the end, and passes the items to `sink`, batch by batch; NULL if the stages do all the work. `summary`,
- * which may be NULL, is set to what was done so far, even after an error.
+ * Runs the pipe to the end, and passes the items to `sink`, batch by batch; `sink` may be NULL if the stages do all
+ * the work. `summary`, which may be NULL, is set to the results so far, even after an error.
  *
- * After MILLSTREAM_CANCELLED it can be run again, and continues where it was. After any other error it has ended:
- * MILLSTREAM_CLOSED. Once everything has passed through, or a stage has ended it, this succeeds and does nothing.
+ * After MILLSTREAM_CANCELLED it can be run again, and continues at the same position. After any other error it has
+ * ended, and this returns MILLSTREAM_CLOSED. After the end of the pipe, this succeeds and does nothing.
  */
 millstream_code millstream_pipe_run(millstream_pipe *pipe,
                                     millstream_sink_callback sink,
@@ -2642,9 +2658,9 @@ millstream_code millstream_pipe_run(millstream_pipe *pipe,
                                     millstream_error **error);
 
 /**
- * Runs it to the end like millstream_pipe_run(), and writes each item, followed by the record terminator of the
- * source: a newline for lines. The writer is neither flushed nor closed. At the end everything has been written to the
- * writer, or there is an error.
+ * Runs the pipe to the end like millstream_pipe_run(), and writes each item, followed by the record terminator of the
+ * source: a newline for lines. The writer is neither flushed nor closed. If this succeeds, all items have been written
+ * to the writer.
  */
 millstream_code millstream_pipe_write_to(millstream_pipe *pipe,
                                          millstream_writer *writer,
@@ -2652,8 +2668,8 @@ millstream_code millstream_pipe_write_to(millstream_pipe *pipe,
                                          millstream_error **error);
 
 /**
- * How the sources' commands ended that have ended so far: an array of `count`, valid until the next non-const call on
- * the pipe.
+ * Returns how the sources' commands that have ended so far ended, as an array of `count`, which is valid until the
+ * next non-const call on the pipe.
  */
 millstream_code millstream_pipe_command_ends(millstream_pipe *pipe,
                                              const millstream_command_end **ends,
@@ -2661,9 +2677,9 @@ millstream_code millstream_pipe_command_ends(millstream_pipe *pipe,
                                              millstream_error **error);
 
 /**
- * How the time was spent, if it is measured: how long the pipe has run, how long it waited for its sources, and what
- * each stage has done, with the sink as the last one: an array of `count`, valid until the next non-const call on the
- * pipe.
+ * Returns how the time was spent, if it is measured: the running time of the pipe, the time it waited for its sources,
+ * and the measurements of each stage, including the sink as the last one. They are an array of `count`, which is valid
+ * until the next non-const call on the pipe.
  */
 millstream_code millstream_pipe_stats(millstream_pipe *pipe,
                                       uint64_t *elapsed_ns,
@@ -2674,7 +2690,7 @@ millstream_code millstream_pipe_stats(millstream_pipe *pipe,
 
 /**
  * Frees a pipe, ending it if necessary, and releases the writers lent to it. Commands that are still running are
- * stopped, as by millstream_reader_free(). NULL is fine.
+ * stopped, as by millstream_reader_free(). NULL is accepted.
  */
 void millstream_pipe_free(millstream_pipe *pipe);
 
@@ -2686,26 +2702,26 @@ void millstream_pipe_free(millstream_pipe *pipe);
  *
  * Stages of pipes.
  *
- * Your stage is a function that is called with many items; the other stages are provided by the library. Add each to a
- * pipe before the pipe runs for the first time.
+ * A stage of yours is a function that is called with many items; the library provides the other stages. Add each stage
+ * to a pipe before the pipe runs for the first time.
  */
 
 /**
- * What a stage may request while it is called: memory for new bytes, additional items, and reporting a failure.
+ * The services for a stage during a call: memory for new bytes, additional items, and reporting a failure.
  */
 typedef struct millstream_stage_scope millstream_stage_scope;
 
 /**
- * A stage. It is given `*count` items, at least one, writes the items that continue to the front of the array, and
- * sets `*count` to their number. A filter, or a stage that passes on parts of items, needs nothing else. The bytes of
- * a span are part of the input, or come from millstream_stage_keep() or millstream_stage_space(), or stay unchanged at
- * their address for the lifetime of the pipe.
+ * A stage. It gets `*count` items, at least one, writes the resulting items to the front of the array, and sets
+ * `*count` to their number. This is enough for a filter, or a stage that passes on parts of items. The bytes of a span
+ * are part of the input, or come from millstream_stage_keep() or millstream_stage_space(), or stay unchanged at their
+ * address for the lifetime of the pipe.
  *
- * A stage that makes more items than it was given passes all of them to millstream_stage_put(), and leaves none.
+ * If a stage makes more items than it got, it passes all of them to millstream_stage_put(), and sets `*count` to 0.
  *
- * It returns MILLSTREAM_OK; or, if it fails at an item, what millstream_stage_fail() returns, or another code after
- * calling that, with the earlier items done and counted. millstream_pipe_set_on_error() decides what happens then; if
- * failing records are skipped, the stage is called again with the items after this one. The code
+ * It returns MILLSTREAM_OK. If it fails at an item, it returns the result of millstream_stage_fail(), or another code
+ * after calling that function; the earlier items must be done and counted. millstream_pipe_set_on_error() decides what
+ * happens next; if failing records are skipped, the stage is called again with the items after this one. The code
  * MILLSTREAM_STAGE_PANICKED always ends the pipe.
  */
 typedef millstream_code (*millstream_stage_callback)(void *user,
@@ -2729,19 +2745,23 @@ millstream_code millstream_pipe_add_stage(millstream_pipe *pipe,
                                           millstream_error **error);
 
 /**
- * Of a stage: a copy of `len` bytes, which lives as long as the batch. NULL only if an argument is.
+ * For a stage: returns a copy of `len` bytes, which lives as long as the batch. Returns NULL only if an argument is
+ * NULL.
  */
-const char *millstream_stage_keep(millstream_stage_scope *scope, const void *data, size_t len);
+const char *millstream_stage_keep(millstream_stage_scope *scope,
+                                  const void *data,
+                                  size_t len);
 
 /**
- * For a stage: space for `len` bytes, which lives as long as the batch; its content is arbitrary. One call for all new
- * bytes of a batch is the cheapest. NULL if `scope` is, or for more than half of the address space.
+ * For a stage: returns space for `len` bytes, which lives as long as the batch; its content is arbitrary. One call for
+ * all new bytes of a batch is the cheapest. Returns NULL if `scope` is NULL, or for more than half of the address
+ * space.
  */
 char *millstream_stage_space(millstream_stage_scope *scope,
                              size_t len);
 
 /**
- * Of a stage: `count` items that continue, before those left in the array when the stage returns.
+ * For a stage: adds `count` resulting items, before those left in the array when the stage returns.
  */
 millstream_code millstream_stage_put(millstream_stage_scope *scope,
                                      const millstream_span *items,
@@ -2749,27 +2769,27 @@ millstream_code millstream_stage_put(millstream_stage_scope *scope,
                                      millstream_error **error);
 
 /**
- * For a stage: reports that it failed at the item with this index of the array it was given, for the reason in
- * `message` (UTF-8, or NULL for none). Returns MILLSTREAM_STAGE_FAILED, for the stage to return.
+ * For a stage: reports that it failed at the item with this index of the array it got, for the reason in `message`
+ * (UTF-8, or NULL for none). Returns MILLSTREAM_STAGE_FAILED, for the stage to return.
  */
 millstream_code millstream_stage_fail(millstream_stage_scope *scope,
                                       size_t index,
                                       const char *message);
 
 /**
- * Passes the first `count` items; then the pipe ends, and its sources are closed.
+ * Passes on the first `count` items; then the pipe ends, and its sources are closed.
  */
 millstream_code millstream_pipe_take(millstream_pipe *pipe, uint64_t count, millstream_error **error);
 
 /**
- * Passes all but the first `count` items.
+ * Passes on all but the first `count` items.
  */
 millstream_code millstream_pipe_skip(millstream_pipe *pipe, uint64_t count, millstream_error **error);
 
 /**
  * Writes each item to `writer` as well, as millstream_pipe_write_to() does.
  *
- * The writer is lent to the pipe: until the pipe is freed, it must not be freed, and other calls on it are refused.
+ * The writer is lent to the pipe: until the pipe is freed, it must not be freed, and refuses other calls.
  */
 millstream_code millstream_pipe_tee(millstream_pipe *pipe,
                                     millstream_writer *writer,
@@ -2783,9 +2803,9 @@ millstream_code millstream_pipe_tee(millstream_pipe *pipe,
  *
  * BSON documents, read in place.
  *
- * A millstream_bson_document is plain data, and so is a millstream_bson_value: pointers into the memory that the
- * document lies in. They are copied like any struct and need no freeing, and they are valid as long as that memory is
- * valid and unchanged. Nothing is parsed before it is asked for, and nothing is remembered.
+ * A millstream_bson_document is plain data, and so is a millstream_bson_value: they contain pointers into the
+ * document's memory. They are copied like any struct and need no freeing, and they are valid while that memory is
+ * valid and unchanged. Values are parsed only on request, and results are not cached.
  *
  *     millstream_bson_document document;
  *     millstream_bson_element members[64];
@@ -2798,17 +2818,17 @@ millstream_code millstream_pipe_tee(millstream_pipe *pipe,
  *             if (members[i].value.type == MILLSTREAM_BSON_TYPE_INT64)
  *                 use(members[i].key, members[i].key_len, members[i].value.integer);
  *
- * All functions of this section take documents and values as const and keep nothing, so any number of threads may use
- * the same ones. Each function takes the document that a value comes from: from it, an error gets the path of keys,
- * millstream_error_path(), and the offset.
+ * All functions of this section take documents and values as const and keep no state, so any number of threads may use
+ * them at the same time. Each function takes the document that contains the value: from it, an error gets the path of
+ * keys, millstream_error_path(), and the offset.
  *
  * Invalid data is MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
- * MILLSTREAM_UTF8_INVALID wherever it is found; millstream_bson_check() checks everything. The inlined getters of
+ * MILLSTREAM_UTF8_INVALID wherever it is found; millstream_bson_check() checks all bytes. The inlined getters of
  * bson.h (millstream_bson_as_i64() and similar functions) convert a value to a C type.
  */
 
 /**
- * Which deviations are accepted, except those that could not be read anyway.
+ * Which deviations from the format are accepted. Deviations that prevent reading are never accepted.
  */
 enum millstream_bson_strictness
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -2816,15 +2836,16 @@ enum millstream_bson_strictness
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Keys of arrays are ignored, and keys may repeat: the first is found.
+     * Keys of arrays are ignored, and keys may repeat: the first one is found.
      */
     MILLSTREAM_BSON_STRICTNESS_STANDARD = 0,
     /**
-     * Also bytes after a document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
+     * Like STANDARD, and also accepts bytes after a document, booleans other than 0 and 1, and a wrong inner length of
+     * the old binary subtype.
      */
     MILLSTREAM_BSON_STRICTNESS_LENIENT = 1,
     /**
-     * Stricter: keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
+     * Keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
      */
     MILLSTREAM_BSON_STRICTNESS_STRICT = 2,
 };
@@ -2837,7 +2858,7 @@ typedef uint32_t millstream_bson_strictness;
 #endif // __cplusplus
 
 /**
- * What to do if text or a key is not UTF-8.
+ * What happens if text or a key is not UTF-8.
  */
 enum millstream_bson_utf8
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -2849,7 +2870,7 @@ enum millstream_bson_utf8
      */
     MILLSTREAM_BSON_UTF8_CHECKED = 0,
     /**
-     * The bytes of keys, strings, code and symbols are given as they are. Extended JSON has U+FFFD instead.
+     * The bytes of keys, strings, code and symbols are returned unchanged. Extended JSON has U+FFFD instead.
      */
     MILLSTREAM_BSON_UTF8_LOSSY = 1,
 };
@@ -2968,11 +2989,11 @@ typedef uint32_t millstream_bson_type;
 #endif // __cplusplus
 
 /**
- * What reading a document accepts. All zeros are the default rules, and so is NULL where rules are expected.
+ * What is accepted when a document is read. All zeros are the default rules, and so is NULL where rules are expected.
  */
 typedef struct {
     /**
-     * The maximum nesting depth of documents and arrays, the outermost included: 200 if this is 0, at most 1,000.
+     * The maximum nesting depth of documents and arrays, including the outermost: 200 if this is 0, at most 1,000.
      */
     uint32_t depth;
     /**
@@ -2980,17 +3001,17 @@ typedef struct {
      */
     millstream_bson_strictness strictness;
     /**
-     * What to do if text is not UTF-8.
+     * What happens if text is not UTF-8.
      */
     millstream_bson_utf8 utf8;
 } millstream_bson_rules;
 
 /**
- * A document in place: made by the functions below. `bytes` of NULL is no document.
+ * A document in place, created by the functions below. If `bytes` is NULL, it is no document.
  */
 typedef struct {
     /**
-     * Its bytes, length and terminator included.
+     * Its bytes, including the length and the terminator.
      */
     const char *bytes;
     /**
@@ -2998,11 +3019,11 @@ typedef struct {
      */
     size_t len;
     /**
-     * Where it begins, in bytes from the start of its stream, or else of the outermost document.
+     * Its offset, in bytes from the start of its stream, or of the outermost document if it is not from a stream.
      */
     uint64_t offset;
     /**
-     * Where the outermost document begins: this one, or one that contains it.
+     * The start of the outermost document: this one, or one that contains it.
      */
     const char *root;
     /**
@@ -3014,11 +3035,11 @@ typedef struct {
      */
     uint64_t record;
     /**
-     * The remaining nesting depth, this document included.
+     * The remaining nesting depth, including this document.
      */
     uint32_t depth_left;
     /**
-     * MILLSTREAM_BSON_TYPE_ARRAY for an array: paths then begin with a position. Otherwise a document.
+     * MILLSTREAM_BSON_TYPE_ARRAY for an array, whose paths begin with a position. Otherwise a document.
      */
     millstream_bson_type type;
     /**
@@ -3028,7 +3049,7 @@ typedef struct {
 } millstream_bson_document;
 
 /**
- * A value in place. Which fields are used depends on its type; the rest are 0.
+ * A value in place. Its type determines which fields are used; the others are 0.
  */
 typedef struct {
     /**
@@ -3036,7 +3057,7 @@ typedef struct {
      */
     millstream_bson_type type;
     /**
-     * Of a binary: the kind of bytes; 0 is anything, 4 a UUID.
+     * The kind of bytes of a binary; 0 is any, 4 a UUID.
      */
     uint8_t subtype;
     /**
@@ -3068,7 +3089,7 @@ typedef struct {
      */
     size_t more_len;
     /**
-     * Everything that the document has after the key, with lengths and terminators. No bytes for types without a
+     * All bytes of the value after its key, including lengths and terminators. There are none for types without a
      * value.
      */
     const char *payload;
@@ -3101,15 +3122,15 @@ typedef struct {
  */
 typedef struct {
     /**
-     * The first number; each begins with its lowest byte. NULL if there are none.
+     * The first number. Each number begins with its lowest byte. NULL if there are none.
      */
     const void *items;
     /**
-     * How many there are.
+     * The number of items.
      */
     size_t count;
     /**
-     * Whether they can be used as an array of C where they are. Otherwise they are not aligned, or the processor is
+     * Whether they can be used in place as an array of C. If not, they are not aligned, or the processor is
      * big-endian, and they have to be copied with memcpy().
      */
     bool usable;
@@ -3120,7 +3141,7 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * The document that consists of these `len` bytes. Only its frame is checked: the length and the terminator.
+ * Borrows the document that consists of these `len` bytes. Only its frame is checked: the length and the terminator.
  *
  * Bytes after it are also MILLSTREAM_DOCUMENT_INVALID, unless the rules are lenient.
  */
@@ -3131,7 +3152,8 @@ millstream_code millstream_bson_borrow(const void *bytes,
                                        millstream_error **error);
 
 /**
- * The document at the front of these `len` bytes: `document->len` is the offset of the next one, if there is one.
+ * Borrows the document at the front of these `len` bytes: `document->len` is the offset of the next one, if there is
+ * one.
  */
 millstream_code millstream_bson_borrow_first(const void *bytes,
                                              size_t len,
@@ -3140,14 +3162,14 @@ millstream_code millstream_bson_borrow_first(const void *bytes,
                                              millstream_error **error);
 
 /**
- * Checks every byte: types, lengths, terminators, UTF-8, depth, and what the rules require.
+ * Checks every byte: types, lengths, terminators, UTF-8, depth, and the requirements of the rules.
  */
 millstream_code millstream_bson_check(const millstream_bson_document *document, millstream_error **error);
 
 /**
- * The document or array in `value`, or the scope of a code with scope.
+ * Opens the document or array in `value`, or the scope of a code with scope.
  *
- * MILLSTREAM_SHAPE_MISMATCH for other types.
+ * Returns MILLSTREAM_SHAPE_MISMATCH for other types.
  */
 millstream_code millstream_bson_enter(const millstream_bson_document *document,
                                       const millstream_bson_value *value,
@@ -3157,19 +3179,19 @@ millstream_code millstream_bson_enter(const millstream_bson_document *document,
 /**
  * Iterates over the members of a document, or the elements of an array, many at a time. `at` is the position to
  * continue from, in bytes from the start of the document: 0 at first, then set to the next member. `count` is set to
- * the number of `elements` filled, at most `room`; 0 is the end. The members before a bad one are delivered first.
+ * the number of `elements` filled, at most `most`; 0 is the end. The members before an invalid one are returned first.
  */
 millstream_code millstream_bson_members(const millstream_bson_document *document,
                                         size_t *at,
                                         millstream_bson_element *elements,
-                                        size_t room,
+                                        size_t most,
                                         size_t *count,
                                         millstream_error **error);
 
 /**
- * The member of this name, the first if there are several. `found` is set to whether there is one; if it is NULL there
- * must be one: otherwise the error is MILLSTREAM_KEY_MISSING. Of an array too this is the member with that key: see
- * millstream_bson_element_at().
+ * Looks up the member of this name, the first if there are several. `found` is set to whether there is one. If `found`
+ * is NULL there must be one: otherwise the error is MILLSTREAM_KEY_MISSING. In an array this is also the member with
+ * that key: see millstream_bson_element_at().
  */
 millstream_code millstream_bson_member(const millstream_bson_document *document,
                                        const char *key,
@@ -3179,8 +3201,8 @@ millstream_code millstream_bson_member(const millstream_bson_document *document,
                                        millstream_error **error);
 
 /**
- * The element at a position, the first of which is 0; in a document that is not an array, the member at that position.
- * Those before it are skipped, and keys are not read. `found` as for millstream_bson_member().
+ * Looks up the element at a position; the first is 0. In a document that is not an array, this is the member at that
+ * position. Earlier members are skipped, and keys are not read. `found` is used as by millstream_bson_member().
  */
 millstream_code millstream_bson_element_at(const millstream_bson_document *document,
                                            size_t position,
@@ -3189,10 +3211,10 @@ millstream_code millstream_bson_element_at(const millstream_bson_document *docum
                                            millstream_error **error);
 
 /**
- * The value at the end of a path: keys separated by dots, such as "items.3.price"; in arrays they are positions,
- * whatever keys are stored there. A key that is empty or contains a dot or a quote is written as a JSON string:
- * "hosts.\"a.b\".port". `found` as for millstream_bson_member(). A path through a value that is neither a document nor
- * an array finds nothing.
+ * Looks up the value at the end of a path: keys separated by dots, such as "items.3.price". In arrays they are
+ * positions, regardless of the stored keys. A key that is empty or contains a dot or a quote is written as a JSON
+ * string: "hosts.\"a.b\".port". `found` is used as by millstream_bson_member(). A path through a value that is neither
+ * a document nor an array finds no value.
  */
 millstream_code millstream_bson_find(const millstream_bson_document *document,
                                      const char *path,
@@ -3201,7 +3223,7 @@ millstream_code millstream_bson_find(const millstream_bson_document *document,
                                      millstream_error **error);
 
 /**
- * The value at the end of a path of `count` keys, which are taken literally; at least 1.
+ * Looks up the value at the end of a path of `count` keys, at least 1, which are taken literally.
  */
 millstream_code millstream_bson_find_keys(const millstream_bson_document *document,
                                           const char *const *keys,
@@ -3211,8 +3233,8 @@ millstream_code millstream_bson_find_keys(const millstream_bson_document *docume
                                           millstream_error **error);
 
 /**
- * Succeeds if `value` has this type; a code or a symbol is accepted as a string. Otherwise MILLSTREAM_SHAPE_MISMATCH,
- * or MILLSTREAM_KEY_MISSING for no value.
+ * Succeeds if `value` has this type; a code or a symbol is accepted as a string. Otherwise it returns
+ * MILLSTREAM_SHAPE_MISMATCH, or MILLSTREAM_KEY_MISSING for no value.
  */
 millstream_code millstream_bson_expect(const millstream_bson_document *document,
                                        const millstream_bson_value *value,
@@ -3220,10 +3242,10 @@ millstream_code millstream_bson_expect(const millstream_bson_document *document,
                                        millstream_error **error);
 
 /**
- * A number of any type as an int32_t, if it has exactly that value: also a double without a fraction. Otherwise
- * MILLSTREAM_VALUE_OUT_OF_RANGE, or MILLSTREAM_SHAPE_MISMATCH for something that is not a number.
- * millstream_bson_as_i32() of bson.h is faster if the value has the expected type; the same holds for the functions
- * below.
+ * Converts a number of any type to an int32_t, if the int32_t has exactly its value; this includes a double without a
+ * fraction. Otherwise it returns MILLSTREAM_VALUE_OUT_OF_RANGE, or MILLSTREAM_SHAPE_MISMATCH for a value that is not a
+ * number. millstream_bson_as_i32() of bson.h is faster if the value has the expected type; the same applies to the
+ * functions below.
  */
 millstream_code millstream_bson_to_i32(const millstream_bson_document *document,
                                        const millstream_bson_value *value,
@@ -3231,7 +3253,7 @@ millstream_code millstream_bson_to_i32(const millstream_bson_document *document,
                                        millstream_error **error);
 
 /**
- * The same as an int64_t.
+ * Converts a number to an int64_t, like millstream_bson_to_i32().
  */
 millstream_code millstream_bson_to_i64(const millstream_bson_document *document,
                                        const millstream_bson_value *value,
@@ -3239,7 +3261,7 @@ millstream_code millstream_bson_to_i64(const millstream_bson_document *document,
                                        millstream_error **error);
 
 /**
- * The same as a uint64_t.
+ * Converts a number to a uint64_t, like millstream_bson_to_i32().
  */
 millstream_code millstream_bson_to_u64(const millstream_bson_document *document,
                                        const millstream_bson_value *value,
@@ -3247,7 +3269,8 @@ millstream_code millstream_bson_to_u64(const millstream_bson_document *document,
                                        millstream_error **error);
 
 /**
- * The same as a double; MILLSTREAM_VALUE_OUT_OF_RANGE for an integer that no double equals.
+ * Converts a number to a double, like millstream_bson_to_i32(). It returns MILLSTREAM_VALUE_OUT_OF_RANGE for an
+ * integer that no double equals.
  */
 millstream_code millstream_bson_to_f64(const millstream_bson_document *document,
                                        const millstream_bson_value *value,
@@ -3255,9 +3278,9 @@ millstream_code millstream_bson_to_f64(const millstream_bson_document *document,
                                        millstream_error **error);
 
 /**
- * A binary as numbers of `item_size` bytes each: 1, 2, 4, 8 or 16. Nothing is copied.
+ * Returns a binary as numbers of `item_size` bytes each: 1, 2, 4, 8 or 16. No bytes are copied.
  *
- * MILLSTREAM_SHAPE_MISMATCH for another type, and for a length that is not a multiple of `item_size`.
+ * Returns MILLSTREAM_SHAPE_MISMATCH for another type, and for a length that is not a multiple of `item_size`.
  */
 millstream_code millstream_bson_as_numbers(const millstream_bson_document *document,
                                            const millstream_bson_value *value,
@@ -3278,17 +3301,17 @@ millstream_code millstream_bson_as_numbers(const millstream_bson_document *docum
  *     code = millstream_bson_object_id_to_text(id, text, &error);           "57e193d7a9cc81b4027498b5"
  *     code = millstream_bson_object_id_from_text(text, 24, id, &error);
  *
- * The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and the same
- * for decimal numbers. Text that is not one of these is MILLSTREAM_TEXT_INVALID, with the offset in the text.
+ * The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and of the
+ * corresponding functions for decimal numbers. Invalid text is MILLSTREAM_TEXT_INVALID, with the offset in the text.
  */
 
 /**
- * Space for the text of an object id, including its NUL.
+ * The space for the text of an object id, including its NUL.
  */
 #define MILLSTREAM_BSON_OBJECT_ID_TEXT 25
 
 /**
- * Space for the longest text of a decimal number, including its NUL.
+ * The space for the longest text of a decimal number, including its NUL.
  */
 #define MILLSTREAM_BSON_DECIMAL128_TEXT 43
 
@@ -3297,12 +3320,12 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Makes a unique object id: from the time, this process and a counter. `id` has space for 12 bytes.
+ * Makes a unique object id from the time, this process and a counter. `id` has space for 12 bytes.
  */
 millstream_code millstream_bson_object_id_new(void *id, millstream_error **error);
 
 /**
- * Writes the 24 hexadecimal digits of the 12 bytes of `id`, and a NUL, to `text`.
+ * Writes the 24 hexadecimal digits of the 12 bytes of `id`, followed by a NUL, to `text`.
  */
 millstream_code millstream_bson_object_id_to_text(const void *id, char *text, millstream_error **error);
 
@@ -3315,8 +3338,8 @@ millstream_code millstream_bson_object_id_from_text(const char *text,
                                                     millstream_error **error);
 
 /**
- * Writes the text of a decimal number, such as "1.50", "1E+6", "NaN" or "-Infinity", and a NUL to `text`. `decimal` is
- * its 16 bytes, the lowest first.
+ * Writes the text of a decimal number, such as "1.50", "1E+6", "NaN" or "-Infinity", followed by a NUL, to `text`.
+ * `decimal` is its 16 bytes, the lowest first.
  */
 millstream_code millstream_bson_decimal128_to_text(const void *decimal,
                                                    char *text,
@@ -3340,7 +3363,7 @@ millstream_code millstream_bson_decimal128_from_text(const char *text,
  * BSON documents that own their memory: mapped files, copies, documents from a reader, and Extended JSON in both
  * directions.
  *
- * The documents that these handles lend are valid until the handle is freed.
+ * The documents that a handle lends are valid until the handle is freed.
  */
 
 /**
@@ -3369,7 +3392,7 @@ typedef uint32_t millstream_bson_json;
 #endif // __cplusplus
 
 /**
- * A document with its memory. Freed by millstream_bson_owned_free().
+ * A document with its memory. It is freed by millstream_bson_owned_free().
  */
 typedef struct millstream_bson_owned millstream_bson_owned;
 
@@ -3378,9 +3401,9 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Maps a file of one or more documents; nothing is read until it is accessed, so this takes the same time for any
- * size. No process may shrink or change the file meanwhile: accessing bytes that no longer exist ends the process with
- * SIGBUS.
+ * Maps a file of one or more documents. Bytes are read only when they are accessed, so this takes the same time for
+ * any size. No process may shrink or change the file meanwhile: accessing bytes that no longer exist kills the process
+ * with SIGBUS.
  */
 millstream_code millstream_bson_mapped(const char *path,
                                        const millstream_bson_rules *rules,
@@ -3405,7 +3428,7 @@ millstream_code millstream_bson_copy_document(const millstream_bson_document *do
 
 /**
  * Reads one document of at most `limit` bytes, and leaves the reader after it. `owned` is NULL at the end of the
- * stream. The memory grows as bytes arrive, regardless of the length the document claims. A longer one is
+ * stream. The memory grows as bytes arrive, regardless of the length that the document claims. A longer document is
  * MILLSTREAM_MEMORY_LIMIT.
  */
 millstream_code millstream_bson_read(millstream_reader *reader,
@@ -3415,8 +3438,8 @@ millstream_code millstream_bson_read(millstream_reader *reader,
                                      millstream_error **error);
 
 /**
- * Makes a document from Extended JSON, canonical, relaxed or mixed. MILLSTREAM_TEXT_INVALID with the path and the
- * offset in the text, a few bytes after the error.
+ * Makes a document from Extended JSON, canonical, relaxed or mixed. It returns MILLSTREAM_TEXT_INVALID with the path
+ * and the offset in the text, which is a few bytes after the error.
  */
 millstream_code millstream_bson_from_json(const char *text,
                                           size_t len,
@@ -3425,15 +3448,15 @@ millstream_code millstream_bson_from_json(const char *text,
                                           millstream_error **error);
 
 /**
- * The document; for a mapped file, the first. There, the rules decide about bytes after it:
- * millstream_bson_owned_bytes() gives all of them for millstream_bson_borrow_first().
+ * Returns the document; for a mapped file, the first one. For a mapped file the rules decide whether bytes may follow
+ * the document; millstream_bson_owned_bytes() returns all of them for millstream_bson_borrow_first().
  */
 millstream_code millstream_bson_owned_document(const millstream_bson_owned *owned,
                                                millstream_bson_document *document,
                                                millstream_error **error);
 
 /**
- * All the bytes: for a mapped file, those of every document.
+ * Returns all bytes; for a mapped file, those of every document.
  */
 millstream_code millstream_bson_owned_bytes(const millstream_bson_owned *owned,
                                             const char **bytes,
@@ -3441,13 +3464,13 @@ millstream_code millstream_bson_owned_bytes(const millstream_bson_owned *owned,
                                             millstream_error **error);
 
 /**
- * Whether a mapped file has become shorter: MILLSTREAM_SOURCE_SHRANK. Others have not.
+ * Returns MILLSTREAM_SOURCE_SHRANK if a mapped file has become shorter. Other documents cannot shrink.
  */
 millstream_code millstream_bson_owned_check_length(const millstream_bson_owned *owned,
                                                    millstream_error **error);
 
 /**
- * Writes a document as Extended JSON, on one line without a line end. After an error, none of it was accepted.
+ * Writes a document as Extended JSON, on one line without a line end. After an error, no part of it was accepted.
  */
 millstream_code millstream_bson_write_json(const millstream_bson_document *document,
                                            millstream_bson_json form,
@@ -3455,7 +3478,7 @@ millstream_code millstream_bson_write_json(const millstream_bson_document *docum
                                            millstream_error **error);
 
 /**
- * Frees a document with its memory. NULL is fine.
+ * Frees a document with its memory. NULL is accepted.
  */
 void millstream_bson_owned_free(millstream_bson_owned *owned);
 
@@ -3477,13 +3500,13 @@ void millstream_bson_owned_free(millstream_bson_owned *owned);
  *         for (i = 0; i < count; i++)
  *             use(&found[i]);
  *
- * Every document that the source delivered is returned, then the end if the source succeeded, or one error. The limit
- * for a document is the reader's record limit. Documents of a stream are valid until the next non-const call on it. An
- * error about a member has the name of the stream and the number of the record.
+ * The stream returns every document that the source delivered, then the end if the source succeeded, or one error. A
+ * document may be as long as the reader's record limit. Documents of a stream are valid until the next non-const call
+ * on it. An error about a member has the name of the stream and the number of the record.
  */
 
 /**
- * What to do with an invalid document.
+ * What happens to an invalid document.
  */
 enum millstream_bson_on_bad
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -3491,12 +3514,13 @@ enum millstream_bson_on_bad
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Report an error and end.
+     * An error is reported, and the stream ends.
      */
     MILLSTREAM_BSON_ON_BAD_STOP = 0,
     /**
-     * Skip it; millstream_bson_documents_skipped() reports where it was. If its length is wrong, the stream searches
-     * for the next bytes that are very likely documents. Documents are checked beforehand.
+     * The document is skipped, and millstream_bson_documents_skipped() reports its position. If its length is wrong,
+     * the stream searches for the next bytes that are very likely documents. Documents are checked before they are
+     * returned.
      */
     MILLSTREAM_BSON_ON_BAD_SKIP = 1,
 };
@@ -3509,7 +3533,7 @@ typedef uint32_t millstream_bson_on_bad;
 #endif // __cplusplus
 
 /**
- * When the inside of a document is checked.
+ * When the content of a document is checked.
  */
 enum millstream_bson_checking
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -3534,7 +3558,7 @@ typedef uint32_t millstream_bson_checking;
 #endif // __cplusplus
 
 /**
- * Reads consecutive documents. Freed by millstream_bson_documents_free().
+ * Reads consecutive documents. It is freed by millstream_bson_documents_free().
  */
 typedef struct millstream_bson_documents millstream_bson_documents;
 
@@ -3543,7 +3567,7 @@ typedef struct millstream_bson_documents millstream_bson_documents;
  */
 typedef struct {
     /**
-     * Where it begins, in bytes from the start of the stream.
+     * Its offset, in bytes from the start of the stream.
      */
     uint64_t offset;
     /**
@@ -3551,25 +3575,25 @@ typedef struct {
      */
     uint64_t len;
     /**
-     * Which record it was; the first is 0.
+     * The number of the record; the first is 0.
      */
     uint64_t record;
     /**
-     * What was wrong.
+     * The code of the error.
      */
     millstream_code code;
     /**
-     * Where, in bytes from the start of the stream.
+     * The offset of the error, in bytes from the start of the stream.
      */
     uint64_t wrong_at;
 } millstream_bson_skipped_place;
 
 /**
- * What was skipped.
+ * The data that was skipped.
  */
 typedef struct {
     /**
-     * How many places.
+     * The number of places.
      */
     uint64_t count;
     /**
@@ -3577,7 +3601,7 @@ typedef struct {
      */
     uint64_t bytes;
     /**
-     * The first 1,000 of them.
+     * The first 1,000 places.
      */
     const millstream_bson_skipped_place *places;
     /**
@@ -3591,8 +3615,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Makes a stream of documents from what `reader` has not delivered yet. It takes ownership of the reader, even if this
- * fails: the caller neither uses nor frees it again.
+ * Makes a stream of documents from the data that `reader` has not delivered yet. It takes ownership of the reader,
+ * even if this fails: the caller must neither use nor free it again.
  */
 millstream_code millstream_bson_documents_new(millstream_reader *reader,
                                               const millstream_bson_rules *rules,
@@ -3602,8 +3626,8 @@ millstream_code millstream_bson_documents_new(millstream_reader *reader,
                                               millstream_error **error);
 
 /**
- * The next documents, as many as are available: waits for one, never for a second. `found` is an array of `count`,
- * which is 0 at the end. The documents before a bad one are delivered first.
+ * Returns the next documents, as many as are available. It waits for the first one, never for a second one. `found` is
+ * an array of `count` documents; `count` is 0 at the end. The documents before an invalid one are returned first.
  */
 millstream_code millstream_bson_documents_next(millstream_bson_documents *documents,
                                                const millstream_bson_document **found,
@@ -3611,20 +3635,21 @@ millstream_code millstream_bson_documents_next(millstream_bson_documents *docume
                                                millstream_error **error);
 
 /**
- * What was skipped so far. Its places are valid until the next non-const call on the stream.
+ * Returns the data that was skipped so far. Its places are valid until the next non-const call on the stream.
  */
 millstream_code millstream_bson_documents_skipped(const millstream_bson_documents *documents,
                                                   millstream_bson_skipped *skipped,
                                                   millstream_error **error);
 
 /**
- * The name of the source in error messages; NULL only for a stream of NULL. Valid until the stream is freed.
+ * Returns the name of the source in error messages; NULL only if the stream is NULL. It is valid until the stream is
+ * freed.
  */
 const char *millstream_bson_documents_name(const millstream_bson_documents *documents);
 
 /**
- * The position of the stream: after the last document delivered, in bytes after decoding, and in records. Each skipped
- * place counts as a record. After closing: the final position.
+ * Returns the position of the stream after the last document delivered, in bytes after decoding, and in records. Each
+ * skipped place counts as a record. After closing, this is the final position.
  */
 millstream_code millstream_bson_documents_position(const millstream_bson_documents *documents,
                                                    uint64_t *bytes,
@@ -3632,14 +3657,14 @@ millstream_code millstream_bson_documents_position(const millstream_bson_documen
                                                    millstream_error **error);
 
 /**
- * Ends the reading at the current position, as millstream_reader_close() does. The stream can still be asked for its
- * position and for what was skipped, and must be freed.
+ * Closes the stream at the current position, as millstream_reader_close() does. Its position and the skipped data are
+ * still available, and it must be freed.
  */
 millstream_code millstream_bson_documents_close(millstream_bson_documents *documents,
                                                 millstream_error **error);
 
 /**
- * Frees a stream and its reader, as millstream_reader_free() does. NULL is fine.
+ * Frees a stream and its reader, as millstream_reader_free() does. NULL is accepted.
  */
 void millstream_bson_documents_free(millstream_bson_documents *documents);
 
@@ -3661,18 +3686,17 @@ void millstream_bson_documents_free(millstream_bson_documents *documents);
  *     millstream_bson_builder_write(builder, writer, &error);
  *
  * Lengths are filled in when documents and arrays are closed, and array keys are numbered automatically. After an
- * error the builder is as it was before the call; millstream_bson_builder_rollback() takes back the work of several
- * calls. An error about a value has its path, millstream_error_path(). The inlined functions of bson.h make the
- * values.
+ * error the builder has the state before the call; millstream_bson_builder_rollback() undoes several calls. An error
+ * about a value has its path, millstream_error_path(). The inlined functions of bson.h create the values.
  */
 
 /**
- * Writes documents, one after another. Freed by millstream_bson_builder_free().
+ * Writes documents, one after another. It is freed by millstream_bson_builder_free().
  */
 typedef struct millstream_bson_builder millstream_bson_builder;
 
 /**
- * A position in what a builder has written, to return to. Plain data, which needs no freeing.
+ * A position in a builder's output, to return to. It is plain data, which needs no freeing.
  */
 typedef struct {
     /**
@@ -3695,17 +3719,17 @@ extern "C" {
 millstream_code millstream_bson_builder_new(millstream_bson_builder **builder, millstream_error **error);
 
 /**
- * Begins again with an empty document, and keeps the memory.
+ * Starts again with an empty document, and keeps the memory.
  */
 millstream_code millstream_bson_builder_clear(millstream_bson_builder *builder, millstream_error **error);
 
 /**
  * Appends a member to the open document, or with a `key` of NULL a value to the open array. Only the type of the value
- * and the fields that belong to it are used; `payload` does not.
+ * and the fields of that type are used; `payload` is ignored.
  *
- * MILLSTREAM_ARGUMENT_INVALID for a key in an array or no key in a document, MILLSTREAM_CLOSED when the document is
- * finished, MILLSTREAM_UTF8_INVALID, MILLSTREAM_VALUE_OUT_OF_RANGE for a key that contains a NUL or a value that BSON
- * cannot represent. Documents and arrays are copied; only their frame is checked.
+ * Returns MILLSTREAM_ARGUMENT_INVALID for a key in an array or no key in a document, MILLSTREAM_CLOSED after the
+ * document was finished, MILLSTREAM_UTF8_INVALID for invalid text, and MILLSTREAM_VALUE_OUT_OF_RANGE for a key that
+ * contains a NUL or a value that BSON cannot represent. Documents and arrays are copied; only their frame is checked.
  */
 millstream_code millstream_bson_builder_append(millstream_bson_builder *builder,
                                                const char *key,
@@ -3714,8 +3738,8 @@ millstream_code millstream_bson_builder_append(millstream_bson_builder *builder,
                                                millstream_error **error);
 
 /**
- * Appends `count` members to the open document, or their values to the open array. `appended` is set to how many:
- * after an error, those before the bad one, which stay. It may be NULL.
+ * Appends `count` members to the open document, or their values to the open array. `appended`, which may be NULL, is
+ * set to the number of appended members. After an error these are the members before the invalid one, which stay.
  */
 millstream_code millstream_bson_builder_append_members(millstream_bson_builder *builder,
                                                        const millstream_bson_element *members,
@@ -3725,7 +3749,7 @@ millstream_code millstream_bson_builder_append_members(millstream_bson_builder *
 
 /**
  * Opens a document or an array, according to `type`, as a member of the open document, or with a `key` of NULL as a
- * value of the open array. MILLSTREAM_TOO_DEEP for more than 200 levels.
+ * value of the open array. It returns MILLSTREAM_TOO_DEEP for more than 200 levels.
  */
 millstream_code millstream_bson_builder_open(millstream_bson_builder *builder,
                                              const char *key,
@@ -3739,26 +3763,27 @@ millstream_code millstream_bson_builder_open(millstream_bson_builder *builder,
 millstream_code millstream_bson_builder_close(millstream_bson_builder *builder, millstream_error **error);
 
 /**
- * The current position of the builder, for millstream_bson_builder_rollback().
+ * Returns the current position of the builder, for millstream_bson_builder_rollback().
  */
 millstream_code millstream_bson_builder_mark(millstream_bson_builder *builder,
                                              millstream_bson_mark *mark,
                                              millstream_error **error);
 
 /**
- * Takes back everything after a mark: members, values, and documents or arrays that were opened, even if they have
- * been closed. This scans the documents open at the mark, so it takes longer than an append.
+ * Removes all output after a mark: members, values, and documents or arrays that were opened, even if they have been
+ * closed. This scans the documents open at the mark, so it takes longer than an append.
  *
- * MILLSTREAM_ARGUMENT_INVALID for a mark that is not between two members of an open document: for example, because a
- * document open at the mark has been closed, or another document was begun. In that case nothing is taken back.
+ * Returns MILLSTREAM_ARGUMENT_INVALID for a mark that is not between two members of an open document: for example,
+ * because a document open at the mark has been closed, or another document was started. In this case no output is
+ * removed.
  */
 millstream_code millstream_bson_builder_rollback(millstream_bson_builder *builder,
                                                  const millstream_bson_mark *mark,
                                                  millstream_error **error);
 
 /**
- * Ends the document and lends its bytes, until the next call on the builder. Until millstream_bson_builder_clear() it
- * accepts nothing more. MILLSTREAM_ARGUMENT_INVALID while anything in it is open.
+ * Ends the document and lends its bytes, until the next call on the builder. Until millstream_bson_builder_clear() the
+ * builder accepts no more members. It returns MILLSTREAM_ARGUMENT_INVALID while a document or array in it is open.
  */
 millstream_code millstream_bson_builder_finish(millstream_bson_builder *builder,
                                                const char **bytes,
@@ -3766,7 +3791,7 @@ millstream_code millstream_bson_builder_finish(millstream_bson_builder *builder,
                                                millstream_error **error);
 
 /**
- * Ends the document, writes it, and begins again with an empty one. After an error of the writer none of it was
+ * Ends the document, writes it, and starts again with an empty one. After an error of the writer no part of it was
  * accepted, and the call may be repeated.
  */
 millstream_code millstream_bson_builder_write(millstream_bson_builder *builder,
@@ -3774,7 +3799,7 @@ millstream_code millstream_bson_builder_write(millstream_bson_builder *builder,
                                               millstream_error **error);
 
 /**
- * Frees a builder. NULL is fine.
+ * Frees a builder. NULL is accepted.
  */
 void millstream_bson_builder_free(millstream_bson_builder *builder);
 

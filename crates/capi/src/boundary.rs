@@ -1,5 +1,5 @@
-//! What every call across the boundary needs: errors and panics as codes, checked pointers, text and bytes that C lends
-//! for the duration of a call, and numbers checked against their enum.
+//! The parts that every call across the boundary needs: errors and panics as codes, checked pointers, text and bytes
+//! that C lends for the duration of a call, and numbers checked against their enum.
 
 use std::any::Any;
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
@@ -13,13 +13,13 @@ use millstream::{Error, ErrorKind, Result};
 
 use crate::error::{millstream_code, millstream_error};
 
-/// What C knows as `millstream_error **`.
+/// The type that is `millstream_error **` in C.
 pub(crate) type ErrorOut<'a> = Option<&'a mut MaybeUninit<Box<millstream_error>>>;
 
-/// Runs `act`. Its result or panic becomes a code; an error is passed to the caller if it asked for one.
+/// Runs `act`. Its result or panic becomes a code; an error is passed to the caller if the caller requested it.
 #[inline]
 pub(crate) fn call(error: ErrorOut<'_>, act: impl FnOnce() -> Result<()>) -> millstream_code {
-    // A panic can leave a handle half-changed; the handle records that: see `Condition`.
+    // A panic can leave a handle in an inconsistent state; the handle records that: see `Condition`.
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => 0,
         Ok(Err(failure)) => report(failure, error),
@@ -41,7 +41,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
     Error::new(ErrorKind::Internal).with_found(format!("a panic: {}", text.unwrap_or("without a message")))
 }
 
-/// Takes a handle back. Errors while it closes are not reported, and neither is a panic.
+/// Takes a handle back and drops it. Errors and panics while it closes are not reported.
 pub(crate) fn free<T>(handle: Option<Box<T>>) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
 }
@@ -51,15 +51,15 @@ pub(crate) fn free<T>(handle: Option<Box<T>>) {
 pub(crate) enum Condition {
     #[default]
     Good,
-    /// Its window is open: C holds pointers into the buffer, which any other call could move.
+    /// Its window is open: C has pointers into the buffer, which any other call could move.
     Lent,
-    /// A call is running. If it still is when another one begins, that call has panicked, or this one is made from a
-    /// callback.
+    /// A call is running. If this is still set when another one begins, the first call has panicked, or the other one
+    /// is made from a callback.
     Busy,
 }
 
 impl Condition {
-    /// Runs `act` on a handle that nothing else uses.
+    /// Runs `act` on a handle that no other code uses.
     #[inline]
     pub(crate) fn during<T>(&mut self, act: impl FnOnce() -> Result<T>) -> Result<T> {
         self.between(Condition::Good, Condition::Good, act)
@@ -70,15 +70,15 @@ impl Condition {
         self.between(Condition::Good, Condition::Lent, act)
     }
 
-    /// The window is closed.
+    /// Closes the window.
     ///
     /// # Errors
-    /// [`ErrorKind::ArgumentInvalid`] if there is none.
+    /// Returns [`ErrorKind::ArgumentInvalid`] if there is none.
     pub(crate) fn take_back(&mut self) -> Result<()> {
         self.between(Condition::Lent, Condition::Good, || Ok(()))
     }
 
-    /// The window, if there is one, is closed, and its content is discarded.
+    /// Closes the window, if there is one, and discards its content.
     pub(crate) fn end_loan(&mut self) {
         if *self == Condition::Lent {
             *self = Condition::Good;
@@ -99,25 +99,25 @@ impl Condition {
     #[cold]
     fn refuse(self) -> Error {
         match self {
-            Condition::Good => invalid("no open window", "one"),
+            Condition::Good => invalid("no open window", "an open window"),
             Condition::Lent => invalid("an open window", "a call that ends it before other calls"),
             Condition::Busy => Error::new(ErrorKind::Closed).with_found("a handle whose last call has not returned"),
         }
     }
 }
 
-/// The error for an invalid argument.
+/// Returns the error for an invalid argument.
 pub(crate) fn invalid(found: impl Into<String>, expected: impl Into<String>) -> Error {
     Error::new(ErrorKind::ArgumentInvalid).with_found(found).with_expected(expected)
 }
 
-/// An argument that must not be null.
+/// Returns an argument that must not be null.
 #[inline]
 pub(crate) fn given<T>(argument: Option<T>, name: &str) -> Result<T> {
     argument.ok_or_else(|| null(name))
 }
 
-/// An out-parameter, which must not be null: set to zero first, so that it is zero after an error.
+/// Returns an out-parameter, which must not be null. It is set to zero first, so that it is zero after an error.
 #[inline]
 pub(crate) fn out<'a, T>(argument: Option<&'a mut MaybeUninit<T>>, name: &str) -> Result<&'a mut MaybeUninit<T>> {
     let argument = given(argument, name)?;
@@ -130,7 +130,7 @@ fn null(name: &str) -> Error {
     invalid(format!("a null pointer for `{name}`"), "a pointer")
 }
 
-/// `len` bytes that C lends. Null is fine for no bytes.
+/// Returns `len` bytes that C lends. Null is accepted for no bytes.
 ///
 /// # Safety
 /// `bytes` is null or points to `len` bytes that no caller changes during `'a`.
@@ -145,11 +145,11 @@ pub(crate) unsafe fn bytes<'a>(bytes: *const c_void, len: usize, name: &str) -> 
     if len > isize::MAX as usize {
         return Err(invalid(format!("{len} bytes for `{name}`"), "at most half of the address space"));
     }
-    // SAFETY: not null, not longer than memory can be, and the caller lends it.
+    // SAFETY: not null, not longer than memory can be, and lent by the caller.
     Ok(unsafe { std::slice::from_raw_parts(bytes.cast(), len) })
 }
 
-/// `len` objects that C lends. Null is fine for none.
+/// Returns `len` objects that C lends. Null is accepted for none.
 ///
 /// # Safety
 /// `items` is null or points to `len` objects that no caller changes during `'a`.
@@ -163,23 +163,23 @@ pub(crate) unsafe fn items<'a, T>(items: *const T, len: usize, name: &str) -> Re
     if !items.is_aligned() || len > isize::MAX as usize / size_of::<T>().max(1) {
         return Err(invalid(format!("{len} items at {items:p} for `{name}`"), "an array"));
     }
-    // SAFETY: not null, aligned, not longer than memory can be, and the caller lends it.
+    // SAFETY: not null, aligned, not longer than memory can be, and lent by the caller.
     Ok(unsafe { std::slice::from_raw_parts(items, len) })
 }
 
-/// Memory for `len` objects that C lends, to be written to.
+/// Returns memory for `len` objects that C lends, to be written to.
 ///
 /// # Safety
-/// `room` is null or points to memory for `len` objects that no other code uses during `'a`.
-pub(crate) unsafe fn room<'a, T>(room: *mut T, len: usize, name: &str) -> Result<&'a mut [MaybeUninit<T>]> {
-    if room.is_null() || !room.is_aligned() || len == 0 || len > isize::MAX as usize / size_of::<T>().max(1) {
-        return Err(invalid(format!("space for {len} objects at {room:p} for `{name}`"), "space for 1 or more"));
+/// `memory` is null or points to memory for `len` objects that no other code uses during `'a`.
+pub(crate) unsafe fn memory<'a, T>(memory: *mut T, len: usize, name: &str) -> Result<&'a mut [MaybeUninit<T>]> {
+    if memory.is_null() || !memory.is_aligned() || len == 0 || len > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(invalid(format!("space for {len} objects at {memory:p} for `{name}`"), "space for 1 or more"));
     }
-    // SAFETY: not null, aligned, not longer than memory can be, and the caller lends it; it need not be initialised.
-    Ok(unsafe { std::slice::from_raw_parts_mut(room.cast(), len) })
+    // SAFETY: not null, aligned, not longer than memory can be, and lent by the caller; it may be uninitialised.
+    Ok(unsafe { std::slice::from_raw_parts_mut(memory.cast(), len) })
 }
 
-/// A string of any bytes that C lends.
+/// Returns a string of any bytes that C lends.
 ///
 /// # Safety
 /// `string` is null or ends with a NUL, and no caller changes it during `'a`.
@@ -187,35 +187,35 @@ pub(crate) unsafe fn string<'a>(string: *const c_char, name: &str) -> Result<&'a
     if string.is_null() {
         return Err(null(name));
     }
-    // SAFETY: not null, and the caller lends it.
+    // SAFETY: not null, and lent by the caller.
     Ok(OsStr::from_bytes(unsafe { CStr::from_ptr(string) }.to_bytes()))
 }
 
-/// The same, for a path.
+/// Returns a path that C lends.
 ///
 /// # Safety
-/// As [`string`].
+/// The conditions of [`string`] apply.
 pub(crate) unsafe fn path<'a>(path: *const c_char, name: &str) -> Result<&'a Path> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { string(path, name) }.map(Path::new)
 }
 
-/// The same, for text.
+/// Returns text that C lends.
 ///
 /// # Safety
-/// As [`string`].
+/// The conditions of [`string`] apply.
 pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let string = unsafe { string(text, name) }?;
     string.to_str().ok_or_else(|| invalid(format!("{string:?} for `{name}`"), "UTF-8"))
 }
 
-/// Bytes for C to look at.
+/// Returns a pointer to bytes for C to read.
 pub(crate) fn lend(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
 }
 
-/// Text for C to keep: a NUL in it, which would end the text for C, is replaced.
+/// Returns text for C to keep. A NUL in it, which would end the text for C, is replaced.
 pub(crate) fn c_string(text: impl Into<Vec<u8>>) -> CString {
     CString::new(text).unwrap_or_else(|error| {
         let text = String::from_utf8_lossy(&error.into_vec()).replace('\0', "\u{fffd}");
@@ -223,20 +223,20 @@ pub(crate) fn c_string(text: impl Into<Vec<u8>>) -> CString {
     })
 }
 
-/// Takes over a file descriptor.
+/// Takes ownership of a file descriptor.
 ///
 /// # Errors
-/// [`ErrorKind::OpenFailed`] if it is not open.
+/// Returns [`ErrorKind::OpenFailed`] if it is not open.
 pub(crate) fn own_fd(fd: i32) -> Result<OwnedFd> {
     check_fd(fd)?;
-    // SAFETY: it is open, and the caller gives it away.
+    // SAFETY: it is open, and the caller gives up ownership.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A duplicate of a file descriptor.
+/// Returns a duplicate of a file descriptor.
 ///
 /// # Errors
-/// [`ErrorKind::OpenFailed`] if it is not open, or there are no descriptors left.
+/// Returns [`ErrorKind::OpenFailed`] if it is not open, or there are no descriptors left.
 pub(crate) fn duplicate_fd(fd: i32) -> Result<OwnedFd> {
     check_fd(fd)?;
     // SAFETY: it is open, and used only within this function.
@@ -251,40 +251,41 @@ fn check_fd(fd: i32) -> Result<()> {
     if fd < 0 {
         return Err(refuse(rustix::io::Errno::BADF));
     }
-    // SAFETY: it is not -1, and used only to ask the system whether it is open.
+    // SAFETY: it is not -1, and is used only to ask the system whether it is open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     rustix::io::fcntl_getfd(borrowed).map(drop).map_err(refuse)
 }
 
 /// A pointer of the caller's that is passed back to callbacks.
 ///
-/// Handles may move between threads, and so may the data of their callbacks: the header says so.
+/// Handles may move between threads, and so may the data of their callbacks, as the header documents.
 #[derive(Clone, Copy)]
 pub(crate) struct User(pub(crate) *mut c_void);
 
-// SAFETY: it is only ever handed back to the caller's own function, who has been told about threads.
+// SAFETY: it is only passed back to the caller's own function, and the header documents that threads may differ.
 unsafe impl Send for User {}
-// SAFETY: as above; here it is a number and nothing else.
+// SAFETY: as above; here it is only a number.
 unsafe impl Sync for User {}
 
 impl User {
-    /// The pointer. (A method, so that closures capture the whole of `self`, which may move between threads.)
+    /// Returns the pointer. (This is a method so that closures capture the whole of `self`, which may move between
+    /// threads.)
     pub(crate) fn pointer(self) -> *mut c_void {
         self.0
     }
 }
 
-/// An enum of the header, and what the library calls its values.
+/// An enum of the header, and the library's enum for its values.
 pub(crate) trait Choice: Sized {
     /// The library's type.
     type Core;
-    /// For messages.
+    /// The name in messages.
     const NAME: &'static str;
-    /// The library's value for this number.
+    /// Returns the library's value for this number.
     fn core(number: u32) -> Option<Self::Core>;
 }
 
-/// Makes an enum of the header, written out for the header's generator, a [`Choice`].
+/// Implements [`Choice`] for an enum of the header, which is written out for the header's generator.
 macro_rules! choice {
     ($name:ident is $core:ty { $($variant:ident => $value:expr),* $(,)? }) => {
         impl $crate::boundary::Choice for $name {
@@ -302,10 +303,10 @@ macro_rules! choice {
 }
 pub(crate) use choice;
 
-/// The meaning of an enum value from C, which may be any number.
+/// Returns the meaning of an enum value from C, which may be any number.
 ///
 /// # Errors
-/// [`ErrorKind::InvalidOption`] for one that does not exist.
+/// Returns [`ErrorKind::InvalidOption`] for a value that does not exist.
 pub(crate) fn chosen<C: Choice>(value: MaybeUninit<C>) -> Result<C::Core> {
     const { assert!(size_of::<C>() == size_of::<u32>() && align_of::<C>() == align_of::<u32>()) };
     // SAFETY: C has passed a number of this size, and every bit pattern is valid.
@@ -323,7 +324,7 @@ mod tests {
     use crate::error::{millstream_error_code, millstream_error_message};
 
     fn message(error: &millstream_error) -> &str {
-        // SAFETY: the error's own string, which it outlives.
+        // SAFETY: the string belongs to the error, which outlives it.
         unsafe { CStr::from_ptr(millstream_error_message(Some(error))) }.to_str().unwrap()
     }
 
@@ -331,7 +332,7 @@ mod tests {
     fn a_panic_becomes_the_code_20() {
         let mut error = MaybeUninit::uninit();
         assert_eq!(call(Some(&mut error), || panic!("of {} elephants", 3)), 20);
-        // SAFETY: a call that fails sets it.
+        // SAFETY: a failing call sets it.
         let error = unsafe { error.assume_init() };
         assert_eq!(millstream_error_code(Some(&error)), 20);
         assert!(message(&error).starts_with("internal: found a panic: of 3 elephants"), "{}", message(&error));
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_that_is_lent_is_used_by_nobody_else() {
+    fn a_handle_that_is_lent_refuses_other_calls() {
         let mut condition = Condition::default();
         assert_eq!(condition.take_back().unwrap_err().kind(), ErrorKind::ArgumentInvalid);
         condition.lend(|| Err::<(), _>(Error::new(ErrorKind::Io))).unwrap_err();
@@ -358,17 +359,17 @@ mod tests {
     }
 
     #[test]
-    fn an_out_parameter_is_zero_before_anything_is_done() {
+    fn an_out_parameter_is_zeroed_first() {
         let mut value = MaybeUninit::new(7_usize);
         out(Some(&mut value), "value").unwrap();
-        // SAFETY: it has been a number all the time.
+        // SAFETY: it has been a number from the start.
         assert_eq!(unsafe { value.assume_init() }, 0);
         assert_eq!(out::<usize>(None, "value").unwrap_err().found(), Some("a null pointer for `value`"));
     }
 
     #[test]
-    fn what_cannot_be_an_array_is_refused() {
-        // SAFETY: none of these is ever read.
+    fn invalid_arrays_are_refused() {
+        // SAFETY: none of these pointers is ever read.
         unsafe {
             assert_eq!(bytes(std::ptr::null(), 0, "bytes").unwrap(), b"");
             assert_eq!(bytes(std::ptr::null(), 1, "bytes").unwrap_err().kind(), ErrorKind::ArgumentInvalid);

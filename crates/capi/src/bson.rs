@@ -1,8 +1,8 @@
 //! BSON documents, read in place.
 //!
-//! A millstream_bson_document is plain data, and so is a millstream_bson_value: pointers into the memory that the
-//! document lies in. They are copied like any struct and need no freeing, and they are valid as long as that memory is
-//! valid and unchanged. Nothing is parsed before it is asked for, and nothing is remembered.
+//! A millstream_bson_document is plain data, and so is a millstream_bson_value: they contain pointers into the
+//! document's memory. They are copied like any struct and need no freeing, and they are valid while that memory is
+//! valid and unchanged. Values are parsed only on request, and results are not cached.
 //!
 //!     millstream_bson_document document;
 //!     millstream_bson_element members[64];
@@ -15,12 +15,12 @@
 //!             if (members[i].value.type == MILLSTREAM_BSON_TYPE_INT64)
 //!                 use(members[i].key, members[i].key_len, members[i].value.integer);
 //!
-//! All functions of this section take documents and values as const and keep nothing, so any number of threads may use
-//! the same ones. Each function takes the document that a value comes from: from it, an error gets the path of keys,
-//! millstream_error_path(), and the offset.
+//! All functions of this section take documents and values as const and keep no state, so any number of threads may use
+//! them at the same time. Each function takes the document that contains the value: from it, an error gets the path of
+//! keys, millstream_error_path(), and the offset.
 //!
 //! Invalid data is MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
-//! MILLSTREAM_UTF8_INVALID wherever it is found; millstream_bson_check() checks everything. The inlined getters of
+//! MILLSTREAM_UTF8_INVALID wherever it is found; millstream_bson_check() checks all bytes. The inlined getters of
 //! bson.h (millstream_bson_as_i64() and similar functions) convert a value to a C type.
 
 use std::ffi::{CStr, c_char, c_void};
@@ -33,7 +33,7 @@ use millstream::bson::{
 };
 use millstream::{Error, ErrorKind, Result};
 
-use crate::boundary::{bytes, call, choice, chosen, given, invalid, items, lend, out, room, text};
+use crate::boundary::{bytes, call, choice, chosen, given, invalid, items, lend, memory, out, text};
 use crate::error::{millstream_code, millstream_error};
 
 /// The types that a value can have: the numbers are those of the format, <https://bsonspec.org/spec.html>.
@@ -112,25 +112,26 @@ choice!(millstream_bson_type is Option<ElementType> {
     MinKey => Some(ElementType::MinKey),
 });
 
-/// Which deviations are accepted, except those that could not be read anyway.
+/// Which deviations from the format are accepted. Deviations that prevent reading are never accepted.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_bson_strictness {
-    /// Keys of arrays are ignored, and keys may repeat: the first is found.
+    /// Keys of arrays are ignored, and keys may repeat: the first one is found.
     Standard = 0,
-    /// Also bytes after a document, booleans other than 0 and 1, and a wrong inner length of the old binary subtype.
+    /// Like STANDARD, and also accepts bytes after a document, booleans other than 0 and 1, and a wrong inner length of
+    /// the old binary subtype.
     Lenient = 1,
-    /// Stricter: keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
+    /// Keys of arrays must be "0", "1", and so on, and no key may repeat within a document.
     Strict = 2,
 }
 
-/// What to do if text or a key is not UTF-8.
+/// What happens if text or a key is not UTF-8.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_bson_utf8 {
     /// It is MILLSTREAM_UTF8_INVALID.
     Checked = 0,
-    /// The bytes of keys, strings, code and symbols are given as they are. Extended JSON has U+FFFD instead.
+    /// The bytes of keys, strings, code and symbols are returned unchanged. Extended JSON has U+FFFD instead.
     Lossy = 1,
 }
 
@@ -140,15 +141,15 @@ choice!(millstream_bson_strictness is Strictness {
 
 choice!(millstream_bson_utf8 is Utf8 { Checked => Utf8::Checked, Lossy => Utf8::Lossy });
 
-/// What reading a document accepts. All zeros are the default rules, and so is NULL where rules are expected.
+/// What is accepted when a document is read. All zeros are the default rules, and so is NULL where rules are expected.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_rules {
-    /// The maximum nesting depth of documents and arrays, the outermost included: 200 if this is 0, at most 1,000.
+    /// The maximum nesting depth of documents and arrays, including the outermost: 200 if this is 0, at most 1,000.
     pub depth: u32,
     /// Which deviations are accepted.
     pub strictness: MaybeUninit<millstream_bson_strictness>,
-    /// What to do if text is not UTF-8.
+    /// What happens if text is not UTF-8.
     pub utf8: MaybeUninit<millstream_bson_utf8>,
 }
 
@@ -163,43 +164,43 @@ impl millstream_bson_rules {
     }
 }
 
-/// The rules that C passes, or the default rules.
+/// Returns the rules that C passes, or the default rules.
 pub(crate) fn rules_or_usual(rules: Option<&millstream_bson_rules>) -> Result<(millstream_bson_rules, Rules)> {
     let rules = rules.copied().unwrap_or(USUAL);
     Ok((rules, rules.core()?))
 }
 
-/// A document in place: made by the functions below. `bytes` of NULL is no document.
+/// A document in place, created by the functions below. If `bytes` is NULL, it is no document.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_document {
-    /// Its bytes, length and terminator included.
+    /// Its bytes, including the length and the terminator.
     pub bytes: *const c_char,
     /// The number of bytes, at least 5.
     pub len: usize,
-    /// Where it begins, in bytes from the start of its stream, or else of the outermost document.
+    /// Its offset, in bytes from the start of its stream, or of the outermost document if it is not from a stream.
     pub offset: u64,
-    /// Where the outermost document begins: this one, or one that contains it.
+    /// The start of the outermost document: this one, or one that contains it.
     pub root: *const c_char,
     /// The name of its stream in error messages. NULL if it does not come from a stream.
     pub name: *const c_char,
     /// The number of its record in the stream; the first is 0.
     pub record: u64,
-    /// The remaining nesting depth, this document included.
+    /// The remaining nesting depth, including this document.
     pub depth_left: u32,
-    /// MILLSTREAM_BSON_TYPE_ARRAY for an array: paths then begin with a position. Otherwise a document.
+    /// MILLSTREAM_BSON_TYPE_ARRAY for an array, whose paths begin with a position. Otherwise a document.
     pub r#type: MaybeUninit<millstream_bson_type>,
     /// The rules for reading it.
     pub rules: millstream_bson_rules,
 }
 
-/// A value in place. Which fields are used depends on its type; the rest are 0.
+/// A value in place. Its type determines which fields are used; the others are 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_value {
     /// Its type.
     pub r#type: MaybeUninit<millstream_bson_type>,
-    /// Of a binary: the kind of bytes; 0 is anything, 4 a UUID.
+    /// The kind of bytes of a binary; 0 is any, 4 a UUID.
     pub subtype: u8,
     /// The remaining nesting depth.
     pub depth_left: u16,
@@ -215,7 +216,7 @@ pub struct millstream_bson_value {
     pub more: *const c_char,
     /// The number of bytes.
     pub more_len: usize,
-    /// Everything that the document has after the key, with lengths and terminators. No bytes for types without a
+    /// All bytes of the value after its key, including lengths and terminators. There are none for types without a
     /// value.
     pub payload: *const c_char,
     /// The number of bytes.
@@ -238,17 +239,17 @@ pub struct millstream_bson_element {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_numbers {
-    /// The first number; each begins with its lowest byte. NULL if there are none.
+    /// The first number. Each number begins with its lowest byte. NULL if there are none.
     pub items: *const c_void,
-    /// How many there are.
+    /// The number of items.
     pub count: usize,
-    /// Whether they can be used as an array of C where they are. Otherwise they are not aligned, or the processor is
+    /// Whether they can be used in place as an array of C. If not, they are not aligned, or the processor is
     /// big-endian, and they have to be copied with memcpy().
     pub usable: bool,
 }
 
 impl millstream_bson_document {
-    /// The view of a document for C, without a stream.
+    /// Returns the view of a document for C, without a stream.
     pub(crate) fn new(document: Document<'_>, rules: millstream_bson_rules) -> millstream_bson_document {
         let parts = document.parts();
         millstream_bson_document {
@@ -264,31 +265,31 @@ impl millstream_bson_document {
         }
     }
 
-    /// The document that C passes.
+    /// Returns the document that C passes.
     ///
     /// # Safety
     /// From `root` to `len` bytes after `bytes` there is memory that no caller changes during `'a`, if `bytes` is not
     /// null.
     unsafe fn core<'a>(&self) -> Result<Document<'a>> {
         if self.bytes.is_null() {
-            return Err(invalid("an empty document", "one"));
+            return Err(invalid("an empty document", "a document"));
         }
         let start = self.bytes.addr().checked_sub(self.root.addr());
         let Some((start, len)) = start.and_then(|start| Some((start, start.checked_add(self.len)?))) else {
-            return Err(invalid("a document before the one it is in", "one made by this library"));
+            return Err(invalid("a document before the one that contains it", "a document made by this library"));
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let root = unsafe { bytes(self.root.cast(), len, "document")? };
         let depth_left = self.depth_left.min(1000) as u16;
         Document::from_parts(Parts { root, start, offset: self.offset, depth_left }, self.rules.core()?)
     }
 
-    /// Whether it is an array.
+    /// Returns whether it is an array.
     fn is_array(&self) -> Result<bool> {
         Ok(chosen(self.r#type)? == Some(ElementType::Array))
     }
 
-    /// Adds the stream and the record to an error, if it is from one.
+    /// Adds the stream and the record to an error, if the document is from a stream.
     ///
     /// # Safety
     /// `name` is null or a string.
@@ -297,27 +298,27 @@ impl millstream_bson_document {
         if self.name.is_null() {
             return error;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let name = unsafe { CStr::from_ptr(self.name) }.to_string_lossy();
         error.with_name(name).with_record(self.record)
     }
 }
 
-/// Runs a function on the document that C passes. Its error has the stream and the record.
+/// Runs a function on the document that C passes. Its error gets the stream and the record.
 ///
 /// # Safety
-/// As [`millstream_bson_document::core`]; and the name is null or a string.
+/// The conditions of [`millstream_bson_document::core`] apply; and the name is null or a string.
 pub(crate) unsafe fn in_document<'a, T>(
     document: Option<&millstream_bson_document>,
     act: impl FnOnce(Document<'a>) -> Result<T>,
 ) -> Result<T> {
     let document = given(document, "document")?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { document.core().and_then(act).map_err(|error| document.locate(error)) }
 }
 
 impl millstream_bson_value {
-    /// None.
+    /// No value.
     const NOTHING: millstream_bson_value = millstream_bson_value {
         r#type: MaybeUninit::new(millstream_bson_type::Nothing),
         subtype: 0,
@@ -332,16 +333,16 @@ impl millstream_bson_value {
         payload_len: 0,
     };
 
-    /// Its type.
+    /// Returns its type.
     ///
     /// # Errors
-    /// [`ErrorKind::KeyMissing`] where there is no value.
+    /// Returns [`ErrorKind::KeyMissing`] if there is no value.
     pub(crate) fn kind(&self) -> Result<ElementType> {
         chosen(self.r#type)?
-            .ok_or_else(|| Error::new(ErrorKind::KeyMissing).with_found("no value").with_expected("one"))
+            .ok_or_else(|| Error::new(ErrorKind::KeyMissing).with_found("no value").with_expected("a value"))
     }
 
-    /// The document inside it, and its kind.
+    /// Returns the document inside it, and its kind.
     fn enter<'a>(&self, document: &Document<'a>) -> Result<(millstream_bson_type, Document<'a>)> {
         self.read(document, |kind, cursor| {
             Ok(match kind {
@@ -355,22 +356,22 @@ impl millstream_bson_value {
         })
     }
 
-    /// Reads it again, in its document.
+    /// Reads the value again, in its document.
     fn read<'a, T>(
         &self,
         document: &Document<'a>,
         read: impl FnOnce(ElementType, &mut Cursor<'a>) -> Result<T>,
     ) -> Result<T> {
         let kind = self.kind()?;
-        // Only a number, until `read_at` has checked it.
+        // This is only a number until `read_at` has checked it.
         let at = self.payload.addr().wrapping_sub(document.as_bytes().as_ptr().addr());
         document.read_at(at, self.depth_left, |cursor| read(kind, cursor))
     }
 }
 
-/// A type for C: both tables use the numbers of the format.
+/// Returns a type for C: both tables use the numbers of the format.
 fn c_type(kind: ElementType) -> MaybeUninit<millstream_bson_type> {
-    // SAFETY: a number of this size, whatever it is.
+    // SAFETY: it is a number of this size, and any value is valid.
     unsafe { std::mem::transmute::<u32, MaybeUninit<millstream_bson_type>>(u32::from(kind as u8)) }
 }
 
@@ -393,7 +394,7 @@ impl<'a> FromBson<'a> for millstream_bson_value {
             T::Bool => value.integer = cursor.bool()?.into(),
             T::String | T::Code | T::Symbol => {
                 main = Some(cursor.clone().string_bytes()?);
-                cursor.text()?; // which is where the rules apply
+                cursor.text()?; // applies the rules
             }
             T::Binary => {
                 let (subtype, bytes) = cursor.binary()?;
@@ -413,9 +414,9 @@ impl<'a> FromBson<'a> for millstream_bson_value {
                 main = Some(inside.str()?.as_bytes());
                 more = Some(inside.rest());
             }
-            // No payload.
+            // These types have no payload.
             _ if kind.layout() == Layout::Fixed(0) => {}
-            // The payload as it is.
+            // The payload is returned unchanged.
             _ => {
                 cursor.skip(kind)?;
                 main = Some(&rest[..cursor.offset() - start]);
@@ -431,10 +432,10 @@ impl<'a> FromBson<'a> for millstream_bson_value {
 
 // ---- documents ----
 
-/// Gives the document that `find` finds in bytes.
+/// Returns to C the document that `find` finds in bytes.
 ///
 /// # Safety
-/// There are `len` bytes, and no caller changes them during `'a`, which lasts as long as C uses the document.
+/// There are `len` bytes, and no caller changes them during `'a`, which lasts while C uses the document.
 unsafe fn borrow<'a>(
     bytes: *const c_void,
     len: usize,
@@ -444,13 +445,13 @@ unsafe fn borrow<'a>(
 ) -> Result<()> {
     let document = out(document, "document")?;
     let (c_rules, rules) = rules_or_usual(rules)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { self::bytes(bytes, len, "bytes")? };
     document.write(millstream_bson_document::new(find(bytes, rules)?, c_rules));
     Ok(())
 }
 
-/// The document that consists of these `len` bytes. Only its frame is checked: the length and the terminator.
+/// Borrows the document that consists of these `len` bytes. Only its frame is checked: the length and the terminator.
 ///
 /// Bytes after it are also MILLSTREAM_DOCUMENT_INVALID, unless the rules are lenient.
 #[unsafe(no_mangle)]
@@ -465,7 +466,8 @@ pub unsafe extern "C" fn millstream_bson_borrow(
     call(error, || unsafe { borrow(bytes, len, rules, document, Document::with_rules) })
 }
 
-/// The document at the front of these `len` bytes: `document->len` is the offset of the next one, if there is one.
+/// Borrows the document at the front of these `len` bytes: `document->len` is the offset of the next one, if there is
+/// one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_borrow_first(
     bytes: *const c_void,
@@ -480,7 +482,7 @@ pub unsafe extern "C" fn millstream_bson_borrow_first(
     })
 }
 
-/// Checks every byte: types, lengths, terminators, UTF-8, depth, and what the rules require.
+/// Checks every byte: types, lengths, terminators, UTF-8, depth, and the requirements of the rules.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_check(
     document: Option<&millstream_bson_document>,
@@ -490,9 +492,9 @@ pub unsafe extern "C" fn millstream_bson_check(
     call(error, || unsafe { in_document(document, |document| document.check()) })
 }
 
-/// The document or array in `value`, or the scope of a code with scope.
+/// Opens the document or array in `value`, or the scope of a code with scope.
 ///
-/// MILLSTREAM_SHAPE_MISMATCH for other types.
+/// Returns MILLSTREAM_SHAPE_MISMATCH for other types.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_enter(
     document: Option<&millstream_bson_document>,
@@ -520,13 +522,13 @@ pub unsafe extern "C" fn millstream_bson_enter(
 
 /// Iterates over the members of a document, or the elements of an array, many at a time. `at` is the position to
 /// continue from, in bytes from the start of the document: 0 at first, then set to the next member. `count` is set to
-/// the number of `elements` filled, at most `room`; 0 is the end. The members before a bad one are delivered first.
+/// the number of `elements` filled, at most `most`; 0 is the end. The members before an invalid one are returned first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_members(
     document: Option<&millstream_bson_document>,
     at: Option<&mut usize>,
     elements: *mut millstream_bson_element,
-    room: usize,
+    most: usize,
     count: Option<&mut MaybeUninit<usize>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
@@ -534,7 +536,7 @@ pub unsafe extern "C" fn millstream_bson_members(
         let count = out(count, "count")?;
         let at = given(at, "at")?;
         // SAFETY: C lends the memory for this call.
-        let room = unsafe { self::room(elements, room, "elements")? };
+        let space = unsafe { self::memory(elements, most, "elements")? };
         let fill = |document: Document<'_>| {
             let lossy = document.rules() == document.rules().utf8(Utf8::Lossy);
             let (mut filled, mut next) = (0, *at);
@@ -544,10 +546,10 @@ pub unsafe extern "C" fn millstream_bson_members(
                         cursor.key_text(key)?;
                     }
                     let value = millstream_bson_value::from_bson(kind, cursor)?;
-                    room[filled].write(millstream_bson_element { key: lend(key), key_len: key.len(), value });
+                    space[filled].write(millstream_bson_element { key: lend(key), key_len: key.len(), value });
                     filled += 1;
                     next = value.payload.addr() + value.payload_len - document.as_bytes().as_ptr().addr();
-                    Ok(filled < room.len())
+                    Ok(filled < space.len())
                 })
                 .map(|end| next = end)
                 .err();
@@ -564,9 +566,9 @@ pub unsafe extern "C" fn millstream_bson_members(
     })
 }
 
-/// The member of this name, the first if there are several. `found` is set to whether there is one; if it is NULL there
-/// must be one: otherwise the error is MILLSTREAM_KEY_MISSING. Of an array too this is the member with that key: see
-/// millstream_bson_element_at().
+/// Looks up the member of this name, the first if there are several. `found` is set to whether there is one. If `found`
+/// is NULL there must be one: otherwise the error is MILLSTREAM_KEY_MISSING. In an array this is also the member with
+/// that key: see millstream_bson_element_at().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_member(
     document: Option<&millstream_bson_document>,
@@ -587,8 +589,8 @@ pub unsafe extern "C" fn millstream_bson_member(
     })
 }
 
-/// The element at a position, the first of which is 0; in a document that is not an array, the member at that position.
-/// Those before it are skipped, and keys are not read. `found` as for millstream_bson_member().
+/// Looks up the element at a position; the first is 0. In a document that is not an array, this is the member at that
+/// position. Earlier members are skipped, and keys are not read. `found` is used as by millstream_bson_member().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_element_at(
     document: Option<&millstream_bson_document>,
@@ -608,10 +610,10 @@ pub unsafe extern "C" fn millstream_bson_element_at(
     })
 }
 
-/// The value at the end of a path: keys separated by dots, such as "items.3.price"; in arrays they are positions,
-/// whatever keys are stored there. A key that is empty or contains a dot or a quote is written as a JSON string:
-/// "hosts.\"a.b\".port". `found` as for millstream_bson_member(). A path through a value that is neither a document nor
-/// an array finds nothing.
+/// Looks up the value at the end of a path: keys separated by dots, such as "items.3.price". In arrays they are
+/// positions, regardless of the stored keys. A key that is empty or contains a dot or a quote is written as a JSON
+/// string: "hosts.\"a.b\".port". `found` is used as by millstream_bson_member(). A path through a value that is neither
+/// a document nor an array finds no value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_find(
     document: Option<&millstream_bson_document>,
@@ -629,7 +631,7 @@ pub unsafe extern "C" fn millstream_bson_find(
     })
 }
 
-/// The value at the end of a path of `count` keys, which are taken literally; at least 1.
+/// Looks up the value at the end of a path of `count` keys, at least 1, which are taken literally.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_find_keys(
     document: Option<&millstream_bson_document>,
@@ -650,7 +652,7 @@ pub unsafe extern "C" fn millstream_bson_find_keys(
     })
 }
 
-/// Where C wants the value it is looking for, and whether it may be missing.
+/// The out-parameters for the requested value, and whether it may be missing.
 struct Found<'o> {
     value: &'o mut MaybeUninit<millstream_bson_value>,
     found: Option<&'o mut bool>,
@@ -664,7 +666,7 @@ impl<'o> Found<'o> {
         Ok(Found { value: out(value, "value")?, found: found.map(|found| &mut *found.write(false)) })
     }
 
-    /// Returns the value, or else the error that `require` makes.
+    /// Returns the value, or otherwise the error that `require` makes.
     fn give(
         self,
         there: Result<Option<millstream_bson_value>>,
@@ -686,7 +688,7 @@ impl<'o> Found<'o> {
     /// Returns the value at the end of a path.
     ///
     /// # Safety
-    /// As [`in_document`].
+    /// The conditions of [`in_document`] apply.
     unsafe fn along<K: AsRef<str>>(self, document: Option<&millstream_bson_document>, keys: &[K]) -> Result<()> {
         if keys.is_empty() {
             return Err(invalid("an empty path", "1 or more"));
@@ -699,13 +701,13 @@ impl<'o> Found<'o> {
             }
             false => self.give(document.get_path(keys), || document.require_path(keys)),
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { in_document(document, look) }
     }
 }
 
-/// Succeeds if `value` has this type; a code or a symbol is accepted as a string. Otherwise MILLSTREAM_SHAPE_MISMATCH,
-/// or MILLSTREAM_KEY_MISSING for no value.
+/// Succeeds if `value` has this type; a code or a symbol is accepted as a string. Otherwise it returns
+/// MILLSTREAM_SHAPE_MISMATCH, or MILLSTREAM_KEY_MISSING for no value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_expect(
     document: Option<&millstream_bson_document>,
@@ -721,7 +723,7 @@ pub unsafe extern "C" fn millstream_bson_expect(
             return Ok(());
         }
         let expected = match expected {
-            Some(kind) => format!("one of type {kind}"),
+            Some(kind) => format!("a value of type {kind}"),
             None => "nothing".to_string(),
         };
         let look = |document: Document<'_>| value.read(&document, |kind, cursor| Err(cursor.mismatch(kind, &expected)));
@@ -733,7 +735,7 @@ pub unsafe extern "C" fn millstream_bson_expect(
 /// Returns a number of the requested type.
 ///
 /// # Safety
-/// As [`millstream_bson_document::core`].
+/// The conditions of [`millstream_bson_document::core`] apply.
 unsafe fn number<T: for<'a> FromBson<'a>>(
     document: Option<&millstream_bson_document>,
     value: Option<&millstream_bson_value>,
@@ -743,15 +745,15 @@ unsafe fn number<T: for<'a> FromBson<'a>>(
     let value = given(value, "value")?;
     value.kind()?; // without a value, no document is needed
     let look = |document: Document<'_>| value.read(&document, |kind, cursor| T::from_bson(kind, cursor));
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     number.write(unsafe { in_document(document, look)? });
     Ok(())
 }
 
-/// A number of any type as an int32_t, if it has exactly that value: also a double without a fraction. Otherwise
-/// MILLSTREAM_VALUE_OUT_OF_RANGE, or MILLSTREAM_SHAPE_MISMATCH for something that is not a number.
-/// millstream_bson_as_i32() of bson.h is faster if the value has the expected type; the same holds for the functions
-/// below.
+/// Converts a number of any type to an int32_t, if the int32_t has exactly its value; this includes a double without a
+/// fraction. Otherwise it returns MILLSTREAM_VALUE_OUT_OF_RANGE, or MILLSTREAM_SHAPE_MISMATCH for a value that is not a
+/// number. millstream_bson_as_i32() of bson.h is faster if the value has the expected type; the same applies to the
+/// functions below.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_to_i32(
     document: Option<&millstream_bson_document>,
@@ -763,7 +765,7 @@ pub unsafe extern "C" fn millstream_bson_to_i32(
     call(error, || unsafe { self::number(document, value, number) })
 }
 
-/// The same as an int64_t.
+/// Converts a number to an int64_t, like millstream_bson_to_i32().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_to_i64(
     document: Option<&millstream_bson_document>,
@@ -775,7 +777,7 @@ pub unsafe extern "C" fn millstream_bson_to_i64(
     call(error, || unsafe { self::number(document, value, number) })
 }
 
-/// The same as a uint64_t.
+/// Converts a number to a uint64_t, like millstream_bson_to_i32().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_to_u64(
     document: Option<&millstream_bson_document>,
@@ -787,7 +789,8 @@ pub unsafe extern "C" fn millstream_bson_to_u64(
     call(error, || unsafe { self::number(document, value, number) })
 }
 
-/// The same as a double; MILLSTREAM_VALUE_OUT_OF_RANGE for an integer that no double equals.
+/// Converts a number to a double, like millstream_bson_to_i32(). It returns MILLSTREAM_VALUE_OUT_OF_RANGE for an
+/// integer that no double equals.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_to_f64(
     document: Option<&millstream_bson_document>,
@@ -799,9 +802,9 @@ pub unsafe extern "C" fn millstream_bson_to_f64(
     call(error, || unsafe { self::number(document, value, number) })
 }
 
-/// A binary as numbers of `item_size` bytes each: 1, 2, 4, 8 or 16. Nothing is copied.
+/// Returns a binary as numbers of `item_size` bytes each: 1, 2, 4, 8 or 16. No bytes are copied.
 ///
-/// MILLSTREAM_SHAPE_MISMATCH for another type, and for a length that is not a multiple of `item_size`.
+/// Returns MILLSTREAM_SHAPE_MISMATCH for another type, and for a length that is not a multiple of `item_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_as_numbers(
     document: Option<&millstream_bson_document>,
@@ -849,7 +852,7 @@ mod tests {
         for kind in ElementType::ALL {
             assert_eq!(chosen(c_type(*kind)).unwrap(), Some(*kind));
         }
-        // SAFETY: a number of this size, whatever it is.
+        // SAFETY: it is a number of this size, and any value is valid.
         let unknown = unsafe { std::mem::transmute::<u32, MaybeUninit<millstream_bson_type>>(0x110) };
         assert_eq!(chosen(unknown).unwrap_err().kind(), ErrorKind::InvalidOption);
     }

@@ -1,7 +1,7 @@
 //! BSON documents that own their memory: mapped files, copies, documents from a reader, and Extended JSON in both
 //! directions.
 //!
-//! The documents that these handles lend are valid until the handle is freed.
+//! The documents that a handle lends are valid until the handle is freed.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use crate::error::{millstream_code, millstream_error};
 use crate::reader::{Span, millstream_reader};
 use crate::writer::millstream_writer;
 
-/// A document with its memory. Freed by millstream_bson_owned_free().
+/// A document with its memory. It is freed by millstream_bson_owned_free().
 pub struct millstream_bson_owned {
     memory: Memory,
     rules: millstream_bson_rules,
@@ -41,7 +41,7 @@ impl millstream_bson_owned {
     }
 }
 
-/// Gives C a document whose memory is made by `make` according to the rules.
+/// Returns to C a document whose memory is made by `make` according to the rules.
 fn give(
     owned: Option<&mut MaybeUninit<Box<millstream_bson_owned>>>,
     rules: Option<&millstream_bson_rules>,
@@ -64,9 +64,9 @@ pub enum millstream_bson_json {
 
 choice!(millstream_bson_json is Json { Relaxed => Json::Relaxed, Canonical => Json::Canonical });
 
-/// Maps a file of one or more documents; nothing is read until it is accessed, so this takes the same time for any
-/// size. No process may shrink or change the file meanwhile: accessing bytes that no longer exist ends the process with
-/// SIGBUS.
+/// Maps a file of one or more documents. Bytes are read only when they are accessed, so this takes the same time for
+/// any size. No process may shrink or change the file meanwhile: accessing bytes that no longer exist kills the process
+/// with SIGBUS.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_mapped(
     path: *const c_char,
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn millstream_bson_copy_document(
 }
 
 /// Reads one document of at most `limit` bytes, and leaves the reader after it. `owned` is NULL at the end of the
-/// stream. The memory grows as bytes arrive, regardless of the length the document claims. A longer one is
+/// stream. The memory grows as bytes arrive, regardless of the length that the document claims. A longer document is
 /// MILLSTREAM_MEMORY_LIMIT.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_read(
@@ -137,8 +137,8 @@ pub extern "C" fn millstream_bson_read(
     })
 }
 
-/// Makes a document from Extended JSON, canonical, relaxed or mixed. MILLSTREAM_TEXT_INVALID with the path and the
-/// offset in the text, a few bytes after the error.
+/// Makes a document from Extended JSON, canonical, relaxed or mixed. It returns MILLSTREAM_TEXT_INVALID with the path
+/// and the offset in the text, which is a few bytes after the error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_from_json(
     text: *const c_char,
@@ -157,8 +157,8 @@ pub unsafe extern "C" fn millstream_bson_from_json(
     })
 }
 
-/// The document; for a mapped file, the first. There, the rules decide about bytes after it:
-/// millstream_bson_owned_bytes() gives all of them for millstream_bson_borrow_first().
+/// Returns the document; for a mapped file, the first one. For a mapped file the rules decide whether bytes may follow
+/// the document; millstream_bson_owned_bytes() returns all of them for millstream_bson_borrow_first().
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_owned_document(
     owned: Option<&millstream_bson_owned>,
@@ -174,7 +174,7 @@ pub extern "C" fn millstream_bson_owned_document(
     })
 }
 
-/// All the bytes: for a mapped file, those of every document.
+/// Returns all bytes; for a mapped file, those of every document.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_owned_bytes(
     owned: Option<&millstream_bson_owned>,
@@ -192,7 +192,7 @@ pub extern "C" fn millstream_bson_owned_bytes(
     })
 }
 
-/// Whether a mapped file has become shorter: MILLSTREAM_SOURCE_SHRANK. Others have not.
+/// Returns MILLSTREAM_SOURCE_SHRANK if a mapped file has become shorter. Other documents cannot shrink.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_owned_check_length(
     owned: Option<&millstream_bson_owned>,
@@ -204,7 +204,7 @@ pub extern "C" fn millstream_bson_owned_check_length(
     })
 }
 
-/// Writes a document as Extended JSON, on one line without a line end. After an error, none of it was accepted.
+/// Writes a document as Extended JSON, on one line without a line end. After an error, no part of it was accepted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_write_json(
     document: Option<&millstream_bson_document>,
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn millstream_bson_write_json(
     })
 }
 
-/// Frees a document with its memory. NULL is fine.
+/// Frees a document with its memory. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_owned_free(owned: Option<Box<millstream_bson_owned>>) {
     free(owned);

@@ -5,8 +5,8 @@
 //!     code = millstream_bson_object_id_to_text(id, text, &error);           "57e193d7a9cc81b4027498b5"
 //!     code = millstream_bson_object_id_from_text(text, 24, id, &error);
 //!
-//! The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and the same
-//! for decimal numbers. Text that is not one of these is MILLSTREAM_TEXT_INVALID, with the offset in the text.
+//! The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and of the
+//! corresponding functions for decimal numbers. Invalid text is MILLSTREAM_TEXT_INVALID, with the offset in the text.
 
 use std::ffi::{c_char, c_void};
 use std::fmt::Display;
@@ -16,29 +16,29 @@ use std::str::FromStr;
 use millstream::bson::{Decimal128, ObjectId};
 use millstream::{Error, Result};
 
-use crate::boundary::{bytes, call, invalid, room};
+use crate::boundary::{bytes, call, invalid, memory};
 use crate::error::{millstream_code, millstream_error};
 
-/// Space for the text of an object id, including its NUL.
+/// The space for the text of an object id, including its NUL.
 pub const MILLSTREAM_BSON_OBJECT_ID_TEXT: usize = 25;
 
-/// Space for the longest text of a decimal number, including its NUL.
+/// The space for the longest text of a decimal number, including its NUL.
 pub const MILLSTREAM_BSON_DECIMAL128_TEXT: usize = 43;
 
-/// Writes the text of the value in `N` bytes, and a NUL after it, to space for `ROOM` bytes.
+/// Writes the text of the value in `N` bytes, and a NUL after it, to space for `SPACE` bytes.
 ///
 /// # Safety
-/// `value` is null or points to `N` bytes, `text` is null or points to space for `ROOM`.
-unsafe fn write<const N: usize, const ROOM: usize, T: Display>(
+/// `value` is null or points to `N` bytes, `text` is null or points to space for `SPACE`.
+unsafe fn write<const N: usize, const SPACE: usize, T: Display>(
     value: *const c_void,
     text: *mut c_char,
     make: impl FnOnce([u8; N]) -> T,
 ) -> Result<()> {
-    // SAFETY: the caller's promise.
-    let (value, room) = unsafe { (bytes(value, N, "value")?, room(text, ROOM, "text")?) };
-    let text = make(value.try_into().expect("that many were asked for")).to_string();
-    debug_assert!(text.len() < ROOM);
-    for (to, from) in room.iter_mut().zip(text.bytes().chain([0])) {
+    // SAFETY: guaranteed by the caller.
+    let (value, space) = unsafe { (bytes(value, N, "value")?, memory(text, SPACE, "text")?) };
+    let text = make(value.try_into().expect("exactly N bytes were requested")).to_string();
+    debug_assert!(text.len() < SPACE);
+    for (to, from) in space.iter_mut().zip(text.bytes().chain([0])) {
         to.write(from as c_char);
     }
     Ok(())
@@ -54,19 +54,19 @@ unsafe fn read<const N: usize, T: FromStr<Err = Error>>(
     value: *mut c_void,
     give: impl FnOnce(T) -> [u8; N],
 ) -> Result<()> {
-    // SAFETY: the caller's promise.
-    let (text, room) = unsafe { (bytes(text.cast(), len, "text")?, room(value.cast::<u8>(), N, "value")?) };
+    // SAFETY: guaranteed by the caller.
+    let (text, space) = unsafe { (bytes(text.cast(), len, "text")?, memory(value.cast::<u8>(), N, "value")?) };
     let text = std::str::from_utf8(text)
         .map_err(|_| invalid(format!("the text {:?}", String::from_utf8_lossy(text)), "UTF-8"))?;
     let read = text.parse::<T>();
     let bytes = read.map(give);
-    for (to, from) in room.iter_mut().zip(bytes.as_ref().unwrap_or(&[0; N])) {
+    for (to, from) in space.iter_mut().zip(bytes.as_ref().unwrap_or(&[0; N])) {
         to.write(*from);
     }
     bytes.map(drop)
 }
 
-/// Makes a unique object id: from the time, this process and a counter. `id` has space for 12 bytes.
+/// Makes a unique object id from the time, this process and a counter. `id` has space for 12 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_object_id_new(
     id: *mut c_void,
@@ -74,15 +74,15 @@ pub unsafe extern "C" fn millstream_bson_object_id_new(
 ) -> millstream_code {
     call(error, || {
         // SAFETY: C lends the memory for this call.
-        let room = unsafe { room(id.cast::<u8>(), 12, "id")? };
-        for (to, from) in room.iter_mut().zip(ObjectId::new().0) {
+        let space = unsafe { memory(id.cast::<u8>(), 12, "id")? };
+        for (to, from) in space.iter_mut().zip(ObjectId::new().0) {
             to.write(from);
         }
         Ok(())
     })
 }
 
-/// Writes the 24 hexadecimal digits of the 12 bytes of `id`, and a NUL, to `text`.
+/// Writes the 24 hexadecimal digits of the 12 bytes of `id`, followed by a NUL, to `text`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_object_id_to_text(
     id: *const c_void,
@@ -105,8 +105,8 @@ pub unsafe extern "C" fn millstream_bson_object_id_from_text(
     call(error, || unsafe { read(text, len, id, |id: ObjectId| id.0) })
 }
 
-/// Writes the text of a decimal number, such as "1.50", "1E+6", "NaN" or "-Infinity", and a NUL to `text`. `decimal` is
-/// its 16 bytes, the lowest first.
+/// Writes the text of a decimal number, such as "1.50", "1E+6", "NaN" or "-Infinity", followed by a NUL, to `text`.
+/// `decimal` is its 16 bytes, the lowest first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_decimal128_to_text(
     decimal: *const c_void,

@@ -10,9 +10,9 @@
 //!         for (i = 0; i < count; i++)
 //!             use(&found[i]);
 //!
-//! Every document that the source delivered is returned, then the end if the source succeeded, or one error. The limit
-//! for a document is the reader's record limit. Documents of a stream are valid until the next non-const call on it. An
-//! error about a member has the name of the stream and the number of the record.
+//! The stream returns every document that the source delivered, then the end if the source succeeded, or one error. A
+//! document may be as long as the reader's record limit. Documents of a stream are valid until the next non-const call
+//! on it. An error about a member has the name of the stream and the number of the record.
 
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
@@ -25,23 +25,23 @@ use crate::bson::{millstream_bson_document, millstream_bson_rules, rules_or_usua
 use crate::error::{millstream_code, millstream_error};
 use crate::reader::millstream_reader;
 
-/// Reads consecutive documents. Freed by millstream_bson_documents_free().
+/// Reads consecutive documents. It is freed by millstream_bson_documents_free().
 pub struct millstream_bson_documents {
     /// `None` once closed.
     documents: Option<Documents>,
     condition: Condition,
     rules: millstream_bson_rules,
-    // What C looks at, kept here so that const calls change nothing:
+    // Data that C reads, kept here so that const calls do not change it:
     name: CString,
     found: Vec<millstream_bson_document>,
     position: Position,
     places: Vec<millstream_bson_skipped_place>,
-    /// How many places and bytes were skipped.
+    /// The number of places and bytes that were skipped.
     skipped: (u64, u64),
 }
 
 impl millstream_bson_documents {
-    /// Reads the next documents into `found`, and keeps what C may ask for afterwards.
+    /// Reads the next documents into `found`, and keeps the data that C may request afterwards.
     fn next(&mut self) -> Result<()> {
         let Some(documents) = &mut self.documents else {
             return Err(Error::new(ErrorKind::Closed).with_name(self.name.to_string_lossy()));
@@ -76,17 +76,18 @@ impl millstream_bson_documents {
     }
 }
 
-/// What to do with an invalid document.
+/// What happens to an invalid document.
 #[repr(u32)]
 pub enum millstream_bson_on_bad {
-    /// Report an error and end.
+    /// An error is reported, and the stream ends.
     Stop = 0,
-    /// Skip it; millstream_bson_documents_skipped() reports where it was. If its length is wrong, the stream searches
-    /// for the next bytes that are very likely documents. Documents are checked beforehand.
+    /// The document is skipped, and millstream_bson_documents_skipped() reports its position. If its length is wrong,
+    /// the stream searches for the next bytes that are very likely documents. Documents are checked before they are
+    /// returned.
     Skip = 1,
 }
 
-/// When the inside of a document is checked.
+/// When the content of a document is checked.
 #[repr(u32)]
 pub enum millstream_bson_checking {
     /// When a value is accessed.
@@ -103,33 +104,33 @@ choice!(millstream_bson_checking is Checking { OnAccess => Checking::OnAccess, A
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_skipped_place {
-    /// Where it begins, in bytes from the start of the stream.
+    /// Its offset, in bytes from the start of the stream.
     pub offset: u64,
     /// Its length in bytes.
     pub len: u64,
-    /// Which record it was; the first is 0.
+    /// The number of the record; the first is 0.
     pub record: u64,
-    /// What was wrong.
+    /// The code of the error.
     pub code: millstream_code,
-    /// Where, in bytes from the start of the stream.
+    /// The offset of the error, in bytes from the start of the stream.
     pub wrong_at: u64,
 }
 
-/// What was skipped.
+/// The data that was skipped.
 #[repr(C)]
 pub struct millstream_bson_skipped {
-    /// How many places.
+    /// The number of places.
     pub count: u64,
     /// Their total size in bytes.
     pub bytes: u64,
-    /// The first 1,000 of them.
+    /// The first 1,000 places.
     pub places: *const millstream_bson_skipped_place,
     /// The number of places in this list.
     pub places_count: usize,
 }
 
-/// Makes a stream of documents from what `reader` has not delivered yet. It takes ownership of the reader, even if this
-/// fails: the caller neither uses nor frees it again.
+/// Makes a stream of documents from the data that `reader` has not delivered yet. It takes ownership of the reader,
+/// even if this fails: the caller must neither use nor free it again.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_new(
     reader: Option<Box<millstream_reader>>,
@@ -160,8 +161,8 @@ pub extern "C" fn millstream_bson_documents_new(
     })
 }
 
-/// The next documents, as many as are available: waits for one, never for a second. `found` is an array of `count`,
-/// which is 0 at the end. The documents before a bad one are delivered first.
+/// Returns the next documents, as many as are available. It waits for the first one, never for a second one. `found` is
+/// an array of `count` documents; `count` is 0 at the end. The documents before an invalid one are returned first.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_next(
     documents: Option<&mut millstream_bson_documents>,
@@ -181,7 +182,7 @@ pub extern "C" fn millstream_bson_documents_next(
     })
 }
 
-/// What was skipped so far. Its places are valid until the next non-const call on the stream.
+/// Returns the data that was skipped so far. Its places are valid until the next non-const call on the stream.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_skipped(
     documents: Option<&millstream_bson_documents>,
@@ -202,14 +203,15 @@ pub extern "C" fn millstream_bson_documents_skipped(
     })
 }
 
-/// The name of the source in error messages; NULL only for a stream of NULL. Valid until the stream is freed.
+/// Returns the name of the source in error messages; NULL only if the stream is NULL. It is valid until the stream is
+/// freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_name(documents: Option<&millstream_bson_documents>) -> *const c_char {
     documents.map_or(std::ptr::null(), |documents| documents.name.as_ptr())
 }
 
-/// The position of the stream: after the last document delivered, in bytes after decoding, and in records. Each skipped
-/// place counts as a record. After closing: the final position.
+/// Returns the position of the stream after the last document delivered, in bytes after decoding, and in records. Each
+/// skipped place counts as a record. After closing, this is the final position.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_position(
     documents: Option<&millstream_bson_documents>,
@@ -226,8 +228,8 @@ pub extern "C" fn millstream_bson_documents_position(
     })
 }
 
-/// Ends the reading at the current position, as millstream_reader_close() does. The stream can still be asked for its
-/// position and for what was skipped, and must be freed.
+/// Closes the stream at the current position, as millstream_reader_close() does. Its position and the skipped data are
+/// still available, and it must be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_close(
     documents: Option<&mut millstream_bson_documents>,
@@ -245,7 +247,7 @@ pub extern "C" fn millstream_bson_documents_close(
     })
 }
 
-/// Frees a stream and its reader, as millstream_reader_free() does. NULL is fine.
+/// Frees a stream and its reader, as millstream_reader_free() does. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_free(documents: Option<Box<millstream_bson_documents>>) {
     free(documents);

@@ -10,9 +10,8 @@
 //!     millstream_bson_builder_write(builder, writer, &error);
 //!
 //! Lengths are filled in when documents and arrays are closed, and array keys are numbered automatically. After an
-//! error the builder is as it was before the call; millstream_bson_builder_rollback() takes back the work of several
-//! calls. An error about a value has its path, millstream_error_path(). The inlined functions of bson.h make the
-//! values.
+//! error the builder has the state before the call; millstream_bson_builder_rollback() undoes several calls. An error
+//! about a value has its path, millstream_error_path(). The inlined functions of bson.h create the values.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -29,7 +28,7 @@ use crate::error::{millstream_code, millstream_error};
 use crate::reader::Span;
 use crate::writer::millstream_writer;
 
-/// Writes documents, one after another. Freed by millstream_bson_builder_free().
+/// Writes documents, one after another. It is freed by millstream_bson_builder_free().
 pub struct millstream_bson_builder {
     builder: Builder,
     condition: Condition,
@@ -41,7 +40,7 @@ impl millstream_bson_builder {
     }
 }
 
-/// A position in what a builder has written, to return to. Plain data, which needs no freeing.
+/// A position in a builder's output, to return to. It is plain data, which needs no freeing.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_mark {
@@ -64,7 +63,7 @@ pub extern "C" fn millstream_bson_builder_new(
     })
 }
 
-/// Begins again with an empty document, and keeps the memory.
+/// Starts again with an empty document, and keeps the memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_clear(
     builder: Option<&mut millstream_bson_builder>,
@@ -79,11 +78,11 @@ pub extern "C" fn millstream_bson_builder_clear(
 }
 
 /// Appends a member to the open document, or with a `key` of NULL a value to the open array. Only the type of the value
-/// and the fields that belong to it are used; `payload` does not.
+/// and the fields of that type are used; `payload` is ignored.
 ///
-/// MILLSTREAM_ARGUMENT_INVALID for a key in an array or no key in a document, MILLSTREAM_CLOSED when the document is
-/// finished, MILLSTREAM_UTF8_INVALID, MILLSTREAM_VALUE_OUT_OF_RANGE for a key that contains a NUL or a value that BSON
-/// cannot represent. Documents and arrays are copied; only their frame is checked.
+/// Returns MILLSTREAM_ARGUMENT_INVALID for a key in an array or no key in a document, MILLSTREAM_CLOSED after the
+/// document was finished, MILLSTREAM_UTF8_INVALID for invalid text, and MILLSTREAM_VALUE_OUT_OF_RANGE for a key that
+/// contains a NUL or a value that BSON cannot represent. Documents and arrays are copied; only their frame is checked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_builder_append(
     builder: Option<&mut millstream_bson_builder>,
@@ -102,8 +101,8 @@ pub unsafe extern "C" fn millstream_bson_builder_append(
     })
 }
 
-/// Appends `count` members to the open document, or their values to the open array. `appended` is set to how many:
-/// after an error, those before the bad one, which stay. It may be NULL.
+/// Appends `count` members to the open document, or their values to the open array. `appended`, which may be NULL, is
+/// set to the number of appended members. After an error these are the members before the invalid one, which stay.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_builder_append_members(
     builder: Option<&mut millstream_bson_builder>,
@@ -134,7 +133,7 @@ pub unsafe extern "C" fn millstream_bson_builder_append_members(
 }
 
 /// Opens a document or an array, according to `type`, as a member of the open document, or with a `key` of NULL as a
-/// value of the open array. MILLSTREAM_TOO_DEEP for more than 200 levels.
+/// value of the open array. It returns MILLSTREAM_TOO_DEEP for more than 200 levels.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_builder_open(
     builder: Option<&mut millstream_bson_builder>,
@@ -166,7 +165,7 @@ pub extern "C" fn millstream_bson_builder_close(
     call(error, || given(builder, "builder")?.with(Builder::close))
 }
 
-/// The current position of the builder, for millstream_bson_builder_rollback().
+/// Returns the current position of the builder, for millstream_bson_builder_rollback().
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_mark(
     builder: Option<&mut millstream_bson_builder>,
@@ -181,11 +180,12 @@ pub extern "C" fn millstream_bson_builder_mark(
     })
 }
 
-/// Takes back everything after a mark: members, values, and documents or arrays that were opened, even if they have
-/// been closed. This scans the documents open at the mark, so it takes longer than an append.
+/// Removes all output after a mark: members, values, and documents or arrays that were opened, even if they have been
+/// closed. This scans the documents open at the mark, so it takes longer than an append.
 ///
-/// MILLSTREAM_ARGUMENT_INVALID for a mark that is not between two members of an open document: for example, because a
-/// document open at the mark has been closed, or another document was begun. In that case nothing is taken back.
+/// Returns MILLSTREAM_ARGUMENT_INVALID for a mark that is not between two members of an open document: for example,
+/// because a document open at the mark has been closed, or another document was started. In this case no output is
+/// removed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_rollback(
     builder: Option<&mut millstream_bson_builder>,
@@ -198,8 +198,8 @@ pub extern "C" fn millstream_bson_builder_rollback(
     })
 }
 
-/// Ends the document and lends its bytes, until the next call on the builder. Until millstream_bson_builder_clear() it
-/// accepts nothing more. MILLSTREAM_ARGUMENT_INVALID while anything in it is open.
+/// Ends the document and lends its bytes, until the next call on the builder. Until millstream_bson_builder_clear() the
+/// builder accepts no more members. It returns MILLSTREAM_ARGUMENT_INVALID while a document or array in it is open.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_finish(
     builder: Option<&mut millstream_bson_builder>,
@@ -216,7 +216,7 @@ pub extern "C" fn millstream_bson_builder_finish(
     })
 }
 
-/// Ends the document, writes it, and begins again with an empty one. After an error of the writer none of it was
+/// Ends the document, writes it, and starts again with an empty one. After an error of the writer no part of it was
 /// accepted, and the call may be repeated.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_write(
@@ -234,13 +234,13 @@ pub extern "C" fn millstream_bson_builder_write(
     })
 }
 
-/// Frees a builder. NULL is fine.
+/// Frees a builder. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_free(builder: Option<Box<millstream_bson_builder>>) {
     free(builder);
 }
 
-/// A key, or null for none.
+/// Returns a key, or `None` for null.
 ///
 /// # Safety
 /// `key` is null or points to `len` bytes that no caller changes during `'a`.
@@ -248,16 +248,16 @@ unsafe fn key<'a>(key: *const c_char, len: usize) -> Result<Option<&'a str>> {
     if key.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     unsafe { text(key, len, "key") }.map(Some)
 }
 
-/// Text that C lends.
+/// Returns text that C lends.
 ///
 /// # Safety
-/// As [`bytes`].
+/// The conditions of [`bytes`] apply.
 unsafe fn text<'a>(text: *const c_char, len: usize, name: &str) -> Result<&'a str> {
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let bytes = unsafe { bytes(text.cast(), len, name)? };
     std::str::from_utf8(bytes).map_err(|error| {
         Error::new(ErrorKind::Utf8Invalid)
@@ -266,7 +266,7 @@ unsafe fn text<'a>(text: *const c_char, len: usize, name: &str) -> Result<&'a st
     })
 }
 
-/// Exactly this many bytes.
+/// Returns exactly `N` bytes, or an error.
 fn exactly<const N: usize>(bytes: &[u8], what: &str) -> Result<[u8; N]> {
     bytes.try_into().map_err(|_| invalid(format!("{what} of {} bytes", bytes.len()), format!("{N} bytes")))
 }
@@ -279,7 +279,7 @@ struct Lent<'a> {
 
 impl<'a> Lent<'a> {
     /// # Safety
-    /// As [`value_ref`].
+    /// The conditions of [`value_ref`] apply.
     unsafe fn new(value: &'a millstream_bson_value) -> Result<Lent<'a>> {
         Ok(Lent { value, kind: value.kind()? })
     }
@@ -291,22 +291,22 @@ impl ToBson for Lent<'_> {
     }
 
     fn to_bson(&self, out: &mut Vec<u8>) -> Result<()> {
-        // SAFETY: who made it has promised.
+        // SAFETY: guaranteed by the code that created it.
         unsafe { value_ref(self.value)? }.to_bson(out)
     }
 }
 
-/// The meaning of a value from C, which C code may have made itself.
+/// Returns the meaning of a value from C, which C code may have created itself.
 ///
 /// # Safety
 /// `bytes` and `more` are null, or point to `len` and `more_len` bytes that no caller changes during `'a`.
 unsafe fn value_ref<'a>(value: &millstream_bson_value) -> Result<ValueRef<'a>> {
     use ElementType as T;
     let kind = value.kind()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (main, more) =
         unsafe { (bytes(value.bytes.cast(), value.len, "value")?, bytes(value.more.cast(), value.more_len, "value")?) };
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let text = || unsafe { self::text(value.bytes, value.len, "value") };
     Ok(match kind {
         T::Double => ValueRef::Double(value.number),
@@ -318,7 +318,7 @@ unsafe fn value_ref<'a>(value: &millstream_bson_value) -> Result<ValueRef<'a>> {
         T::DateTime => ValueRef::DateTime(DateTime(value.integer)),
         T::Regex => ValueRef::Regex {
             pattern: text()?,
-            // SAFETY: the caller's promise.
+            // SAFETY: guaranteed by the caller.
             options: unsafe { self::text(value.more, value.more_len, "value")? },
         },
         T::DbPointer => ValueRef::DbPointer { namespace: text()?, id: ObjectId(exactly(more, "an object id")?) },
@@ -333,7 +333,7 @@ unsafe fn value_ref<'a>(value: &millstream_bson_value) -> Result<ValueRef<'a>> {
         T::Timestamp => ValueRef::Timestamp(Timestamp::from_bits(value.integer as u64)),
         T::Int64 => ValueRef::Int64(value.integer),
         T::Decimal128 => ValueRef::Decimal128(Decimal128(exactly(main, "a decimal number")?)),
-        // The bytes are the payload as it is.
+        // The bytes are the unchanged payload.
         _ => ValueRef::from_bson(kind, &mut Cursor::new(main, Rules::new()))?,
     })
 }

@@ -1,7 +1,7 @@
-//! Cancel tokens: they end the waits of readers and writers, from any thread or signal handler.
+//! Cancel tokens, which interrupt the waits of readers and writers, from any thread or signal handler.
 //!
-//! A waiting call returns MILLSTREAM_CANCELLED immediately, and so does every later one until the token is reset.
-//! Nothing is lost: after that the next call continues where it was.
+//! A waiting call returns MILLSTREAM_CANCELLED immediately, and so does every later one until the token is reset. No
+//! data is lost: after the reset the next call continues at the same position.
 
 use std::mem::MaybeUninit;
 
@@ -10,8 +10,7 @@ use millstream::{CancelToken, ErrorKind};
 use crate::boundary::{call, free, out};
 use crate::error::{millstream_code, millstream_error};
 
-/// A cancel token. Freed by millstream_cancel_token_free(), even while readers and writers still use it: their options
-/// keep what they need.
+/// A cancel token. It is freed by millstream_cancel_token_free(), even while readers and writers still use it.
 pub struct millstream_cancel_token(pub(crate) CancelToken);
 
 /// Makes a token that is not cancelled. It holds two file descriptors.
@@ -26,16 +25,16 @@ pub extern "C" fn millstream_cancel_token_new(
     })
 }
 
-/// Cancels. May be called from a signal handler: an atomic store and a write(2).
+/// Cancels the token. A signal handler may call this: it does one atomic store and one write(2).
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_cancel_token_cancel(token: Option<&millstream_cancel_token>) -> millstream_code {
-    // No error object, and nothing else that allocates: a signal handler must not allocate.
+    // This creates no error object and allocates no memory, because a signal handler must not allocate.
     let Some(token) = token else { return ErrorKind::ArgumentInvalid.code() };
     token.0.cancel();
     0
 }
 
-/// Whether it is cancelled; false for NULL.
+/// Returns whether the token is cancelled; false for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_cancel_token_is_cancelled(token: Option<&millstream_cancel_token>) -> bool {
     token.is_some_and(|token| token.0.is_cancelled())
@@ -49,7 +48,7 @@ pub extern "C" fn millstream_cancel_token_reset(token: Option<&millstream_cancel
     0
 }
 
-/// Frees a token. NULL is fine.
+/// Frees a token. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_cancel_token_free(token: Option<Box<millstream_cancel_token>>) {
     free(token);

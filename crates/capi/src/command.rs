@@ -1,7 +1,7 @@
 //! Commands to start: a program and its arguments, passed unchanged, without a shell.
 //!
-//! A command is a description. It can serve any number of readers and writers, and may be changed or freed at any time
-//! after they were opened.
+//! A command is only a description. Any number of readers and writers can use it, and it may be changed or freed at any
+//! time after they were opened.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -12,10 +12,10 @@ use crate::boundary::{call, choice, chosen, duplicate_fd, free, given, items, ou
 use crate::error::{millstream_code, millstream_error};
 use crate::settings::Settings;
 
-/// A command to start. Freed by millstream_command_free().
+/// A command to start. It is freed by millstream_command_free().
 pub struct millstream_command(Settings<Command>);
 
-/// Where a command's standard input comes from.
+/// The source of a command's standard input.
 #[repr(u32)]
 pub enum millstream_stdin {
     /// /dev/null.
@@ -24,7 +24,7 @@ pub enum millstream_stdin {
     Inherit = 1,
 }
 
-/// Where the standard output of a command that is a sink goes.
+/// The destination of the standard output of a command that is a sink.
 #[repr(u32)]
 pub enum millstream_stdout {
     /// The standard output of this process.
@@ -33,14 +33,16 @@ pub enum millstream_stdout {
     Null = 1,
 }
 
-/// Where a command's standard error goes.
+/// The destination of a command's standard error.
 #[repr(u32)]
 pub enum millstream_stderr {
-    /// Live to the standard error of this process, and its last 4 KiB into the error that reports a failure.
+    /// It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a
+    /// failure.
     Forward = 0,
-    /// Its last 4 KiB go into the error that reports a failure, and nowhere else.
+    /// The last 4 KiB are in the error that reports a failure, and are written nowhere else.
     Capture = 1,
-    /// It is the standard error of this process (a terminal stays a terminal); errors cannot quote it.
+    /// The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote
+    /// it.
     Inherit = 2,
     /// /dev/null.
     Null = 3,
@@ -58,7 +60,7 @@ choice!(millstream_stdin is fn() -> Stdin { Null => || Stdin::Null, Inherit => |
 choice!(millstream_stdout is fn() -> Stdout { Inherit => || Stdout::Inherit, Null => || Stdout::Null });
 
 impl millstream_command {
-    /// The command to start.
+    /// Returns the command to start.
     pub(crate) fn core(&self) -> Result<Command> {
         self.0.apply(Command::new::<[&str; 0]>([]))
     }
@@ -73,7 +75,7 @@ fn set(
     Ok(())
 }
 
-/// Makes a command of `argc` words: the program, which is looked for in PATH, and its arguments.
+/// Makes a command from `argc` words: the program, which is searched for in PATH, and its arguments.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_command_new(
     argv: *const *const c_char,
@@ -86,7 +88,7 @@ pub unsafe extern "C" fn millstream_command_new(
         let mut settings = Settings::new();
         // SAFETY: C lends an array for this call.
         for &word in unsafe { items(argv, argc, "argv")? } {
-            // SAFETY: of strings.
+            // SAFETY: its elements are strings.
             let word = unsafe { string(word, "argv")? }.to_owned();
             settings.set(move |command: Command| command.arg(&word));
         }
@@ -129,7 +131,7 @@ pub unsafe extern "C" fn millstream_command_set_env(
     })
 }
 
-/// Removes all environment variables set so far, inherited ones included.
+/// Removes all environment variables set so far, including inherited ones.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_clear_env(
     command: Option<&mut millstream_command>,
@@ -138,7 +140,7 @@ pub extern "C" fn millstream_command_clear_env(
     call(error, || set(command, Command::env_clear))
 }
 
-/// Starts it in this directory.
+/// Starts the command in this directory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_command_set_current_dir(
     command: Option<&mut millstream_command>,
@@ -152,8 +154,8 @@ pub unsafe extern "C" fn millstream_command_set_current_dir(
     })
 }
 
-/// Where its standard input comes from: MILLSTREAM_STDIN_NULL by default. For a sink's command, and for all but the
-/// first of a pipeline, the library writes it, and this is ignored.
+/// Sets the source of its standard input: MILLSTREAM_STDIN_NULL by default. For the command of a sink, and for all but
+/// the first command of a pipeline, the library writes the input, and this is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stdin(
     command: Option<&mut millstream_command>,
@@ -166,7 +168,7 @@ pub extern "C" fn millstream_command_set_stdin(
     })
 }
 
-/// Its standard input is this file descriptor: a duplicate, so that `fd` stays the caller's.
+/// Sets its standard input to a duplicate of this file descriptor; `fd` stays the caller's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_command_set_stdin_fd(
     command: Option<&mut millstream_command>,
@@ -180,8 +182,8 @@ pub unsafe extern "C" fn millstream_command_set_stdin_fd(
     })
 }
 
-/// Where its standard output goes, if it is a sink's command: MILLSTREAM_STDOUT_INHERIT by default. The output of a
-/// source's command is always read.
+/// Sets the destination of its standard output, for the command of a sink: MILLSTREAM_STDOUT_INHERIT by default. The
+/// output of a source's command is always read.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stdout(
     command: Option<&mut millstream_command>,
@@ -194,8 +196,7 @@ pub extern "C" fn millstream_command_set_stdout(
     })
 }
 
-/// Its standard output, if it is a sink's command, is this file descriptor: a duplicate, so that `fd` stays the
-/// caller's.
+/// Sets its standard output to a duplicate of this file descriptor, for the command of a sink; `fd` stays the caller's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_command_set_stdout_fd(
     command: Option<&mut millstream_command>,
@@ -209,7 +210,7 @@ pub unsafe extern "C" fn millstream_command_set_stdout_fd(
     })
 }
 
-/// Where its standard error goes: MILLSTREAM_STDERR_FORWARD by default.
+/// Sets the destination of its standard error: MILLSTREAM_STDERR_FORWARD by default.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stderr(
     command: Option<&mut millstream_command>,
@@ -222,8 +223,8 @@ pub extern "C" fn millstream_command_set_stderr(
     })
 }
 
-/// Accepts a non-zero exit status, or death by a signal: millstream_reader_command_ends() and
-/// millstream_writer_command_ends() report it, and it is not an error.
+/// Accepts a non-zero exit status or death by a signal: millstream_reader_command_ends() and
+/// millstream_writer_command_ends() report it, but not as an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_allow_failure(
     command: Option<&mut millstream_command>,
@@ -232,9 +233,9 @@ pub extern "C" fn millstream_command_allow_failure(
     call(error, || set(command, Command::allow_failure))
 }
 
-/// Has the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. Linux only; elsewhere
-/// it has no effect. It kills the command itself, but not its children, nor a command that changes its user or gains
-/// privileges.
+/// Lets the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. This is for Linux
+/// only; it has no effect on other systems. It kills the command itself but not its children, and not a command that
+/// changes its user or gains privileges.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_ends_with_us(
     command: Option<&mut millstream_command>,
@@ -243,7 +244,7 @@ pub extern "C" fn millstream_command_ends_with_us(
     call(error, || set(command, Command::ends_with_us))
 }
 
-/// Frees a command. NULL is fine.
+/// Frees a command. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_free(command: Option<Box<millstream_command>>) {
     free(command);

@@ -1,10 +1,10 @@
 //! Errors: a code, and on request an object with the details.
 //!
 //! A function that fails returns a code other than MILLSTREAM_OK. Pass the address of a `millstream_error *` as the
-//! last argument to get an error to inspect and free; NULL means that the code is enough.
+//! last argument to get an error to inspect and free, or NULL if the code is enough.
 //!
-//! The results of the functions of this section are valid until the error is freed. They accept NULL, which has no
-//! details.
+//! The results of the functions of this section are valid until the error is freed. The functions accept NULL, which
+//! has no details.
 
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
@@ -16,10 +16,10 @@ use millstream::{CommandEnd, CommandStatus, Error, ErrorKind};
 
 use crate::boundary::{c_string, free, lend};
 
-/// A code of the table of errors; the header has them as an enum made from that table.
+/// A code from the table of errors; the header has these as an enum generated from that table.
 pub type millstream_code = u32;
 
-/// What went wrong, where, and what to do about it. Freed by millstream_error_free().
+/// An error: what went wrong, where, and what to do about it. It is freed by millstream_error_free().
 pub struct millstream_error {
     error: Error,
     message: CString,
@@ -57,11 +57,11 @@ pub enum millstream_status {
     Unknown = 2,
 }
 
-/// A command that ended: the command line, how it ended, and its last output.
+/// A command that ended: its command line, how it ended, and its last output.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_command_end {
-    /// The command and its arguments, as started.
+    /// The command and its arguments, as it was started.
     pub argv: *const *const c_char,
     /// The number of words.
     pub argc: usize,
@@ -69,7 +69,7 @@ pub struct millstream_command_end {
     pub status: millstream_status,
     /// The exit status or the signal's number.
     pub value: i32,
-    /// The last 4 KiB of its standard error, if the library read it. Any bytes.
+    /// The last 4 KiB of its standard error, if the library read it. It may contain any bytes.
     pub stderr_tail: *const c_char,
     /// The number of bytes.
     pub stderr_tail_len: usize,
@@ -83,7 +83,7 @@ pub(crate) struct CommandEnds {
     _tails: Vec<Vec<u8>>,
 }
 
-// SAFETY: its pointers are into memory that it owns and never changes.
+// SAFETY: its pointers refer to memory that it owns and never changes.
 unsafe impl Send for CommandEnds {}
 // SAFETY: as above.
 unsafe impl Sync for CommandEnds {}
@@ -107,7 +107,7 @@ impl CommandEnds {
                 stderr_tail: lend(&command.stderr_tail),
                 stderr_tail_len: command.stderr_tail.len(),
             });
-            // The memory they own does not move with them.
+            // The memory that they own does not move with them.
             all._words.push((words, argv));
             all._tails.push(command.stderr_tail);
         }
@@ -115,7 +115,7 @@ impl CommandEnds {
     }
 }
 
-/// The texts of the kinds for C, in the order of the codes.
+/// The texts of the kinds for C, in the order of their codes.
 static KINDS: LazyLock<Vec<[CString; 2]>> =
     LazyLock::new(|| ErrorKind::ALL.iter().map(|kind| [c_string(kind.name()), c_string(kind.advice())]).collect());
 
@@ -124,65 +124,65 @@ fn kind_text(code: millstream_code, text: usize) -> *const c_char {
     position.map_or(null(), |position| KINDS[position][text].as_ptr())
 }
 
-/// The name of a code in snake case, such as "command_failed"; NULL for MILLSTREAM_OK and for a number that this
-/// version of the library does not know. Valid indefinitely.
+/// Returns the name of a code in snake case, such as "command_failed", or NULL for MILLSTREAM_OK and for a number that
+/// is unknown to this version of the library. The name is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_code_name(code: millstream_code) -> *const c_char {
     kind_text(code, 0)
 }
 
-/// What the user can do about an error of this code; NULL as above. Valid indefinitely.
+/// Returns advice for an error of this code, or NULL as above. The text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_code_advice(code: millstream_code) -> *const c_char {
     kind_text(code, 1)
 }
 
-/// Whether the reader that reported this can continue: after MILLSTREAM_CANCELLED with the next call, after
-/// MILLSTREAM_RECORD_TOO_LONG with millstream_reader_skip_record(), after MILLSTREAM_NUMBER_INVALID and
+/// Returns whether the reader that reported this code can continue: after MILLSTREAM_CANCELLED with the next call,
+/// after MILLSTREAM_RECORD_TOO_LONG with millstream_reader_skip_record(), after MILLSTREAM_NUMBER_INVALID and
 /// MILLSTREAM_NUMBER_OVERFLOW by reading the input in another way. After any other error the reader is at its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_code_is_resumable(code: millstream_code) -> bool {
     ErrorKind::from_code(code).is_some_and(ErrorKind::is_resumable)
 }
 
-/// The code; MILLSTREAM_OK for NULL.
+/// Returns the code; MILLSTREAM_OK for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_code(error: Option<&millstream_error>) -> millstream_code {
     error.map_or(0, |error| error.error.code())
 }
 
-/// The whole error in one sentence: what was found, what was expected, where, and what to do.
+/// Returns the whole error in one sentence: what was found, what was expected, where, and what to do.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_message(error: Option<&millstream_error>) -> *const c_char {
     error.map_or(null(), |error| error.message.as_ptr())
 }
 
-/// The name of the source or sink: a path, a command line, an address. NULL if there is none.
+/// Returns the name of the source or sink (a path, a command line or an address), or NULL if there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_name(error: Option<&millstream_error>) -> *const c_char {
     error.and_then(|error| error.name.as_ref()).map_or(null(), |text| text.as_ptr())
 }
 
-/// What was expected, or NULL.
+/// Returns what was expected, or NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_expected(error: Option<&millstream_error>) -> *const c_char {
     error.and_then(|error| error.expected.as_ref()).map_or(null(), |text| text.as_ptr())
 }
 
-/// What was found instead, or NULL.
+/// Returns what was found instead, or NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_found(error: Option<&millstream_error>) -> *const c_char {
     error.and_then(|error| error.found.as_ref()).map_or(null(), |text| text.as_ptr())
 }
 
-/// Which value in a BSON document: its keys from the outermost on, separated by dots, as millstream_bson_find() takes
-/// them. NULL if it is not about a value.
+/// Returns the path of the value in a BSON document: its keys from the outermost on, separated by dots, as
+/// millstream_bson_find() takes them. Returns NULL if the error is not about a value.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_path(error: Option<&millstream_error>) -> *const c_char {
     error.and_then(|error| error.path.as_ref()).map_or(null(), |text| text.as_ptr())
 }
 
-/// The system's error number, or 0 if the error did not come from the system.
+/// Returns the system's error number, or 0 if the error did not come from the system.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_errno(error: Option<&millstream_error>) -> i32 {
     error.and_then(|error| error.error.errno()).unwrap_or(0)
@@ -197,8 +197,8 @@ fn tell<T>(value: Option<T>, to: Option<&mut MaybeUninit<T>>) -> bool {
     false
 }
 
-/// Where in the stream it happened, in bytes from its start (after decoding). Returns whether that is known; `offset`
-/// is set only in that case.
+/// Gets the position in the stream, in bytes from its start (after decoding). Returns whether it is known; `offset` is
+/// set only in that case.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_offset(
     error: Option<&millstream_error>,
@@ -207,7 +207,7 @@ pub extern "C" fn millstream_error_offset(
     tell(error.and_then(|error| error.error.offset()), offset)
 }
 
-/// In which record; the first is 0. Returns whether that is known; `record` is set only in that case.
+/// Gets the number of the record; the first is 0. Returns whether it is known; `record` is set only in that case.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_record(
     error: Option<&millstream_error>,
@@ -216,8 +216,8 @@ pub extern "C" fn millstream_error_record(
     tell(error.and_then(|error| error.error.record()), record)
 }
 
-/// For a writer's error: how many bytes the system has certainly accepted. Returns whether that is known; `written` is
-/// set only in that case.
+/// Gets, for a writer's error, the number of bytes that the system has certainly accepted. Returns whether it is known;
+/// `written` is set only in that case.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_written(
     error: Option<&millstream_error>,
@@ -226,8 +226,8 @@ pub extern "C" fn millstream_error_written(
     tell(error.and_then(|error| error.error.written()), written)
 }
 
-/// Which command ended, and how. Returns whether the error is about a command; `end` is set only in that case. What it
-/// points to belongs to the error.
+/// Gets the command that ended, and how it ended. Returns whether the error is about a command; `end` is set only in
+/// that case. The memory that `end` refers to belongs to the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_command(
     error: Option<&millstream_error>,
@@ -236,7 +236,7 @@ pub extern "C" fn millstream_error_command(
     tell(error.and_then(|error| error.command.ends.first().copied()), end)
 }
 
-/// Frees an error. NULL is fine.
+/// Frees an error. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_free(error: Option<Box<millstream_error>>) {
     free(error);
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn every_code_has_its_texts() {
         for kind in ErrorKind::ALL {
-            // SAFETY: strings of a table that lives indefinitely.
+            // SAFETY: these are strings of a table that is never freed.
             let (name, advice) = unsafe {
                 (CStr::from_ptr(millstream_code_name(kind.code())), CStr::from_ptr(millstream_code_advice(kind.code())))
             };

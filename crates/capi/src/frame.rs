@@ -1,11 +1,11 @@
-//! Splitting bytes into records: what a record is, and many records at a time.
+//! Splitting bytes into records, many at a time.
 //!
 //! A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix. It
-//! does no input or output; readers use it, and millstream_framer_batch() works on any memory.
+//! does no I/O; readers use it, and millstream_framer_batch() works on any memory.
 //!
 //! A batch is one block of bytes and count + 1 offsets into it: record i is bytes[offsets[i]] up to bytes[offsets[i +
-//! 1]], delimiter or length included, and `trim` says what of that is content. millstream_batch_record() in window.h
-//! does the arithmetic.
+//! 1]], including its delimiter or length, and `trim` defines which part of it is content. millstream_batch_record() in
+//! window.h does the arithmetic.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -19,8 +19,8 @@ use millstream::frame::{
 use crate::boundary::{bytes, call, choice, chosen, free, given, invalid, lend, out};
 use crate::error::{millstream_code, millstream_error};
 
-/// Decides where records end. It remembers nothing from one call to the next, so it may change between two records; but
-/// it serves one thread at a time. Freed by millstream_framer_free().
+/// Decides where records end. It keeps no state from one call to the next, so it may be exchanged between two records;
+/// but only one thread may use it at a time. It is freed by millstream_framer_free().
 pub struct millstream_framer {
     pub(crate) framer: Box<dyn Framer + Send>,
     /// The offsets of the last batch that was not made by a reader.
@@ -30,7 +30,7 @@ pub struct millstream_framer {
 /// Whether the delimiter belongs to the record.
 #[repr(u32)]
 pub enum millstream_delimited {
-    /// It is cut off; for lines, so is a carriage return before the line feed.
+    /// It is removed; for lines, so is a carriage return before the line feed.
     Trimmed = 0,
     /// It is part of the record.
     Untrimmed = 1,
@@ -39,18 +39,18 @@ pub enum millstream_delimited {
 /// The byte order of a length.
 #[repr(u32)]
 pub enum millstream_endian {
-    /// The lowest first.
+    /// The lowest byte first.
     Little = 0,
-    /// The highest first, as in most network protocols.
+    /// The highest byte first, as in most network protocols.
     Big = 1,
 }
 
 /// What a length prefix counts.
 #[repr(u32)]
 pub enum millstream_prefix_counts {
-    /// The bytes after it.
+    /// The bytes after the prefix.
     Payload = 0,
-    /// Itself and the bytes after it.
+    /// The prefix and the bytes after it.
     Itself = 1,
 }
 
@@ -66,13 +66,13 @@ choice!(millstream_endian is Endian { Little => Endian::Little, Big => Endian::B
 
 choice!(millstream_prefix_counts is PrefixCounts { Payload => PrefixCounts::Payload, Itself => PrefixCounts::Itself });
 
-/// How much of a record is not its content.
+/// The part of a record that is not its content.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_trim {
-    /// Bytes at the front that are not content: a length.
+    /// The number of bytes at the front that are not content: a length.
     pub head: u32,
-    /// Bytes at the end that are not content, if the record is terminated: a delimiter.
+    /// The number of bytes at the end that are not content, if the record is terminated: a delimiter.
     pub tail: u32,
     /// Whether a carriage return before the delimiter is not content either.
     pub carriage_return: bool,
@@ -84,26 +84,26 @@ impl From<Trim> for millstream_trim {
     }
 }
 
-/// Records in one block of memory. It borrows all it points to.
+/// Records in one block of memory. It borrows all memory that it refers to.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_batch {
-    /// The memory that the offsets point into.
+    /// The memory to which the offsets refer.
     pub bytes: *const c_char,
     /// Its length.
     pub len: usize,
-    /// One more than there are records; ascending; the last is at most `len`.
+    /// The offsets: one more than there are records, ascending, the last at most `len`.
     pub offsets: *const u32,
     /// The number of records.
     pub count: usize,
-    /// How much of each record is not its content.
+    /// The part of each record that is not its content.
     pub trim: millstream_trim,
-    /// Whether the last record ends with its delimiter (true where records have none). All others do.
+    /// Whether the last record ends with its delimiter (true if records have none). All others do.
     pub terminated: bool,
-    /// Where in the stream `bytes` begin, in bytes from its start (after decoding). Record i is at
-    /// offset + offsets[i].
+    /// The position of `bytes` in the stream, in bytes from its start (after decoding). Record i is at offset +
+    /// offsets[i].
     pub offset: u64,
-    /// The number of the first record in the stream; the stream's first is 0.
+    /// The number of the first record in the stream; the stream's first record is 0.
     pub first_record: u64,
 }
 
@@ -130,7 +130,7 @@ fn make(
     Ok(())
 }
 
-/// Lines, which end with a line feed. The last line need not end with one.
+/// Makes a framer for lines, which end with a line feed. The last line need not end with one.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_lines(
     delimited: MaybeUninit<millstream_delimited>,
@@ -147,7 +147,7 @@ pub extern "C" fn millstream_framer_lines(
     })
 }
 
-/// Records that end with these `len` bytes, at least one. The last record need not end with them.
+/// Makes a framer for records that end with these `len` bytes, at least one. The last record need not end with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_framer_delimiter(
     delimiter: *const c_void,
@@ -168,11 +168,11 @@ pub unsafe extern "C" fn millstream_framer_delimiter(
     })
 }
 
-/// Says whether records end after this byte.
+/// Returns whether records end after this byte.
 pub type millstream_predicate = Option<unsafe extern "C" fn(user: *mut c_void, byte: u8) -> bool>;
 
-/// Records that end after each byte for which `ends` says so. It is called during this call only, once for each of the
-/// 256 byte values.
+/// Makes a framer for records that end after each byte for which `ends` returns true. `ends` is called during this call
+/// only, once for each of the 256 byte values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_framer_predicate(
     ends: millstream_predicate,
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn millstream_framer_predicate(
     call(error, || {
         make(framer, || {
             let ends = given(ends, "ends")?;
-            // SAFETY: a function of C's, called as documented in the header.
+            // SAFETY: this is a function of C's, called as documented in the header.
             let predicate = Predicate::new(|byte| unsafe { ends(user, byte) });
             Ok(match chosen(delimited)? {
                 Delimited::Trimmed => Box::new(predicate),
@@ -194,7 +194,7 @@ pub unsafe extern "C" fn millstream_framer_predicate(
     })
 }
 
-/// Records of `len` bytes. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+/// Makes a framer for records of `len` bytes. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_fixed(
     len: usize,
@@ -204,8 +204,8 @@ pub extern "C" fn millstream_framer_fixed(
     call(error, || make(framer, || Ok(Box::new(Fixed::new(len)?))))
 }
 
-/// Records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends inside one
-/// is MILLSTREAM_FRAME_TRUNCATED.
+/// Makes a framer for records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream
+/// that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_length_prefixed(
     width: usize,
@@ -228,9 +228,9 @@ pub extern "C" fn millstream_framer_length_prefixed(
     })
 }
 
-/// Consecutive BSON documents, as written by mongodump: all bytes of a document are content. Only the length and the
-/// last byte are checked: a length below 5 is MILLSTREAM_LENGTH_INVALID, and a last byte other than 0 is
-/// MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+/// Makes a framer for consecutive BSON documents, as written by mongodump: all bytes of a document are content. Only
+/// the length and the last byte are checked: a length below 5 is MILLSTREAM_LENGTH_INVALID, and a last byte other than
+/// 0 is MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside a document is MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_bson(
     framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
@@ -239,9 +239,9 @@ pub extern "C" fn millstream_framer_bson(
     call(error, || make(framer, || Ok(Box::new(Bson::new()))))
 }
 
-/// The whole records at the front of `len` bytes, at most `max` of them. The remaining bytes are part of a record that
-/// needs more bytes; with `at_end` there will be none, so they are a record or an error. The batch is valid while the
-/// bytes are, until the next call with this framer.
+/// Returns the whole records at the front of `len` bytes, at most `max` of them. The remaining bytes are part of a
+/// record that needs more bytes; with `at_end` there will be none, so they are a record or an error. The batch is valid
+/// while the bytes are, until the next call with this framer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_framer_batch(
     framer: Option<&mut millstream_framer>,
@@ -260,15 +260,16 @@ pub unsafe extern "C" fn millstream_framer_batch(
         framer.offsets.clear();
         framer.offsets.push(0);
         let terminated = framer.framer.batch(input, at_end, max, &mut framer.offsets);
-        // The records before a bad one are delivered first, as by a reader.
+        // The records before an invalid one are returned first, as by a reader.
         let terminated = if framer.offsets.len() > 1 { terminated.unwrap_or(true) } else { terminated? };
         batch.write(Batch::new(input, &framer.offsets, framer.framer.trim(), terminated).into());
         Ok(())
     })
 }
 
-/// The bytes to write after a record's content so that this framer finds it again: a newline for lines. Empty if no
-/// suffix is needed or the content includes it. The bytes are the framer's, and valid until that is freed.
+/// Returns the bytes to write after a record's content so that this framer finds it again: a newline for lines. They
+/// are empty if no suffix is needed or the content includes it. The bytes belong to the framer and are valid until it
+/// is freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_terminator(
     framer: Option<&millstream_framer>,
@@ -285,7 +286,7 @@ pub extern "C" fn millstream_framer_terminator(
     })
 }
 
-/// Succeeds if a record is UTF-8; otherwise MILLSTREAM_UTF8_INVALID, with the position of the invalid byte.
+/// Succeeds if a record is UTF-8; otherwise it returns MILLSTREAM_UTF8_INVALID, with the position of the invalid byte.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_check_text(
     record: *const c_void,
@@ -296,7 +297,7 @@ pub unsafe extern "C" fn millstream_check_text(
     call(error, || frame::text(unsafe { bytes(record, len, "record")? }).map(drop))
 }
 
-/// Frees a framer. NULL is fine.
+/// Frees a framer. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_free(framer: Option<Box<millstream_framer>>) {
     free(framer);

@@ -4,13 +4,14 @@
 //! here (`cargo xtask generate`), committed, and compared by `make lint`. So the comments address C programmers.
 //!
 //! How a function is written:
-//! - It is a safe Rust function wherever its types can say what C promises: `Option<&T>` is a `const` pointer that may
+//! - It is a safe Rust function wherever its types can express C's promises: `Option<&T>` is a `const` pointer that may
 //!   be null, `Option<&mut MaybeUninit<T>>` an out-parameter, `Option<Box<T>>` a handle that is returned to the
 //!   library. The remaining `unsafe` code is for arrays, strings and callbacks: `boundary`.
 //! - Its body is one [`call`](boundary::call), which turns errors and panics into a code.
 //! - Null is an error, never a crash; so is an invalid enum value.
 //!
-//! It contains no logic beyond conversion and ownership: what C lacks and others need belongs in the library.
+//! This crate contains no logic beyond conversion and ownership: functions that other languages need too belong in the
+//! library.
 
 // The names are those of C.
 #![allow(non_camel_case_types)]

@@ -1,13 +1,13 @@
-//! Pipes: records through your stages to a sink, batch by batch.
+//! Pipes, which pass records through your stages to a sink, batch by batch.
 //!
-//! A stage is a function that is given the items of a whole batch at once: at first the records, then whatever the
-//! stages before it have made. So the overhead of a stage is one call per batch. Items are spans of bytes: parts of the
-//! records, without a copy, or new bytes that live as long as the batch.
+//! A stage is a function that gets the items of a whole batch at once: the records, or the results of the previous
+//! stage. So the overhead of a stage is one call per batch. Items are spans of bytes: parts of the records, without a
+//! copy, or new bytes that live as long as the batch.
 //!
 //! If a stage fails at a record, earlier records reach the sink first; then the error is reported, with the record's
-//! number and place. An error of the source is reported after everything the source delivered, and the end means that
-//! the source succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow one
-//! that fails there; millstream_pipe_set_batch() with 1 prevents it.
+//! number and position. An error of the source is reported after all of its records, and the end means that the source
+//! succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow a failing one;
+//! millstream_pipe_set_batch() with 1 prevents that.
 //!
 //! All your functions run on the thread that runs the pipe, while it runs.
 
@@ -30,17 +30,17 @@ use crate::frame::millstream_framer;
 use crate::reader::millstream_reader;
 use crate::writer::millstream_writer;
 
-/// Records on their way through stages. Freed by millstream_pipe_free().
+/// Passes records through stages. It is freed by millstream_pipe_free().
 ///
-/// Add stages and settings before it runs for the first time.
+/// Add stages and settings before the pipe runs for the first time.
 pub struct millstream_pipe {
     state: State,
     condition: Condition,
-    /// Where the items go: the last stage reads this.
+    /// The destination of the items, which the last stage reads.
     sink: Arc<Mutex<Option<Sink>>>,
-    /// Writers lent to it, which refuse other calls meanwhile.
+    /// Writers lent to the pipe, which refuse other calls meanwhile.
     lent: Vec<NonNull<millstream_writer>>,
-    /// What C looks at.
+    /// Data that C reads.
     ends: CommandEnds,
     stages: Vec<millstream_stage_stats>,
     _names: Vec<CString>,
@@ -96,17 +96,17 @@ impl<C: Chain<Bytes, Out = Bytes> + Send> Runs for Pipe<Attached<'static>, Bytes
 pub struct millstream_span {
     /// The bytes. May be NULL if there are none.
     pub data: *const c_char,
-    /// The number of items.
+    /// The number of bytes.
     pub len: usize,
-    /// The record it was made from: its number in its own reader, as used in errors; the first is 0. A stage passes it
-    /// on unchanged, so that an error can name the record.
+    /// The number of the record from which it was made, counted in its own reader as in errors; the first is 0. A stage
+    /// passes it on unchanged, so that an error can name the record.
     pub record: u64,
 }
 
-// SAFETY: it is an address and two numbers; who reads what is there says why that can be done.
+// SAFETY: it consists of an address and two numbers; the code that reads the bytes proves that this is allowed.
 unsafe impl Send for millstream_span {}
 
-/// Record numbers as C sees them: within their own reader, whereas a pipe counts the records of all readers. The
+/// Record numbers for C, which are counted in their own reader, whereas a pipe counts the records of all readers. The
 /// difference is the same for all items of a batch, which are records of one reader.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbering {
@@ -114,13 +114,13 @@ pub(crate) struct Numbering {
 }
 
 impl Numbering {
-    /// The difference for the batch of these items.
+    /// Returns the difference for the batch of these items.
     pub(crate) fn of(items: &[(u64, &[u8])], memory: BatchMemory<'_>) -> Numbering {
         let shift = items.first().map_or(0, |&(record, _)| record.wrapping_sub(memory.number_in_source(record)));
         Numbering { shift }
     }
 
-    /// Items for C.
+    /// Converts items for C.
     pub(crate) fn put(self, items: &[(u64, &[u8])], spans: &mut Vec<millstream_span>) {
         spans.clear();
         spans.extend(items.iter().map(|&(record, item)| millstream_span {
@@ -130,23 +130,23 @@ impl Numbering {
         }));
     }
 
-    /// An item from C.
+    /// Converts an item from C.
     ///
     /// # Safety
-    /// It points to bytes that do not change during `'a`, or to none.
+    /// It points to bytes that do not change during `'a`, or has none.
     pub(crate) unsafe fn item<'a>(self, span: millstream_span) -> Result<(u64, &'a [u8])> {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         let item = unsafe { bytes(span.data.cast(), span.len, "span")? };
         Ok((span.record.wrapping_add(self.shift), item))
     }
 }
 
-/// A sink: takes `count` items, at least one, which are valid during the call, and returns how many it has accepted. If
-/// it accepts fewer than all, the next item is MILLSTREAM_STAGE_FAILED, and the pipe ends.
+/// Takes `count` items, at least one, which are valid during the call, and returns the number it has accepted. If it
+/// accepts fewer than all, the next item is MILLSTREAM_STAGE_FAILED, and the pipe ends.
 pub type millstream_sink_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, items: *const millstream_span, count: usize) -> usize>;
 
-/// What to do when a stage fails at a record.
+/// What happens if a stage fails for a record.
 #[repr(u32)]
 pub enum millstream_on_error {
     /// The pipe reports the error, after earlier records have reached the sink.
@@ -162,7 +162,7 @@ pub(crate) enum Policy {
 
 choice!(millstream_on_error is Policy { Stop => Policy::Stop, Skip => Policy::Skip });
 
-/// What a pipe has done so far.
+/// The results of a pipe so far.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_summary {
@@ -170,9 +170,9 @@ pub struct millstream_summary {
     pub records: u64,
     /// Items that the last stage produced.
     pub items: u64,
-    /// How often a stage failed at a record that was skipped.
+    /// The number of records at which a stage failed and that were skipped.
     pub failed: u64,
-    /// Whether a stage such as millstream_pipe_take() ended it before its sources did.
+    /// Whether a stage such as millstream_pipe_take() ended the pipe before its sources ended.
     pub ended_early: bool,
 }
 
@@ -183,13 +183,13 @@ impl From<&Summary> for millstream_summary {
     }
 }
 
-/// What one stage has done.
+/// The measurements of one stage.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_stage_stats {
     /// Its name.
     pub name: *const c_char,
-    /// Items that came out.
+    /// The number of items that the stage produced.
     pub items: u64,
     /// Their size in bytes.
     pub bytes: u64,
@@ -210,7 +210,7 @@ struct Sink {
 // ---- making pipes ----
 
 /// Makes a pipe over the records that `framer` finds. It takes ownership of `reader` and `framer`, even if this fails:
-/// the caller neither uses nor frees them again.
+/// the caller must neither use nor free them again.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_new(
     reader: Option<Box<millstream_reader>>,
@@ -244,7 +244,7 @@ pub extern "C" fn millstream_pipe_new(
 }
 
 impl millstream_pipe {
-    /// Changes the pipe to be made.
+    /// Changes a pipe that has not run yet.
     pub(crate) fn plan<T>(&mut self, act: impl FnOnce(&mut Plan) -> Result<T>) -> Result<T> {
         match &mut self.state {
             State::Plan(plan) => self.condition.during(|| act(plan)),
@@ -252,7 +252,7 @@ impl millstream_pipe {
         }
     }
 
-    /// Lends it a writer, which refuses other calls until the pipe is freed.
+    /// Lends the pipe a writer, which refuses other calls until the pipe is freed.
     ///
     /// # Safety
     /// The writer exists until the pipe is freed.
@@ -262,13 +262,13 @@ impl millstream_pipe {
     ) -> Result<NonNull<millstream_writer>> {
         let mut writer = given(writer, "writer")?;
         self.plan(|_| Ok(()))?;
-        // SAFETY: the caller's promise; nobody else uses it during this call.
+        // SAFETY: guaranteed by the caller; no other code uses it during this call.
         unsafe { writer.as_mut() }.condition.lend(|| Ok(()))?;
         self.lent.push(writer);
         Ok(writer)
     }
 
-    /// Runs it; creates it first if it has not run before.
+    /// Runs the pipe; the first time, it also creates it.
     fn run(&mut self, act: impl FnOnce(&mut dyn Runs) -> Result<Summary>) -> Result<millstream_summary> {
         self.condition.during(|| {
             if let State::Plan(_) = self.state {
@@ -299,8 +299,8 @@ impl Plan {
 }
 
 /// Adds the records of another reader and takes ownership of the reader, even if this fails. The readers take turns,
-/// one batch at a time, and a reader without data is skipped while another has some; the records of each stay in order.
-/// All of them must succeed.
+/// one batch at a time, and a reader without data is skipped while another one has some. The records of each reader
+/// stay in order. All readers must succeed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_merge(
     pipe: Option<&mut millstream_pipe>,
@@ -316,8 +316,8 @@ pub extern "C" fn millstream_pipe_merge(
     })
 }
 
-/// At most `records` records make a batch; at least 1. By default a batch is what the source has delivered, at most 256
-/// KiB.
+/// Limits a batch to `records` records; at least 1. By default a batch contains the records that the source has
+/// delivered, at most 256 KiB.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_set_batch(
     pipe: Option<&mut millstream_pipe>,
@@ -332,7 +332,7 @@ pub extern "C" fn millstream_pipe_set_batch(
     })
 }
 
-/// What to do when a stage fails at a record.
+/// Sets what happens if a stage fails for a record.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_set_on_error(
     pipe: Option<&mut millstream_pipe>,
@@ -351,9 +351,9 @@ pub extern "C" fn millstream_pipe_set_on_error(
     })
 }
 
-/// Skips records that a stage fails at, and writes them to `writer` as they were read, with their delimiter.
+/// Skips records at which a stage fails, and writes them to `writer` as they were read, with their delimiter.
 ///
-/// The writer is lent to the pipe: until the pipe is freed, it must not be freed, and other calls on it are refused.
+/// The writer is lent to the pipe: until the pipe is freed, it must not be freed, and refuses other calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_pipe_set_quarantine(
     pipe: Option<&mut millstream_pipe>,
@@ -365,15 +365,15 @@ pub unsafe extern "C" fn millstream_pipe_set_quarantine(
         // SAFETY: C lends the writer until the pipe is freed.
         let mut writer = unsafe { pipe.borrow(writer)? };
         pipe.plan(|plan| {
-            // SAFETY: as above, and its condition keeps others from it; the reference is dropped with the pipe.
+            // SAFETY: as above, and its condition prevents other calls; the reference is dropped with the pipe.
             plan.on_error = OnError::Quarantine(unsafe { &mut writer.as_mut().writer });
             Ok(())
         })
     })
 }
 
-/// Stops between two batches when this token is cancelled: MILLSTREAM_CANCELLED; after that it can be run again, and
-/// continues where it was. To interrupt waits for the source as well, also give the token to the reader.
+/// Stops between two batches when this token is cancelled, with MILLSTREAM_CANCELLED. The pipe can then be run again,
+/// and continues at the same position. To interrupt waits for the source as well, also pass the token to the reader.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_set_cancel(
     pipe: Option<&mut millstream_pipe>,
@@ -403,7 +403,7 @@ pub extern "C" fn millstream_pipe_measure(
     })
 }
 
-/// The last stage: passes the items to the current sink.
+/// Creates the last stage, which passes the items to the current sink.
 fn sink_stage(sink: Arc<Mutex<Option<Sink>>>) -> Stage {
     let mut spans = Vec::new();
     Stage::from_batches("sink", move |items, memory, out| {
@@ -413,11 +413,11 @@ fn sink_stage(sink: Arc<Mutex<Option<Sink>>>) -> Stage {
             return Ok(());
         };
         Numbering::of(items, memory).put(items, &mut spans);
-        // SAFETY: a function of C's, called as documented in the header.
+        // SAFETY: this is a function of C's, called as documented in the header.
         let taken = unsafe { function(user.pointer(), spans.as_ptr(), spans.len()) }.min(items.len());
         out.extend_from_slice(&items[..taken]);
         if taken < items.len() {
-            let error = Error::new(ErrorKind::StageFailed).with_found("a sink that does not take this item");
+            let error = Error::new(ErrorKind::StageFailed).with_found("a sink that does not accept this item");
             return Err(Stopped::ForGood(taken, error));
         }
         Ok(())
@@ -426,11 +426,11 @@ fn sink_stage(sink: Arc<Mutex<Option<Sink>>>) -> Stage {
 
 // ---- running ----
 
-/// Runs it to the end, and passes the items to `sink`, batch by batch; NULL if the stages do all the work. `summary`,
-/// which may be NULL, is set to what was done so far, even after an error.
+/// Runs the pipe to the end, and passes the items to `sink`, batch by batch; `sink` may be NULL if the stages do all
+/// the work. `summary`, which may be NULL, is set to the results so far, even after an error.
 ///
-/// After MILLSTREAM_CANCELLED it can be run again, and continues where it was. After any other error it has ended:
-/// MILLSTREAM_CLOSED. Once everything has passed through, or a stage has ended it, this succeeds and does nothing.
+/// After MILLSTREAM_CANCELLED it can be run again, and continues at the same position. After any other error it has
+/// ended, and this returns MILLSTREAM_CLOSED. After the end of the pipe, this succeeds and does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_pipe_run(
     pipe: Option<&mut millstream_pipe>,
@@ -453,9 +453,9 @@ pub unsafe extern "C" fn millstream_pipe_run(
     })
 }
 
-/// Runs it to the end like millstream_pipe_run(), and writes each item, followed by the record terminator of the
-/// source: a newline for lines. The writer is neither flushed nor closed. At the end everything has been written to the
-/// writer, or there is an error.
+/// Runs the pipe to the end like millstream_pipe_run(), and writes each item, followed by the record terminator of the
+/// source: a newline for lines. The writer is neither flushed nor closed. If this succeeds, all items have been written
+/// to the writer.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_write_to(
     pipe: Option<&mut millstream_pipe>,
@@ -488,8 +488,8 @@ impl millstream_pipe {
     }
 }
 
-/// How the sources' commands ended that have ended so far: an array of `count`, valid until the next non-const call on
-/// the pipe.
+/// Returns how the sources' commands that have ended so far ended, as an array of `count`, which is valid until the
+/// next non-const call on the pipe.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_command_ends(
     pipe: Option<&mut millstream_pipe>,
@@ -510,9 +510,9 @@ pub extern "C" fn millstream_pipe_command_ends(
     })
 }
 
-/// How the time was spent, if it is measured: how long the pipe has run, how long it waited for its sources, and what
-/// each stage has done, with the sink as the last one: an array of `count`, valid until the next non-const call on the
-/// pipe.
+/// Returns how the time was spent, if it is measured: the running time of the pipe, the time it waited for its sources,
+/// and the measurements of each stage, including the sink as the last one. They are an array of `count`, which is valid
+/// until the next non-const call on the pipe.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_stats(
     pipe: Option<&mut millstream_pipe>,
@@ -551,7 +551,7 @@ fn stage_stats((stage, name): (&StageStats, &CString)) -> millstream_stage_stats
 }
 
 /// Frees a pipe, ending it if necessary, and releases the writers lent to it. Commands that are still running are
-/// stopped, as by millstream_reader_free(). NULL is fine.
+/// stopped, as by millstream_reader_free(). NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_free(pipe: Option<Box<millstream_pipe>>) {
     free(pipe);
@@ -559,10 +559,10 @@ pub extern "C" fn millstream_pipe_free(pipe: Option<Box<millstream_pipe>>) {
 
 impl Drop for millstream_pipe {
     fn drop(&mut self) {
-        // If other code uses the writers, let it finish first.
+        // If other code uses the writers, it finishes first.
         self.state = State::Nothing;
         for writer in &mut self.lent {
-            // SAFETY: C has lent it until the pipe is freed, and no other code holds it any more.
+            // SAFETY: C has lent it until the pipe is freed, and no other code refers to it any more.
             let _ = unsafe { writer.as_mut() }.condition.take_back();
         }
     }

@@ -1,7 +1,7 @@
 //! Stages of pipes.
 //!
-//! Your stage is a function that is called with many items; the other stages are provided by the library. Add each to a
-//! pipe before the pipe runs for the first time.
+//! A stage of yours is a function that is called with many items; the library provides the other stages. Add each stage
+//! to a pipe before the pipe runs for the first time.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ use crate::pipe::{Numbering, millstream_pipe, millstream_span};
 use crate::reader::millstream_release_callback;
 use crate::writer::millstream_writer;
 
-/// What a stage may request while it is called: memory for new bytes, additional items, and reporting a failure.
+/// The services for a stage during a call: memory for new bytes, additional items, and reporting a failure.
 pub struct millstream_stage_scope<'a> {
     memory: BatchMemory<'a>,
     numbering: Numbering,
@@ -24,16 +24,16 @@ pub struct millstream_stage_scope<'a> {
     failed: Option<(usize, String)>,
 }
 
-/// A stage. It is given `*count` items, at least one, writes the items that continue to the front of the array, and
-/// sets `*count` to their number. A filter, or a stage that passes on parts of items, needs nothing else. The bytes of
-/// a span are part of the input, or come from millstream_stage_keep() or millstream_stage_space(), or stay unchanged at
-/// their address for the lifetime of the pipe.
+/// A stage. It gets `*count` items, at least one, writes the resulting items to the front of the array, and sets
+/// `*count` to their number. This is enough for a filter, or a stage that passes on parts of items. The bytes of a span
+/// are part of the input, or come from millstream_stage_keep() or millstream_stage_space(), or stay unchanged at their
+/// address for the lifetime of the pipe.
 ///
-/// A stage that makes more items than it was given passes all of them to millstream_stage_put(), and leaves none.
+/// If a stage makes more items than it got, it passes all of them to millstream_stage_put(), and sets `*count` to 0.
 ///
-/// It returns MILLSTREAM_OK; or, if it fails at an item, what millstream_stage_fail() returns, or another code after
-/// calling that, with the earlier items done and counted. millstream_pipe_set_on_error() decides what happens then; if
-/// failing records are skipped, the stage is called again with the items after this one. The code
+/// It returns MILLSTREAM_OK. If it fails at an item, it returns the result of millstream_stage_fail(), or another code
+/// after calling that function; the earlier items must be done and counted. millstream_pipe_set_on_error() decides what
+/// happens next; if failing records are skipped, the stage is called again with the items after this one. The code
 /// MILLSTREAM_STAGE_PANICKED always ends the pipe.
 pub type millstream_stage_callback = Option<
     unsafe extern "C" fn(
@@ -51,7 +51,7 @@ struct Context {
 }
 
 impl Context {
-    /// The pointer. (A method, so that closures capture the whole.)
+    /// Returns the pointer. (This is a method so that closures capture the whole of `self`.)
     fn pointer(&self) -> *mut c_void {
         self.user.pointer()
     }
@@ -60,7 +60,7 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: a function of C's, called as documented in the header.
+            // SAFETY: this is a function of C's, called as documented in the header.
             unsafe { release(self.user.pointer()) }
         }
     }
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn millstream_pipe_add_stage(
             numbering.put(items, &mut spans);
             let mut scope = millstream_stage_scope { memory, numbering, put: Vec::new(), failed: None };
             let mut count = spans.len();
-            // SAFETY: a function of C's, called as documented in the header.
+            // SAFETY: this is a function of C's, called as documented in the header.
             let code = unsafe { stage(context.pointer(), &mut scope, spans.as_mut_ptr(), &mut count) };
             out.append(&mut scope.put);
             let left = spans.get(..count).ok_or_else(|| {
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn millstream_pipe_add_stage(
                 Stopped::ForGood(0, invalid(found, "millstream_stage_put() for additional items"))
             })?;
             for &span in left {
-                // SAFETY: a stage's spans are parts of the batch, or live as long: the header says so.
+                // SAFETY: a stage's spans are parts of the batch, or live as long as it, as the header requires.
                 let item = unsafe { numbering.item(span) };
                 out.push(item.map_err(|error| Stopped::ForGood(0, error))?);
             }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn millstream_pipe_add_stage(
     })
 }
 
-/// The message of a failed stage.
+/// Returns the message of a failed stage.
 #[cold]
 fn stopped(code: millstream_code, failed: Option<(usize, String)>) -> Stopped {
     let kind = ErrorKind::from_code(code).unwrap_or(ErrorKind::StageFailed);
@@ -129,7 +129,8 @@ fn stopped(code: millstream_code, failed: Option<(usize, String)>) -> Stopped {
     }
 }
 
-/// Of a stage: a copy of `len` bytes, which lives as long as the batch. NULL only if an argument is.
+/// For a stage: returns a copy of `len` bytes, which lives as long as the batch. Returns NULL only if an argument is
+/// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_stage_keep(
     scope: Option<&mut millstream_stage_scope>,
@@ -143,8 +144,9 @@ pub unsafe extern "C" fn millstream_stage_keep(
     }
 }
 
-/// For a stage: space for `len` bytes, which lives as long as the batch; its content is arbitrary. One call for all new
-/// bytes of a batch is the cheapest. NULL if `scope` is, or for more than half of the address space.
+/// For a stage: returns space for `len` bytes, which lives as long as the batch; its content is arbitrary. One call for
+/// all new bytes of a batch is the cheapest. Returns NULL if `scope` is NULL, or for more than half of the address
+/// space.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_stage_space(scope: Option<&mut millstream_stage_scope>, len: usize) -> *mut c_char {
     match scope {
@@ -153,7 +155,7 @@ pub extern "C" fn millstream_stage_space(scope: Option<&mut millstream_stage_sco
     }
 }
 
-/// Of a stage: `count` items that continue, before those left in the array when the stage returns.
+/// For a stage: adds `count` resulting items, before those left in the array when the stage returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_stage_put(
     scope: Option<&mut millstream_stage_scope>,
@@ -165,15 +167,15 @@ pub unsafe extern "C" fn millstream_stage_put(
         let scope = given(scope, "scope")?;
         // SAFETY: C lends the array for this call.
         for &span in unsafe { self::items(items, count, "items")? } {
-            // SAFETY: a stage's spans are parts of the batch, or live as long: the header says so.
+            // SAFETY: a stage's spans are parts of the batch, or live as long as it, as the header requires.
             scope.put.push(unsafe { scope.numbering.item(span)? });
         }
         Ok(())
     })
 }
 
-/// For a stage: reports that it failed at the item with this index of the array it was given, for the reason in
-/// `message` (UTF-8, or NULL for none). Returns MILLSTREAM_STAGE_FAILED, for the stage to return.
+/// For a stage: reports that it failed at the item with this index of the array it got, for the reason in `message`
+/// (UTF-8, or NULL for none). Returns MILLSTREAM_STAGE_FAILED, for the stage to return.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_stage_fail(
     scope: Option<&mut millstream_stage_scope>,
@@ -196,7 +198,7 @@ fn add(pipe: Option<&mut millstream_pipe>, stage: Stage) -> Result<()> {
     })
 }
 
-/// Passes the first `count` items; then the pipe ends, and its sources are closed.
+/// Passes on the first `count` items; then the pipe ends, and its sources are closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_take(
     pipe: Option<&mut millstream_pipe>,
@@ -206,7 +208,7 @@ pub extern "C" fn millstream_pipe_take(
     call(error, || add(pipe, Pipe::stages().take(count).boxed("take")))
 }
 
-/// Passes all but the first `count` items.
+/// Passes on all but the first `count` items.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_skip(
     pipe: Option<&mut millstream_pipe>,
@@ -219,7 +221,7 @@ pub extern "C" fn millstream_pipe_skip(
 /// The writer of a tee.
 struct TeeTo(NonNull<millstream_writer>);
 
-// SAFETY: whoever has the pipe has the writer too, which is lent to it and refuses other calls.
+// SAFETY: the pipe and the writer move together, because the writer is lent to the pipe and refuses other calls.
 unsafe impl Send for TeeTo {}
 
 impl TeeTo {
@@ -232,7 +234,7 @@ impl TeeTo {
 
 /// Writes each item to `writer` as well, as millstream_pipe_write_to() does.
 ///
-/// The writer is lent to the pipe: until the pipe is freed, it must not be freed, and other calls on it are refused.
+/// The writer is lent to the pipe: until the pipe is freed, it must not be freed, and refuses other calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_pipe_tee(
     pipe: Option<&mut millstream_pipe>,

@@ -1,4 +1,4 @@
-//! Text of numbers, and space to write it to.
+//! Formatting numbers, and space to write text to.
 //!
 //! Whole numbers are printed by numbers.h, without the library; floating-point numbers are printed here. The inlined
 //! functions of window.h (millstream_output_put_u64() and similar functions) write both into the space of a writer.
@@ -13,10 +13,10 @@ use crate::boundary::{Condition, call, given, invalid, out};
 use crate::error::{millstream_code, millstream_error};
 use crate::writer::millstream_writer;
 
-/// How many bytes of space any floating-point number needs, unless it has fixed digits.
+/// The number of bytes of space that any floating-point number needs, unless it has fixed digits.
 pub const MILLSTREAM_FLOAT_SIZE: usize = 32;
 
-/// How many bytes of space a number with fixed digits needs in addition to those digits.
+/// The number of bytes of space that a number with fixed digits needs in addition to those digits.
 pub const MILLSTREAM_FIXED_SIZE: usize = 312;
 
 /// Puts a part of at most `needed` bytes into C's memory.
@@ -34,15 +34,15 @@ unsafe fn format(
     if to.is_null() || size < needed || size > isize::MAX as usize {
         return Err(invalid(format!("space for {size} bytes at {to:p}"), format!("space for {needed}")));
     }
-    // SAFETY: not null, and lent by the caller. Only written to, and any byte values may be written.
+    // SAFETY: not null, and lent by the caller. It is only written to, and any byte values may be written.
     let mut spare = Spare::over(unsafe { std::slice::from_raw_parts_mut(to.cast(), size) });
     spare.put(part);
     len.write(spare.len());
     Ok(())
 }
 
-/// Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. Needs `size`
-/// for MILLSTREAM_FLOAT_SIZE bytes at `to`, any of which it may change; sets `len` to the length of the text.
+/// Writes the shortest text that reads back as the same number: 1.0, 0.1, 1e16, 1.5e-7, NaN, inf, -0.0. `to` has `size`
+/// bytes, at least MILLSTREAM_FLOAT_SIZE, any of which may be changed. `len` is set to the length of the text.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_format_f32(
     value: f32,
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn millstream_format_f32(
     call(error, || unsafe { format(value, MILLSTREAM_FLOAT_SIZE, to, size, len) })
 }
 
-/// The same for a double.
+/// Writes a double like millstream_format_f32().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_format_f64(
     value: f64,
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn millstream_format_f64(
 }
 
 /// Writes a number with `digits` digits after the decimal point, at most 65535, as "%.*f" does: rounded from the exact
-/// value, to even where two are equally near. Needs `size` for MILLSTREAM_FIXED_SIZE + digits bytes.
+/// value, to even if two are equally near. `size` must be at least MILLSTREAM_FIXED_SIZE + digits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_format_f64_fixed(
     value: f64,
@@ -87,17 +87,17 @@ pub unsafe extern "C" fn millstream_format_f64_fixed(
     })
 }
 
-/// Opens a window: the bytes from `at` up to `end`, at least `least`, are space to fill, and the writer refuses other
-/// non-const calls until millstream_writer_end_window().
+/// Opens a window: the bytes from `at` up to `end`, at least `least` bytes, are space to fill, and the writer refuses
+/// other non-const calls until millstream_writer_end_window().
 ///
-/// If a window is already open, it is replaced: its first `used` bytes are accepted, and the `kept` bytes after them,
-/// of an incomplete record, are moved to the front of the next one, before `at`. After an error no window is open, and
-/// the kept bytes are lost; so are the used bytes if accepting them is what failed.
+/// If a window is already open, it is replaced: its first `used` bytes are accepted, and the following `kept` bytes, of
+/// an incomplete record, are moved to the front of the next window, before `at`. After an error no window is open, and
+/// the kept bytes are lost; so are the used bytes if they could not be accepted.
 ///
-/// `collects` is set to whether it makes no difference when bytes are accepted, as long as the window has space;
-/// otherwise accept them after each record.
+/// `collects` is set to whether bytes may be accepted at any time while the window has space; otherwise accept them
+/// after each record.
 ///
-/// window.h is built on this: see millstream_output there.
+/// window.h uses this function: see millstream_output there.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_window(
     writer: Option<&mut millstream_writer>,
@@ -136,7 +136,7 @@ pub extern "C" fn millstream_writer_window(
     })
 }
 
-/// Ends a window and accepts the first `used` bytes of it. After an error none of these bytes was accepted.
+/// Ends a window and accepts its first `used` bytes. After an error none of these bytes was accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_end_window(
     writer: Option<&mut millstream_writer>,
@@ -150,9 +150,9 @@ pub extern "C" fn millstream_writer_end_window(
     })
 }
 
-/// Accepts the first `used` bytes of the writer's space, and returns the `kept` ones after them.
+/// Accepts the first `used` bytes of the writer's space, and returns the following `kept` bytes.
 fn accept(writer: &mut Writer, used: usize, kept: usize) -> Result<Vec<u8>> {
-    // A space of 0 bytes returns the existing space: nothing moves. A pending error is reported first.
+    // A request for 0 bytes returns the existing space, so no bytes move. A pending error is reported first.
     let space = writer.space(0)?;
     let Some(begun) = used.checked_add(kept).and_then(|filled| space.get(used..filled)) else {
         return Err(invalid(format!("{used} bytes used and {kept} kept"), format!("at most the {}", space.len())));

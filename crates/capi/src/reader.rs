@@ -1,8 +1,8 @@
-//! Readers: bytes and records out of a source.
+//! Readers, which read bytes and records from a source.
 //!
 //! The end of the stream means that the source succeeded: a command that exits with a non-zero status is an error,
-//! reported after every record it wrote has been delivered. An incomplete last record of such a command is not a
-//! record: it stays in millstream_reader_buffer(). An error is reported once; after it the reader is at its end, unless
+//! reported after all of its records. An incomplete last record of a failed command is not returned: it stays in
+//! millstream_reader_buffer(). An error is reported once; afterwards the reader is at its end, unless
 //! millstream_code_is_resumable(). millstream_reader_close() reports it again.
 //!
 //! The bytes of lines, records and batches belong to the reader: they are valid until the next non-const call on it.
@@ -25,17 +25,17 @@ use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstr
 use crate::frame::{millstream_batch, millstream_framer};
 use crate::settings::Settings;
 
-/// How to read. NULL for options means the defaults. Options can serve any number of readers. Freed by
+/// The options of a reader. NULL means the defaults. Any number of readers can use the same options. They are freed by
 /// millstream_reader_options_free(), at any time after the readers were opened.
 pub struct millstream_reader_options(pub(crate) Settings<ReaderBuilder>);
 
-/// Reads a source. Freed by millstream_reader_free().
+/// Reads a source. It is freed by millstream_reader_free().
 pub struct millstream_reader {
     /// `None` once closed.
     reader: Option<Reader>,
     condition: Condition,
     name: CString,
-    /// What C looks at.
+    /// Data that C reads.
     ends: CommandEnds,
     /// Its position when it was closed.
     closed_at: Progress,
@@ -63,7 +63,7 @@ pub enum millstream_waits {
     No = 0,
     /// Unknown, as with a callback.
     Unknown = 1,
-    /// Nothing is there.
+    /// No data is available.
     Yes = 2,
 }
 
@@ -76,17 +76,17 @@ pub struct millstream_progress {
     pub records: u64,
     /// Bytes read from the source, before decoding.
     pub source_bytes: u64,
-    /// The total number of these, if `source_size_known`.
+    /// The total size of the source in bytes, if `source_size_known`.
     pub source_size: u64,
-    /// Whether that is known.
+    /// Whether the total size is known.
     pub source_size_known: bool,
-    /// How the source is compressed.
+    /// The compression format of the source.
     pub format: millstream_format,
-    /// Since the reader was opened.
+    /// The time since the reader was opened.
     pub elapsed_ns: u64,
-    /// How long the consumer has waited for bytes.
+    /// The time that the consumer has waited for bytes.
     pub waited_ns: u64,
-    /// The longest record so far, in bytes, with its delimiter or prefix.
+    /// The length in bytes of the longest record so far, with its delimiter or prefix.
     pub longest_record: u64,
 }
 
@@ -115,8 +115,8 @@ impl From<&Progress> for millstream_progress {
     }
 }
 
-/// Fills up to `len` bytes at `space` and returns how many, 0 at the end of the stream. An error is a negative number
-/// of errno.h, such as -EIO; -EINTR and -EAGAIN mean that the read is to be repeated.
+/// Fills up to `len` bytes at `space` and returns their number, 0 at the end of the stream. An error is a negative
+/// number of errno.h, such as -EIO; after -EINTR and -EAGAIN the read is repeated.
 pub type millstream_fill_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, space: *mut c_char, len: usize) -> isize>;
 
@@ -124,18 +124,18 @@ pub type millstream_fill_callback =
 pub type millstream_observer_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, progress: *const millstream_progress)>;
 
-/// Receives lent memory back.
+/// Releases lent memory.
 pub type millstream_release_callback = Option<unsafe extern "C" fn(user: *mut c_void)>;
 
 impl millstream_reader {
-    /// What the reader does, while it is open and no other code uses it.
+    /// Runs `act` on the reader, while it is open and no other code uses it.
     #[inline]
     pub(crate) fn with<T>(&mut self, act: impl FnOnce(&mut Reader) -> Result<T>) -> Result<T> {
         let (reader, condition) = self.parts()?;
         condition.during(|| act(reader))
     }
 
-    /// The reader, if it is open, and whether it can be used.
+    /// Returns the reader, if it is open, and whether it can be used.
     #[inline]
     pub(crate) fn parts(&mut self) -> Result<(&mut Reader, &mut Condition)> {
         match &mut self.reader {
@@ -144,7 +144,7 @@ impl millstream_reader {
         }
     }
 
-    /// The reader, for its new owner.
+    /// Returns the reader, for its new owner.
     pub(crate) fn into_core(mut self) -> Result<Reader> {
         self.with(|_| Ok(()))?;
         self.reader.ok_or_else(|| Error::new(ErrorKind::Closed))
@@ -169,8 +169,8 @@ pub extern "C" fn millstream_reader_options_new(
     })
 }
 
-/// Calls `observer` before a read, at most once every `interval_ns`, and at the end: on the thread that uses the
-/// reader, and not while it waits for the source.
+/// Calls `observer` before a read, at most once every `interval_ns`, and at the end. It is called on the thread that
+/// uses the reader, and not while the reader waits for the source.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_options_set_observer(
     options: Option<&mut millstream_reader_options>,
@@ -184,7 +184,7 @@ pub unsafe extern "C" fn millstream_reader_options_set_observer(
         let interval = Duration::from_nanos(interval_ns);
         given(options, "options")?.0.set(move |builder| {
             builder.observer(interval, move |progress| {
-                // SAFETY: a function of C's, called as documented in the header.
+                // SAFETY: this is a function of C's, called as documented in the header.
                 unsafe { observer(user.pointer(), &progress.into()) }
             })
         });
@@ -192,7 +192,7 @@ pub unsafe extern "C" fn millstream_reader_options_set_observer(
     })
 }
 
-/// Frees options. NULL is fine.
+/// Frees options. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_free(options: Option<Box<millstream_reader_options>>) {
     free(options);
@@ -239,9 +239,9 @@ pub unsafe extern "C" fn millstream_reader_path(
 
 /// Maps a regular file and reads it, without a copy (unless it is compressed).
 ///
-/// The file must not shrink meanwhile: before it continues, the reader checks its length and reports
-/// MILLSTREAM_SOURCE_SHRANK, but a file that shrinks between this check and the use of the bytes ends the process with
-/// SIGBUS.
+/// The file must not shrink meanwhile. The reader checks the length before it continues, and reports
+/// MILLSTREAM_SOURCE_SHRANK. But if the file shrinks between this check and the use of the bytes, SIGBUS kills the
+/// process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_mapped(
     path: *const c_char,
@@ -256,8 +256,8 @@ pub unsafe extern "C" fn millstream_reader_mapped(
     })
 }
 
-/// Reads standard input: a duplicate of the file descriptor, so that it stays open. Bytes that stdio has already read
-/// from it are not seen.
+/// Reads standard input, through a duplicate of the file descriptor, so that it stays open. Bytes that stdio has
+/// already read are not included.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_stdin(
     options: Option<&millstream_reader_options>,
@@ -267,7 +267,7 @@ pub extern "C" fn millstream_reader_stdin(
     call(error, || open(options, reader, ReaderBuilder::stdin))
 }
 
-/// Reads a file descriptor, which then belongs to the reader, and is closed if this fails.
+/// Reads a file descriptor. It then belongs to the reader, and is closed even if this fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_fd(
     fd: i32,
@@ -295,8 +295,8 @@ pub unsafe extern "C" fn millstream_reader_borrow_fd(
     })
 }
 
-/// Starts a command and reads its standard output. The end means end of file and exit status 0; anything else is
-/// MILLSTREAM_COMMAND_FAILED, after every byte it wrote.
+/// Starts a command and reads its standard output. The end means end of file and exit status 0; any other outcome is
+/// MILLSTREAM_COMMAND_FAILED, reported after all of its output.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_command(
     command: Option<&millstream_command>,
@@ -310,9 +310,10 @@ pub extern "C" fn millstream_reader_command(
     })
 }
 
-/// Starts `count` commands, each reading what the one before writes, and reads the last one's standard output. Every
-/// command's status counts, and of several failures the first is reported. A command other than the last that is killed by
-/// SIGPIPE (or exits with status 141, as a shell reports that) has not failed if all later ones succeeded.
+/// Starts a pipeline of `count` commands, in which each reads the output of the previous one, and reads the last one's
+/// standard output. All commands must succeed; if several fail, the first failure is reported. If a command other than
+/// the last is killed by SIGPIPE (or exits with status 141, as a shell reports that), it has not failed if all later
+/// ones succeeded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_pipeline(
     commands: *const Option<&millstream_command>,
@@ -333,8 +334,8 @@ pub unsafe extern "C" fn millstream_reader_pipeline(
     })
 }
 
-/// Starts a shell line, `bash -o pipefail -c line`, and reads its standard output. Never pass it user input or a file
-/// name: a command takes arguments unchanged.
+/// Starts the shell command line `bash -o pipefail -c line`, and reads its standard output. Never pass user input or a
+/// file name to it; the arguments of a command are passed unchanged.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_shell(
     line: *const c_char,
@@ -349,8 +350,8 @@ pub unsafe extern "C" fn millstream_reader_shell(
     })
 }
 
-/// Connects to a TCP server, such as "localhost:7000", and reads what it sends. The end only means that the server
-/// closed the connection.
+/// Connects to a TCP server, such as "localhost:7000", and reads the bytes that it sends. The end only means that the
+/// server closed the connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_tcp(
     address: *const c_char,
@@ -365,7 +366,8 @@ pub unsafe extern "C" fn millstream_reader_tcp(
     })
 }
 
-/// Connects to a Unix socket and reads what it sends. The end only means that the socket was closed.
+/// Connects to a Unix socket and reads the bytes that its server sends. The end only means that the connection was
+/// closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_unix(
     path: *const c_char,
@@ -396,7 +398,7 @@ pub unsafe extern "C" fn millstream_reader_memory(
     })
 }
 
-/// Memory that C lends, and how to release it.
+/// Memory that C lends, and the function that releases it.
 struct Lent {
     bytes: &'static [u8],
     release: millstream_release_callback,
@@ -412,15 +414,15 @@ impl AsRef<[u8]> for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: a function of C's, called as documented in the header.
+            // SAFETY: this is a function of C's, called as documented in the header.
             unsafe { release(self.user.pointer()) }
         }
     }
 }
 
-/// Reads `len` bytes in place. They must not change until `release` is called with `user`, which happens once, even if
-/// this fails: when the reader is closed or freed, or, for compressed bytes, perhaps a little later and from another
-/// thread. A `release` of NULL is for memory that outlives everything.
+/// Reads `len` bytes in place. They must not change until `release` is called with `user`. It is called once, even if
+/// this fails: when the reader is closed or freed, or, for compressed bytes, perhaps slightly later and from another
+/// thread. `release` may be NULL for memory that is never freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_lent_memory(
     bytes: *const c_void,
@@ -433,14 +435,14 @@ pub unsafe extern "C" fn millstream_reader_lent_memory(
 ) -> millstream_code {
     call(error, || {
         let mut memory = Lent { bytes: &[], release, user: User(user) };
-        // SAFETY: C lends the bytes until they are released, when no code holds `memory` any more.
+        // SAFETY: C lends the bytes until they are released, and then no code refers to `memory` any more.
         memory.bytes = unsafe { self::bytes(bytes, len, "bytes")? };
         open(options, reader, |builder| builder.memory(memory))
     })
 }
 
-/// Reads what a callback writes into the space it is given. It is called with `user` on the thread that uses the
-/// reader.
+/// Reads the bytes that a callback writes into the space it is given. The callback is called with `user` on the thread
+/// that uses the reader.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_callback(
     fill: millstream_fill_callback,
@@ -452,14 +454,14 @@ pub unsafe extern "C" fn millstream_reader_callback(
     call(error, || {
         let (fill, user) = (given(fill, "fill")?, User(user));
         let fill = move |space: &mut [u8]| {
-            // SAFETY: a function of C's, called as documented in the header.
+            // SAFETY: this is a function of C's, called as documented in the header.
             counted(unsafe { fill(user.pointer(), space.as_mut_ptr().cast(), space.len()) })
         };
         open(options, reader, |builder| builder.callback(fill))
     })
 }
 
-/// The result of a callback: the number of bytes, or a negative error number.
+/// Converts the result of a callback: the number of bytes, or a negative error number.
 pub(crate) fn counted(returned: isize) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_| {
         let errno = i32::try_from(returned.unsigned_abs()).unwrap_or(0);
@@ -469,7 +471,7 @@ pub(crate) fn counted(returned: isize) -> io::Result<usize> {
 
 // ---- bytes ----
 
-/// Bytes that C may look at: a pointer and a length, both out-parameters.
+/// Bytes that C may read: a pointer and a length, both out-parameters.
 pub(crate) struct Span<'a> {
     bytes: &'a mut MaybeUninit<*const c_char>,
     len: &'a mut MaybeUninit<usize>,
@@ -492,11 +494,11 @@ impl<'a> Span<'a> {
     }
 }
 
-/// Reads at least one more byte after the unread ones, returns all of them, and sets `added` to the number of new
-/// bytes: 0 is the end, and means that the source succeeded. `bytes` and `len` are set to the unread bytes even after
-/// an error, since their address changes.
+/// Reads at least one more byte after the unread ones, returns all unread bytes, and sets `added` to the number of new
+/// bytes. 0 means that the stream ended and the source succeeded. `bytes` and `len` are set to the unread bytes even
+/// after an error, since their address changes.
 ///
-/// MILLSTREAM_RECORD_TOO_LONG when more bytes than the record limit are unread, which can be consumed.
+/// Returns MILLSTREAM_RECORD_TOO_LONG if more bytes than the record limit are unread; they can still be consumed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_fill(
     reader: Option<&mut millstream_reader>,
@@ -516,7 +518,7 @@ pub extern "C" fn millstream_reader_fill(
     })
 }
 
-/// The unread bytes in the buffer.
+/// Returns the unread bytes in the buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_buffer(
     reader: Option<&millstream_reader>,
@@ -531,7 +533,7 @@ pub extern "C" fn millstream_reader_buffer(
     })
 }
 
-/// Takes `count` bytes from the front of the unread ones. The bytes after them do not move.
+/// Removes `count` bytes from the front of the unread ones. The remaining bytes do not move.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_consume(
     reader: Option<&mut millstream_reader>,
@@ -550,28 +552,29 @@ pub extern "C" fn millstream_reader_consume(
     })
 }
 
-/// Copies at least one byte, and at most `room` of them, to `to`, and sets `len` to their number; 0 is the end, and
-/// means that the source succeeded.
+/// Copies at least one byte, and at most `size` of them, to `to`, and sets `len` to their number. 0 means that the
+/// stream ended and the source succeeded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_read(
     reader: Option<&mut millstream_reader>,
     to: *mut c_void,
-    room: usize,
+    size: usize,
     len: Option<&mut MaybeUninit<usize>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
         let len = out(len, "len")?;
         let reader = given(reader, "reader")?;
-        if to.is_null() || room == 0 || room > isize::MAX as usize {
-            return Err(invalid(format!("space for {room} bytes at {to:p}"), "space for at least one byte"));
+        if to.is_null() || size == 0 || size > isize::MAX as usize {
+            return Err(invalid(format!("space for {size} bytes at {to:p}"), "space for at least one byte"));
         }
         reader.with(|reader| {
             if reader.buffer().is_empty() {
                 reader.fill()?;
             }
-            let count = reader.buffer().len().min(room);
-            // SAFETY: C lends `room` bytes to write to, which are not part of the buffer: that belongs to the reader.
+            let count = reader.buffer().len().min(size);
+            // SAFETY: C lends `size` bytes to write to, which are not part of the buffer, because that belongs to the
+            // reader.
             unsafe { std::ptr::copy_nonoverlapping(reader.buffer().as_ptr(), to.cast(), count) };
             reader.consume(count);
             len.write(count);
@@ -582,8 +585,9 @@ pub unsafe extern "C" fn millstream_reader_read(
 
 // ---- records ----
 
-/// The next line, without its line feed or carriage return and line feed. At the end `line` is NULL, which means that
-/// the source succeeded; an empty line is not NULL, and has the length 0. The line is not terminated by a NUL.
+/// Returns the next line, without its line feed or carriage return and line feed. At the end `line` is NULL, which
+/// means that the source succeeded; an empty line is not NULL, and has the length 0. The line is not terminated by a
+/// NUL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_next_line(
     reader: Option<&mut millstream_reader>,
@@ -602,7 +606,7 @@ pub extern "C" fn millstream_reader_next_line(
     })
 }
 
-/// The next record, as found and trimmed by `framer`. At the end `record` is NULL.
+/// Returns the next record, as found and trimmed by `framer`. At the end `record` is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_next_frame(
     reader: Option<&mut millstream_reader>,
@@ -623,7 +627,7 @@ pub extern "C" fn millstream_reader_next_frame(
     })
 }
 
-/// The bytes before the next `delimiter`, or before the end. At the end `record` is NULL.
+/// Returns the bytes before the next `delimiter` or before the end. At the end `record` is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_read_until(
     reader: Option<&mut millstream_reader>,
@@ -643,8 +647,8 @@ pub extern "C" fn millstream_reader_read_until(
     })
 }
 
-/// The next records, as many as are available but at most `max`, which is at least 1: waits for one, never for a
-/// second. At the end `batch->count` is 0. The records before a bad one are delivered first.
+/// Returns all records that are available, but at most `max`, which is at least 1. It waits for the first record, never
+/// for a second one. At the end `batch->count` is 0. The records before an invalid one are returned first.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_next_batch(
     reader: Option<&mut millstream_reader>,
@@ -665,9 +669,9 @@ pub extern "C" fn millstream_reader_next_batch(
     })
 }
 
-/// Makes the last `count` records of the last batch unread again: for a loop over single records that stops in the
-/// middle of a batch. MILLSTREAM_ARGUMENT_INVALID if that batch had fewer, or if the reader was used after it (by a
-/// non-const call).
+/// Makes the last `count` records of the last batch unread again, for a loop over single records that stops in the
+/// middle of a batch. It returns MILLSTREAM_ARGUMENT_INVALID if that batch had fewer records, or if the reader was used
+/// after it (by a non-const call).
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_give_back(
     reader: Option<&mut millstream_reader>,
@@ -677,8 +681,8 @@ pub extern "C" fn millstream_reader_give_back(
     call(error, || given(reader, "reader")?.with(|reader| reader.give_back(count)))
 }
 
-/// Skips one record, however long it is, and sets `skipped` to whether there was one. After MILLSTREAM_RECORD_TOO_LONG
-/// it is the one that was too long, and the reader continues after it.
+/// Skips one record of any length, and sets `skipped` to whether there was one. After MILLSTREAM_RECORD_TOO_LONG it
+/// skips the record that was too long, and the reader continues after it.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_skip_record(
     reader: Option<&mut millstream_reader>,
@@ -698,15 +702,15 @@ pub extern "C" fn millstream_reader_skip_record(
 
 // ---- position and progress ----
 
-/// The name of the source in error messages. It belongs to the reader, and is valid until the reader is freed; NULL for
-/// NULL.
+/// Returns the name of the source in error messages. It belongs to the reader, and is valid until the reader is freed.
+/// Returns NULL for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_name(reader: Option<&millstream_reader>) -> *const c_char {
     reader.map_or(std::ptr::null(), |reader| reader.name.as_ptr())
 }
 
-/// The position of the reader: bytes consumed, after decoding, and records taken or skipped. After closing: the final
-/// position.
+/// Returns the position of the reader: bytes consumed, after decoding, and records taken or skipped. After closing,
+/// this is the final position.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_position(
     reader: Option<&millstream_reader>,
@@ -727,8 +731,8 @@ pub extern "C" fn millstream_reader_position(
     })
 }
 
-/// Whether the next batch requires a wait: for programs that read from several readers in turn. Only useful between two
-/// batches. MILLSTREAM_WAITS_NO for NULL and for a closed reader.
+/// Returns whether the next batch requires a wait. Programs that read from several readers in turn use this between two
+/// batches; it is not useful at any other time. Returns MILLSTREAM_WAITS_NO for NULL and for a closed reader.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_waits(reader: Option<&millstream_reader>) -> millstream_waits {
     match reader.and_then(|reader| reader.reader.as_ref()).map_or(Waits::No, Reader::waits) {
@@ -738,22 +742,22 @@ pub extern "C" fn millstream_reader_waits(reader: Option<&millstream_reader>) ->
     }
 }
 
-/// The file descriptor that becomes readable when millstream_reader_fill() has something to read or has reached the
-/// end: for an event loop that must not block. -1 if there is none to wait for: for a file, a callback, a compressed
-/// stream, with a thread that reads ahead, past the end, and for NULL.
+/// Returns the file descriptor that becomes readable when millstream_reader_fill() has something to read or has reached
+/// the end, for an event loop that must not block. Returns -1 if there is no descriptor to wait for: for a file, a
+/// callback or a compressed stream, with a thread that reads ahead, past the end, and for NULL.
 ///
-/// It belongs to the reader, may change with every non-const call, and may be waited for by any means that does not
-/// read it. One fill then waits hardly at all: for the rest of a compressed stream's first bytes, to get more out of a
-/// fast pipe, or for a command that has closed its output to exit.
+/// The descriptor belongs to the reader and may change with every non-const call; the caller may wait for it but must
+/// not read it. One fill may then still wait briefly: for the rest of a compressed stream's first bytes, to get more
+/// out of a fast pipe, or for a command that has closed its output to exit.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_waits_for(reader: Option<&millstream_reader>) -> i32 {
     let reader = reader.and_then(|reader| reader.reader.as_ref());
     reader.and_then(Reader::waits_for).map_or(-1, |fd| fd.as_raw_fd())
 }
 
-/// Ends the reading with MILLSTREAM_STALLED, which the next call reports once no complete record is left: for an event
-/// loop that has waited for millstream_reader_waits_for() longer than the stall timeout. Without a stall timeout, and
-/// after the end, this does nothing.
+/// Ends the stream with MILLSTREAM_STALLED, which the next call reports once no complete record is left. This is for an
+/// event loop that has waited for millstream_reader_waits_for() longer than the stall timeout. Without a stall timeout,
+/// and after the end, it does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_stall(
     reader: Option<&mut millstream_reader>,
@@ -767,7 +771,7 @@ pub extern "C" fn millstream_reader_stall(
     })
 }
 
-/// The progress of the reader. After closing: the final progress.
+/// Returns the progress of the reader. After closing, this is the final progress.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_progress(
     reader: Option<&millstream_reader>,
@@ -781,8 +785,9 @@ pub extern "C" fn millstream_reader_progress(
     })
 }
 
-/// How all the source's commands ended: available after the end, after an error caused by them, and after
-/// millstream_reader_close(). `ends` is an array of `count`, valid until the next non-const call on the reader.
+/// Returns how all of the source's commands ended. It is available after the end, after an error that a command caused,
+/// and after millstream_reader_close(). `ends` is an array of `count`, valid until the next non-const call on the
+/// reader.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_command_ends(
     reader: Option<&mut millstream_reader>,
@@ -802,12 +807,12 @@ pub extern "C" fn millstream_reader_command_ends(
     })
 }
 
-/// Ends the reading at the current position. The reader can still be asked for its position, and must be freed.
+/// Closes the reader at the current position. Its position is still available, and it must be freed.
 ///
-/// Before the end of the stream, the library closes its side of the pipe; a command still running after a second gets
-/// SIGTERM, and after another second SIGKILL. A source that is not read to its end is not asked whether it succeeded:
-/// how its commands end is not an error. An error that ended the reading is reported again, so that a failure that was
-/// ignored is not lost. MILLSTREAM_CLOSED if this has been called before.
+/// Before the end of the stream, this closes the reading end of the pipe. A command that is still running after a
+/// second gets SIGTERM, and after another second SIGKILL. If a source is not read to its end, the status of its
+/// commands is not an error. An error that ended the stream is reported again, so that an ignored failure is not lost.
+/// Returns MILLSTREAM_CLOSED if this has been called before.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_close(
     reader: Option<&mut millstream_reader>,
@@ -824,10 +829,10 @@ pub extern "C" fn millstream_reader_close(
     })
 }
 
-/// Ends the reading at the current position without waiting: for a finalizer, which must not delay its program. A
-/// command still running gets SIGTERM immediately; if it is still running after two seconds, a thread of the library
-/// kills it with SIGKILL. Only millstream_reader_free() may still be called, which then does not wait either: other
-/// calls return MILLSTREAM_CLOSED. It may be called while a window is lent, which becomes invalid.
+/// Closes the reader at the current position without waiting, for a finalizer, which must not delay its program. A
+/// command that is still running gets SIGTERM immediately, and after two seconds a thread of the library kills it with
+/// SIGKILL. Only millstream_reader_free() may still be called, which then does not wait either; other calls return
+/// MILLSTREAM_CLOSED. It may be called while a window is open, which becomes invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_abort(
     reader: Option<&mut millstream_reader>,
@@ -845,8 +850,8 @@ pub extern "C" fn millstream_reader_abort(
     })
 }
 
-/// Frees a reader, closing it first if it is open; errors of closing are not reported. It may take two seconds where a
-/// command has to be stopped; millstream_reader_abort() before it does not wait. NULL is fine.
+/// Frees a reader. An open reader is closed first; errors of closing are not reported. This may take two seconds if a
+/// command has to be stopped; to avoid the wait, call millstream_reader_abort() first. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_free(reader: Option<Box<millstream_reader>>) {
     free(reader);

@@ -30,12 +30,12 @@ choice!(millstream_read_ahead is ReadAhead {
     Off => ReadAhead::Off,
 });
 
-/// Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it gets more.
+/// Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it returns more bytes.
 #[repr(u32)]
 pub enum millstream_latency {
-    /// Yes, at 64 MB/s and above. 10 to 25 % less processor time.
+    /// Reads are delayed at 64 MB/s and above, which saves 10 to 25 % of the processor time.
     Normal = 0,
-    /// No.
+    /// Reads are not delayed.
     Low = 1,
 }
 
@@ -63,7 +63,7 @@ choice!(millstream_decode is Decode {
     Off => Decode::Off,
 });
 
-/// What to do at the end of a regular file.
+/// What happens at the end of a regular file.
 #[repr(u32)]
 pub enum millstream_follow {
     /// The stream ends.
@@ -95,7 +95,7 @@ choice!(millstream_pin is Pin {
     Identity => Pin::Identity,
 });
 
-/// The initial size of the buffer in bytes, at least 1: 256 KiB by default. It grows for a longer record.
+/// Sets the initial size of the buffer in bytes, at least 1: 256 KiB by default. It grows for a longer record.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_capacity(
     options: Option<&mut millstream_reader_options>,
@@ -108,7 +108,7 @@ pub extern "C" fn millstream_reader_options_set_capacity(
     })
 }
 
-/// Whether a thread reads ahead.
+/// Sets whether a thread reads ahead.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_read_ahead(
     options: Option<&mut millstream_reader_options>,
@@ -122,8 +122,8 @@ pub extern "C" fn millstream_reader_options_set_read_ahead(
     })
 }
 
-/// How much is read ahead, in bytes: initially, and at most, if both sides turn out to stall in turn. 4 and 16 MiB by
-/// default; rounded down to whole blocks of 256 KiB, of which there are at least two.
+/// Sets how many bytes are read ahead: initially, and at most, if both sides stall in turn. The default is 4 and 16
+/// MiB. Both are rounded down to whole blocks of 256 KiB, of which there are at least two.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_read_ahead_capacity(
     options: Option<&mut millstream_reader_options>,
@@ -137,7 +137,7 @@ pub extern "C" fn millstream_reader_options_set_read_ahead_capacity(
     })
 }
 
-/// Whether reads of a fast pipe may be delayed a little.
+/// Sets whether reads of a fast pipe may be delayed slightly.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_latency(
     options: Option<&mut millstream_reader_options>,
@@ -151,8 +151,8 @@ pub extern "C" fn millstream_reader_options_set_latency(
     })
 }
 
-/// The longest record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer one is
-/// MILLSTREAM_RECORD_TOO_LONG.
+/// Sets the maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A
+/// longer record is MILLSTREAM_RECORD_TOO_LONG.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_record_limit(
     options: Option<&mut millstream_reader_options>,
@@ -165,7 +165,7 @@ pub extern "C" fn millstream_reader_options_set_record_limit(
     })
 }
 
-/// Whether a compressed source is decoded.
+/// Sets whether a compressed source is decoded.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_decode(
     options: Option<&mut millstream_reader_options>,
@@ -179,7 +179,8 @@ pub extern "C" fn millstream_reader_options_set_decode(
     })
 }
 
-/// The most decoded bytes: no limit by default. More are MILLSTREAM_DECODE_LIMIT. Not for a source that is not decoded.
+/// Sets the maximum number of decoded bytes: no limit by default. If there are more, the error is
+/// MILLSTREAM_DECODE_LIMIT. This does not apply to a source that is not decoded.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_decode_limit(
     options: Option<&mut millstream_reader_options>,
@@ -192,8 +193,9 @@ pub extern "C" fn millstream_reader_options_set_decode_limit(
     })
 }
 
-/// The most decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. More are
-/// MILLSTREAM_DECODE_LIMIT. Not for a source that is not decoded.
+/// Sets the maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by
+/// default. If there are more, the error is MILLSTREAM_DECODE_LIMIT. This does not apply to a source that is not
+/// decoded.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_decode_ratio(
     options: Option<&mut millstream_reader_options>,
@@ -220,8 +222,8 @@ pub extern "C" fn millstream_reader_options_set_decode_memory(
     })
 }
 
-/// How long a source may deliver nothing while the reader waits for it, or a command take to exit. Longer is
-/// MILLSTREAM_STALLED.
+/// Sets how long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
+/// After that time, the error is MILLSTREAM_STALLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_stall_timeout_ns(
     options: Option<&mut millstream_reader_options>,
@@ -234,7 +236,7 @@ pub extern "C" fn millstream_reader_options_set_stall_timeout_ns(
     })
 }
 
-/// What to do at the end of a regular file, given by its path or as a file descriptor.
+/// Sets what happens at the end of a regular file, given by its path or as a file descriptor.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_follow(
     options: Option<&mut millstream_reader_options>,
@@ -248,7 +250,8 @@ pub extern "C" fn millstream_reader_options_set_follow(
     })
 }
 
-/// What must not change about a regular file, given by its path or as a file descriptor, while it is read.
+/// Sets which properties of a regular file, given by its path or as a file descriptor, must not change while it is
+/// read.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_pin(
     options: Option<&mut millstream_reader_options>,
@@ -276,7 +279,7 @@ pub extern "C" fn millstream_reader_options_set_cancel(
     })
 }
 
-/// The name of the source in messages, instead of the default.
+/// Sets the name of the source in messages.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_options_set_name(
     options: Option<&mut millstream_reader_options>,

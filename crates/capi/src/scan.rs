@@ -1,18 +1,18 @@
-//! Numbers and words from text.
+//! Scanning numbers and words in text.
 //!
-//! These functions handle every case: a token cut by the end of the buffer, an error, the end of the input. The inlined
-//! ones of window.h (millstream_input_scan_u64() and similar functions) are for many numbers: they handle the common
-//! case themselves and leave the others to these.
+//! These functions handle every case: a token that is cut by the end of the buffer, an error, and the end of the input.
+//! The inlined functions of window.h (millstream_input_scan_u64() and similar functions) are for many numbers: they
+//! handle the common case themselves and call these for the others.
 //!
-//! Values are separated by white space (the bytes 9 to 13, and 32), any amount of it: MILLSTREAM_SPACE. Or by exactly
-//! one byte with a value from 0 to 255, or one line end. White space before a value is consumed with it, but not what
-//! follows it; so millstream_reader_next_line() after a number is the rest of its line.
+//! Values are separated by any amount of white space (the bytes 9 to 13, and 32) with MILLSTREAM_SPACE, or else by
+//! exactly one byte with the given value from 0 to 255, or one line end. White space before a value is consumed with
+//! it, but white space after it is not; so after a number millstream_reader_next_line() returns the rest of its line.
 //!
 //! At the end of the input, with only separators left, `end` is set to true, which means that the source succeeded. If
 //! `end` is NULL there must be a value: otherwise the error is MILLSTREAM_VALUE_MISSING.
 //!
-//! A token that is not a number of the type is MILLSTREAM_NUMBER_INVALID, one that is too large
-//! MILLSTREAM_NUMBER_OVERFLOW. Nothing is consumed then, and the error repeats until the token is read in another way,
+//! A token that is not a number of the type is MILLSTREAM_NUMBER_INVALID; a number that is too large is
+//! MILLSTREAM_NUMBER_OVERFLOW. The token is not consumed, and the error repeats until the token is read in another way,
 //! for example with millstream_reader_next_word(). The error has its offset, its line and its text.
 
 use std::ffi::{c_char, c_void};
@@ -25,10 +25,10 @@ use crate::boundary::{bytes, call, given, invalid, out};
 use crate::error::{millstream_code, millstream_error};
 use crate::reader::{Span, millstream_reader};
 
-/// Any amount of white space, as a separator.
+/// A separator: any amount of white space.
 pub const MILLSTREAM_SPACE: i32 = -1;
 
-/// The next value of a type; without `end` there must be one.
+/// Returns the next value of a type; without `end` there must be one.
 fn next<T: Scan>(
     reader: Option<&mut millstream_reader>,
     separator: i32,
@@ -65,7 +65,7 @@ fn next<T: Scan>(
     })
 }
 
-/// A whole number from 0 to 2^32 - 1: the next value.
+/// Scans the next value, a whole number from 0 to 2^32 - 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_scan_u32(
     reader: Option<&mut millstream_reader>,
@@ -77,7 +77,7 @@ pub extern "C" fn millstream_reader_scan_u32(
     call(error, || next(reader, separator, value, end))
 }
 
-/// A whole number from 0 to 2^64 - 1: the next value.
+/// Scans the next value, a whole number from 0 to 2^64 - 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_scan_u64(
     reader: Option<&mut millstream_reader>,
@@ -89,7 +89,7 @@ pub extern "C" fn millstream_reader_scan_u64(
     call(error, || next(reader, separator, value, end))
 }
 
-/// A whole number from -2^31 to 2^31 - 1: the next value.
+/// Scans the next value, a whole number from -2^31 to 2^31 - 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_scan_i32(
     reader: Option<&mut millstream_reader>,
@@ -101,7 +101,7 @@ pub extern "C" fn millstream_reader_scan_i32(
     call(error, || next(reader, separator, value, end))
 }
 
-/// A whole number from -2^63 to 2^63 - 1: the next value.
+/// Scans the next value, a whole number from -2^63 to 2^63 - 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_scan_i64(
     reader: Option<&mut millstream_reader>,
@@ -113,7 +113,8 @@ pub extern "C" fn millstream_reader_scan_i64(
     call(error, || next(reader, separator, value, end))
 }
 
-/// A floating-point number, rounded once, from its decimal digits: the next value. inf and nan are numbers too.
+/// Scans the next value, a floating-point number, which is rounded once, from its decimal digits. inf and nan are
+/// numbers too.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_scan_f32(
     reader: Option<&mut millstream_reader>,
@@ -125,7 +126,7 @@ pub extern "C" fn millstream_reader_scan_f32(
     call(error, || next(reader, separator, value, end))
 }
 
-/// A floating-point number, correctly rounded: the next value. inf and nan are numbers too.
+/// Scans the next value, a floating-point number, which is correctly rounded. inf and nan are numbers too.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_scan_f64(
     reader: Option<&mut millstream_reader>,
@@ -137,7 +138,7 @@ pub extern "C" fn millstream_reader_scan_f64(
     call(error, || next(reader, separator, value, end))
 }
 
-/// The next word: the bytes up to the next white space or the end. At the end `word` is NULL.
+/// Returns the next word: the bytes up to the next white space or the end. At the end `word` is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_next_word(
     reader: Option<&mut millstream_reader>,
@@ -156,9 +157,9 @@ pub extern "C" fn millstream_reader_next_word(
     })
 }
 
-/// The rest of the line, without blanks and tabs before it and without its line end. Right after a number or a word it
-/// is the rest of their line, which may be empty, also where the input ends without a line end. At the end `line` is
-/// NULL.
+/// Returns the rest of the line, without leading blanks and tabs and without its line end. Directly after a number or a
+/// word this is the rest of its line, which may be empty, even if the input ends without a line end. At the end `line`
+/// is NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_rest_of_line(
     reader: Option<&mut millstream_reader>,
@@ -177,25 +178,25 @@ pub extern "C" fn millstream_reader_rest_of_line(
     })
 }
 
-/// The number in a complete token.
+/// Returns the number in a complete token.
 ///
 /// # Safety
-/// As [`bytes`].
+/// The conditions of [`bytes`] apply.
 unsafe fn parse<T: Number>(token: *const c_void, len: usize, value: Option<&mut MaybeUninit<T>>) -> Result<()> {
     let value = out(value, "value")?;
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let token = unsafe { bytes(token, len, "token")? };
     let parsed = scan::parse(token).map_err(|kind| Error::new(kind).with_found(shown(token)))?;
     value.write(parsed);
     Ok(())
 }
 
-/// The beginning of a token, for messages.
+/// Returns the start of a token, for messages.
 fn shown(token: &[u8]) -> String {
     token[..token.len().min(64)].escape_ascii().to_string()
 }
 
-/// The number in a complete token of `len` bytes.
+/// Parses the number in a complete token of `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_parse_f32(
     token: *const c_void,
@@ -207,7 +208,7 @@ pub unsafe extern "C" fn millstream_parse_f32(
     call(error, || unsafe { parse(token, len, value) })
 }
 
-/// The number in a complete token of `len` bytes.
+/// Parses the number in a complete token of `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_parse_f64(
     token: *const c_void,
@@ -220,8 +221,8 @@ pub unsafe extern "C" fn millstream_parse_f64(
 }
 
 /// Opens a window: the bytes from `at` up to `end` may be read, and the reader refuses other non-const calls until
-/// millstream_reader_end_window() is told how many of them were used. It does not read, so the window may be empty.
-/// window.h is built on this: see millstream_input there.
+/// millstream_reader_end_window() is called with the number of bytes used. This does not read, so the window may be
+/// empty. window.h uses this function: see millstream_input there.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_window(
     reader: Option<&mut millstream_reader>,
@@ -239,7 +240,7 @@ pub extern "C" fn millstream_reader_window(
     })
 }
 
-/// Ends a window, of which the first `used` bytes are consumed. Line ends among them count as records.
+/// Ends a window and consumes its first `used` bytes. Line ends in them count as records.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_end_window(
     reader: Option<&mut millstream_reader>,

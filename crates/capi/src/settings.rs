@@ -1,7 +1,7 @@
 //! Options as a list of changes to a builder.
 //!
-//! The builders of the library are consumed when they open something; options set from C can be used any number of
-//! times.
+//! The builders of the library are consumed when they open a source or sink; options set from C can be used any number
+//! of times.
 
 use millstream::Result;
 
@@ -15,7 +15,7 @@ impl<B> Settings<B> {
         Settings(Vec::new())
     }
 
-    /// Adds something.
+    /// Adds a change.
     pub(crate) fn set(&mut self, setting: impl Fn(B) -> B + Send + Sync + 'static) {
         self.try_set(move |builder| Ok(setting(builder)));
     }
@@ -25,7 +25,7 @@ impl<B> Settings<B> {
         self.0.push(Box::new(setting));
     }
 
-    /// Does it all.
+    /// Applies all changes.
     pub(crate) fn apply(&self, builder: B) -> Result<B> {
         self.0.iter().try_fold(builder, |builder, setting| setting(builder))
     }

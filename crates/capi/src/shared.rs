@@ -1,9 +1,9 @@
 //! A writer that several threads use at the same time.
 //!
 //! A record is the argument of one call of millstream_shared_writer_write_record(), with its delimiter. Each record is
-//! in the output once and in one piece; records of one thread keep their order, those of different threads are in the
-//! order in which the calls acquired the lock. Each call takes a lock: threads with many small records should collect
-//! some first.
+//! in the output once and in one piece. Records of one thread keep their order; records of different threads are in the
+//! order in which the calls acquired the lock. Each call takes a lock, so threads with many small records should
+//! collect some of them first.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -14,12 +14,12 @@ use crate::boundary::{bytes, call, free, given, out};
 use crate::error::{millstream_code, millstream_error};
 use crate::writer::millstream_writer;
 
-/// A writer for several threads, all of which use this one handle. Freed by millstream_shared_writer_free(), when no
-/// thread uses it any more.
+/// A writer for several threads, all of which use this one handle. It is freed by millstream_shared_writer_free(), when
+/// no thread uses it any more.
 pub struct millstream_shared_writer(SharedWriter);
 
-/// Makes a writer usable by several threads. It takes ownership of `writer`, even if this fails: the caller neither
-/// uses nor frees it again.
+/// Makes a writer usable by several threads. It takes ownership of `writer`, even if this fails: the caller must
+/// neither use nor free it again.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_shared_writer_new(
     writer: Option<Box<millstream_writer>>,
@@ -35,7 +35,7 @@ pub extern "C" fn millstream_shared_writer_new(
     })
 }
 
-/// Writes one record of `len` bytes. After an error, none of it was accepted.
+/// Writes one record of `len` bytes. After an error, no part of it was accepted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_shared_writer_write_record(
     shared: Option<&millstream_shared_writer>,
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn millstream_shared_writer_write_record(
     })
 }
 
-/// Hands everything written so far, by all threads, to the system.
+/// Passes all bytes written so far, by all threads, to the system.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_shared_writer_flush(
     shared: Option<&millstream_shared_writer>,
@@ -68,8 +68,8 @@ pub extern "C" fn millstream_shared_writer_close(
     call(error, || given(shared, "shared")?.0.close().map(drop))
 }
 
-/// Frees a shared writer. An open one is closed as far as possible without reporting errors, as by
-/// millstream_writer_free(). NULL is fine.
+/// Frees a shared writer. An open writer is closed as far as possible without reporting errors, as by
+/// millstream_writer_free(). NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_shared_writer_free(shared: Option<Box<millstream_shared_writer>>) {
     free(shared);

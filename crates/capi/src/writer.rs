@@ -1,7 +1,8 @@
-//! Writers: bytes into a sink.
+//! Writers, which write bytes to a sink.
 //!
-//! A write that fails has accepted none of its bytes; one that succeeds has accepted all. Accepted bytes have reached
-//! the sink when millstream_writer_close() has succeeded, and not before; a file then appears complete, or not at all.
+//! A write that fails has accepted none of its bytes; a write that succeeds has accepted all of them. Only after
+//! millstream_writer_close() has succeeded have all accepted bytes reached the sink. A file appears complete or not at
+//! all.
 //!
 //! Writing to a pipe or connection without a reader is MILLSTREAM_BROKEN_PIPE in a program that ignores SIGPIPE. A
 //! program that leaves SIGPIPE unchanged, as C programs do by default, is killed by it when it writes to a closed pipe.
@@ -20,27 +21,27 @@ use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstr
 use crate::reader::counted;
 use crate::settings::Settings;
 
-/// How to write. NULL for options means the defaults. Options can serve any number of writers. Freed by
+/// The options of a writer. NULL means the defaults. Any number of writers can use the same options. They are freed by
 /// millstream_writer_options_free(), at any time after the writers were opened.
 pub struct millstream_writer_options(pub(crate) Settings<WriterBuilder>);
 
-/// Writes to a sink. Freed by millstream_writer_free().
+/// Writes to a sink. It is freed by millstream_writer_free().
 pub struct millstream_writer {
     pub(crate) writer: Writer,
     pub(crate) condition: Condition,
     name: CString,
-    /// Everything that was written, after closing, if it was kept.
+    /// All bytes that were written, after closing, if they were kept.
     memory: Option<Vec<u8>>,
     ends: CommandEnds,
 }
 
-/// Takes at least one of `len` bytes and returns how many. An error is a negative number of errno.h, such as -EIO;
-/// -EINTR means that the write is to be repeated. After any other error a later call gets the same bytes again.
+/// Accepts at least one of `len` bytes and returns the number accepted. An error is a negative number of errno.h, such
+/// as -EIO; after -EINTR the write is repeated. After any other error a later call gets the same bytes again.
 pub type millstream_write_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, bytes: *const c_char, len: usize) -> isize>;
 
 impl millstream_writer {
-    /// What the writer does, while no other code uses it.
+    /// Runs `act` on the writer, while no other code uses it.
     #[inline]
     fn with<T>(&mut self, act: impl FnOnce(&mut Writer) -> Result<T>) -> Result<T> {
         self.condition.during(|| act(&mut self.writer))
@@ -61,7 +62,7 @@ pub extern "C" fn millstream_writer_options_new(
     })
 }
 
-/// Frees options. NULL is fine.
+/// Frees options. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_free(options: Option<Box<millstream_writer_options>>) {
     free(options);
@@ -93,9 +94,10 @@ fn open(
 
 /// Writes a file, compressed if its name ends in .gz, .bgz, .bgzf or .zst.
 ///
-/// A regular or absent path appears complete when the writer is closed: until then the bytes are in a temporary file
-/// next to it, whose name begins with a dot. An existing file's permissions are kept; a symbolic link is followed.
-/// FIFOs and devices are written directly; opening a FIFO waits for its reader. /dev/stdout is standard output.
+/// A regular file, new or replaced, appears complete when the writer is closed: until then the bytes are in a temporary
+/// file next to it, whose name begins with a dot. The permissions of an existing file are kept; a symbolic link is
+/// followed. FIFOs and devices are written directly; opening a FIFO waits for its reader. /dev/stdout is standard
+/// output.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_path(
     path: *const c_char,
@@ -110,11 +112,11 @@ pub unsafe extern "C" fn millstream_writer_path(
     })
 }
 
-/// Writes a regular file through mapped memory, in steps for which disk space is reserved beforehand. Otherwise it is
-/// like millstream_writer_path(), and the file has its true length after a close, an error and a free. Measure before
-/// you use it: a plain write is faster in most cases.
+/// Writes a regular file through mapped memory, in steps for which disk space is reserved beforehand. Otherwise this is
+/// like millstream_writer_path(); the file has its true length after a close, an error and a free. Measure before you
+/// use this: a plain write is faster in most cases.
 ///
-/// No process may truncate the file meanwhile: that ends this process with SIGBUS. With MILLSTREAM_PARTIAL_KEEP, which
+/// No process may truncate the file meanwhile: that kills this process with SIGBUS. With MILLSTREAM_PARTIAL_KEEP, which
 /// writes in place, the file is padded with zeros until it gets its true length: a flush does not change that, and a
 /// killed process leaves the padding.
 #[unsafe(no_mangle)]
@@ -131,7 +133,7 @@ pub unsafe extern "C" fn millstream_writer_mapped(
     })
 }
 
-/// Writes to standard output: the file descriptor 1 itself, without stdio's buffer; flush that first.
+/// Writes to standard output: the file descriptor 1 itself, without stdio's buffer. Flush stdio's buffer first.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_stdout(
     options: Option<&millstream_writer_options>,
@@ -141,8 +143,8 @@ pub extern "C" fn millstream_writer_stdout(
     call(error, || open(options, writer, WriterBuilder::stdout))
 }
 
-/// Writes to a file descriptor, which then belongs to the writer, and is closed if this fails. Its mode (O_NONBLOCK) is
-/// respected and never changed. A connection is ended as with millstream_writer_tcp().
+/// Writes to a file descriptor. It then belongs to the writer, and is closed even if this fails. Its mode (O_NONBLOCK)
+/// is respected and never changed. A connection is ended as with millstream_writer_tcp().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_fd(
     fd: i32,
@@ -156,8 +158,8 @@ pub unsafe extern "C" fn millstream_writer_fd(
     })
 }
 
-/// Writes to a duplicate of a file descriptor; the original stays the caller's. A connection is not ended, unless
-/// millstream_writer_options_set_linger_ns() requests it.
+/// Writes to a duplicate of a file descriptor; the original stays the caller's. A connection is ended only if
+/// millstream_writer_options_set_linger_ns() requests that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_borrow_fd(
     fd: i32,
@@ -171,7 +173,8 @@ pub unsafe extern "C" fn millstream_writer_borrow_fd(
     })
 }
 
-/// Starts a command and writes to its standard input. millstream_writer_close() waits for it, and its status counts.
+/// Starts a command and writes to its standard input. millstream_writer_close() waits for the command, and fails if the
+/// command does.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_command(
     command: Option<&millstream_command>,
@@ -185,10 +188,10 @@ pub extern "C" fn millstream_writer_command(
     })
 }
 
-/// Connects to a TCP address, such as "localhost:7000", and writes to it. What the peer sends is discarded.
+/// Connects to a TCP address, such as "localhost:7000", and writes to it. Data that the peer sends is discarded.
 ///
 /// millstream_writer_close() succeeds when the peer has closed the connection too, which confirms that it has read
-/// everything; millstream_writer_options_set_linger_ns() limits how long that may take. A reset is an error.
+/// everything; millstream_writer_options_set_linger_ns() limits how long this may take. A reset is an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_tcp(
     address: *const c_char,
@@ -218,7 +221,7 @@ pub unsafe extern "C" fn millstream_writer_unix(
     })
 }
 
-/// Calls `write` with bytes and `user`, on the thread that uses the writer.
+/// Passes bytes and `user` to `write`, on the thread that uses the writer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_callback(
     write: millstream_write_callback,
@@ -230,14 +233,14 @@ pub unsafe extern "C" fn millstream_writer_callback(
     call(error, || {
         let (write, user) = (given(write, "write")?, User(user));
         let write = move |bytes: &[u8]| {
-            // SAFETY: a function of C's, called as documented in the header.
+            // SAFETY: this is a function of C's, called as documented in the header.
             counted(unsafe { write(user.pointer(), lend(bytes), bytes.len()) })
         };
         open(options, writer, |builder| builder.callback(write))
     })
 }
 
-/// Keeps everything in memory, for millstream_writer_taken_memory().
+/// Keeps all output in memory, for millstream_writer_taken_memory().
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_memory(
     options: Option<&millstream_writer_options>,
@@ -247,7 +250,7 @@ pub extern "C" fn millstream_writer_memory(
     call(error, || open(options, writer, WriterBuilder::memory))
 }
 
-/// Discards everything: for measuring and counting.
+/// Discards all output. This is for measuring and counting.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_nowhere(
     options: Option<&millstream_writer_options>,
@@ -262,7 +265,7 @@ pub extern "C" fn millstream_writer_nowhere(
 /// Writes all of `len` bytes. If they fit in the buffer, this only copies them.
 ///
 /// After an error none of these bytes was accepted: bytes accepted before stay in the buffer, and the call may be
-/// repeated. When the sink fails after part of a large write, the rest is kept, the call succeeds, and the next one
+/// repeated. If the sink fails after part of a large write, the rest is kept, the call succeeds, and the next call
 /// reports the error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_write(
@@ -278,26 +281,26 @@ pub unsafe extern "C" fn millstream_writer_write(
     })
 }
 
-/// At least `least` bytes of space to fill: their content is arbitrary. `room` is set to where, `len` to how many.
-/// millstream_writer_commit() accepts bytes of it; any other call on the writer takes the space back. A record longer
-/// than the buffer makes it grow.
+/// Returns at least `least` bytes of space to fill, with arbitrary content: `at` is set to its start, `len` to its
+/// length. millstream_writer_commit() accepts bytes of it; any other call on the writer takes the space back. If
+/// `least` is larger than the buffer, the buffer grows.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_space(
     writer: Option<&mut millstream_writer>,
     least: usize,
-    room: Option<&mut MaybeUninit<*mut c_char>>,
+    at: Option<&mut MaybeUninit<*mut c_char>>,
     len: Option<&mut MaybeUninit<usize>>,
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let (room, len) = (out(room, "room")?, out(len, "len")?);
+        let (at, len) = (out(at, "at")?, out(len, "len")?);
         let writer = given(writer, "writer")?;
         if least > isize::MAX as usize {
             return Err(invalid(format!("space for {least} bytes"), "at most half of the address space"));
         }
         writer.with(|writer| {
             let space = writer.space(least)?;
-            room.write(space.as_mut_ptr().cast());
+            at.write(space.as_mut_ptr().cast());
             len.write(space.len());
             Ok(())
         })
@@ -306,8 +309,8 @@ pub extern "C" fn millstream_writer_space(
 
 /// Accepts the first `count` bytes of the space.
 ///
-/// With a policy that flushes at line ends or after a delay, errors are as for millstream_writer_write(): the bytes
-/// were not accepted then.
+/// With a policy that flushes at line ends or after a delay, it returns the errors of millstream_writer_write(), and
+/// the bytes were not accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_commit(
     writer: Option<&mut millstream_writer>,
@@ -316,18 +319,18 @@ pub extern "C" fn millstream_writer_commit(
 ) -> millstream_code {
     call(error, || {
         given(writer, "writer")?.with(|writer| {
-            // A space of 0 bytes returns the existing space: nothing moves. A pending error is reported first.
-            let room = writer.space(0)?.len();
-            if count > room {
-                return Err(invalid(format!("{count} bytes to commit"), format!("at most the {room} of the space")));
+            // A request for 0 bytes returns the existing space, so no bytes move. A pending error is reported first.
+            let space = writer.space(0)?.len();
+            if count > space {
+                return Err(invalid(format!("{count} bytes to commit"), format!("at most the {space} of the space")));
             }
             writer.commit(count)
         })
     })
 }
 
-/// Passes everything accepted so far to the system. A compressed stream can then be decoded up to here. After an error
-/// nothing is lost: the next call tries again.
+/// Passes all bytes accepted so far to the system. A compressed stream can then be decoded up to this point. After an
+/// error no bytes are lost: the next call tries again.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_flush(
     writer: Option<&mut millstream_writer>,
@@ -338,14 +341,14 @@ pub extern "C" fn millstream_writer_flush(
 
 // ---- position and progress ----
 
-/// The name of the sink in error messages. It belongs to the writer, and is valid until the writer is freed; NULL for
-/// NULL.
+/// Returns the name of the sink in error messages. It belongs to the writer, and is valid until the writer is freed.
+/// Returns NULL for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_name(writer: Option<&millstream_writer>) -> *const c_char {
     writer.map_or(std::ptr::null(), |writer| writer.name.as_ptr())
 }
 
-/// Bytes accepted so far, those in the buffer included.
+/// Returns the number of bytes accepted so far, including those in the buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_accepted(
     writer: Option<&millstream_writer>,
@@ -360,7 +363,7 @@ pub extern "C" fn millstream_writer_accepted(
     })
 }
 
-/// Bytes passed to the system so far, after encoding.
+/// Returns the number of bytes passed to the system so far, after encoding.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_written(
     writer: Option<&millstream_writer>,
@@ -375,7 +378,7 @@ pub extern "C" fn millstream_writer_written(
     })
 }
 
-/// The time spent in the sink so far.
+/// Returns the time spent in the sink so far.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_waited_ns(
     writer: Option<&millstream_writer>,
@@ -390,13 +393,13 @@ pub extern "C" fn millstream_writer_waited_ns(
     })
 }
 
-/// Writes what is left, ends the stream, and completes the output: a file gets its name, a command is waited for. The
-/// writer can still be asked how it ended, and must be freed.
+/// Writes the remaining bytes, ends the stream, and completes the output: it gives a file its name, and waits for a
+/// command. The writer's results are still available, and it must be freed.
 ///
-/// After an error it may be called again, and continues where it stopped: accepted bytes are kept for that. But the
-/// writer accepts no more bytes, whether this succeeds or not: such calls return MILLSTREAM_CLOSED, as does a call of
-/// this function after it has succeeded. MILLSTREAM_COMMAND_FAILED if the command did not succeed.
-/// millstream_error_written() says how many bytes the sink took.
+/// After an error it may be called again, and continues at the same point: accepted bytes are kept for that. But the
+/// writer accepts no more bytes, whether this succeeds or not: writes return MILLSTREAM_CLOSED, as does a call of this
+/// function after it has succeeded. Returns MILLSTREAM_COMMAND_FAILED if the command did not succeed.
+/// millstream_error_written() returns the number of bytes that the sink accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_close(
     writer: Option<&mut millstream_writer>,
@@ -415,10 +418,10 @@ pub extern "C" fn millstream_writer_close(
     })
 }
 
-/// Gives up: the content of the buffer is discarded, a file that would appear complete does not appear, and a
-/// compressed stream gets no end, so that its readers notice. It never waits for the sink to accept anything; a command
-/// gets the end of its input and is stopped if it does not exit soon. Only millstream_writer_free() may still be
-/// called: other calls return MILLSTREAM_CLOSED.
+/// Closes the writer and discards the content of the buffer. A file that would appear complete does not appear, and a
+/// compressed stream gets no end marker, so its readers can detect this. It never waits for the sink to accept bytes; a
+/// command gets the end of its input and is stopped if it does not exit soon. Only millstream_writer_free() may still
+/// be called; other calls return MILLSTREAM_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_abort(
     writer: Option<&mut millstream_writer>,
@@ -434,8 +437,8 @@ pub extern "C" fn millstream_writer_abort(
     })
 }
 
-/// Everything that was written to a writer that keeps it in memory, after closing: it belongs to the writer, and is
-/// valid until the writer is freed. NULL before, and of any other writer.
+/// Returns all bytes that were written to a writer that keeps them in memory, after closing. They belong to the writer,
+/// and are valid until the writer is freed. Returns NULL before closing, and for any other writer.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_taken_memory(
     writer: Option<&millstream_writer>,
@@ -453,8 +456,8 @@ pub extern "C" fn millstream_writer_taken_memory(
     })
 }
 
-/// How the command ended, if the sink was one and the writer is closed: an array of `count`, which belongs to the
-/// writer, and is valid until the writer is freed.
+/// Returns how the command ended, if the sink was a command and the writer is closed. It is an array of `count`, which
+/// belongs to the writer, and is valid until the writer is freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_command_ends(
     writer: Option<&millstream_writer>,
@@ -471,10 +474,10 @@ pub extern "C" fn millstream_writer_command_ends(
     })
 }
 
-/// Frees a writer. An open one is finished as far as possible without reporting errors: it writes what is in the
-/// buffer, and a command gets the end of its input and a little time. But the output is not complete: a file that would
-/// appear complete does not appear, and a compressed stream gets no end. millstream_writer_abort() gives up without
-/// waiting for the sink. NULL is fine.
+/// Frees a writer. An open writer finishes as far as possible without reporting errors: it writes the buffer's content,
+/// and a command gets the end of its input and a short time to exit. But the output is incomplete: a file that would
+/// appear complete does not appear, and a compressed stream gets no end marker. To avoid waiting for the sink, call
+/// millstream_writer_abort() first. NULL is accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_free(writer: Option<Box<millstream_writer>>) {
     free(writer);

@@ -17,9 +17,9 @@ use crate::writer::millstream_writer_options;
 pub enum millstream_flush_policy {
     /// MILLSTREAM_FLUSH_POLICY_LINE if the sink is a terminal, MILLSTREAM_FLUSH_POLICY_WHEN_FULL otherwise.
     Auto = 0,
-    /// When the buffer is full: the fastest.
+    /// When the buffer is full. This is the fastest.
     WhenFull = 1,
-    /// At each line end: after a write that contains a newline, everything up to the last newline has been passed on.
+    /// At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
     Line = 2,
 }
 
@@ -86,16 +86,16 @@ choice!(millstream_partial is Partial {
     Keep => Partial::Keep,
 });
 
-/// Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) of Linux).
+/// Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) on Linux).
 #[repr(u32)]
 pub enum millstream_lend_pages {
     /// The pipe gets a copy.
     No = 0,
-    /// The reader of the pipe copies what it reads, with read(2), as nearly all programs do. You promise that about the
-    /// other side. The writer writes its pages again as soon as they have left the pipe. A reader that takes the pages
-    /// without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), passes on memory that keeps changing: its
-    /// output would be silently wrong. Anything but a pipe, such as standard output redirected to a file, is written
-    /// normally; so are pieces of less than a quarter of the buffer, and pipes that the system cannot lend to.
+    /// The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller
+    /// must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader
+    /// takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps
+    /// changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written
+    /// normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot lend.
     ConsumerCopies = 1,
 }
 
@@ -124,8 +124,8 @@ choice!(millstream_durability is Durability {
     All => Durability::All,
 });
 
-/// The buffer's size in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is
-/// allocated when the first byte is written.
+/// Sets the size of the buffer in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory
+/// is allocated when the first byte is written.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_capacity(
     options: Option<&mut millstream_writer_options>,
@@ -138,7 +138,7 @@ pub extern "C" fn millstream_writer_options_set_capacity(
     })
 }
 
-/// When bytes are passed to the sink.
+/// Sets when bytes are passed to the sink.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_flush_policy(
     options: Option<&mut millstream_writer_options>,
@@ -152,10 +152,10 @@ pub extern "C" fn millstream_writer_options_set_flush_policy(
     })
 }
 
-/// When the buffer is full, and at most this long after a byte was written, even while the producer is idle: a thread
-/// does that, and the next call reports its errors. Not for callbacks, which run only on the caller's thread. A new
-/// file appears under its name only when the writer is closed, whatever the delay. To follow it earlier, combine this
-/// with MILLSTREAM_EXISTING_APPEND or MILLSTREAM_PARTIAL_KEEP.
+/// When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A thread
+/// does this, and the next call reports its errors. This does not apply to callbacks, which run only on the caller's
+/// thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier,
+/// combine this with MILLSTREAM_EXISTING_APPEND or MILLSTREAM_PARTIAL_KEEP.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_flush_delay_ns(
     options: Option<&mut millstream_writer_options>,
@@ -170,7 +170,7 @@ pub extern "C" fn millstream_writer_options_set_flush_delay_ns(
     })
 }
 
-/// Whether the bytes are compressed.
+/// Sets whether the bytes are compressed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_encode(
     options: Option<&mut millstream_writer_options>,
@@ -197,7 +197,7 @@ pub extern "C" fn millstream_writer_options_set_level(
     })
 }
 
-/// What to do with an existing file, for a path.
+/// Sets what happens to an existing file, for a path.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_existing(
     options: Option<&mut millstream_writer_options>,
@@ -211,7 +211,7 @@ pub extern "C" fn millstream_writer_options_set_existing(
     })
 }
 
-/// What to do with an incomplete file, for a path.
+/// Sets what happens to an incomplete file, for a path.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_partial(
     options: Option<&mut millstream_writer_options>,
@@ -225,9 +225,9 @@ pub extern "C" fn millstream_writer_options_set_partial(
     })
 }
 
-/// Whether a pipe is lent the buffer's pages. See MILLSTREAM_LEND_PAGES_CONSUMER_COPIES for what that requires of the
-/// other side. Not for sinks that are never a pipe, and not together with an encoding or a flush delay, which have
-/// their own buffers.
+/// Sets whether a pipe is lent the buffer's pages. See MILLSTREAM_LEND_PAGES_CONSUMER_COPIES for the requirements on
+/// the reader of the pipe. This does not apply to sinks that are never a pipe, and cannot be combined with an encoding
+/// or a flush delay, which have their own buffers.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_lend_pages(
     options: Option<&mut millstream_writer_options>,
@@ -241,7 +241,7 @@ pub extern "C" fn millstream_writer_options_set_lend_pages(
     })
 }
 
-/// What closing a regular file waits for. Not for other sinks, which have nothing to sync.
+/// Sets what closing a regular file waits for. This does not apply to other sinks, which cannot be synced.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_durability(
     options: Option<&mut millstream_writer_options>,
@@ -255,8 +255,8 @@ pub extern "C" fn millstream_writer_options_set_durability(
     })
 }
 
-/// Fails with MILLSTREAM_STALLED when the sink accepts nothing for this long. Not for the caller's code. After the end
-/// of its input a command may run for any length of time.
+/// Fails with MILLSTREAM_STALLED if the sink accepts no bytes for this long. This does not apply to the caller's code.
+/// After the end of its input a command may run for any length of time.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_stall_timeout_ns(
     options: Option<&mut millstream_writer_options>,
@@ -269,10 +269,10 @@ pub extern "C" fn millstream_writer_options_set_stall_timeout_ns(
     })
 }
 
-/// How long `close` waits for the peer of a connection to close its side, which confirms that it has read everything.
-/// By default this is the `stall_timeout`, or else 30 s; then closing fails with MILLSTREAM_STALLED. With zero it does
-/// not wait, and receipt is not confirmed. Only for connections. A descriptor that stays the caller's, such as that of
-/// `borrow_fd`, is shut down only if this is set.
+/// Sets how long `close` waits for the peer of a connection to close its side, which confirms that it has read all
+/// bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with
+/// MILLSTREAM_STALLED. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A
+/// descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_linger_ns(
     options: Option<&mut millstream_writer_options>,
@@ -286,7 +286,7 @@ pub extern "C" fn millstream_writer_options_set_linger_ns(
 }
 
 /// Lets this token interrupt every wait for the sink, with MILLSTREAM_CANCELLED. The caller's code (`callback`,
-/// `from_write`) and the lookup of a host name cannot be interrupted.
+/// `from_write`) and the look-up of a host name cannot be interrupted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_cancel(
     options: Option<&mut millstream_writer_options>,
@@ -300,7 +300,7 @@ pub extern "C" fn millstream_writer_options_set_cancel(
     })
 }
 
-/// The name of the sink in error messages, instead of its path, address or command line.
+/// Sets the name of the sink in error messages, instead of its path, address or command line.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_options_set_name(
     options: Option<&mut millstream_writer_options>,

@@ -1,13 +1,13 @@
-//! The header and the libraries, used as C and C++ programs use them.
+//! Uses the header and the libraries as C and C++ programs do.
 //!
-//! Cargo builds no library for a test that does not link to it, so these tests ask for it themselves.
+//! Cargo builds no library for a test that does not link to it, so these tests build it themselves.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// What a static Rust library needs next to it.
+/// The system libraries that a static Rust library needs.
 const SYSTEM_LIBRARIES: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lc"];
 
 const WARNINGS: [&str; 8] =
@@ -17,18 +17,18 @@ fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The repository.
+/// Returns the root of the repository.
 fn root() -> PathBuf {
     crate_dir().join("../..")
 }
 
-/// The directory with libmillstream.so and libmillstream.a, fresh.
+/// Returns the directory with freshly built libmillstream.so and libmillstream.a.
 fn libraries() -> &'static Path {
     static LIBRARIES: OnceLock<PathBuf> = OnceLock::new();
     LIBRARIES.get_or_init(|| {
         // target/PROFILE/deps/this-test
         let directory = std::env::current_exe().unwrap().parent().unwrap().parent().unwrap().to_path_buf();
-        // As `tools/cpp` has built it before, if all tests run.
+        // `tools/cpp` has built them before in this way, if all tests run.
         let profile = if directory.ends_with("release") { "release" } else { "dev" };
         let target = directory.parent().unwrap();
         let built = Command::new(env!("CARGO"))
@@ -41,7 +41,7 @@ fn libraries() -> &'static Path {
     })
 }
 
-/// Runs a program to its end, and fails with what it said unless it succeeds.
+/// Runs a program to its end, and fails with its output unless it succeeds.
 #[track_caller]
 fn run(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.stdin(Stdio::null()).output().unwrap();
@@ -50,7 +50,8 @@ fn run(command: &mut Command) -> String {
     stdout.into_owned()
 }
 
-/// Whether a program is there: `tools/setup test` installs what these tests need, and with `CI=true` it must be.
+/// Returns whether a program is installed: `tools/setup test` installs the programs that these tests need, and with
+/// `CI=true` they must be installed.
 fn has(program: &str) -> bool {
     let found = Command::new(program).arg("--version").output().is_ok();
     if !found {
@@ -66,7 +67,7 @@ enum Linked {
     Dynamically,
 }
 
-/// A source of this repository as a program, and a directory for it.
+/// A source file of this repository, compiled to a program, and a directory for it.
 struct Program {
     directory: tempfile::TempDir,
 }
@@ -79,12 +80,12 @@ impl Program {
         command.args(&compiler[1..]).args(WARNINGS).args(["-O1", "-g", "-D_POSIX_C_SOURCE=200809L", "-I"]);
         command.arg(crate_dir().join("include")).arg(crate_dir().join(source));
         command.arg("-o").arg(directory.path().join("program"));
-        // What comes from a language that the source is not.
+        // The flags for a library in a language other than that of the source.
         command.args(["-x", "none"]);
         match linked {
             Linked::Statically => command.arg(libraries.join("libmillstream.a")).args(SYSTEM_LIBRARIES),
             Linked::Dynamically => {
-                // Under the name that the loader asks for.
+                // The library is copied under the name that the loader requests.
                 std::os::unix::fs::symlink(
                     libraries.join("libmillstream.so"),
                     directory.path().join("libmillstream.so.0"),
@@ -141,7 +142,7 @@ fn under_the_address_sanitizer() {
 
 #[test]
 fn under_valgrind() {
-    // It takes as long as all other tests here; the address sanitizer sees most of what it sees.
+    // It takes as long as all other tests here, and the address sanitizer finds most of the same errors.
     if std::env::var_os("MILLSTREAM_DEEP").is_none() {
         eprintln!("SKIPPED: MILLSTREAM_DEEP=1 runs it");
         return;
@@ -152,12 +153,12 @@ fn under_valgrind() {
     let program = Program::compile(&["gcc", "-std=c99"], "tests/c/all.c", Linked::Dynamically);
     let mut command = Command::new("valgrind");
     command.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
-    // Valgrind does not know AVX-512.
+    // Valgrind does not support AVX-512.
     command.env("MILLSTREAM_SIMD", "avx2").env("MILLSTREAM_DIGITS", "portable");
     assert_eq!(run(command.arg(program.path()).arg(program.files())), "all is well\n");
 }
 
-/// `lines`, compiled as a user would: with the library installed, and found by pkg-config.
+/// Compiles `lines` as a user would: with the library installed, and found by pkg-config.
 #[test]
 fn lines_counts_and_fails_as_it_should() {
     if !["cmake", "pkg-config", "gcc"].into_iter().all(has) {
@@ -251,7 +252,7 @@ fn filter_prints_the_lines_with_a_word_in_capitals() {
     assert!(message.contains("exited with status 3"), "{message}");
 }
 
-/// The functions of the headers, found by their names.
+/// Returns the names of the functions in the headers.
 fn functions(headers: &[&str]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for header in headers {
@@ -274,7 +275,7 @@ fn functions(headers: &[&str]) -> BTreeSet<String> {
     found
 }
 
-/// By itself, or by way of an inlined function.
+/// The program may use a function directly or through an inlined function.
 #[test]
 fn the_c_program_uses_every_function() {
     let program = ["all.c", "bson.h", "pipe.h"]
@@ -293,7 +294,7 @@ fn the_c_program_uses_every_function() {
     assert!(unused.is_empty(), "all.c does not use {unused:?}");
 }
 
-/// The shared library gives its users what the header names, and nothing else.
+/// The shared library exports exactly the functions that the header declares.
 #[test]
 fn the_library_exports_the_header() {
     if !has("nm") {

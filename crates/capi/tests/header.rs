@@ -1,4 +1,5 @@
-//! The header, which `cargo xtask generate` writes from the sources, has every function, and so have the headers for C++.
+//! Checks that the header, which `cargo xtask generate` writes from the sources, has every function, and that the
+//! headers for C++ use all of them.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -8,7 +9,7 @@ fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The functions that the sources export, and whether each is documented.
+/// Returns the functions that the sources export, and whether each is documented.
 fn exported() -> HashMap<String, bool> {
     let mut exported = HashMap::new();
     for entry in std::fs::read_dir(crate_dir().join("src")).unwrap() {
@@ -29,7 +30,7 @@ fn exported() -> HashMap<String, bool> {
     exported
 }
 
-/// Every function that the sources export is in the header, and so is every module.
+/// Every function and every module of the sources is in the header.
 #[test]
 fn no_function_is_missing() {
     let header = std::fs::read_to_string(crate_dir().join("include/millstream.h")).unwrap();
@@ -39,7 +40,7 @@ fn no_function_is_missing() {
     }
 }
 
-/// What C can do C++ can do: its headers use every function, by themselves or through window.h and bson.h.
+/// C++ has every feature of C: its headers use every function, directly or through window.h and bson.h.
 #[test]
 fn cpp_has_every_function() {
     // error.hpp has the table of codes itself, and MILLSTREAM_VERSION is the version that a program was compiled with.
@@ -60,7 +61,7 @@ fn cpp_has_every_function() {
     let used: HashSet<&str> =
         code.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect();
     let mut left_out: Vec<String> = exported().into_keys().filter(|name| !used.contains(name.as_str())).collect();
-    // The stages of pipe.hpp are fused: they work on the batches of its readers, and need no pipe of C's.
+    // The stages of pipe.hpp are fused: they process the batches of its readers, and do not use C's pipes.
     left_out.retain(|name| !name.starts_with("millstream_pipe_") && !name.starts_with("millstream_stage_"));
     left_out.sort();
     assert_eq!(left_out, OTHERWISE);
@@ -78,7 +79,7 @@ fn rows(table: &str) -> Vec<Vec<String>> {
     rows.map(|line| line.split('\t').map(str::to_string).collect()).collect()
 }
 
-/// The names of options are those of every language.
+/// The names of options are the same in every language.
 #[test]
 fn every_option_has_a_setter() {
     let mut expected: Vec<String> = options()

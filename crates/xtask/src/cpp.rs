@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::options::{Builder, Choices, Kind, Link, Setting, linked};
+use crate::options::{Builder, Choices, Kind, Link, Setting, linked, of_field};
 use crate::source::{ErrorKind, snake_case};
 use crate::{NOTICE, comment};
 
@@ -78,7 +78,7 @@ struct progress;
     for Builder { name, options, .. } in builders {
         let (mut fields, mut calls) = (String::new(), String::new());
         for setting in options {
-            fields += &documented("    ", &setting.about, choices);
+            fields += &documented("    ", &of_field(&setting.about), choices);
             fields += &field(setting);
             calls += &passed_on(name, setting);
         }

@@ -124,6 +124,12 @@ fn about(attributes: &[syn::Attribute]) -> String {
     text[..end].trim_end().to_string()
 }
 
+/// The documentation of a setter as that of a field: "Sets whether …" becomes "Whether …".
+pub fn of_field(about: &str) -> String {
+    let Some(rest) = about.strip_prefix("Sets ") else { return about.to_string() };
+    rest[..1].to_uppercase() + &rest[1..]
+}
+
 fn kind(of: &Type, enums: &[ItemEnum]) -> Result<Kind, String> {
     let name = match of {
         Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default(),

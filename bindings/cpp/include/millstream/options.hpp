@@ -34,11 +34,11 @@ enum class read_ahead : std::uint32_t {
     off = MILLSTREAM_READ_AHEAD_OFF,
 };
 
-/// Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it gets more.
+/// Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it returns more bytes.
 enum class latency : std::uint32_t {
-    /// Yes, at 64 MB/s and above. 10 to 25 % less processor time.
+    /// Reads are delayed at 64 MB/s and above, which saves 10 to 25 % of the processor time.
     normal = MILLSTREAM_LATENCY_NORMAL,
-    /// No.
+    /// Reads are not delayed.
     low = MILLSTREAM_LATENCY_LOW,
 };
 
@@ -54,7 +54,7 @@ enum class decode : std::uint32_t {
     off = MILLSTREAM_DECODE_OFF,
 };
 
-/// What to do at the end of a regular file.
+/// What happens at the end of a regular file.
 enum class follow : std::uint32_t {
     /// The stream ends.
     no = MILLSTREAM_FOLLOW_NO,
@@ -78,9 +78,9 @@ enum class pin : std::uint32_t {
 enum class flush_policy : std::uint32_t {
     /// `flush_policy::line` if the sink is a terminal, `flush_policy::when_full` otherwise.
     automatic = MILLSTREAM_FLUSH_POLICY_AUTO,
-    /// When the buffer is full: the fastest.
+    /// When the buffer is full. This is the fastest.
     when_full = MILLSTREAM_FLUSH_POLICY_WHEN_FULL,
-    /// At each line end: after a write that contains a newline, everything up to the last newline has been passed on.
+    /// At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
     line = MILLSTREAM_FLUSH_POLICY_LINE,
 };
 
@@ -119,15 +119,16 @@ enum class partial : std::uint32_t {
     keep = MILLSTREAM_PARTIAL_KEEP,
 };
 
-/// Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) of Linux).
+/// Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) on Linux).
 enum class lend_pages : std::uint32_t {
     /// The pipe gets a copy.
     no = MILLSTREAM_LEND_PAGES_NO,
-    /// The reader of the pipe copies what it reads, with read(2), as nearly all programs do. You promise that about the
-    /// other side. The writer writes its pages again as soon as they have left the pipe. A reader that takes the pages
-    /// without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), passes on memory that keeps changing: its
-    /// output would be silently wrong. Anything but a pipe, such as standard output redirected to a file, is written
-    /// normally; so are pieces of less than a quarter of the buffer, and pipes that the system cannot lend to.
+    /// The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The
+    /// caller must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a
+    /// reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory
+    /// that keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected to a
+    /// file, are written normally; so are pieces of less than a quarter of the buffer, and pipes to which the system
+    /// cannot lend.
     consumer_copies = MILLSTREAM_LEND_PAGES_CONSUMER_COPIES,
 };
 
@@ -150,38 +151,39 @@ struct reader_options {
     std::optional<std::size_t> capacity{};
     /// Whether a thread reads ahead.
     std::optional<millstream::read_ahead> read_ahead{};
-    /// How much is read ahead, in bytes: initially, and at most, if both sides turn out to stall in turn. 4 and 16 MiB
-    /// by default; rounded down to whole blocks of 256 KiB, of which there are at least two.
+    /// How many bytes are read ahead: initially, and at most, if both sides stall in turn. The default is 4 and 16 MiB.
+    /// Both are rounded down to whole blocks of 256 KiB, of which there are at least two.
     std::optional<std::pair<std::size_t, std::size_t>> read_ahead_capacity{};
-    /// Whether reads of a fast pipe may be delayed a little.
+    /// Whether reads of a fast pipe may be delayed slightly.
     std::optional<millstream::latency> latency{};
-    /// The longest record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer one
-    /// is `record_too_long`.
+    /// The maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A
+    /// longer record is `record_too_long`.
     std::optional<std::size_t> record_limit{};
     /// Whether a compressed source is decoded.
     std::optional<millstream::decode> decode{};
-    /// The most decoded bytes: no limit by default. More are `decode_limit`. Not for a source that is not decoded.
+    /// The maximum number of decoded bytes: no limit by default. If there are more, the error is `decode_limit`. This
+    /// does not apply to a source that is not decoded.
     std::optional<std::uint64_t> decode_limit{};
-    /// The most decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. More are
-    /// `decode_limit`. Not for a source that is not decoded.
+    /// The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by
+    /// default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded.
     std::optional<std::uint64_t> decode_ratio{};
     /// How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need
     /// 2 GiB, the maximum. A longer window is `decode_limit`.
     std::optional<std::uint64_t> decode_memory{};
-    /// How long a source may deliver nothing while the reader waits for it, or a command take to exit. Longer is
-    /// `stalled`.
+    /// How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
+    /// After that time, the error is `stalled`.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
-    /// What to do at the end of a regular file, given by its path or as a file descriptor.
+    /// What happens at the end of a regular file, given by its path or as a file descriptor.
     std::optional<millstream::follow> follow{};
-    /// What must not change about a regular file, given by its path or as a file descriptor, while it is read.
+    /// Which properties of a regular file, given by its path or as a file descriptor, must not change while it is read.
     std::optional<millstream::pin> pin{};
     /// Lets `token` interrupt waits.
     const cancel_token *cancel = nullptr;
     /// Calls `observer` before a read, at most once every `interval`, and at the end. It runs on the caller's thread,
-    /// and not while the reader waits for the source: use `progress_handle` for that.
+    /// but not while the reader waits for the source; `progress_handle` can be used during waits.
     std::function<void(const progress &)> observer{};
     std::chrono::nanoseconds observer_interval{};
-    /// The name of the source in messages, instead of the default.
+    /// The name of the source in messages.
     std::string name{};
 };
 
@@ -223,40 +225,40 @@ inline void set(const reader_options &options, millstream_reader_options *to) {
 
 /// The options of a writer. Those that are not given have their defaults.
 struct writer_options {
-    /// The buffer's size in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is
+    /// The size of the buffer in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is
     /// allocated when the first byte is written.
     std::optional<std::size_t> capacity{};
     /// When bytes are passed to the sink.
     std::optional<millstream::flush_policy> flush_policy{};
-    /// When the buffer is full, and at most this long after a byte was written, even while the producer is idle: a
-    /// thread does that, and the next call reports its errors. Not for callbacks, which run only on the caller's
-    /// thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it
-    /// earlier, combine this with `existing::append` or `partial::keep`.
+    /// When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
+    /// thread does this, and the next call reports its errors. This does not apply to callbacks, which run only on the
+    /// caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow
+    /// it earlier, combine this with `existing::append` or `partial::keep`.
     std::optional<std::chrono::nanoseconds> flush_delay{};
     /// Whether the bytes are compressed.
     std::optional<millstream::encode> encode{};
     /// The level of compression, if there is one: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3).
     std::optional<std::uint32_t> level{};
-    /// What to do with an existing file, for a path.
+    /// What happens to an existing file, for a path.
     std::optional<millstream::existing> existing{};
-    /// What to do with an incomplete file, for a path.
+    /// What happens to an incomplete file, for a path.
     std::optional<millstream::partial> partial{};
-    /// Whether a pipe is lent the buffer's pages. See `lend_pages::consumer_copies` for what that requires of the other
-    /// side. Not for sinks that are never a pipe, and not together with an encoding or a flush delay, which have their
-    /// own buffers.
+    /// Whether a pipe is lent the buffer's pages. See `lend_pages::consumer_copies` for the requirements on the reader
+    /// of the pipe. This does not apply to sinks that are never a pipe, and cannot be combined with an encoding or a
+    /// flush delay, which have their own buffers.
     std::optional<millstream::lend_pages> lend_pages{};
-    /// What closing a regular file waits for. Not for other sinks, which have nothing to sync.
+    /// What closing a regular file waits for. This does not apply to other sinks, which cannot be synced.
     std::optional<millstream::durability> durability{};
-    /// Fails with `stalled` when the sink accepts nothing for this long. Not for the caller's code. After the end of
-    /// its input a command may run for any length of time.
+    /// Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After
+    /// the end of its input a command may run for any length of time.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
-    /// How long `close` waits for the peer of a connection to close its side, which confirms that it has read
-    /// everything. By default this is the `stall_timeout`, or else 30 s; then closing fails with `stalled`. With zero
-    /// it does not wait, and receipt is not confirmed. Only for connections. A descriptor that stays the caller's, such
-    /// as that of `borrow_fd`, is shut down only if this is set.
+    /// How long `close` waits for the peer of a connection to close its side, which confirms that it has read all
+    /// bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with
+    /// `stalled`. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A
+    /// descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
     std::optional<std::chrono::nanoseconds> linger{};
     /// Lets this token interrupt every wait for the sink, with `cancelled`. The caller's code (`callback`,
-    /// `from_write`) and the lookup of a host name cannot be interrupted.
+    /// `from_write`) and the look-up of a host name cannot be interrupted.
     const cancel_token *cancel = nullptr;
     /// The name of the sink in error messages, instead of its path, address or command line.
     std::string name{};

@@ -1,4 +1,4 @@
-//! How to read: the options and the source.
+//! The options of a reader, and its source.
 
 use crate::os::{AsFd, AsRawFd, OwnedFd, duplicate, duplicate_stdin};
 use std::fmt;
@@ -27,27 +27,26 @@ use millstream_core::internal::Known;
 use millstream_core::internal::refuse;
 use millstream_core::internal::{Buffer, Lent};
 
-/// The buffer of a reader on the caller's thread. With the tail it stays in a second-level cache of 1 MiB, and a
-/// pipe of 1 MiB is emptied in four reads.
+/// The buffer size of a reader on the caller's thread. With the tail, the buffer stays in a second-level cache of 1
+/// MiB, and a pipe of 1 MiB is emptied in four reads.
 const CAPACITY: usize = 256 << 10;
 
-/// The limits of read-ahead: initially, and if both sides turn out to stall in turn. It must exceed the size of a
-/// burst.
+/// The limits of read-ahead: initially, and if both sides stall in turn. The limits must exceed the size of a burst.
 const AHEAD: (usize, usize) = (4 << 20, 16 << 20);
 
-/// The longest record by default.
+/// The maximum record length by default.
 const RECORD_LIMIT: usize = 64 << 20;
 
-/// The memory of a zstd frame's window: the same as that of the zstd command.
+/// The memory limit for a zstd frame's window, which is that of the zstd command.
 const DECODE_MEMORY: u64 = 128 << 20;
 
-/// Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it gets more.
+/// Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it returns more bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Latency {
-    /// Yes, at 64 MB/s and above. 10 to 25 % less processor time.
+    /// Reads are delayed at 64 MB/s and above, which saves 10 to 25 % of the processor time.
     #[default]
     Normal,
-    /// No.
+    /// Reads are not delayed.
     Low,
 }
 
@@ -66,7 +65,7 @@ pub enum Decode {
     Off,
 }
 
-/// What to do at the end of a regular file.
+/// What happens at the end of a regular file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Follow {
     /// The stream ends.
@@ -78,7 +77,7 @@ pub enum Follow {
     Growing,
 }
 
-/// A reader's options; each method that names a source opens it.
+/// The options of a reader. Each method that names a source opens the reader.
 ///
 /// ```
 /// use millstream::{ReadAhead, Reader};
@@ -93,7 +92,7 @@ pub struct ReaderBuilder {
     ahead: (usize, usize),
     latency: Latency,
     record_limit: usize,
-    /// `None`: the default for the source.
+    /// `None` means the default for the source.
     decode: Option<Decode>,
     decode_limit: DecodeLimit,
     decode_memory: u64,
@@ -126,56 +125,57 @@ impl Default for ReaderBuilder {
     }
 }
 
-/// Options. Invalid options, and options that cannot be combined or do not apply to the source, are
-/// [`ErrorKind::InvalidOption`] when the source is named; nothing is opened then.
+/// Options. Options that are invalid, conflict with each other or do not apply to the source are reported as
+/// [`ErrorKind::InvalidOption`] when the source is named, and no source is opened.
 impl ReaderBuilder {
-    /// The initial size of the buffer in bytes, at least 1: 256 KiB by default. It grows for a longer record.
+    /// Sets the initial size of the buffer in bytes, at least 1: 256 KiB by default. It grows for a longer record.
     pub fn capacity(mut self, bytes: usize) -> ReaderBuilder {
         self.capacity = bytes;
         self
     }
 
-    /// Whether a thread reads ahead.
+    /// Sets whether a thread reads ahead.
     pub fn read_ahead(mut self, read_ahead: ReadAhead) -> ReaderBuilder {
         self.read_ahead = read_ahead;
         self
     }
 
-    /// How much is read ahead, in bytes: initially, and at most, if both sides turn out to stall in turn. 4 and 16 MiB
-    /// by default; rounded down to whole blocks of 256 KiB, of which there are at least two.
+    /// Sets how many bytes are read ahead: initially, and at most, if both sides stall in turn. The default is 4 and 16
+    /// MiB. Both are rounded down to whole blocks of 256 KiB, of which there are at least two.
     pub fn read_ahead_capacity(mut self, first: usize, most: usize) -> ReaderBuilder {
         self.ahead = (first, most);
         self
     }
 
-    /// Whether reads of a fast pipe may be delayed a little.
+    /// Sets whether reads of a fast pipe may be delayed slightly.
     pub fn latency(mut self, latency: Latency) -> ReaderBuilder {
         self.latency = latency;
         self
     }
 
-    /// The longest record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer one
-    /// is [`ErrorKind::RecordTooLong`].
+    /// Sets the maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4
+    /// GiB. A longer record is [`ErrorKind::RecordTooLong`].
     pub fn record_limit(mut self, bytes: usize) -> ReaderBuilder {
         self.record_limit = bytes;
         self
     }
 
-    /// Whether a compressed source is decoded.
+    /// Sets whether a compressed source is decoded.
     pub fn decode(mut self, decode: Decode) -> ReaderBuilder {
         self.decode = Some(decode);
         self
     }
 
-    /// The most decoded bytes: no limit by default. More are [`ErrorKind::DecodeLimit`]. Not for a source that is not
-    /// decoded.
+    /// Sets the maximum number of decoded bytes: no limit by default. If there are more, the error is
+    /// [`ErrorKind::DecodeLimit`]. This does not apply to a source that is not decoded.
     pub fn decode_limit(mut self, bytes: u64) -> ReaderBuilder {
         self.decode_limit.bytes = Some(bytes);
         self
     }
 
-    /// The most decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. More are
-    /// [`ErrorKind::DecodeLimit`]. Not for a source that is not decoded.
+    /// Sets the maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by
+    /// default. If there are more, the error is [`ErrorKind::DecodeLimit`]. This does not apply to a source that is not
+    /// decoded.
     pub fn decode_ratio(mut self, bytes: u64) -> ReaderBuilder {
         self.decode_limit.ratio = Some(bytes);
         self
@@ -188,20 +188,21 @@ impl ReaderBuilder {
         self
     }
 
-    /// How long a source may deliver nothing while the reader waits for it, or a command take to exit. Longer is
-    /// [`ErrorKind::Stalled`].
+    /// Sets how long a source may deliver no bytes while the reader waits for it, and how long a command may take to
+    /// exit. After that time, the error is [`ErrorKind::Stalled`].
     pub fn stall_timeout(mut self, limit: Duration) -> ReaderBuilder {
         self.stall_timeout = Some(limit);
         self
     }
 
-    /// What to do at the end of a regular file, given by its path or as a file descriptor.
+    /// Sets what happens at the end of a regular file, given by its path or as a file descriptor.
     pub fn follow(mut self, follow: Follow) -> ReaderBuilder {
         self.follow = follow;
         self
     }
 
-    /// What must not change about a regular file, given by its path or as a file descriptor, while it is read.
+    /// Sets which properties of a regular file, given by its path or as a file descriptor, must not change while it is
+    /// read.
     pub fn pin(mut self, pin: Pin) -> ReaderBuilder {
         self.pin = pin;
         self
@@ -214,13 +215,13 @@ impl ReaderBuilder {
     }
 
     /// Calls `observer` before a read, at most once every `interval`, and at the end. It runs on the caller's thread,
-    /// and not while the reader waits for the source: use [`Reader::progress_handle`] for that.
+    /// but not while the reader waits for the source; [`Reader::progress_handle`] can be used during waits.
     pub fn observer(mut self, interval: Duration, observer: impl FnMut(&Progress) + Send + 'static) -> ReaderBuilder {
         self.observer = Some(Observer { interval, last: Instant::now(), call: Box::new(observer) });
         self
     }
 
-    /// The name of the source in messages, instead of the default.
+    /// Sets the name of the source in messages.
     pub fn name(mut self, name: impl Into<String>) -> ReaderBuilder {
         self.name = Some(name.into());
         self
@@ -235,8 +236,8 @@ impl ReaderBuilder {
     /// is [`ErrorKind::DecodeDamaged`] or [`ErrorKind::DecodeTruncated`], unless [`Decode::Off`] is set.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`]; [`ErrorKind::Unsupported`] for a name that implies a format that cannot be decoded,
-    /// such as `.xz`, unless [`Decode::Off`] is set.
+    /// Returns [`ErrorKind::OpenFailed`], or [`ErrorKind::Unsupported`] for a name that implies a format that cannot be
+    /// decoded, such as `.xz`, unless [`Decode::Off`] is set.
     pub fn path(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         self.check_name(path)?;
@@ -244,18 +245,18 @@ impl ReaderBuilder {
         self.open(Kind::File, path.display().to_string(), Some(path), || FdSource::open(path, &wait))
     }
 
-    /// Reads standard input: a duplicate of the file descriptor, so that it stays open.
+    /// Reads standard input, through a duplicate of the file descriptor, so that it stays open.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`] if it is closed or a directory.
+    /// Returns [`ErrorKind::OpenFailed`] if it is closed or a directory.
     pub fn stdin(self) -> Result<Reader> {
         self.open(Kind::File, "standard input".into(), None, || FdSource::new(duplicate_stdin().map_err(open_failed)?))
     }
 
-    /// Reads a file descriptor and closes it.
+    /// Reads a file descriptor and closes it at the end.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`] if it is a directory.
+    /// Returns [`ErrorKind::OpenFailed`] if it is a directory.
     pub fn fd(self, fd: impl Into<OwnedFd>) -> Result<Reader> {
         let fd = fd.into();
         self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, || FdSource::new(fd))
@@ -264,7 +265,7 @@ impl ReaderBuilder {
     /// Reads a duplicate of a file descriptor; the original stays open. They share their position.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`] if it is a directory.
+    /// Returns [`ErrorKind::OpenFailed`] if it is a directory.
     pub fn borrow_fd(self, fd: impl AsFd) -> Result<Reader> {
         let fd = fd.as_fd();
         self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, || {
@@ -272,19 +273,21 @@ impl ReaderBuilder {
         })
     }
 
-    /// Connects to a TCP server and reads what it sends. The end only means that the server closed the connection.
+    /// Connects to a TCP server and reads the bytes that it sends. The end only means that the server closed the
+    /// connection.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`].
+    /// Returns [`ErrorKind::OpenFailed`] if the connection fails.
     pub fn tcp(self, address: impl ToSocketAddrs + std::fmt::Display) -> Result<Reader> {
         let wait = self.wait();
         self.open(Kind::Connection, format!("tcp:{address}"), None, || FdSource::new(connect::tcp(&address, &wait)?))
     }
 
-    /// Connects to a Unix socket and reads what it sends. The end only means that the server closed the connection.
+    /// Connects to a Unix socket and reads the bytes that its server sends. The end only means that the server closed
+    /// the connection.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`].
+    /// Returns [`ErrorKind::OpenFailed`] if the connection fails.
     pub fn unix(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         let wait = self.wait();
@@ -293,19 +296,19 @@ impl ReaderBuilder {
         })
     }
 
-    /// Starts a command and reads its standard output. The end means end of file *and* exit status 0; anything else is
-    /// [`ErrorKind::CommandFailed`], after every byte it wrote.
+    /// Starts a command and reads its standard output. The end means end of file *and* exit status 0; any other outcome
+    /// is [`ErrorKind::CommandFailed`], reported after all of its output.
     ///
     /// # Errors
-    /// [`ErrorKind::CommandNotStarted`].
+    /// Returns [`ErrorKind::CommandNotStarted`] if the command cannot be started.
     pub fn command(self, command: impl Into<Command>) -> Result<Reader> {
         self.pipeline([command])
     }
 
-    /// Starts commands, each reading what the one before writes, and reads the last one's standard output. Every
-    /// command's status counts, and of several failures the first is reported. A command other than the last that
-    /// is killed by SIGPIPE (or exits with status 141, as a shell reports that) has not failed if all later ones
-    /// succeeded: the `yes` of `yes | head`.
+    /// Starts a pipeline of commands, in which each reads the output of the previous one, and reads the last one's
+    /// standard output. All commands must succeed; if several fail, the first failure is reported. If a command other
+    /// than the last is killed by SIGPIPE (or exits with status 141, as a shell reports that), it has not failed if all
+    /// later ones succeeded, like the `yes` in `yes | head`.
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader};
@@ -317,30 +320,30 @@ impl ReaderBuilder {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::CommandNotStarted`]; commands already started are stopped.
+    /// Returns [`ErrorKind::CommandNotStarted`] if a command cannot be started; commands already started are stopped.
     pub fn pipeline<C: Into<Command>>(self, commands: impl IntoIterator<Item = C>) -> Result<Reader> {
         let commands: Vec<Command> = commands.into_iter().map(Into::into).collect();
         let name = commands.iter().map(Command::name).collect::<Vec<_>>().join(" | ");
         self.open(Kind::Command, name, None, || CommandSource::start(commands))
     }
 
-    /// Starts a shell line, `bash -o pipefail -c line`, and reads its standard output. Never pass it user input or a
-    /// file name: [`command`](ReaderBuilder::command) takes arguments unchanged.
+    /// Starts the shell command line `bash -o pipefail -c line`, and reads its standard output. Never pass user input
+    /// or a file name to it; [`command`](ReaderBuilder::command) passes arguments unchanged.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if bash is not installed; [`ErrorKind::CommandNotStarted`].
+    /// Returns [`ErrorKind::Unsupported`] if bash is not installed, or [`ErrorKind::CommandNotStarted`].
     pub fn shell(self, line: impl AsRef<std::ffi::OsStr>) -> Result<Reader> {
         self.command(Command::shell(line)?)
     }
 
-    /// Reads any `std::io::Read`. It may be read on another thread, one read at a time; a blocked read of it cannot be
-    /// cancelled, and a reader closed meanwhile leaves its thread behind until the read ends.
+    /// Reads any `std::io::Read`. It may be read on another thread, one read at a time. A blocked read cannot be
+    /// cancelled: if the reader is closed meanwhile, its thread remains until the read ends.
     pub fn from_read(self, read: impl Read + Send + 'static) -> Result<Reader> {
         self.open(Kind::Program, "a Read".into(), None, || Ok(ReadSource(read)))
     }
 
-    /// Reads what a callback writes into the slice it is given; it returns the number of bytes, 0 at the end. It is
-    /// called on the caller's thread only.
+    /// Reads the bytes that a callback writes into the slice it is given. The callback returns the number of bytes, 0
+    /// at the end. It is called on the caller's thread only.
     pub fn callback(self, fill: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static) -> Result<Reader> {
         self.open(Kind::Program, "a callback".into(), None, || Ok(CallbackSource(fill)))
     }
@@ -348,7 +351,7 @@ impl ReaderBuilder {
     /// Reads a source that the program defines. It is decoded only if that is enabled ([`decode`](Self::decode)).
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if no thread can be started for a source without a descriptor.
+    /// Returns [`ErrorKind::Io`] if no thread can be started for a source without a descriptor.
     pub fn source(self, source: impl Source + 'static) -> Result<Reader> {
         let source = Checked::new(source)?;
         let name = source.place()?.map_or_else(|| "a Source".into(), |(name, _)| name);
@@ -369,12 +372,12 @@ impl ReaderBuilder {
 
     /// Maps a regular file and reads it, without a copy (unless it is compressed).
     ///
-    /// The file must not shrink meanwhile: before it continues, the reader checks its length and reports
-    /// [`ErrorKind::SourceShrank`], but a file that shrinks between this check and the use of the bytes ends the
-    /// process with SIGBUS. The resident memory belongs to the file. It is somewhat faster than [`path`](Self::path).
+    /// The file must not shrink meanwhile. The reader checks the length before it continues, and reports
+    /// [`ErrorKind::SourceShrank`]. But if the file shrinks between this check and the use of the bytes, SIGBUS kills
+    /// the process. The resident memory belongs to the file. Mapping is slightly faster than [`path`](Self::path).
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`], also for anything but a regular file.
+    /// Returns [`ErrorKind::OpenFailed`], also for anything other than a regular file.
     pub fn mapped(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         self.check(Kind::Mapped)?;
@@ -382,7 +385,7 @@ impl ReaderBuilder {
         let name = path.display().to_string();
         let (memory, file, stamp) = map(path, Order::FrontToBack).map_err(|error| error.with_name(&name))?;
         if self.is_compressed((*memory).as_ref()) || (self.decodes() && Known::of_name(path).is_some()) {
-            // Decoding copies anyway, and without the mapping there is no risk of SIGBUS.
+            // Decoding copies anyway, and without a mapping there is no risk of SIGBUS.
             return self.path(path);
         }
         self.lent(name, memory, Some((file, stamp)))
@@ -431,7 +434,7 @@ impl ReaderBuilder {
         Ok(self.reader(buffer, supply, name, meter))
     }
 
-    /// Whether the options are valid, individually and together: checked before anything is opened.
+    /// Checks that the options are valid, individually and together, before any source is opened.
     fn check(&self, kind: Kind) -> Result<()> {
         let (first, most) = self.ahead;
         refuse(&[
@@ -475,12 +478,12 @@ impl ReaderBuilder {
         ])
     }
 
-    /// Whether a file is decoded.
+    /// Returns whether a file is decoded.
     fn decodes(&self) -> bool {
         self.decode != Some(Decode::Off)
     }
 
-    /// Whether the format implied by the name of a file can be read.
+    /// Checks that the format implied by the name of a file can be read.
     fn check_name(&self, path: &Path) -> Result<()> {
         let promised = Known::of_name(path).filter(|_| self.decodes());
         let format = promised.map(Known::decoded).transpose();
@@ -566,10 +569,10 @@ impl ReaderBuilder {
     }
 }
 
-/// The kind of source, as far as it decides which options are valid.
+/// The kind of source, which decides which options are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Or a pipe, or a device: anything that has a name or is a file descriptor.
+    /// A file, a pipe or a device: any source that has a path or is a file descriptor.
     File,
     Command,
     Connection,
@@ -593,27 +596,27 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The maximum capacity of a buffer: positions in it are `u32`.
+/// The maximum capacity of a buffer, because positions in it are `u32`.
 const MOST: usize = (u32::MAX - 0xffff) as usize;
 
-/// What only some sources know when they are opened.
+/// Properties that only some sources know when they are opened.
 trait Opened: Sized {
-    /// The number of bytes.
+    /// Returns the number of bytes.
     fn size(&self) -> Option<u64> {
         None
     }
 
-    /// Continues at the end of a regular file. Other sources have no such end.
+    /// Makes the source continue at the end of a regular file. Other sources have no such end.
     fn follow(self, _path: Option<&Path>) -> Self {
         self
     }
 
-    /// What must not change about a regular file.
+    /// Sets which properties of a regular file must not change.
     fn pin(self, _pin: Pin) -> Self {
         self
     }
 
-    /// The defaults.
+    /// Returns whether the source is decoded by default.
     fn usual_decode(&self) -> Decode {
         Decode::Off
     }

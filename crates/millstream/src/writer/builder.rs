@@ -1,4 +1,4 @@
-//! How a [`Writer`] is made: every option, then the kind of sink.
+//! The options of a [`Writer`], and its sink.
 
 use crate::os::{AsFd, AsRawFd, OwnedFd};
 use std::fmt;
@@ -25,14 +25,14 @@ use crate::writer::{Prompt, Writer};
 use millstream_core::internal::Known;
 use millstream_core::internal::refuse;
 
-/// The default size of the buffer. Between 8 KiB and 4 MiB there is no difference for files.
+/// The default size of the buffer. For files, sizes between 8 KiB and 4 MiB make no difference.
 const CAPACITY: usize = 64 << 10;
 
-/// For pipes: each write can wake the reader, and that is the main cost (125 ms with 256 KiB and a pipe of 1 MiB,
-/// 330 ms with 32 KiB and the default pipe for the same records).
+/// The default size for pipes. Each write can wake the reader, which is the main cost: for the same records, 125 ms
+/// with 256 KiB and a pipe of 1 MiB, and 330 ms with 32 KiB and the default pipe.
 const PIPE_CAPACITY: usize = 256 << 10;
 
-/// The maximum initial capacity of a buffer: the same as a reader's.
+/// The maximum initial capacity of a buffer, which is that of a reader.
 const MOST: usize = (u32::MAX - 0xffff) as usize;
 
 /// When a writer passes its bytes to the sink, apart from [`flush`](Writer::flush) and [`close`](Writer::close).
@@ -42,13 +42,13 @@ pub enum FlushPolicy {
     /// [`Line`](FlushPolicy::Line) if the sink is a terminal, [`WhenFull`](FlushPolicy::WhenFull) otherwise.
     #[default]
     Auto,
-    /// When the buffer is full: the fastest.
+    /// When the buffer is full. This is the fastest.
     WhenFull,
-    /// At each line end: after a write that contains a newline, everything up to the last newline has been passed on.
+    /// At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
     Line,
-    /// When the buffer is full, and at most this long after a byte was written, even while the producer is idle: a
-    /// thread does that, and the next call reports its errors. Not for callbacks, which run only on the caller's
-    /// thread.
+    /// When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
+    /// thread does this, and the next call reports its errors. This does not apply to callbacks, which run only on the
+    /// caller's thread.
     ///
     /// A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier,
     /// combine this with [`Existing::Append`] or [`Partial::Keep`].
@@ -133,25 +133,26 @@ fn format_of_name(path: &Path) -> Result<Option<Format>> {
     format.map_err(|error| error.with_name(path.display().to_string()))
 }
 
-/// Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) of Linux).
+/// Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) on Linux).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LendPages {
     /// The pipe gets a copy.
     #[default]
     No,
-    /// The reader of the pipe copies what it reads, with read(2), as nearly all programs do.
+    /// The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do.
     ///
-    /// You promise that about the other side. The writer writes its pages again as soon as they have left the pipe. A
-    /// reader that takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), passes on
-    /// memory that keeps changing: its output would be silently wrong.
+    /// The caller must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe.
+    /// If a reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on
+    /// memory that keeps changing, and its output is silently wrong.
     ///
-    /// Anything but a pipe, such as standard output redirected to a file, is written normally; so are pieces of less
-    /// than a quarter of the buffer, and pipes that the system cannot lend to.
+    /// Other sinks, such as standard output redirected to a file, are written normally; so are pieces of less than a
+    /// quarter of the buffer, and pipes to which the system cannot lend.
     ConsumerCopies,
 }
 
-/// Options for a [`Writer`]; its last call, which names the sink, opens it. Invalid options, and options that cannot be
-/// combined or do not apply to the sink, are [`ErrorKind::InvalidOption`] then, and nothing is opened.
+/// The options of a [`Writer`]. The last call, which names the sink, opens the writer. Options that are invalid,
+/// conflict with each other or do not apply to the sink are then reported as [`ErrorKind::InvalidOption`], and no sink
+/// is opened.
 ///
 /// ```
 /// use millstream::{Encode, FlushPolicy, Writer};
@@ -181,23 +182,23 @@ pub struct WriterBuilder {
     name: Option<String>,
 }
 
-/// Options. Invalid options, and options that cannot be combined or do not apply to the sink, are
-/// [`ErrorKind::InvalidOption`] when the sink is named; nothing is opened then.
+/// Options. Options that are invalid, conflict with each other or do not apply to the sink are reported as
+/// [`ErrorKind::InvalidOption`] when the sink is named, and no sink is opened.
 impl WriterBuilder {
-    /// The buffer's size in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is
-    /// allocated when the first byte is written.
+    /// Sets the size of the buffer in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes.
+    /// Memory is allocated when the first byte is written.
     pub fn capacity(mut self, bytes: usize) -> WriterBuilder {
         self.capacity = Some(bytes);
         self
     }
 
-    /// When bytes are passed to the sink.
+    /// Sets when bytes are passed to the sink.
     pub fn flush_policy(mut self, policy: FlushPolicy) -> WriterBuilder {
         self.flush_policy = policy;
         self
     }
 
-    /// Whether the bytes are compressed.
+    /// Sets whether the bytes are compressed.
     pub fn encode(mut self, encode: Encode) -> WriterBuilder {
         self.encode = encode;
         self
@@ -209,21 +210,21 @@ impl WriterBuilder {
         self
     }
 
-    /// What to do with an existing file, for a path.
+    /// Sets what happens to an existing file, for a path.
     pub fn existing(mut self, existing: Existing) -> WriterBuilder {
         self.existing = existing;
         self
     }
 
-    /// What to do with an incomplete file, for a path.
+    /// Sets what happens to an incomplete file, for a path.
     pub fn partial(mut self, partial: Partial) -> WriterBuilder {
         self.partial = partial;
         self
     }
 
-    /// Whether a pipe is lent the buffer's pages. See [`LendPages::ConsumerCopies`] for what that requires of the other
-    /// side. Not for sinks that are never a pipe, and not together with an encoding or a flush delay, which have
-    /// their own buffers.
+    /// Sets whether a pipe is lent the buffer's pages. See [`LendPages::ConsumerCopies`] for the requirements on the
+    /// reader of the pipe. This does not apply to sinks that are never a pipe, and cannot be combined with an encoding
+    /// or a flush delay, which have their own buffers.
     ///
     /// ```
     /// use millstream::{LendPages, Writer};
@@ -239,14 +240,14 @@ impl WriterBuilder {
         self
     }
 
-    /// What closing a regular file waits for. Not for other sinks, which have nothing to sync.
+    /// Sets what closing a regular file waits for. This does not apply to other sinks, which cannot be synced.
     ///
     /// ```
     /// use millstream::{Durability, Writer};
     /// let directory = tempfile::tempdir().unwrap();
     /// let mut writer = Writer::builder().durability(Durability::All).path(directory.path().join("ledger"))?;
     /// writer.write(b"one\n")?;
-    /// writer.close()?; // from here on no power failure can undo it
+    /// writer.close()?; // from now on the file survives a power failure
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn durability(mut self, durability: Durability) -> WriterBuilder {
@@ -254,33 +255,33 @@ impl WriterBuilder {
         self
     }
 
-    /// Fails with [`ErrorKind::Stalled`] when the sink accepts nothing for this long. Not for the caller's code. After
-    /// the end of its input a command may run for any length of time.
+    /// Fails with [`ErrorKind::Stalled`] if the sink accepts no bytes for this long. This does not apply to the
+    /// caller's code. After the end of its input a command may run for any length of time.
     pub fn stall_timeout(mut self, limit: Duration) -> WriterBuilder {
         self.limits.stall = Some(limit);
         self
     }
 
-    /// How long [`close`](Writer::close) waits for the peer of a connection to close its side, which confirms that it
-    /// has read everything. By default this is the [`stall_timeout`](Self::stall_timeout), or else 30 s; then closing
-    /// fails with [`ErrorKind::Stalled`]. With zero it does not wait, and receipt is not confirmed.
+    /// Sets how long [`close`](Writer::close) waits for the peer of a connection to close its side, which confirms that
+    /// it has read all bytes. By default this is the [`stall_timeout`](Self::stall_timeout), or 30 s without one; after
+    /// that time, closing fails with [`ErrorKind::Stalled`]. With zero it does not wait, and receipt is not confirmed.
     ///
-    /// Only for connections. A descriptor that stays the caller's, such as that of [`borrow_fd`](Self::borrow_fd), is
-    /// shut down only if this is set.
+    /// This applies only to connections. A descriptor that stays the caller's, such as that of
+    /// [`borrow_fd`](Self::borrow_fd), is shut down only if this is set.
     pub fn linger(mut self, limit: Duration) -> WriterBuilder {
         self.limits.linger = Some(limit);
         self
     }
 
     /// Lets this token interrupt every wait for the sink, with [`ErrorKind::Cancelled`]. The caller's code
-    /// ([`callback`](Self::callback), [`from_write`](Self::from_write)) and the lookup of a host name cannot be
+    /// ([`callback`](Self::callback), [`from_write`](Self::from_write)) and the look-up of a host name cannot be
     /// interrupted.
     pub fn cancel(mut self, token: &CancelToken) -> WriterBuilder {
         self.limits.token = Some(token.clone());
         self
     }
 
-    /// The name of the sink in error messages, instead of its path, address or command line.
+    /// Sets the name of the sink in error messages, instead of its path, address or command line.
     pub fn name(mut self, name: impl Into<String>) -> WriterBuilder {
         self.name = Some(name.into());
         self
@@ -292,7 +293,8 @@ impl WriterBuilder {
     /// See [`Writer::path`].
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`] for a directory, a missing parent directory, no permission: nothing is created then.
+    /// Returns [`ErrorKind::OpenFailed`] for a directory, a missing parent directory or a lack of permission. No file
+    /// is created in these cases.
     pub fn path(mut self, path: impl AsRef<Path>) -> Result<Writer> {
         let path = path.as_ref();
         let format = self.format_of(path)?;
@@ -308,8 +310,8 @@ impl WriterBuilder {
     /// See [`Writer::mapped`].
     ///
     /// # Errors
-    /// As [`path`](Self::path); [`ErrorKind::OpenFailed`] for anything but a regular file, [`ErrorKind::InvalidOption`]
-    /// for [`Existing::Append`].
+    /// Returns the errors of [`path`](Self::path), [`ErrorKind::OpenFailed`] for anything other than a regular file,
+    /// and [`ErrorKind::InvalidOption`] for [`Existing::Append`].
     pub fn mapped(mut self, path: impl AsRef<Path>) -> Result<Writer> {
         let path = path.as_ref();
         let format = self.format_of(path)?;
@@ -328,7 +330,7 @@ impl WriterBuilder {
         }
     }
 
-    /// The length of the blocks whose pages are lent, if any.
+    /// Returns the length of the blocks whose pages are lent, if any.
     fn lend(&self) -> Option<usize> {
         match self.lend_pages {
             LendPages::No => None,
@@ -339,7 +341,7 @@ impl WriterBuilder {
     /// See [`Writer::stdout`].
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the process has no standard output.
+    /// Returns [`ErrorKind::Io`] if the process has no standard output.
     pub fn stdout(self) -> Result<Writer> {
         self.descriptor(Handle::Stdout, "standard output".into(), Owner::Caller)
     }
@@ -347,7 +349,7 @@ impl WriterBuilder {
     /// See [`Writer::fd`].
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the descriptor is not open.
+    /// Returns [`ErrorKind::Io`] if the descriptor is not open.
     pub fn fd(self, fd: impl Into<OwnedFd>) -> Result<Writer> {
         let fd = fd.into();
         let name = format!("file descriptor {}", fd.as_raw_fd());
@@ -357,7 +359,7 @@ impl WriterBuilder {
     /// See [`Writer::borrow_fd`].
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if the process has no descriptors left.
+    /// Returns [`ErrorKind::Io`] if the process has no descriptors left.
     pub fn borrow_fd(self, fd: impl AsFd) -> Result<Writer> {
         let name = format!("file descriptor {}", fd.as_fd().as_raw_fd());
         let copy = fd.as_fd().try_clone_to_owned()?;
@@ -370,7 +372,7 @@ impl WriterBuilder {
         let open = || {
             let (sink, medium) = FdSink::new(handle, self.limits.wait())?;
             let sink = sink.durable(self.durability)?.lending(self.lend());
-            // A connection that others also use is shut down only if that was requested.
+            // A connection that other code also uses is shut down only if that was requested.
             let may_end = owner == Owner::Writer || self.limits.linger.is_some();
             Ok((if may_end { sink.ending_connection(&self.limits)? } else { sink }, medium))
         };
@@ -381,7 +383,7 @@ impl WriterBuilder {
     /// See [`Writer::command`].
     ///
     /// # Errors
-    /// [`ErrorKind::CommandNotStarted`].
+    /// Returns [`ErrorKind::CommandNotStarted`] if the command cannot be started.
     pub fn command(mut self, command: impl Into<Command>) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Command, format)?;
@@ -392,7 +394,7 @@ impl WriterBuilder {
     /// See [`Writer::tcp`].
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`].
+    /// Returns [`ErrorKind::OpenFailed`] if the connection fails.
     pub fn tcp(mut self, addr: impl ToSocketAddrs + fmt::Display) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Connection, format)?;
@@ -403,7 +405,7 @@ impl WriterBuilder {
     /// See [`Writer::unix`].
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`].
+    /// Returns [`ErrorKind::OpenFailed`] if the connection fails.
     pub fn unix(mut self, path: impl AsRef<Path>) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Connection, format)?;
@@ -414,7 +416,7 @@ impl WriterBuilder {
     /// See [`Writer::from_write`].
     ///
     /// # Errors
-    /// Only those from the options.
+    /// Returns errors of the options only.
     pub fn from_write(mut self, inner: impl io::Write + Send + 'static) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Program, format)?;
@@ -425,7 +427,7 @@ impl WriterBuilder {
     /// See [`Writer::callback`].
     ///
     /// # Errors
-    /// Only those from the options.
+    /// Returns errors of the options only.
     pub fn callback(mut self, function: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Callback, format)?;
@@ -436,7 +438,7 @@ impl WriterBuilder {
     /// See [`Writer::memory`].
     ///
     /// # Errors
-    /// Only those from the options.
+    /// Returns errors of the options only.
     pub fn memory(mut self) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Memory, format)?;
@@ -446,14 +448,14 @@ impl WriterBuilder {
     /// See [`Writer::nowhere`].
     ///
     /// # Errors
-    /// Only those from the options.
+    /// Returns errors of the options only.
     pub fn nowhere(mut self) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Memory, format)?;
         self.build(Opened::new(NowhereSink, "nowhere", Medium::Plain), format)
     }
 
-    /// The format of a file of this name.
+    /// Returns the format of a file of this name.
     fn format_of(&self, path: &Path) -> Result<Option<Format>> {
         match self.encode {
             Encode::Auto => format_of_name(path),
@@ -461,13 +463,13 @@ impl WriterBuilder {
         }
     }
 
-    /// The format given by name.
+    /// Returns the format given by its name.
     fn format(&self) -> Option<Format> {
         self.encode.format()
     }
 
-    /// Whether the options are valid, individually and together: checked before anything is opened, so that a mistake
-    /// leaves no trace. Creates what they need.
+    /// Checks that the options are valid, individually and together, before any sink is opened, so that an error has no
+    /// side effect. Creates the objects that they need.
     fn check(&mut self, kind: Kind, format: Option<Format>) -> Result<()> {
         let encoding = format.map(|format| format.to_string()).unwrap_or_default();
         let is_path = matches!(kind, Kind::Path | Kind::Mapped);
@@ -541,7 +543,7 @@ impl WriterBuilder {
                 .with_found(format!("{format:?}"))
                 .with_expected("a build with the feature `compression`"));
         }
-        // A thread of ours may be waiting for the sink then, and giving up must not wait for that thread.
+        // The writer's own thread may be waiting for the sink, and giving up must not wait for that thread.
         if matches!(self.flush_policy, FlushPolicy::Delay(_)) && !runs_in_program {
             self.limits.halt = Some(CancelToken::new()?);
         }
@@ -575,14 +577,14 @@ impl WriterBuilder {
     }
 }
 
-/// Who owns a descriptor: a connection that others also use is not ours to shut down.
+/// The owner of a descriptor. A connection that other code also uses must not be shut down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Writer,
     Caller,
 }
 
-/// The kind of sink, as far as it decides which options are valid.
+/// The kind of sink, which decides which options are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Path,
@@ -593,7 +595,7 @@ enum Kind {
     Callback,
     /// Any [`io::Write`].
     Program,
-    /// Or nowhere.
+    /// Memory, or no destination.
     Memory,
 }
 
