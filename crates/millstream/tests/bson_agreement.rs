@@ -1,4 +1,4 @@
-//! The ways in and out of Rust types agree with each other: derive, serde, and values.
+//! The ways to convert between BSON and Rust types agree with each other: derive, serde, and values.
 
 #![cfg(feature = "bson")]
 
@@ -18,9 +18,9 @@ fn serde_reads_the_bytes_that_derive_writes_as_binary() {
     let bytes = bson::encode(&value).unwrap();
     assert!(matches!(Document::new(&bytes).unwrap().get("vector").unwrap(), Some(ValueRef::Binary { .. })));
     assert_eq!(bson::from_slice::<Bytes>(&bytes).unwrap(), value);
-    // And derive reads the arrays that serde writes.
+    // Derived code reads the arrays that serde writes.
     assert_eq!(bson::decode::<Bytes>(&bson::to_vec(&value).unwrap()).unwrap(), value);
-    // An array of constant length takes bytes of that length only, and no other element than bytes are there.
+    // An array of constant length accepts only bytes of that length, and no other elements may follow.
     #[derive(Deserialize, Debug)]
     struct Short {
         #[serde(rename = "array")]
@@ -54,11 +54,11 @@ fn shape(kinds: &[&str], extra: bool) -> Vec<u8> {
 }
 
 #[test]
-fn a_unit_variant_with_a_tag_looks_at_its_other_members() {
+fn a_unit_variant_with_a_tag_checks_its_other_members() {
     assert_eq!(bson::decode::<Shape>(&shape(&["Point"], false)).unwrap(), Shape::Point);
     let error = bson::decode::<Shape>(&shape(&["Point"], true)).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::ShapeMismatch, Some("more")));
-    // Invalid content after the tag is not ignored.
+    // Invalid content after the tag is an error.
     let mut bytes = shape(&["Point"], true);
     let at = bytes.len() - 10 - 1;
     assert_eq!(bytes[at], 0x10);
@@ -85,7 +85,7 @@ fn strict_rules_hold_for_derived_types_as_for_serde() {
         #[bson(rename = "a")]
         _a: i32,
     }
-    // The key "b" is there twice; neither type looks at it.
+    // The key "b" occurs twice; neither type reads it.
     let mut builder = Builder::new();
     for key in ["a", "b", "b"] {
         builder.append(key, &1).unwrap();
@@ -98,14 +98,14 @@ fn strict_rules_hold_for_derived_types_as_for_serde() {
     bson::decode_document::<One>(&Document::new(&bytes).unwrap()).unwrap();
 }
 
-/// A document whose only member "a" has this type and payload.
+/// Returns a document whose only member "a" has this type and payload.
 fn one(kind: u8, payload: &[u8]) -> Vec<u8> {
     let len = (4 + 3 + payload.len() + 1) as u32;
     [&len.to_le_bytes()[..], &[kind], b"a\0", payload, b"\0"].concat()
 }
 
 #[test]
-fn lossy_text_is_lossy_whatever_asks_for_it() {
+fn lossy_text_is_lossy_for_every_reader() {
     fn lossy(bytes: &[u8]) -> Document<'_> {
         Document::with_rules(bytes, Rules::new().utf8(Utf8::Lossy)).unwrap()
     }
@@ -177,7 +177,7 @@ fn a_type_that_contains_itself_is_written_as_deep_as_it_can_be_read() {
         list
     };
     for _ in 0..2 {
-        // After an error the next one may be as deep as the first.
+        // After an error the next value may be as deep as the first.
         let error = bson::encode(&list(1001)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TooDeep);
         let bytes = bson::encode(&list(1000)).unwrap();

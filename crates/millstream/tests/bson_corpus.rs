@@ -1,7 +1,7 @@
 //! MongoDB's BSON corpus, and a file that `mongodump` wrote with what `bsondump` prints for it.
 //!
-//! What the corpus asks for: <https://github.com/mongodb/specifications/blob/master/source/bson-corpus/bson-corpus.md>.
-//! Deviations are listed here: there are none.
+//! The corpus defines its requirements at
+//! <https://github.com/mongodb/specifications/blob/master/source/bson-corpus/bson-corpus.md>. There are no deviations.
 
 #![cfg(feature = "bson")]
 
@@ -12,7 +12,7 @@ use millstream::bson::{Decimal128, Document, Json, Map, Rules, from_json, json_t
 use serde_json::Value;
 use std::fs;
 
-/// The files of the corpus: name and content.
+/// Returns the files of the corpus: name and content.
 fn files() -> Vec<(String, Value)> {
     let Some(folder) = shared::corpus("bson-corpus") else { return Vec::new() };
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -28,7 +28,7 @@ fn files() -> Vec<(String, Value)> {
     files
 }
 
-/// The cases of a section, each with a name to be found by.
+/// Returns the cases of a section, each with its name.
 fn cases<'a>(name: &'a str, file: &'a Value, section: &str) -> impl Iterator<Item = (String, &'a Value)> {
     let cases = file[section].as_array().into_iter().flatten();
     cases.map(move |case| (format!("{name}: {}", case["description"].as_str().unwrap()), case))
@@ -38,7 +38,8 @@ fn unhex(case: &Value, key: &str) -> Option<Vec<u8>> {
     Some(data_encoding::HEXUPPER_PERMISSIVE.decode(case.get(key)?.as_str()?.as_bytes()).unwrap())
 }
 
-/// Whether two texts are the same JSON: same order, numbers by value, the space between tokens apart.
+/// Returns whether two texts are the same JSON: the same order, and equal numbers. White space between tokens is
+/// ignored.
 fn same_json(a: &str, b: &str) -> bool {
     let tokens = |text: &str| -> String {
         let mut in_string = false;
@@ -53,12 +54,12 @@ fn same_json(a: &str, b: &str) -> bool {
         }
         out
     };
-    // The text of the corpus has escapes that are not needed: what decides is the text that they stand for.
+    // The text of the corpus has unnecessary escapes, so the unescaped texts are compared.
     let (a, b) = (tokens(a), tokens(b));
     a == b || (a.len() < b.len() && b.contains("\\u") && a == unescaped(&b))
 }
 
-/// The same without the escapes of characters that need none.
+/// Removes the escapes of characters that need none.
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -116,7 +117,8 @@ fn valid_documents_in_every_form() {
                 }
             }
             for key in ["converted_bson", "converted_extjson"] {
-                // What a reader becomes that has no deprecated types: ours has them, so these are documents as well.
+                // These are the results of a reader without deprecated types. This library has these types, so the
+                // documents are compared with these results too.
                 match case.get(key).and_then(Value::as_str) {
                     Some(text) if key.ends_with("json") => drop(from_json(text).unwrap()),
                     Some(_) => drop(Map::from_slice(&unhex(case, key).unwrap()).unwrap()),

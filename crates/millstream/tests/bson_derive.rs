@@ -1,4 +1,4 @@
-//! `#[derive(FromBson, ToBson)]` and the types that they stand on, as a user sees them.
+//! `#[derive(FromBson, ToBson)]` and the traits behind it, from the user's point of view.
 
 #![cfg(feature = "bson")]
 
@@ -17,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// A document with these members.
+/// Returns a document with these members.
 fn document(members: &[(&str, &dyn Append)]) -> Vec<u8> {
     let mut builder = Builder::new();
     for (key, value) in members {
@@ -26,7 +26,7 @@ fn document(members: &[(&str, &dyn Append)]) -> Vec<u8> {
     builder.into_bytes().unwrap()
 }
 
-/// Any value, since those of a list have different types.
+/// Any value, since the values of a list have different types.
 trait Append {
     fn append(&self, builder: &mut Builder, key: &str);
 }
@@ -37,7 +37,7 @@ impl<T: ToBson> Append for T {
     }
 }
 
-/// Writes a value, reads it again, and looks at the document between.
+/// Writes a value, reads it again, and compares the document in between.
 #[track_caller]
 fn both_ways<T: ToBson + for<'a> FromBson<'a> + PartialEq + Debug>(value: T, expected: &[(&str, &dyn Append)]) {
     let bytes = bson::encode(&value).unwrap();
@@ -115,7 +115,7 @@ fn a_struct_is_a_document_of_its_fields_in_their_order() {
 }
 
 proptest! {
-    /// The result does not depend on the order, or on what comes in between.
+    /// The result does not depend on the order, or on other members in between.
     #[test]
     fn fields_are_found_in_any_order(order in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
                                      others in prop::collection::vec(0..7usize, 0..5)) {
@@ -126,7 +126,7 @@ proptest! {
         ];
         let mut mixed: Vec<(&str, &dyn Append)> = order.iter().map(|&at| members[at]).collect();
         for &at in &others {
-            // Names that only begin alike, and values that must be passed over.
+            // These names only begin alike, and their values must be skipped.
             mixed.insert(at.min(mixed.len()), ("identity", &whole.tags));
             mixed.insert(at.min(mixed.len()), ("i", &1));
         }
@@ -151,7 +151,7 @@ fn a_missing_member_is_none_or_an_error_with_its_path() {
     let bytes = document(&[("inner", &Vec::<Inner>::new())]);
     let empty = Outer { first: None, inner: vec![], last: Box::new(None) };
     assert_eq!(bson::decode::<Outer>(&bytes).unwrap(), empty);
-    // Null is None, and None is written as null.
+    // Null is read as None, and None is written as null.
     both_ways(empty, &[("first", &()), ("inner", &Vec::<Inner>::new()), ("last", &())]);
 
     let partial = BTreeMap::from([("x", 1)]);
@@ -228,7 +228,7 @@ mod seconds {
 }
 
 #[test]
-fn attributes_do_what_they_say() {
+fn attributes_have_their_documented_effect() {
     let value = |by_trait, by_path, list| Attributes {
         the_id: 1,
         two_words: 2,
@@ -381,7 +381,7 @@ fn a_tag_is_a_member_among_the_fields() {
     both_ways(Tagged::Newtype(Point { x: 1, y: 2 }), &[("kind", &"Newtype"), ("x", &1), ("y", &2)]);
     both_ways(Tagged::Named { a: 1, b: None }, &[("kind", &"n"), ("a", &1), ("b", &())]);
     both_ways(Tagged::Map(BTreeMap::from([("q".to_string(), 1)])), &[("kind", &"Map"), ("q", &1)]);
-    // Wherever it is.
+    // The position in the document does not matter.
     let named = Tagged::Named { a: 1, b: Some(2) };
     assert_eq!(bson::decode::<Tagged>(&document(&[("a", &1), ("b", &2), ("kind", &"N")])).unwrap(), named);
     assert_eq!(bson::decode::<Tagged>(&document(&[("b", &2), ("kind", &"n"), ("a", &1)])).unwrap(), named);
@@ -394,7 +394,7 @@ fn a_tag_is_a_member_among_the_fields() {
     refused::<Tagged>(&document(&[("kind", &"Newtype"), ("x", &1)]), ErrorKind::KeyMissing, Some("y"));
 }
 
-/// An enum that lets others' members stand next to its tag, as `Tagged` does not.
+/// An enum that allows other members next to its tag, unlike `Tagged`.
 #[derive(Debug, PartialEq, FromBson, ToBson)]
 #[bson(tag = "kind")]
 enum Loose {
@@ -469,7 +469,7 @@ fn flattened_members_are_those_of_the_document_around() {
     let members: [(&str, &dyn Append); 6] =
         [("before", &1), ("x", &2), ("y", &3), ("kind", &"Unit"), ("after", &4), ("other", &5)];
     assert_eq!(bytes, document(&members));
-    // As in serde, the tag is not reserved, so a map of numbers after it cannot be read.
+    // As in serde, the tag is not reserved, so a map of numbers cannot be read after it.
     refused::<Flat>(&bytes, ErrorKind::ShapeMismatch, Some("kind"));
 
     let missing = document(&[("x", &1), ("other", &1)]);
@@ -600,7 +600,7 @@ fn every_type_of_the_library_comes_back() {
 }
 
 #[test]
-fn what_borrows_lies_in_the_document() {
+fn borrowed_values_are_in_the_document() {
     let bytes = document(&[("text", &"text"), ("bytes", &b"bytes".to_vec()), ("inner", &Empty {}), ("list", &vec![1])]);
     #[derive(FromBson, ToBson)]
     struct Borrowed<'a> {
@@ -648,7 +648,7 @@ fn numbers_that_do_not_fit_are_refused_both_ways() {
     ] {
         assert_eq!(error.unwrap_err().kind(), ErrorKind::ValueOutOfRange);
     }
-    // What was there stays, and nothing else.
+    // The existing content stays, and no other content is added.
     let mut out = b"before".to_vec();
     bson::encode_to_buffer(&mut out, &BTreeMap::from([("n", u64::MAX)])).unwrap_err();
     assert_eq!(out, b"before");
@@ -683,7 +683,7 @@ fn numbers_that_do_not_fit_are_refused_both_ways() {
 }
 
 #[test]
-fn text_that_is_none_is_replaced_only_where_asked_for_and_owned() {
+fn invalid_text_is_replaced_only_on_request_and_if_owned() {
     let bytes = b"\x10\0\0\0\x02\xff\0\x03\0\0\0a\xff\0\0";
     let bytes = [&[bytes.len() as u8], &bytes[1..]].concat();
     let error = refused::<BTreeMap<String, String>>(&bytes, ErrorKind::Utf8Invalid, None);
@@ -712,7 +712,7 @@ fn depth_is_limited() {
     assert_eq!(bson::decode_document::<Node>(&deep).unwrap(), chain(1000));
 }
 
-/// One of everything that can be read.
+/// A value of every type that can be read.
 #[derive(Debug, PartialEq, FromBson, ToBson)]
 struct Everything {
     record: Record,
@@ -763,7 +763,7 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
     assert_eq!(bson::decode::<Everything>(&bytes).unwrap(), whole);
     for len in 0..bytes.len() {
         assert!(bson::decode::<Everything>(&bytes[..len]).is_err());
-        // Also where the outermost length is right and something inside is cut.
+        // The outermost length is right, but a value inside is truncated.
         let mut cut = bytes[..len].to_vec();
         cut.extend_from_slice(&[0; 5]);
         let total = (cut.len() as u32).to_le_bytes();
@@ -787,7 +787,7 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
     assert!(same > 0 && other > 100 && errors > 1000, "{same} {other} {errors}");
 }
 
-/// The same shapes and attributes, once for serde and once for us.
+/// The same shapes and attributes, for serde and for this crate.
 mod oracle {
     use super::*;
     use serde::{Deserialize, Serialize};
@@ -847,7 +847,7 @@ mod oracle {
 }
 
 #[test]
-fn documents_are_those_that_serde_makes_of_the_same_types() {
+fn documents_equal_those_of_serde() {
     use ::bson as oracle_bson;
     use oracle::{Flat, Tagged, Variants, Whole};
     let flat = |flat_two: Option<&str>| Flat { flat_one: 1, flat_two: flat_two.map(str::to_string) };
@@ -874,7 +874,7 @@ fn documents_are_those_that_serde_makes_of_the_same_types() {
     assert_eq!(oracle_bson::deserialize_from_slice::<Whole>(&ours).unwrap(), whole);
     assert_eq!(bson::decode::<Whole>(&ours).unwrap(), whole);
 
-    // Each member left out, and each there twice: both read it, as the same, or neither does.
+    // Each member is left out, and each is repeated: both decoders read the same value, or neither does.
     let elements: Vec<_> = Document::new(&ours).unwrap().iter().map(Result::unwrap).collect();
     let (mut read, mut refused) = (0, 0);
     for changed in 0..elements.len() {

@@ -1,9 +1,10 @@
-//! Hostile BSON: the documents of the corpora cut at every byte and with every bit flipped, and by hand what an
-//! attacker would try. There is always an answer, all decoders give the same, and it costs little memory and time.
-//! Of the dump that is every 97th document, and of files over 8 KiB every 61st change.
+//! Hostile BSON: the documents of the corpora truncated at every byte and with every bit flipped, and hand-made
+//! attacks. There is always a result, all decoders have the same one, and memory and time are limited. Of the dump,
+//! every 97th document is used, and of files over 8 KiB every 61st change.
 //!
-//! The `bson` crate is asked as well. Where the answers differ, [`Reason`] gives the cause, and their number is
-//! printed; anything that is not listed there fails. No time is measured: the limits only turn a hang into a failure.
+//! The results are also compared with those of the `bson` crate. If they differ, [`Reason`] is the cause, and the
+//! counts are printed; any other difference is a failure. Times are not measured: the limits only turn a hang into a
+//! failure.
 
 #![cfg(feature = "bson")]
 
@@ -27,13 +28,13 @@ static MEMORY: PeakAlloc = PeakAlloc;
 /// The memory of all threads is counted, so only one test runs at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Runs a test alone, and for so long at most that only a hang takes longer.
+/// Runs a test alone, with a time limit that only a hang exceeds.
 fn alone(body: impl FnOnce() + Send + 'static) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     within_seconds(600, body);
 }
 
-/// Does this and returns how many more bytes were in use meanwhile than before.
+/// Runs `act` and returns how many more bytes were in use during it than before.
 fn peak<T>(body: impl FnOnce() -> T) -> (T, usize) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -41,22 +42,22 @@ fn peak<T>(body: impl FnOnce() -> T) -> (T, usize) {
     (result, MEMORY.peak_usage().saturating_sub(before))
 }
 
-/// What is in use besides: errors, and what the harness does on its own thread.
+/// Memory for other purposes: errors, and the test harness on its own thread.
 const BESIDES: usize = 64 << 10;
 
-/// What owned values may take: the smallest member has 2 bytes, and while a vector grows there are its old half and
-/// its new whole. Text is as long as in the input.
+/// The limit for owned values: the smallest member has 2 bytes, and while a vector grows, its old and its new memory
+/// exist together. Text is as long as in the input.
 fn owned_cap(len: usize) -> usize {
     size_of::<(String, Value)>() * 3 / 2 * len + len + BESIDES
 }
 
-/// What a graph of Julia's may take.
+/// The limit for a graph of Julia values.
 const GRAPH: usize = 4 << 20;
 
-/// A vector that grows has its old half, its new whole, and spare capacity.
+/// A growing vector has its old memory, its new memory, and spare capacity.
 const GROWING: usize = 3;
 
-/// Walks over all of it by the lazy interface.
+/// Reads the whole document with the lazy interface.
 fn walk(document: Document<'_>) -> Result<(), Error> {
     for element in document {
         let element = element?;
@@ -71,8 +72,7 @@ fn walk(document: Document<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What we make of these bytes: what is in them, written again. Each decoder of ours must say the same, and none may
-/// take much memory.
+/// Returns this crate's result for these bytes, written again. All decoders must agree, and none may use much memory.
 fn our_answer(bytes: &[u8]) -> Result<Map, Error> {
     let shown = || bytes.escape_ascii();
     let (checked, used) = peak(|| Document::new(bytes).and_then(|document| document.check()));
@@ -94,20 +94,20 @@ fn our_answer(bytes: &[u8]) -> Result<Map, Error> {
     Ok(map)
 }
 
-/// What the `bson` crate makes of them, written again; none if it refuses them.
+/// Returns the `bson` crate's result, written again, or `None` if it rejects the bytes.
 fn their_answer(bytes: &[u8]) -> Option<Vec<u8>> {
     let document = bson::deserialize_from_slice::<bson::Document>(bytes).ok()?;
     Some(bson::serialize_to_vec(&document).unwrap())
 }
 
-/// Why the `bson` crate does not say what we say.
+/// Why the `bson` crate has a different result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
-    /// It keeps one of several members with the same key; we keep all.
+    /// It keeps one of several members with the same key; this crate keeps all.
     RepeatedKey,
 }
 
-/// How often both said the same, and how often not.
+/// The number of equal results, and of different ones.
 #[derive(Debug, Default)]
 struct Tally {
     documents: u64,
@@ -116,7 +116,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Asks everybody. Every difference must have a reason.
+    /// Compares all implementations. Every difference must have a reason.
     fn compare(&mut self, bytes: &[u8]) {
         let ours = our_answer(bytes);
         let reason = match (&ours, their_answer(bytes)) {
@@ -143,7 +143,7 @@ fn has_repeated_key_inside(value: &Value) -> bool {
     }
 }
 
-/// A document cut at every byte, whole, and with every bit flipped.
+/// Returns a document truncated at every byte, complete, and with every bit flipped.
 fn each_change(whole: &[u8], mut visit: impl FnMut(&[u8])) {
     for len in 0..=whole.len() {
         visit(&whole[..len]);
@@ -156,7 +156,7 @@ fn each_change(whole: &[u8], mut visit: impl FnMut(&[u8])) {
     }
 }
 
-/// The documents of MongoDB's corpus, the wrong ones as well.
+/// Returns the documents of MongoDB's corpus, including the invalid ones.
 fn mongodb_documents() -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for path in shared::files("bson-corpus", "json") {
@@ -173,7 +173,7 @@ fn mongodb_documents() -> Vec<Vec<u8>> {
     all
 }
 
-/// Asks every implementation about each of these changes, and prints the results.
+/// Compares all implementations for each of these changes, and prints the counts.
 fn compare_all(name: &str, documents: &[Vec<u8>]) {
     let mut tally = Tally::default();
     for document in documents {
@@ -215,7 +215,7 @@ fn julia_files_changed_everywhere() {
         let (short, long): (Vec<_>, Vec<_>) = documents.into_iter().partition(|bytes| bytes.len() <= 8192);
         compare_all("julia-bson", &short);
         let (mut graphs, mut refused) = (0, 0);
-        // Every change if asked for; else every fifth, which is each bit of a byte in turn.
+        // Deep runs test every change, others every fifth one, which covers each bit of a byte in turn.
         let step = if std::env::var_os("MILLSTREAM_DEEP").is_some() { 1 } else { 5 };
         for bytes in &short {
             let mut number = 0;
@@ -229,7 +229,7 @@ fn julia_files_changed_everywhere() {
                 }
             });
         }
-        // Of the long ones nearly all is text: every 61st change, or every 305th.
+        // Long documents are nearly all text, so they are tested with every 61st or every 305th change.
         for bytes in &long {
             let mut number = 0;
             each_change(bytes, |bytes| {
@@ -245,7 +245,8 @@ fn julia_files_changed_everywhere() {
     });
 }
 
-/// Reads a graph within a small memory; what was read can be shown, and written so that it is the same graph.
+/// Reads a graph within little memory. A graph that was read can be shown, and can be written so that it is the same
+/// graph.
 fn graph(bytes: &[u8]) -> Result<(), Error> {
     let document = Document::new(bytes)?;
     let (graph, used) = peak(|| Graph::read_with(document, &Options::new().memory(GRAPH as u64)));
@@ -260,7 +261,7 @@ fn graph(bytes: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A document with one member "a".
+/// Returns a document with one member "a".
 fn member(kind: u8, payload: &[u8]) -> Vec<u8> {
     let len = payload.len() as i32 + 8;
     [&len.to_le_bytes(), &[kind, b'a', 0][..], payload, &[0]].concat()
@@ -271,7 +272,7 @@ fn no_wrong_length_is_believed() {
     alone(|| {
         let text = b"\x03\0\0\0\xc3\xbc\0";
         let inner = member(0x02, text);
-        // Type, payload, and where in the payload lengths are.
+        // The type, the payload, and the positions of lengths in the payload.
         let cases: &[(u8, Vec<u8>, &[usize])] = &[
             (0x02, text.to_vec(), &[0]),
             (0x0d, text.to_vec(), &[0]),
@@ -325,7 +326,7 @@ fn no_end_of_text_may_be_missing() {
     });
 }
 
-/// This many nested documents: in members of type document, array, or in scopes.
+/// Returns this many nested documents: in members of type document or array, or in scopes.
 fn nested(kind: u8, levels: usize) -> Vec<u8> {
     let between: &[u8] = if kind == 0x0f { b"\x01\0\0\0\0" } else { b"" };
     let prefix = if kind == 0x0f { 4 + between.len() } else { 0 };
@@ -364,7 +365,7 @@ fn a_million_levels() {
             let error = json_to_bson(&text, Rules::new().depth(1000), &mut Vec::new()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::TooDeep, "{error}");
         }
-        // Graphs are limited by memory only.
+        // Graphs are limited only by memory.
         let bytes = nested(0x03, 100_000);
         let graph = Graph::read(Document::new(&bytes).unwrap()).unwrap();
         assert!(graph.to_string().starts_with("{\"a\":{\"a\":"));
@@ -381,16 +382,16 @@ fn a_million_levels() {
 #[test]
 fn many_small_members() {
     alone(|| {
-        // Two bytes each, the least there is: null with an empty key.
+        // Each has two bytes, which is the minimum: null with an empty key.
         let members = b"\x0a\0".repeat(500_000);
         let bytes = [&(members.len() as i32 + 5).to_le_bytes()[..], &members, &[0]].concat();
         assert_eq!(our_answer(&bytes).unwrap().len(), 500_000);
         assert_eq!(our_answer(&member(0x04, &bytes)).unwrap().len(), 1);
-        // Strict rules remember keys.
+        // Strict rules store keys.
         let strict = Rules::new().strictness(ours::Strictness::Strict);
         let error = Document::with_rules(&bytes, strict).unwrap().check().unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::DocumentInvalid, Some(7)));
-        // Objects that share objects, 40 times: 2^40 values if they were unfolded.
+        // Objects share objects, 40 times: 2^40 values if they were expanded.
         let entry = |next: i64| format!(r#"[{{"tag":"backref","ref":{next}}},{{"tag":"backref","ref":{next}}}]"#);
         let entries: Vec<String> = (2..42).map(entry).chain(["7".to_string()]).collect();
         let text = format!(r#"{{"_backrefs":[{}],"x":{{"tag":"backref","ref":1}}}}"#, entries.join(","));
@@ -416,7 +417,7 @@ fn backrefs_that_lead_nowhere() {
             let entries: Vec<_> = (1..=ring).map(|number| to(number % ring + 1)).collect();
             assert_eq!(read(&entries.join(","), "1").unwrap_err().kind(), ErrorKind::JuliaInvalid, "{ring}");
         }
-        // A long way to an object is one.
+        // The path to an object is long.
         let entries: Vec<_> = (2..=20_000).map(to).chain(["7".to_string()]).collect();
         read(&entries.join(","), "1").unwrap();
     });

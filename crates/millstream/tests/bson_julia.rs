@@ -1,5 +1,5 @@
-//! Files of BSON.jl and BSONqs: every file of the corpus compared with its description by Julia, both ways, and the
-//! effects of hostile files.
+//! Files of BSON.jl and BSONqs: every file of the corpus is compared with its description by Julia, in both directions,
+//! and hostile files are tested.
 
 #![cfg(feature = "bson")]
 
@@ -14,14 +14,14 @@ use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
-/// The files in `vectors/julia-bson`, and the test files of BSON.jl where those are next to the repository.
+/// Returns the files in `vectors/julia-bson`, and the test files of BSON.jl if they are next to the repository.
 fn corpus() -> Vec<PathBuf> {
     let files = shared::files("julia-bson", "bson");
     assert!(files.len() >= 55, "{} files", files.len());
     files
 }
 
-/// What the files do not say: the fields of the corpus's own types that lie in arrays.
+/// Data that the files do not contain: the fields of the corpus's own types that are stored in arrays.
 fn options() -> Options {
     let mut options = Options::new();
     options.describe("Main.Corpus.Point", ["Float64", "Float64"]).unwrap();
@@ -34,7 +34,7 @@ fn read(bytes: &[u8]) -> millstream::Result<Graph<'_>> {
     Graph::read_with(Document::new(bytes)?, &options())
 }
 
-/// Ids of ours and of theirs that name the same objects.
+/// Ids of this crate and of Julia that name the same objects.
 #[derive(Default)]
 struct Pairs(HashMap<u64, u64>, HashMap<u64, u64>);
 
@@ -45,8 +45,8 @@ impl Pairs {
     }
 }
 
-/// Compares what we read with what Julia said. What a file does not hold is left out: names of fields, whether a
-/// struct is mutable, and the element type of a vector of what is no bits.
+/// Compares the graph with Julia's description. Data that a file does not contain is left out: names of fields, whether
+/// a struct is mutable, and the element type of a vector whose elements are not plain bits.
 fn same(path: &str, ours: &Json, theirs: &Json, pairs: &mut Pairs) {
     let differs = |what: &str| panic!("{path}: {what}\n  ours   {ours}\n  Julia's {theirs}");
     let inside = |key: &str| format!("{path}.{key}");
@@ -80,7 +80,7 @@ fn same(path: &str, ours: &Json, theirs: &Json, pairs: &mut Pairs) {
                 }
                 return;
             }
-            // In a file, the order of dictionaries and sets is any.
+            // The order of dictionaries and sets in a file is arbitrary.
             if let (Some(a), Some(b)) = (a.get("$dict"), b.get("$dict")) {
                 return same_unordered(path, a, b, pairs, |pair| pair[0].to_string());
             }
@@ -128,14 +128,14 @@ fn same_unordered(path: &str, a: &Json, b: &Json, pairs: &mut Pairs, key: impl F
     same(path, &sorted(a), &sorted(b), pairs);
 }
 
-/// The sidecars repeat the bounds of a variable wherever it is used; Julia writes them after `where` only.
+/// The descriptions repeat the bounds of a variable wherever it is used; Julia writes them only after `where`.
 fn without_bounds(text: &str) -> String {
     let Some((body, rest)) = text.split_once(" where ") else { return text.to_string() };
     format!("{} where {rest}", body.replace("<:Real", ""))
 }
 
 #[test]
-fn every_file_says_what_julia_says() {
+fn every_file_matches_julias_description() {
     for path in corpus() {
         let name = path.file_stem().unwrap().to_str().unwrap();
         let bytes = std::fs::read(&path).unwrap();
@@ -150,19 +150,20 @@ fn every_file_says_what_julia_says() {
 }
 
 #[test]
-fn every_file_comes_back_as_it_was() {
+fn every_file_is_written_back_unchanged() {
     for path in corpus() {
         let bytes = std::fs::read(&path).unwrap();
         let graph = read(&bytes).unwrap();
         let written = graph.to_vec().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         Document::new(&written).unwrap().check().unwrap();
         let again = read(&written).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        // The text numbers shared objects as they are met, so that equal texts are graphs of the same form.
+        // The text numbers shared objects in the order of their first use, so that equal texts are graphs of the same
+        // form.
         assert_eq!(again.to_string(), graph.to_string(), "{}", path.display());
     }
 }
 
-/// A document out of members: type, key, payload.
+/// Returns a document with these members: type, key, payload.
 fn document(members: &[(u8, &str, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = vec![0; 4];
     for (kind, key, payload) in members {
@@ -214,7 +215,7 @@ fn tagged_array(of: Vec<u8>, size: &[i64], data: (u8, Vec<u8>)) -> Vec<u8> {
     document(&[(2, "tag", string("array")), (3, "type", of), (4, "size", array(&size)), (data.0, "data", data.1)])
 }
 
-/// A root with one member `v` and shared objects.
+/// Returns a root with one member `v` and shared objects.
 fn root(value: Vec<u8>, backrefs: Option<Vec<(u8, Vec<u8>)>>) -> Vec<u8> {
     match backrefs {
         Some(entries) => document(&[(3, "v", value), (4, "_backrefs", array(&entries))]),
@@ -222,7 +223,7 @@ fn root(value: Vec<u8>, backrefs: Option<Vec<(u8, Vec<u8>)>>) -> Vec<u8> {
     }
 }
 
-/// What a file is: its text, or the kind of its error.
+/// Returns the description of a file: its text, or the kind of its error.
 fn outcome(bytes: &[u8]) -> Result<String, ErrorKind> {
     read(bytes).map(|graph| graph.to_string()).map_err(|error| {
         assert!(error.offset().is_some(), "{error}");
@@ -234,7 +235,7 @@ const INVALID: Result<String, ErrorKind> = Err(ErrorKind::JuliaInvalid);
 
 #[test]
 fn a_hundred_thousand_levels_are_read_shown_and_written() {
-    // From the inside out, lengths last: built by hand, because each level is in the next.
+    // This is built by hand, from the inside out and lengths last, because each level is nested in the next.
     let levels = 100_000;
     let (front, behind) = (8, 1); // a length, a type and "v\0"; a terminator
     let innermost = [5, 0, 0, 0, 0];
@@ -256,7 +257,7 @@ fn deep_values_types_and_tuples_are_iterative() {
     fn deep(levels: usize, innermost: Vec<u8>, around: impl Fn(Vec<u8>) -> Vec<u8>) -> Vec<u8> {
         (0..levels).fold(innermost, |inside, _| around(inside))
     }
-    // Quadratic to build, so not as deep.
+    // Building it takes quadratic time, so it is less deep.
     let types =
         deep(3000, plain_type(&["Core", "Int8"]), |inside| data_type(&["Core", "Tuple"], array(&[(3, inside)])));
     let values = tagged_array(types.clone(), &[1], (5, binary(&[1])));
@@ -293,14 +294,14 @@ fn wide_types_take_no_time() {
 fn backrefs_are_checked() {
     let node = |next: Vec<u8>| (3, structure(plain_type(&["Main", "Corpus", "Node"]), &[(3, next)]));
     let text = |inside: &str| Ok(format!(r#"{{"v":{inside}}}"#));
-    // Itself.
+    // The object refers to itself.
     assert_eq!(
         outcome(&root(backref(1), Some(vec![node(backref(1))]))),
         text(r#"{"$id":1,"$value":{"$struct":"Main.Corpus.Node","fields":[{"$sameas":1}]}}"#)
     );
-    // Through others; values that nothing refers to are not looked at.
+    // The reference goes through other objects; unreferenced values are not read.
     assert_eq!(outcome(&root(backref(1), Some(vec![(3, backref(3)), (3, backref(2)), (10, vec![])]))), text("null"));
-    // Out of bounds, and in circles.
+    // References are out of bounds, or circular.
     for (value, entries) in [
         (backref(0), vec![(10, vec![])]),
         (backref(2), vec![(10, vec![])]),
@@ -332,7 +333,7 @@ fn backrefs_are_checked() {
 
 #[test]
 fn sharing_without_end_takes_no_time() {
-    // Each entry is twice the next: 2^60 values, if they were not shared.
+    // Each entry contains the next one twice: 2^60 values, if they were not shared.
     for of in [&["Main", "Corpus", "Two"][..], &["Core", "Tuple"]] {
         let two = |number: i64| (3, backref(number));
         let entry = |number: i64| match of.len() {
@@ -344,7 +345,7 @@ fn sharing_without_end_takes_no_time() {
         let graph = root(backref(1), Some(entries.clone()));
         let graph = read(&graph).unwrap();
         assert_eq!(read(&graph.to_vec().unwrap()).unwrap().to_string(), graph.to_string());
-        // As the type of an array's elements, which have no bytes.
+        // It is the element type of an array whose elements have no bytes.
         let array = root(tagged_array(backref(1), &[1000], (5, binary(&[]))), Some(entries));
         if of.len() == 2 {
             assert!(outcome(&array).unwrap().len() < 10 << 20);
@@ -386,7 +387,7 @@ fn long_texts_are_not_repeated() {
         assert!(written.len() < 2 * bytes.len(), "{} bytes: {}", written.len(), &text[..200]);
         assert_eq!(read(&written).unwrap().to_string(), text);
     }
-    // The first place has the text, the others refer to it; short ones are the same everywhere.
+    // The first occurrence has the text, and the others refer to it; short texts are repeated.
     let text = |text: &str| {
         let two = [(3, backref(1)), (3, backref(1))];
         outcome(&document(&[(4, "v", array(&two)), (4, "_backrefs", array(&[(2, string(text))]))])).unwrap()
@@ -416,7 +417,7 @@ fn rust_types_do_not_take_shared_texts_without_end() {
 }
 
 #[test]
-fn the_text_of_a_type_is_short_whatever_its_names_are() {
+fn the_text_of_a_type_is_short_for_any_names() {
     let long = "é".repeat(100_000);
     let many = vec![&long[..2000]; 1000];
     for path in [&["Main", &long[..]][..], &[&long, "T"], &many] {
@@ -429,7 +430,7 @@ fn the_text_of_a_type_is_short_whatever_its_names_are() {
     }
 }
 
-/// A `BitArray{1}` of one bit, with these as its rank, its length, and its sizes.
+/// Returns a `BitArray{1}` of one bit, with these values as its rank, its length, and its sizes.
 fn bit_array(rank: (u8, Vec<u8>), length: (u8, Vec<u8>), sizes: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let chunks = tagged_array(plain_type(&["Core", "UInt64"]), &[1], (5, binary(&[1, 0, 0, 0, 0, 0, 0, 0])));
     let sizes = document(&[(2, "tag", string("tuple")), (4, "data", array(sizes))]);
@@ -446,9 +447,9 @@ fn bit_arrays_are_no_numbers_of_bit_arrays() {
     assert!(circle(bit_array(one(), one(), &[one()])).unwrap().contains("[true]"));
     assert_eq!(circle(bit_array(one(), again(1), &[one()])), INVALID);
     assert_eq!(circle(bit_array(two(), one(), &[one(), again(1)])), INVALID);
-    // A rank that is no number is as good as none: the sizes say it.
+    // A rank that is not a number is treated as absent, because the sizes determine it.
     assert!(circle(bit_array(again(1), one(), &[one()])).is_ok());
-    // Each is the length of the one before it.
+    // Each has the length of the previous one.
     let levels = 100_000;
     let mut entries: Vec<_> = (2..=levels).map(|next| (3, bit_array(one(), again(next), &[one()]))).collect();
     entries.push((3, bit_array(one(), one(), &[one()])));
@@ -456,8 +457,9 @@ fn bit_arrays_are_no_numbers_of_bit_arrays() {
 }
 
 #[test]
-fn what_is_shown_again_is_bounded() {
-    // The two values of each dictionary lie in an array that another shares: 2^30 ways to the innermost.
+fn repeated_values_are_shown_in_bounded_size() {
+    // The two values of each dictionary are in an array that another dictionary shares: 2^30 paths to the innermost
+    // one.
     let levels = 30;
     let keys = || (4, array(&[(2, string("a")), (2, string("b"))]));
     let dict = |values| (3, structure(plain_type(&["Base", "Dict"]), &[keys(), values]));
@@ -469,7 +471,7 @@ fn what_is_shown_again_is_bounded() {
     assert!((16 << 20..20 << 20).contains(&text.len()), "{} bytes", text.len());
     assert!(text.contains(r#"["a","…"]"#));
     assert!(serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok());
-    // What is large, but not shared, is whole.
+    // A value that is large but not shared is shown completely.
     let large = array(&vec![dict(keys()); 100_000]);
     let text = outcome(&document(&[(4, "v", large)])).unwrap();
     assert_eq!(text.matches("$dict").count(), 100_000);
@@ -477,11 +479,11 @@ fn what_is_shown_again_is_bounded() {
 }
 
 #[test]
-fn sizes_are_checked_before_anything_is_taken() {
+fn sizes_are_checked_before_allocation() {
     let of = |name: &'static str| plain_type(&["Core", name]);
     let bits = |bytes: &[u8]| (5, binary(bytes));
     let none = || (4, array(&[]));
-    // 152 bytes that say two billion elements.
+    // The 152 bytes announce two billion elements.
     assert_eq!(outcome(&root(tagged_array(of("Any"), &[2_000_000_000], none()), None)), INVALID);
     for (name, size, data) in [
         ("Float64", &[2_000_000_000][..], bits(&[0; 8])),
@@ -499,14 +501,14 @@ fn sizes_are_checked_before_anything_is_taken() {
     ] {
         assert_eq!(outcome(&root(tagged_array(of(name), size, data), None)), INVALID, "{name} {size:?}");
     }
-    // Elements without bytes.
+    // The elements have no bytes.
     let nothings = |count| root(tagged_array(of("Nothing"), &[count], bits(&[])), None);
     assert_eq!(outcome(&nothings(i64::MAX)), Err(ErrorKind::MemoryLimit));
     assert_eq!(outcome(&nothings(1 << 31)), Err(ErrorKind::MemoryLimit));
     assert!(outcome(&nothings(1000)).unwrap().len() > 1000);
-    // A product with a factor 0 is 0.
+    // A product with a factor of 0 is 0.
     assert!(outcome(&root(tagged_array(of("Float64"), &[i64::MAX, i64::MAX, 0], bits(&[])), None)).is_ok());
-    // A type the file does not describe: as many bytes for each.
+    // The file does not describe this type, so each element has the same number of bytes.
     let own = |size: &[i64], data| outcome(&root(tagged_array(plain_type(&["Main", "T"]), size, data), None));
     assert!(own(&[3], bits(&[0; 12])).is_ok());
     assert_eq!(own(&[3], bits(&[0; 13])), INVALID);
@@ -571,7 +573,7 @@ fn look_alikes_stay_plain() {
 }
 
 #[test]
-fn what_only_bson_has_is_kept() {
+fn types_without_a_julia_equivalent_are_kept() {
     let bytes = document(&[
         (7, "id", vec![1; 12]),
         (9, "date", vec![2; 8]),
@@ -594,7 +596,7 @@ fn memory_is_limited() {
         |bytes: &[u8], limit| Graph::read_with(Document::new(bytes).unwrap(), &Options::new().memory(limit)).map(drop);
     assert!(limited(&bytes, 100_000).is_ok());
     assert_eq!(limited(&bytes, 10_000).unwrap_err().kind(), ErrorKind::MemoryLimit);
-    // What is borrowed does not count.
+    // Borrowed data does not count.
     let text = "x".repeat(1 << 20);
     assert!(limited(&document(&[(2, "s", string(&text)), (5, "b", binary(text.as_bytes()))]), 10_000).is_ok());
 }
@@ -609,7 +611,8 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
         for len in 0..bytes.len() {
             assert!(read(&bytes[..len]).is_err(), "{} cut to {len}", path.display());
         }
-        // Every bit if asked for; else each bit of a byte in turn. The long texts of one file are no structure: some of its bits.
+        // Deep runs test every bit, others each bit of a byte in turn. The long texts of one file have no structure, so
+        // only some of its bits are tested.
         let deep = std::env::var_os("MILLSTREAM_DEEP").is_some();
         let step = if bytes.len() > 10_000 {
             101
@@ -622,7 +625,7 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
         for bit in (0..bytes.len() * 8).step_by(step) {
             flipped[bit / 8] ^= 1 << (bit % 8);
             if let Ok(graph) = read(&flipped) {
-                // What can be read can be shown, and written if its root is still a document's.
+                // A graph that was read can be shown, and can be written if its root is still that of a document.
                 assert!(graph.to_string().len() < 64 << 20);
                 if let Ok(written) = graph.to_vec() {
                     let again = read(&written).unwrap_or_else(|error| panic!("{} bit {bit}: {error}", path.display()));
@@ -709,7 +712,7 @@ fn values_become_rust_types() {
 }
 
 #[test]
-fn what_rust_types_cannot_hold_is_an_error() {
+fn values_that_rust_types_cannot_represent_are_errors() {
     #[derive(Deserialize)]
     struct Node {
         #[allow(dead_code)]
@@ -718,7 +721,7 @@ fn what_rust_types_cannot_hold_is_an_error() {
     let two = |number: i64| structure(plain_type(&["Main", "T"]), &[(3, backref(number)), (3, backref(number))]);
     let mut entries: Vec<_> = (2..60).map(|number| (3, two(number))).collect();
     entries.push((10, vec![]));
-    // As many as may be, but each of them twice the next.
+    // There are as many as allowed, but each contains the next one twice.
     let unfolds = root(backref(1), Some(entries));
     let circle = root(backref(1), Some(vec![(3, structure(plain_type(&["Main", "T"]), &[(3, backref(1))]))]));
     let deep = (0..250).fold((10, vec![]), |inside, _| (3, structure(plain_type(&["Main", "T"]), &[inside])));
@@ -739,7 +742,7 @@ fn what_rust_types_cannot_hold_is_an_error() {
     }
 }
 
-/// Either nothing or two of its own kind, thrown away.
+/// A node with no children or two of its own type, as a test type.
 struct Twice;
 
 impl<'de> Deserialize<'de> for Twice {
@@ -762,7 +765,7 @@ impl<'de> Deserialize<'de> for Twice {
     }
 }
 
-/// One of each thing that the builder makes.
+/// Returns one value of each kind that the builder makes.
 fn built(builder: &mut Builder<'static>) -> millstream::Result<Graph<'static>> {
     let b = builder;
     let mut members = vec![
@@ -823,7 +826,7 @@ fn built(builder: &mut Builder<'static>) -> millstream::Result<Graph<'static>> {
 }
 
 #[test]
-fn what_is_built_is_what_is_read() {
+fn built_values_are_read_back() {
     let graph = built(&mut Builder::new()).unwrap();
     let bytes = graph.to_vec().unwrap();
     Document::new(&bytes).unwrap().check().unwrap();
@@ -839,16 +842,16 @@ fn what_is_built_is_what_is_read() {
     let node = root.get("circle").unwrap();
     let Kind::Struct(of, mut fields) = node.kind() else { panic!() };
     assert_eq!((of.to_string(), fields.nth(1).unwrap().id()), ("Main.Corpus.Node".to_string(), node.id()));
-    // One entry for each shared object.
+    // There is one entry for each shared object.
     let backrefs: millstream::bson::Array = Document::new(&bytes).unwrap().require("_backrefs").unwrap();
     assert_eq!(backrefs.count().unwrap(), BACKREFS_OF_BUILT);
 }
 
-/// The vector of numbers, the node that contains itself, and the type with parameters that is a value too.
+/// These are the vector of numbers, the node that contains itself, and the type with parameters that is a value too.
 const BACKREFS_OF_BUILT: usize = 3;
 
 #[test]
-fn what_cannot_be_written_is_refused() {
+fn values_that_cannot_be_written_are_refused() {
     let error = |build: &dyn Fn(&mut Builder<'static>) -> millstream::Result<Graph<'static>>| {
         let mut out = b"before".to_vec();
         let kind = build(&mut Builder::new()).and_then(|graph| graph.write(&mut out)).unwrap_err().kind();
@@ -911,7 +914,7 @@ fn what_cannot_be_written_is_refused() {
         }),
         option
     );
-    // A root that is no document of ours is one where its value is a tagged document.
+    // A root that is not a document counts as one if its value is a tagged document.
     let mut b = Builder::new();
     let of = b.data_type("Main.T", &[]).unwrap();
     let value = b.structure(of, []).unwrap();
@@ -919,10 +922,10 @@ fn what_cannot_be_written_is_refused() {
     assert_eq!(outcome(&bytes), Ok(r#"{"$struct":"Main.T","fields":[]}"#.to_string()));
 }
 
-/// Julia's own reader loads what we wrote, and finds in it what is in the original. It needs a Julia whose package BSON
-/// can be loaded; nothing of this project's installs one.
+/// Julia's own reader loads the written files, and finds the original content in them. This needs a Julia that can load
+/// the package BSON; this project does not install one.
 #[test]
-fn bson_jl_loads_what_we_wrote() {
+fn bson_jl_loads_the_written_files() {
     let corpus_folder = shared::vectors("julia-bson");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/bson_julia/compare.jl");
     let julia = std::env::var_os("JULIA").unwrap_or("julia".into());
@@ -946,14 +949,14 @@ fn bson_jl_loads_what_we_wrote() {
     let output = run(&[script.as_ref(), corpus_folder.as_ref(), folder.path().as_ref()]).unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
-    // A function with a body runs code when it is loaded, which not every version of Julia can.
+    // Loading a function with a body runs code, which not every version of Julia supports.
     assert!(
         text.contains(&format!("{} files are equal", count - 1)) || text.contains(&format!("{count} files")),
         "{text}"
     );
 }
 
-/// The paths of everything in a document, as a tree shows them, down to a few levels.
+/// Returns the paths of all values in a document, as a tree shows them, down to a few levels.
 fn paths(document: &Document<'_>, before: &[String], paths: &mut Vec<Vec<String>>) {
     for element in document {
         let element = element.unwrap();
@@ -977,7 +980,7 @@ fn every_place_of_a_file_can_be_read_alone() {
     let tuple = document(&[(2, "tag", string("tuple")), (4, "data", array(&[(3, backref(1)), (3, point())]))]);
     let shared = structure(plain_type(&["Main", "Node"]), &[(3, tuple), (3, backref(2))]);
     let floats = tagged_array(plain_type(&["Core", "UInt8"]), &[2], (5, binary(&[7, 8])));
-    let bytes = root(point(), Some(vec![(3, shared), (3, floats), (2, string("met by nobody"))]));
+    let bytes = root(point(), Some(vec![(3, shared), (3, floats), (2, string("never used"))]));
     let file = Document::new(&bytes).unwrap();
     let shown = |path: &str| {
         let keys = millstream::bson::split_path(path).unwrap();
@@ -999,7 +1002,7 @@ fn every_place_of_a_file_can_be_read_alone() {
             format!(r#"{{"$id":1,"$value":{node}{{"$sameas":1}},{point}{{"$sameas":1}}]}}]}},{floats}]}}}}"#),
         ),
         ("v.data.1", shown("_backrefs.0").unwrap()),
-        // The tuple is met again in the struct that contains it.
+        // The tuple occurs again in the struct that contains it.
         (
             "_backrefs.0.data.0",
             format!(

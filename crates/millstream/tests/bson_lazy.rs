@@ -1,5 +1,5 @@
-//! Lazy documents as a user sees them: checking, indexes, views of numbers, mapped files, documents that own their
-//! bytes, and aligned arrays.
+//! Lazy documents from the user's point of view: checking, indexes, views of numbers, mapped files, documents that own
+//! their bytes, and aligned arrays.
 
 #![cfg(feature = "bson")]
 
@@ -11,7 +11,7 @@ use millstream::{CancelToken, ErrorKind, Reader};
 use std::borrow::Cow;
 use std::io::{Seek, SeekFrom, Write};
 
-/// A document with what the closure appends.
+/// Returns a document with the members that the closure appends.
 fn document(members: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let mut bytes = vec![0; 4];
     members(&mut bytes);
@@ -21,12 +21,12 @@ fn document(members: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     bytes
 }
 
-/// A document with one member.
+/// Returns a document with one member.
 fn one<T: ToBson + ?Sized>(key: &str, value: &T) -> Vec<u8> {
     document(|out| append_element(out, key, value).unwrap())
 }
 
-/// A document whose member "a" is binary of this subtype.
+/// Returns a document whose member "a" is binary of this subtype.
 fn binary(subtype: u8, payload: &[u8]) -> Vec<u8> {
     document(|out| {
         out.extend_from_slice(b"\x05a\0");
@@ -40,7 +40,7 @@ mod indexes {
     use super::*;
 
     #[test]
-    fn finds_what_get_finds() {
+    fn an_index_finds_the_same_values_as_get() {
         let names: Vec<String> = (0..1000).map(|i| format!("{}field {i}", "ä".repeat(i % 40))).collect();
         let bytes = document(|out| {
             for (i, name) in names.iter().enumerate() {
@@ -111,7 +111,7 @@ mod indexes {
     }
 
     #[test]
-    fn a_wrong_member_is_an_error_when_it_is_made() {
+    fn a_wrong_member_is_an_error_when_the_index_is_made() {
         let mut bytes = one("a", &1);
         bytes[4] = 0x42;
         let error = Document::new(&bytes).unwrap().index().unwrap_err();
@@ -129,7 +129,7 @@ mod views {
         let mut aligned = 0;
         // Miri takes seconds for each.
         let offsets = if cfg!(miri) { 9 } else { 64 };
-        // One piece of memory for all offsets: so some of them are aligned, wherever it is.
+        // One block of memory is used for all offsets, so some of them are aligned, wherever the block is.
         let mut memory = vec![0xee; offsets + payload.len() + 8];
         for offset in 0..offsets {
             memory.fill(0xee);
@@ -188,7 +188,7 @@ mod views {
                     assert!(matches!(any, AnyView::$kind(view) if view == typed));
                     assert_eq!(NumberType::$kind.size(), size_of::<$type>());
                     assert_eq!(NumberType::$kind.to_string(), stringify!($type));
-                    // What is written from a view is what it was read from.
+                    // The bytes written from a view are those from which it was read.
                     assert_eq!(one("a", &typed), bytes);
                 })*
                 assert_eq!(NumberType::ALL.len(), 10);
@@ -215,7 +215,7 @@ mod views {
     }
 
     #[test]
-    fn errors_say_where() {
+    fn errors_have_positions() {
         let bytes = binary(0, &[1, 2, 3]);
         let error = Document::new(&bytes).unwrap().require::<View<u16>>("a").unwrap_err();
         assert_eq!((error.kind(), error.path(), error.offset()), (ErrorKind::ShapeMismatch, Some("a"), Some(7)));
@@ -255,7 +255,7 @@ mod vectors {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn impossible_views_are_refused() {
         for bad in [
             &[][..],
             &[0x03],
@@ -281,12 +281,12 @@ mod vectors {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_numbers_are_read_back() {
         let floats = one("a", &VectorOf(&[1.0f32, -2.5]));
         let bytes = one("a", &VectorOf(&[1i8, -2, 3]));
         assert_eq!(floats, binary(9, &[0x27, 0, 0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0]));
         assert_eq!(bytes, binary(9, &[3, 0, 1, 0xfe, 3]));
-        // A view of a vector has its numbers, and only of its type.
+        // A view of a vector has its numbers, and only in its type.
         assert_eq!(Document::new(&floats).unwrap().require::<View<f32>>("a").unwrap().to_vec(), [1.0, -2.5]);
         assert_eq!(Document::new(&bytes).unwrap().require::<View<i8>>("a").unwrap().to_vec(), [1, -2, 3]);
         let error = Document::new(&bytes).unwrap().require::<View<u8>>("a").unwrap_err();
@@ -326,7 +326,7 @@ mod mapped {
     }
 
     #[test]
-    fn bytes_behind_it_are_for_lenient_rules() {
+    fn bytes_after_a_document_need_lenient_rules() {
         let file = file(&[&one("a", &1)[..], b"more"].concat());
         let error = Mapped::open(file.path()).unwrap().document().unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::DocumentInvalid, Some(12)));
@@ -365,7 +365,7 @@ mod mapped {
     }
 
     #[test]
-    fn nothing_and_what_is_no_file() {
+    fn empty_files_and_other_kinds_of_files() {
         let empty = file(b"");
         let empty = Mapped::open(empty.path()).unwrap();
         assert_eq!(empty.documents().count(), 0);
@@ -397,11 +397,11 @@ mod mapped {
         let mapped = Mapped::open(file.path()).unwrap();
         let error = mapped.document().unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::DocumentInvalid, Some(12)));
-        // What follows are zeros, which are no document.
+        // The following bytes are zeros, which are not a document.
         let mut documents = mapped.documents();
         assert!(documents.next().unwrap().is_ok());
         assert_eq!(documents.next().unwrap().unwrap_err().offset(), Some(12));
-        // The largest possible document, sparse: it is found at once, despite its length.
+        // This is the largest possible document, in a sparse file: it is found immediately, despite its length.
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let len = i32::MAX as u64;
         file.write_all(&(len as u32).to_le_bytes()).unwrap();
@@ -424,7 +424,7 @@ mod mapped {
 mod owned {
     use super::*;
 
-    /// A reader that gets this many bytes at a time.
+    /// Returns a reader that gets this many bytes at a time.
     fn trickle(bytes: Vec<u8>, piece: usize) -> Reader {
         let mut at = 0;
         Reader::callback(move |room| {
@@ -456,7 +456,7 @@ mod owned {
     }
 
     #[test]
-    fn a_read_that_is_cancelled_goes_on() {
+    fn a_cancelled_read_can_continue() {
         let bytes = [&one("a", &"x".repeat(300_000))[..], &one("b", &2)].concat();
         let token = CancelToken::new().unwrap();
         let (mut at, inner, whole) = (0, token.clone(), bytes.clone());
@@ -474,7 +474,7 @@ mod owned {
             assert_eq!(DocumentBuf::read(&mut reader).unwrap_err().kind(), ErrorKind::Cancelled);
             token.reset();
         }
-        // It is the same document still, and is refused like any other.
+        // It is still the same document, and is rejected like any other.
         let error = DocumentBuf::read_by(&mut reader, Rules::new(), 1000).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::MemoryLimit, Some(0)));
         let large = DocumentBuf::read(&mut reader).unwrap().unwrap();
@@ -495,7 +495,7 @@ mod owned {
             (error.kind(), error.offset(), error.name()),
             (ErrorKind::MemoryLimit, Some(0), Some(reader.name()))
         );
-        // Nothing of it was taken.
+        // No part of it was consumed.
         assert!(DocumentBuf::read_by(&mut reader, Rules::new(), large.len()).unwrap().is_some());
     }
 
@@ -570,7 +570,7 @@ mod aligned {
                     assert_eq!(element.get::<View<f64>>().unwrap().to_vec(), numbers);
                     assert_eq!(document.require::<View<u8>>("empty").unwrap().len(), 0);
                     assert_eq!(document.require::<i32>("after").unwrap(), 7);
-                    // A reader that knows nothing of this.
+                    // This reader has no documents.
                     let other = bson::Document::from_reader(&bytes[..]).unwrap();
                     assert_eq!(other.get_binary_generic(key).unwrap().len(), 24);
                     assert!(other.len() <= 6);
@@ -615,7 +615,7 @@ mod oracle {
     use bson::{Bson, doc};
     use proptest::prelude::*;
 
-    /// A document with every type.
+    /// Returns a document with every type.
     fn everything() -> Vec<u8> {
         let scope = doc! { "x": 1 };
         doc! {
@@ -635,7 +635,7 @@ mod oracle {
         .unwrap()
     }
 
-    /// One without the types that are rare: `check` has a quick way for it.
+    /// Returns a document without the rare types: `check` has a fast path for it.
     fn plain() -> Vec<u8> {
         let mut all = bson::Document::from_reader(&everything()[..]).unwrap();
         for key in ["old", "regex", "scoped"] {
@@ -644,7 +644,7 @@ mod oracle {
         all.to_vec().unwrap()
     }
 
-    /// Whether it is right in every byte: what we say, and the `bson` crate.
+    /// Returns whether every byte is valid, according to this crate and to the `bson` crate.
     fn answers(bytes: &[u8]) -> [bool; 2] {
         let ours = Document::new(bytes).and_then(|document| document.check());
         let mut rest = bytes;
@@ -691,7 +691,7 @@ mod oracle {
         }
     }
 
-    /// Bytes that mean something more often than others.
+    /// Returns bytes among which meaningful values are frequent.
     fn change() -> impl Strategy<Value = u8> {
         prop_oneof![0u8..0x20, Just(0xff), Just(0x7f), any::<u8>()]
     }

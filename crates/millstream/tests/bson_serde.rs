@@ -1,4 +1,4 @@
-//! serde for BSON: every shape a type can have, against the `bson` crate wherever it has an opinion.
+//! serde for BSON: every shape that a type can have, compared with the `bson` crate where it supports the shape.
 
 #![cfg(feature = "bson")]
 
@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
 
-/// A document by the other crate.
+/// Returns a document written by the other crate.
 fn document(value: bson::Document) -> Vec<u8> {
     bson::serialize_to_vec(&value).unwrap()
 }
 
-/// Both write the same bytes, and we read the value out of them.
+/// Both crates write the same bytes, and this crate reads the value back.
 #[track_caller]
 fn same<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: T) -> Vec<u8> {
     let bytes = ours::to_vec(&value).unwrap();
@@ -27,7 +27,7 @@ fn same<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: T) -> Vec<u8
     bytes
 }
 
-/// Ours reads what it wrote, where the other crate does not.
+/// This crate reads the value that it wrote, if the other crate does not.
 #[track_caller]
 fn round<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: T) -> Vec<u8> {
     let bytes = ours::to_vec(&value).unwrap();
@@ -36,7 +36,7 @@ fn round<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: T) -> Vec<u
     bytes
 }
 
-/// A struct around any value: a document is always needed.
+/// A struct around any value, because the outermost value must be a document.
 #[derive(Serialize, Deserialize, PartialEq, Debug)]
 struct Of<T> {
     v: T,
@@ -81,7 +81,7 @@ enum Untagged {
 }
 
 #[test]
-fn numbers_and_text_are_the_same_bytes() {
+fn numbers_and_text_have_equal_bytes() {
     same(Of { v: i8::MIN });
     same(Of { v: i16::MIN });
     same(Of { v: i32::MIN });
@@ -103,7 +103,7 @@ fn numbers_and_text_are_the_same_bytes() {
 }
 
 #[test]
-fn shapes_are_the_same_bytes() {
+fn shapes_have_equal_bytes() {
     same(Of { v: () });
     same(Of { v: Unit });
     same(Of { v: New("x".into()) });
@@ -123,7 +123,7 @@ fn shapes_are_the_same_bytes() {
 }
 
 #[test]
-fn enums_in_every_representation_are_the_same_bytes() {
+fn enums_in_every_representation_have_equal_bytes() {
     let b = || Some("x".to_string());
     for v in [External::Unit, External::New(7), External::Pair(1, true), External::Struct { a: 1, b: b() }] {
         same(Of { v });
@@ -224,7 +224,7 @@ fn attributes_work() {
     assert_eq!((error.kind(), error.found()), (ErrorKind::ShapeMismatch, Some("\"many\" is no number")));
 }
 
-/// Where fields have aliases, the third name is not the third field.
+/// If fields have aliases, the third name is not the third field.
 #[test]
 fn fields_are_found_by_name_in_any_order() {
     #[derive(Deserialize, PartialEq, Debug)]
@@ -301,7 +301,7 @@ fn integers_are_checked() {
 }
 
 #[test]
-fn what_is_borrowed_lies_in_the_bytes() {
+fn borrowed_values_are_in_the_input() {
     #[derive(Deserialize)]
     struct Borrowed<'a> {
         text: &'a str,
@@ -428,11 +428,11 @@ fn types_of_the_bson_crate_are_read_and_written() {
         raw_any,
         maybe: Some(bson::DateTime::from_millis(5)),
     });
-    // Options are written in the order of the alphabet.
+    // Options are written in alphabetical order.
     let regex = Of { v: bson::Regex { pattern: "a".try_into().unwrap(), options: "xi".try_into().unwrap() } };
     assert_eq!(ours::to_vec(&regex).unwrap(), bson::serialize_to_vec(&regex).unwrap());
     assert!(ours::to_vec(&regex).unwrap().windows(3).any(|window| window == b"ix\0"));
-    // The root as well.
+    // This applies to the root as well.
     let document: bson::Document =
         everything().into_iter().enumerate().map(|(i, value)| (i.to_string(), value)).collect();
     same(document.clone());
@@ -440,7 +440,7 @@ fn types_of_the_bson_crate_are_read_and_written() {
     same(raw.clone());
     let borrowed: &bson::RawDocument = ours::from_slice(raw.as_bytes()).unwrap();
     assert_eq!(borrowed.as_bytes().as_ptr(), raw.as_bytes().as_ptr());
-    // A UUID is not any bytes.
+    // A UUID does not accept arbitrary bytes.
     let bytes = ours::to_vec(&Of { v: of(bson::spec::BinarySubtype::Md5, &[1; 16]) }).unwrap();
     let error = ours::from_slice::<Of<bson::Uuid>>(&bytes).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::ShapeMismatch, Some("v")));
@@ -475,7 +475,7 @@ fn our_types() -> Ours {
 }
 
 #[test]
-fn our_types_are_what_they_stand_for() {
+fn library_types_keep_their_bson_types() {
     let bytes = round(our_types());
     let theirs: bson::Document = bson::deserialize_from_slice(&bytes).unwrap();
     assert_eq!(theirs.get_object_id("id").unwrap().to_hex(), "507f1f77bcf86cd799439011");
@@ -485,7 +485,7 @@ fn our_types_are_what_they_stand_for() {
     assert_eq!(theirs.get_document("by_id").unwrap().get_i32("03".repeat(12)).unwrap(), 3);
     assert_eq!(document(theirs), bytes);
 
-    // In any document, with any content, and as each of our types that hold any value.
+    // These are read from any document, with any content, and by each of this crate's types that hold any value.
     let all: bson::Document = everything().into_iter().enumerate().map(|(i, value)| (i.to_string(), value)).collect();
     let bytes = document(all);
     let map: Map = ours::from_slice(&bytes).unwrap();
@@ -511,7 +511,7 @@ fn our_types_are_what_they_stand_for() {
         (error.kind(), error.found(), error.offset()),
         (ErrorKind::ShapeMismatch, Some("a value of type long"), Some(7))
     );
-    // An error inside a value that goes through serde unread keeps its kind and its place.
+    // An error inside a value that passes through serde unread keeps its kind and its position.
     let bytes = b"\x16\0\0\0\x03v\0\x0e\0\0\0\x02s\0\x02\0\0\0\xff\0\0\0";
     let error = ours::from_slice::<Of<Map>>(bytes).unwrap_err();
     assert_eq!((error.kind(), error.offset(), error.path()), (ErrorKind::Utf8Invalid, Some(18), Some("v.s")));
@@ -536,7 +536,7 @@ fn our_types_survive_being_buffered_by_serde() {
     let rest = Map::from([("more", Value::DateTime(DateTime(1))), ("long", Value::Int64(1))]);
     let bytes = round(Flat { ours: our_types(), rest });
     assert_eq!(Map::from_slice(&bytes).unwrap()["more"], Value::DateTime(DateTime(1)));
-    // Values of every type that a document can have.
+    // These are values of every type that a document can contain.
     #[derive(Serialize, Deserialize, PartialEq, Debug)]
     struct Rest {
         #[serde(flatten)]
@@ -578,12 +578,12 @@ fn other_formats_get_text() {
     let back: Map = serde_json::from_str(&json).unwrap();
     for ((key, before), (_, after)) in map.iter().zip(&back) {
         match (before, after) {
-            // JSON has one type of integer: the shortest of ours is taken.
+            // JSON has one type of integer, so the smallest type of BSON is used.
             (Value::Int64(before), Value::Int32(after)) => assert_eq!(*before, i64::from(*after)),
             _ => assert_eq!(before, after, "{key}"),
         }
     }
-    // What is read out of a document for another format. (That of JSON takes no bytes.)
+    // This converts a document to another format. (JSON does not support bytes.)
     let mut map = map;
     map.remove("12");
     let value: serde_json::Value = ours::from_slice(&map.to_vec().unwrap()).unwrap();
@@ -605,7 +605,7 @@ fn integers_of_other_formats_are_of_32_bits_if_they_fit() {
     }
     assert!(serde_json::from_str::<Value>("9223372036854775808").is_err());
 
-    // What serde buffers: the same from JSON; from a document, a long stays one.
+    // serde buffers these values: the type is the same from JSON, and a long from a document stays a long.
     #[derive(Serialize, Deserialize, PartialEq, Debug)]
     struct Flat {
         id: i32,
@@ -657,8 +657,8 @@ fn wrappers_of_other_formats_are_those_that_we_write() {
     assert_eq!(scoped, Value::CodeWithScope { code: "c".to_string(), scope: Map::from([("a", 1)]) });
 }
 
-/// With its feature `arbitrary_precision`, which any crate can enable for all, serde_json passes numbers on as a map,
-/// and writes them as a struct with a special name.
+/// If any crate enables its feature `arbitrary_precision`, serde_json passes numbers on as a map, and writes them as a
+/// struct with a special name.
 #[test]
 fn numbers_of_serde_json_may_be_text() {
     let read = |text| serde_json::from_str::<Value>(&format!(r#"{{"$serde_json::private::Number":"{text}"}}"#));
@@ -722,7 +722,7 @@ fn keys_are_text_or_have_one() {
 }
 
 #[test]
-fn what_bson_has_no_room_for_is_an_error_with_a_path() {
+fn values_that_bson_cannot_represent_are_errors_with_a_path() {
     let list = [Of { v: vec![1u64, 2] }, Of { v: vec![3, u64::MAX] }];
     let mut buffer = b"before".to_vec();
     let error = ours::to_buffer(&mut buffer, &Of { v: &list }).unwrap_err();
@@ -748,7 +748,7 @@ fn what_bson_has_no_room_for_is_an_error_with_a_path() {
     let regex = Value::Regex { pattern: "a\0".into(), options: String::new() };
     assert!(ours::to_vec(&Of { v: regex }).is_err());
 
-    // Names that stand for a type, with something else inside.
+    // These names stand for a type, but have other content.
     struct Forged(&'static str, &'static [u8]);
     impl Serialize for Forged {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -784,7 +784,7 @@ fn a_writer_gets_whole_documents() {
     assert_eq!(writer.close().unwrap().memory.unwrap(), expected);
 }
 
-/// Lists in each other.
+/// Nested lists.
 #[derive(Serialize, Deserialize, PartialEq, Debug)]
 struct Nest {
     n: Vec<Nest>,
@@ -797,7 +797,7 @@ fn nest(levels: usize) -> Nest {
 #[test]
 fn depth_is_limited() {
     let on_a_large_stack = std::thread::Builder::new().stack_size(64 << 20).spawn(|| {
-        // Each level is a document and an array.
+        // Each level consists of a document and an array.
         let bytes = ours::to_vec(&nest(100)).unwrap();
         assert_eq!(ours::from_slice::<Nest>(&bytes).unwrap(), nest(100));
         assert_eq!(ours::to_vec(&nest(101)).unwrap_err().kind(), ErrorKind::TooDeep);
@@ -845,10 +845,10 @@ fn rules_are_kept() {
     assert!(ours::from_document::<BTreeMap<String, i32>>(lenient).unwrap().is_empty());
 }
 
-/// Visitors that stop early, or do not look at all, do not disturb what comes after.
+/// Visitors that stop early, or read no values, do not affect the following values.
 #[test]
-fn values_that_nobody_looked_at_are_passed() {
-    /// Asks for anything and takes little of it, or asks for a newtype and does not look into it.
+fn unread_values_are_skipped() {
+    /// Requests any value and reads a part of it, or requests a newtype and does not read its content.
     struct Blind<const NEWTYPE: bool>;
     impl<'de, const NEWTYPE: bool> Deserialize<'de> for Blind<NEWTYPE> {
         fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -870,7 +870,7 @@ fn values_that_nobody_looked_at_are_passed() {
             Ok(self)
         }
         fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-            // Keys only, and not all.
+            // This reads only some of the keys.
             assert_eq!(map.next_key::<String>()?.as_deref(), Some("x"));
             assert_eq!(map.next_key::<String>()?.as_deref(), Some("y"));
             Ok(self)
@@ -896,7 +896,7 @@ fn values_that_nobody_looked_at_are_passed() {
     }
 }
 
-/// The types that are compared where bytes are damaged.
+/// The types that are compared for damaged bytes.
 #[derive(Serialize, Deserialize, PartialEq, Debug)]
 struct Damaged {
     id: i64,
@@ -930,7 +930,7 @@ fn damaged() -> Vec<u8> {
     })
 }
 
-/// Reads damaged bytes with both. Where only one of them accepts, there is a reason, and it is counted.
+/// Reads damaged bytes with both crates. If only one of them accepts the bytes, there is a reason, and it is counted.
 fn compare<T: DeserializeOwned + PartialEq + Debug>(bytes: &[u8], reasons: &mut BTreeMap<&'static str, usize>) {
     let (our, their) = (ours::from_slice::<T>(bytes), bson::deserialize_from_slice::<T>(bytes));
     let reason = match (our, their) {
@@ -944,10 +944,10 @@ fn compare<T: DeserializeOwned + PartialEq + Debug>(bytes: &[u8], reasons: &mut 
     *reasons.entry(reason).or_default() += 1;
 }
 
-/// What our rules and our table of types let pass.
+/// Deviations that this crate's rules and type table accept.
 fn why_we_accept(bytes: &[u8], error: &str) -> &'static str {
     if Document::new(bytes).and_then(|document| document.check()).is_err() {
-        return "keys of arrays are not looked at, and what is ignored is passed by its length";
+        return "keys of arrays are not read, and ignored values are skipped by their length";
     }
     for (part, reason) in [
         ("invalid type: map, expected byte array", "bytes of any subtype are bytes"),
@@ -964,7 +964,7 @@ fn why_we_accept(bytes: &[u8], error: &str) -> &'static str {
     panic!("we accept {bytes:x?}, and they say {error}");
 }
 
-/// Where we are stricter.
+/// Deviations that only this crate rejects.
 fn why_we_refuse(bytes: &[u8], error: &Error) -> &'static str {
     for (part, reason) in [
         ("an integer that a double represents exactly", "a long that no double holds is no double"),
@@ -985,7 +985,7 @@ fn every_cut_is_an_error() {
     for len in 0..bytes.len() {
         assert!(ours::from_slice::<Damaged>(&bytes[..len]).is_err());
         assert!(ours::from_slice::<Map>(&bytes[..len]).is_err());
-        // Also with a length that fits.
+        // The length may also fit.
         let mut cut = bytes[..len].to_vec();
         if len >= 5 {
             cut[..4].copy_from_slice(&(len as u32).to_le_bytes());
@@ -1011,16 +1011,16 @@ fn every_flipped_bit_is_an_answer() {
             (by_serde, own) => assert_eq!(by_serde.map_err(|e| e.kind()).err(), own.map_err(|e| e.kind()).err()),
         }
     }
-    // Few differ, and each of these does.
+    // Few results differ, and each of these does.
     assert!(reasons.contains_key("bytes of any subtype are bytes"), "{reasons:#?}");
     assert!(reasons.values().sum::<usize>() < 50, "{reasons:#?}");
 }
 
-/// Any value by the other crate.
+/// Generates any value of the other crate.
 fn any_value() -> impl Strategy<Value = bson::Bson> {
     use bson::{Bson, spec::BinarySubtype};
     let subtype = any::<u8>().prop_map(|subtype| match BinarySubtype::from(subtype) {
-        // Its own inner length, and vectors, which have an inner form, are other tests.
+        // The inner length of the old binary subtype, and vectors, which have an inner format, are tested separately.
         BinarySubtype::BinaryOld | BinarySubtype::Vector => BinarySubtype::Generic,
         subtype => subtype,
     });
@@ -1060,7 +1060,7 @@ fn any_value() -> impl Strategy<Value = bson::Bson> {
 
 proptest! {
     #[test]
-    fn any_document_is_the_same(value in any_value()) {
+    fn any_document_has_equal_results(value in any_value()) {
         let value = bson::doc! { "v": value };
         let bytes = document(value.clone());
         prop_assert_eq!(&ours::to_vec(&value).unwrap(), &bytes);
@@ -1074,7 +1074,7 @@ proptest! {
     }
 
     #[test]
-    fn any_struct_is_the_same(
+    fn any_struct_has_equal_results(
         id: i64,
         name in ".{0,20}",
         score in any::<f64>().prop_filter("equal to itself", |value| !value.is_nan()),

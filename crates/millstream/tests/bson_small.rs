@@ -1,5 +1,5 @@
-//! A small case of each part of `bson`: for Miri, where the other tests would take hours, and there also as on a machine
-//! that has the highest byte first (`tools/miri`).
+//! A small case for each part of `bson`. It is for Miri, for which the other tests would take hours, also on an
+//! emulated big-endian machine (`tools/miri`).
 
 #![cfg(feature = "bson")]
 
@@ -10,7 +10,7 @@ use millstream::bson::{
 };
 use millstream::{ErrorKind, Result};
 
-/// Every type but the outdated ones.
+/// Returns a document with every type except the deprecated ones.
 const TEXT: &str = concat!(
     r#"{"double":{"$numberDouble":"1.5"},"string":"aé","object":{"a":{"$numberInt":"-2"}},"#,
     r#""array":[{"$numberInt":"1"},null,{"$numberLong":"-5000000000"}],"#,
@@ -45,10 +45,10 @@ fn walked_and_checked() {
 #[test]
 fn every_cut_is_an_error() {
     let bytes = everything();
-    // Under Miri, which takes minutes for all of them, every seventh.
+    // Miri takes minutes for all of them, so it runs every seventh.
     for len in (0..bytes.len()).step_by(if cfg!(miri) { 7 } else { 1 }) {
         assert!(Document::new(&bytes[..len]).is_err(), "{len}");
-        // The same after a length that is right.
+        // The same cases, after a valid length.
         if len > 4 {
             let mut cut = bytes[..len].to_vec();
             cut.push(0);
@@ -62,7 +62,7 @@ fn every_cut_is_an_error() {
 
 #[test]
 fn texts_of_every_length() {
-    // Next to the steps in which text is looked at; what is wrong at its end.
+    // These are next to the steps in which text is checked; the invalid byte is at its end.
     for len in 0..70 {
         let text = "x".repeat(len) + "é";
         let mut bytes = bson::encode(&Map::from([("s", &text[..])])).unwrap();

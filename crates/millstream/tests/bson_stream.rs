@@ -1,4 +1,4 @@
-//! Streams of documents: cut into reads at any position, and with any error.
+//! Streams of documents, split into reads at any position, and with any error.
 
 #![cfg(feature = "bson")]
 
@@ -9,14 +9,14 @@ use millstream::{CancelToken, ErrorKind, Reader};
 /// A file that mongodump wrote; see the README next to it.
 const ORDERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/mongodump/orders.bson");
 
-/// A document of these members, which are written already.
+/// Returns a document with these members, which are already serialised.
 fn document(members: &[u8]) -> Vec<u8> {
     let len = members.len() as i32 + 5;
     [&len.to_le_bytes()[..], members, b"\0"].concat()
 }
 
-/// A small stream: documents in documents and in arrays, the same number at the end of one that an empty document
-/// begins with, text, binary data.
+/// A small stream: documents in documents and in arrays, a document that ends with the bytes with which an empty
+/// document begins, text, and binary data.
 fn sample() -> Vec<Vec<u8>> {
     let member = |key: &str, kind: u8, payload: &[u8]| [&[kind], key.as_bytes(), b"\0", payload].concat();
     let inner = document(&member("n", 0x10, &5_i32.to_le_bytes()));
@@ -34,7 +34,7 @@ fn sample() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Reads these bytes, this many at a time.
+/// Returns a reader of these bytes, with this many at a time.
 fn in_pieces(bytes: Vec<u8>, piece: usize) -> Reader {
     let mut at = 0;
     let fill = move |out: &mut [u8]| {
@@ -46,7 +46,7 @@ fn in_pieces(bytes: Vec<u8>, piece: usize) -> Reader {
     Reader::builder().capacity(16).callback(fill).unwrap()
 }
 
-/// What came of a stream: offsets and bytes of the documents, and the error.
+/// The result of a stream: offsets and bytes of the documents, and the error.
 type Outcome = (Vec<(u64, Vec<u8>)>, Option<ErrorKind>);
 
 fn one_by_one(documents: &mut Documents) -> Outcome {
@@ -81,7 +81,7 @@ fn by_batches(documents: &mut Documents) -> Outcome {
     }
 }
 
-/// Of streams in which one place at most is passed over: whether it was before this batch.
+/// Returns whether the skipped place of a stream, of which there is at most one, was before this batch.
 fn documents_skipped_before(batch: millstream::bson::DocumentBatch<'_>, before: &[(u64, Vec<u8>)]) -> u64 {
     let delivered: u64 = before.iter().map(|(_, bytes)| bytes.len() as u64).sum();
     u64::from(batch.as_batch().offset() > delivered)
@@ -103,7 +103,7 @@ fn every_piece() {
     }
 }
 
-/// Every bit of the stream is flipped: whatever is returned is a document of the stream, and everything else is
+/// Every bit of the stream is flipped: each returned document is a document of the stream, and all other data is
 /// reported.
 #[test]
 fn every_bit_turned_over() {
@@ -148,7 +148,7 @@ fn every_bit_turned_over() {
             }
             assert_eq!(by_batches(&mut open()), (found, error));
 
-            // Without leave to skip: all before it, then the error, then the end.
+            // Without skipping, the result is all earlier documents, then the error, then the end.
             let mut documents = Documents::new(in_pieces(damaged.clone(), piece)).checking(Checking::Ahead);
             let (found, error) = one_by_one(&mut documents);
             assert_eq!(error.is_some(), !is_delivered, "bit {bit}");
@@ -179,7 +179,7 @@ fn every_cut_is_an_error_unless_it_is_between_documents() {
 }
 
 #[test]
-fn the_place_is_found_again_behind_a_hole() {
+fn the_next_document_is_found_after_a_gap() {
     let sample = sample();
     let (before, after) = (sample.concat(), sample.concat());
     for hole in [vec![0; 300], vec![0xff; 300], (0..=255).collect(), b"\x05\0\0\0".repeat(75)] {
@@ -212,7 +212,7 @@ fn documents_that_are_wrong_inside_are_counted_one_by_one() {
 }
 
 #[test]
-fn only_what_is_used_is_looked_at_unless_asked() {
+fn only_used_values_are_checked_by_default() {
     let bytes = document(b"\x10n\0\x2a\0\0\0\x02s\0\x02\0\0\0\xff\0");
     let mut documents = Documents::new(Reader::memory(bytes.clone()).unwrap());
     let document = documents.next().unwrap().unwrap();
@@ -266,7 +266,7 @@ fn a_source_that_fails_is_the_error() {
 }
 
 #[test]
-fn a_search_that_is_cancelled_goes_on() {
+fn a_cancelled_search_can_continue() {
     let bytes = [&[0xff; 1000][..], &sample().concat()].concat();
     let token = CancelToken::new().unwrap();
     let (mut at, inner) = (0, token.clone());
@@ -287,8 +287,8 @@ fn a_search_that_is_cancelled_goes_on() {
     assert_eq!((documents.skipped().count(), documents.skipped().bytes()), (1, 1000));
 }
 
-/// Headers that all reach to the same end, each of them walked in vain: the search gives up, and soon. Whether the walk
-/// finds something wrong, or a document that is right with none after it.
+/// Headers that all extend to the same end, each of which is checked without success: the search gives up soon. The
+/// check finds invalid content, or a valid document that is followed by none.
 #[test]
 fn a_search_has_a_bound() {
     search_in_vain(b"\x0a\0\x77\0");
@@ -303,7 +303,7 @@ fn search_in_vain(ends: &[u8]) {
     for head in 0..heads {
         let at = bytes.len();
         bytes.extend_from_slice(&((end - at) as i32).to_le_bytes());
-        // Binary data up to the tail.
+        // The rest, up to the tail, is binary data.
         bytes.extend_from_slice(b"\x05\0");
         bytes.extend_from_slice(&((heads - head - 1) as i32 * 11).to_le_bytes());
         bytes.push(0);
@@ -333,7 +333,7 @@ fn a_mongodump_file() {
     }
 }
 
-/// Every hundredth document has a wrong length, or a hole of some bytes in it.
+/// Every hundredth document has a wrong length, or lacks some bytes.
 #[test]
 fn a_damaged_mongodump_file() {
     let whole = std::fs::read(ORDERS).unwrap();

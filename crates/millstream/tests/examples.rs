@@ -24,7 +24,7 @@ fn stdout(output: &Output) -> String {
 }
 
 #[test]
-fn count_lines_counts_and_fails_as_it_should() {
+fn count_lines_counts_and_reports_failures() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("three.txt");
     std::fs::write(&path, "one\ntwo\nthree").unwrap();
@@ -64,7 +64,7 @@ fn failing_command_is_noticed() {
 }
 
 #[test]
-fn column_sum_sums_and_says_what_is_wrong() {
+fn column_sum_sums_and_reports_errors() {
     let mut child = example("column_sum")
         .arg("2")
         .stdin(std::process::Stdio::piped())

@@ -1,4 +1,4 @@
-//! Pipes from a user's point of view: the output, its order, the text of errors, and that a source stops in time.
+//! Pipes from the user's point of view: the output, its order, the texts of errors, and that a source stops in time.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ use millstream::frame::Lines;
 use millstream::pipe::{OnError, Pipe, Stage, Stages};
 use millstream::{CancelToken, ErrorKind, Reader, Writer};
 
-/// The lines "0", "1", … of a command, in several batches.
+/// Returns the lines "0", "1", … of a command, in several batches.
 fn numbers(count: u32) -> Reader {
     Reader::command(["seq".to_string(), "0".into(), (count - 1).to_string()]).unwrap()
 }
@@ -48,7 +48,7 @@ fn stages_between_bytes_and_values_in_one_chain() {
 }
 
 #[test]
-fn boxed_and_cut_stages_do_what_fused_ones_do() {
+fn boxed_and_cut_stages_equal_fused_ones() {
     let chosen = |digit: u8| -> Stage { Pipe::stages().filter(move |line| line.contains(&digit)).boxed("digit") };
     let mut boxed = Pipe::from(numbers(50_000)).lines().then_all(b"123".map(chosen).into()).cut("all").take(40);
     let mut plain =
@@ -59,16 +59,16 @@ fn boxed_and_cut_stages_do_what_fused_ones_do() {
     assert!(boxed.summary().ended_early);
 }
 
-/// The lines "0", "1", … in one batch, more than boxed stages take at a time.
+/// Returns the lines "0", "1", … in one batch, which is larger than the parts that boxed stages process.
 fn many() -> (Reader, Vec<Vec<u8>>) {
     let lines: Vec<Vec<u8>> = (0..2000).map(|n| n.to_string().into_bytes()).collect();
     (Reader::memory(lines.join(&b'\n')).unwrap(), lines)
 }
 
-/// What a stage does, done to all lines at once.
+/// The effect of a stage, applied to all lines at once.
 type OnAll = fn(Vec<Vec<u8>>) -> Vec<Vec<u8>>;
 
-/// A boxed stage of each kind, and what it does to a list.
+/// Returns a boxed stage of each kind, and its effect on a list.
 fn boxed(kind: usize) -> (Stage, OnAll) {
     fn pieces(line: &[u8]) -> impl Iterator<Item = &[u8]> {
         line.split(|byte| *byte == b'5')
@@ -110,9 +110,9 @@ fn boxed_stages_of_every_kind_in_every_order() {
     }
 }
 
-/// In every part of a batch, among stages of which some make several items.
+/// The failure is in each part of a batch, among stages of which some make several items.
 #[test]
-fn a_boxed_stage_that_fails_among_others_names_the_record() {
+fn a_failing_boxed_stage_names_the_record() {
     for (bad, panics) in [0, 511, 512, 513, 1023, 1999].into_iter().flat_map(|bad| [(bad, false), (bad, true)]) {
         let fails = Pipe::stages().try_filter(move |line| match number(line) == bad {
             true if panics => panic!("no good"),
@@ -129,9 +129,9 @@ fn a_boxed_stage_that_fails_among_others_names_the_record() {
     }
 }
 
-/// Batches passed by hand: after the first one, too, an error has its place.
+/// Batches are passed by hand; errors after the first batch have positions, too.
 #[test]
-fn an_error_by_hand_has_its_place() {
+fn an_error_in_a_later_batch_has_its_position() {
     let stage = Pipe::stages().try_filter(|line| if line == b"x" { Err("no good") } else { Ok(true) }).boxed("stage");
     let (mut stages, mut lines) = (Stages::new(vec![stage]), Lines::new());
     let mut reader = Reader::memory("12\n3\n45\nx\n").unwrap();
@@ -155,27 +155,27 @@ fn take_ends_a_source_that_never_would() {
     let summary = pipe.summary();
     assert!(summary.ended_early && summary.items == 3);
     assert_eq!(summary.commands.len(), 1);
-    // It has ended, and reports nothing else.
+    // The pipe has ended, and reports no other error.
     assert_eq!(pipe.count().unwrap(), 0);
 }
 
 #[test]
-fn nothing_is_read_for_the_sake_of_take_nothing() {
-    let reader = Reader::callback(|_| panic!("nobody wants anything")).unwrap();
+fn taking_no_items_reads_no_bytes() {
+    let reader = Reader::callback(|_| panic!("no item is needed")).unwrap();
     assert_eq!(Pipe::from(reader).lines().take(0).count().unwrap(), 0);
 }
 
 #[test]
-fn a_failing_command_is_an_error_after_all_it_wrote() {
+fn a_failing_command_is_an_error_after_all_its_output() {
     let mut seen = 0;
     let reader = Reader::command(["sh", "-c", "seq 1 50000; exit 3"]).unwrap();
     let error = Pipe::from(reader).lines().cut("all").for_each(|_| seen += 1).unwrap_err();
     assert_eq!((error.kind(), seen), (ErrorKind::CommandFailed, 50_000));
 }
 
-/// Every stage that can fail or panic, at every record: those before it have reached the sink.
+/// Every stage that can fail or panic does so at every record: earlier records have reached the sink.
 #[test]
-fn what_comes_before_a_failing_record_reaches_the_sink() {
+fn items_before_a_failing_record_reach_the_sink() {
     const COUNT: u32 = 40;
     for bad in 0..u64::from(COUNT) {
         for way in 0..5 {
@@ -261,7 +261,7 @@ fn tee_and_write_put_the_terminator_of_the_framer() {
 }
 
 #[test]
-fn a_cancelled_pipe_goes_on_where_it_was() {
+fn a_cancelled_pipe_continues_at_its_position() {
     let token = CancelToken::new().unwrap();
     let mut pipe = Pipe::from(numbers(100_000)).lines().cancel(&token).batch(10);
     let seen = Cell::new(0);
@@ -292,7 +292,7 @@ fn merged_readers_keep_their_own_order_and_all_must_succeed() {
     assert_eq!(Pipe::merge([]).lines().count().unwrap(), 0);
 }
 
-/// One reader after another, whichever has data; after one that fails, the next one is not read.
+/// Reads one reader after another, regardless of which has data. After one that fails, the next one is not read.
 #[test]
 fn readers_in_sequence_wait_for_each_other() {
     let slow = || Reader::shell("sleep 0.05; seq 0 9999").unwrap();
@@ -309,11 +309,11 @@ fn readers_in_sequence_wait_for_each_other() {
     assert_eq!((error.kind(), &seen[..]), (ErrorKind::CommandFailed, &[1][..]));
 
     let mut pipe = Pipe::concat([slow(), Reader::shell("exit 4").unwrap()]).lines().take(10_000);
-    assert_eq!(pipe.count().unwrap(), 10_000, "what is not wanted any more need not succeed");
+    assert_eq!(pipe.count().unwrap(), 10_000, "a source that is no longer needed may fail");
 }
 
-/// A reader that has nothing does not keep another one's records waiting: the silent one ends only when the other's record
-/// has come through.
+/// A reader without data does not delay another one's records: the silent reader ends only after the other's record has
+/// passed.
 #[test]
 fn a_silent_reader_is_passed_over() {
     let (silent, mut say) = std::io::pipe().unwrap();

@@ -1,6 +1,6 @@
-//! Asynchronous stages: the output is what plain iterators make, whatever the delays; errors and panics come after
-//! everything that was before them; as many futures run as requested; unwanted results are dropped. And pipes as
-//! streams.
+//! Asynchronous stages. The output is that of plain iterators, for any delays. Errors and panics come after all earlier
+//! results. The requested number of futures runs, and results that are not needed are dropped. Pipes as streams are
+//! tested, too.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -22,7 +22,7 @@ fn number(line: &[u8]) -> u64 {
     std::str::from_utf8(line).unwrap().parse().unwrap()
 }
 
-/// The lines "0", "1", …, in pieces of this size.
+/// Returns the lines "0", "1", …, in pieces of this size.
 fn pieces(count: u64, size: usize) -> Reader {
     let bytes: Vec<u8> = (0..count).flat_map(|n| format!("{n}\n").into_bytes()).collect();
     let mut at = 0;
@@ -35,7 +35,7 @@ fn pieces(count: u64, size: usize) -> Reader {
     Reader::callback(read).unwrap()
 }
 
-/// Is ready after it has been polled a few times, or when another thread wakes it.
+/// A future that is ready after it has been polled a few times, or when another thread wakes it.
 struct Later {
     asks: u64,
     elsewhere: bool,
@@ -75,7 +75,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_iterators_make(
+    fn the_results_equal_those_of_iterators(
         count in 0..3000_u64, size in 1..40_000_usize, most in 1..20_usize, ordered: bool, boxed: bool, threads: bool,
     ) {
         let how = if ordered { Concurrency::ordered(most) } else { Concurrency::unordered(most) };
@@ -86,7 +86,7 @@ proptest! {
         let source = Pipe::from(pieces(count, size)).lines().map(number).filter(|n| n % 7 != 3);
         let mut out = match (boxed, threads) {
             (true, _) => {
-                // In a box, futures are `Send`.
+                // In a box, futures must be `Send`.
                 let stage: Stage<_, _> = Pipe::stages_of_values().map_async(how, work).boxed("async");
                 source.then(stage).map(|n: u64| n + 1).collect()
             }
@@ -101,9 +101,9 @@ proptest! {
         prop_assert_eq!(out, (0..count).filter(|n| n % 7 != 3).map(|n| n * 2 + 1).collect::<Vec<_>>());
     }
 
-    /// By an error, or a panic in the function or in its future, before, at or after the stage.
+    /// The failure is an error, or a panic in the function or in its future, and is before, at or after the stage.
     #[test]
-    fn an_error_comes_after_all_before_it(
+    fn an_error_comes_after_all_earlier_results(
         bad in 0..1000_u64, most in 1..20_usize, size in 1..9000_usize, place in 0..5, cut: bool,
     ) {
         let mut seen = Vec::new();
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_gives_what_the_pipe_makes(count in 0..5000_u64, size in 1..9000_usize, bad in 0..6000_u64) {
+    fn a_stream_returns_the_pipes_results(count in 0..5000_u64, size in 1..9000_usize, bad in 0..6000_u64) {
         let stream = Pipe::from(pieces(count, size))
             .lines()
             .parallel(2, |stages| stages.map(number))
@@ -174,11 +174,11 @@ fn bad_records_are_put_aside() {
     assert_eq!((good, kept), (good_ones, bad_ones));
 }
 
-/// As many as were asked for, and no more; in order, those that are finished count until it is their turn.
+/// As many futures run as were requested. In order, finished futures count until it is their turn.
 #[test]
-fn so_many_are_under_way() {
+fn the_requested_number_of_futures_runs() {
     for how in [Concurrency::ordered(7), Concurrency::unordered(7)] {
-        // Nothing here is `Send`: all is on this thread.
+        // These values are not `Send`: all code runs on this thread.
         let (now, most) = (Rc::new(Cell::new(0)), Rc::new(Cell::new(0)));
         let mut pipe = Pipe::from(pieces(3000, 5000)).lines().map_async(how, |line| {
             let n = number(line);
@@ -200,9 +200,9 @@ fn so_many_are_under_way() {
     }
 }
 
-/// What is not wanted is dropped at once: after an error and after a `take`, without having to be finished.
+/// Results that are not needed are dropped immediately, after an error and after a `take`, even if they are unfinished.
 #[test]
-fn what_is_not_wanted_is_dropped() {
+fn unneeded_results_are_dropped() {
     struct Held(Arc<AtomicUsize>);
     impl Drop for Held {
         fn drop(&mut self) {
@@ -233,7 +233,7 @@ fn what_is_not_wanted_is_dropped() {
     assert_eq!(pipe.collect().unwrap(), [0, 1, 2]);
 }
 
-/// A pipe that was cancelled continues where it was: what was under way is still there.
+/// A cancelled pipe continues at the same point: its futures in progress are kept.
 #[test]
 fn cancelled_between_two_batches() {
     let token = CancelToken::new().unwrap();
@@ -258,7 +258,7 @@ fn cancelled_between_two_batches() {
     assert_eq!(pipe.collect().unwrap(), (seen.get()..2000).collect::<Vec<_>>());
 }
 
-/// The source has nothing until the sink has seen what was made of the record before.
+/// The source has no data until the sink has received the result of the previous record.
 #[test]
 fn a_trickle_is_seen_at_once() {
     use std::io::Write;
@@ -293,7 +293,7 @@ fn a_stream_is_not_far_ahead() {
         .unwrap();
     for n in 0..1000 {
         assert_eq!(block_on(stream.next()).unwrap().unwrap(), n);
-        // Two batches that wait, one that is waiting to be sent, and one that is being taken.
+        // There are two waiting batches, one that is about to be sent, and one that is being received.
         assert!(made.load(SeqCst) <= n + 40);
     }
     drop(stream);

@@ -1,4 +1,5 @@
-//! Pipes take the same memory for a long stream as for a short one. Alone in its process, since it counts what all take.
+//! Pipes use the same memory for a long stream as for a short one. This test is alone in its process, since it counts
+//! the memory of all threads.
 
 use millstream::Reader;
 use millstream::pipe::{Pipe, Threads};
@@ -9,7 +10,7 @@ static MEMORY: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 const LINE: &[u8] = b"a line of some length, for the sake of it\n";
 const LINES: u64 = 2_000_000;
 
-/// So many lines, 84 MB of them, as fast as they are wanted.
+/// A source of many lines, 84 MB in total, as fast as they are read.
 fn lines() -> Reader {
     let mut left = LINES;
     let fill = move |space: &mut [u8]| {
@@ -21,7 +22,7 @@ fn lines() -> Reader {
     Reader::callback(fill).unwrap()
 }
 
-/// How much more memory was taken after the first tenth than at its end.
+/// Returns how much more memory was in use after the first tenth than at the end.
 fn growth(run: impl FnOnce(&mut dyn FnMut())) -> usize {
     let (mut count, mut base) = (0, 0);
     run(&mut || {
@@ -48,7 +49,8 @@ fn a_long_stream_takes_no_more_than_a_short_one() {
             let mut pipe = pipe.parallel(how, |stages| stages.rewrite(|line, out| out.extend_from_slice(line)));
             pipe.for_each(|_| seen()).unwrap();
         });
-        // A batch, four lots under way, one that is filled and one that is handed on, with their blocks doubled as they grow.
+        // There are a batch, four chunks in progress, one that is being filled and one that is being passed on, with
+        // their blocks doubled as they grow.
         assert!(bytes < 4 << 20, "{how:?}, bytes: {bytes} bytes more");
         let values = growth(|seen| {
             let mut pipe = Pipe::from(lines()).lines().parallel(how, |stages| stages.map(|line| line.to_vec()));

@@ -1,5 +1,5 @@
-//! Stages on threads: the output is what plain iterators make, whatever the batches, threads and delays; errors come
-//! after everything that was before them; a slow sink stops the source; no thread is left running.
+//! Stages on several threads. The output is that of plain iterators, for any batches, threads and delays. Errors come
+//! after all earlier results, a slow sink stops the source, and no thread remains.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn number(line: &[u8]) -> u64 {
     std::str::from_utf8(line).unwrap().parse().unwrap()
 }
 
-/// The lines "0", "1", …, in pieces of these sizes, again and again.
+/// Returns the lines "0", "1", …, in pieces of these sizes, which are repeated.
 fn pieces(count: u64, sizes: Vec<usize>) -> Reader {
     let bytes: Vec<u8> = (0..count).flat_map(|n| format!("{n}\n").into_bytes()).collect();
     let (mut at, mut turn) = (0, 0);
@@ -28,7 +28,7 @@ fn pieces(count: u64, sizes: Vec<usize>) -> Reader {
     Reader::callback(read).unwrap()
 }
 
-/// Waits now and then, so that threads overtake each other.
+/// Waits occasionally, so that threads overtake each other.
 fn dawdle(n: u64) {
     match n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56 {
         0..3 => std::thread::sleep(Duration::from_micros(200)),
@@ -37,7 +37,7 @@ fn dawdle(n: u64) {
     }
 }
 
-/// One stage of the chains below, and what it does to a list.
+/// One stage of the chains below, and its effect on a list.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Filter(u64),
@@ -71,7 +71,7 @@ fn through(steps: &[Step], numbers: Vec<u64>) -> Vec<u64> {
     steps.iter().fold(numbers, |numbers, step| numbers.into_iter().flat_map(|n| step.apply(n)).collect())
 }
 
-/// Any stages, in one that runs on threads or before or after it: as one `flat_map` each, since their types differ.
+/// Wraps any stages, each as one `flat_map`, since their types differ.
 fn flat(steps: Vec<Step>) -> impl Fn(u64) -> Vec<u64> + Clone + Send {
     move |n| through(&steps, vec![n])
 }
@@ -80,7 +80,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_iterators_make(
+    fn the_results_equal_those_of_iterators(
         before in steps(), inside in steps(), behind in steps(),
         count in 0..6000_u64, threads in 1..5_usize, sizes in prop::collection::vec(1..70_000_usize, 1..4),
         batch in prop_oneof![Just(usize::MAX), 1..50_usize], ordered: bool, boxed: bool,
@@ -139,10 +139,10 @@ proptest! {
         prop_assert_eq!(String::from_utf8(out.close().unwrap().memory.unwrap()).unwrap(), expected);
     }
 
-    /// Before, inside and after the threads, by an error or a panic: the earlier records have come through, and the
-    /// error names the failed one.
+    /// The error or panic is before, inside or after the threads: earlier records have passed, and the error names the
+    /// failed one.
     #[test]
-    fn an_error_comes_after_all_before_it(
+    fn an_error_comes_after_all_earlier_results(
         bad in 0..3000_u64, threads in 1..5_usize, sizes in prop::collection::vec(1..9000_usize, 1..3),
         place in 0..3, panics: bool, cut: bool, boxed: bool,
     ) {
@@ -186,7 +186,7 @@ proptest! {
         prop_assert_eq!(seen, (0..bad).collect::<Vec<_>>());
     }
 
-    /// A policy holds before, inside and after the threads, over several sources: nothing is lost.
+    /// A policy applies before, inside and after the threads, over several sources, and no record is lost.
     #[test]
     fn bad_records_are_put_aside(
         threads in 1..4_usize, counts in prop::collection::vec(0..1500_u64, 1..4), unordered: bool, cut: bool,
@@ -224,7 +224,7 @@ proptest! {
 }
 
 #[test]
-fn an_error_of_the_source_comes_after_all_it_delivered() {
+fn an_error_of_the_source_comes_after_all_its_records() {
     let mut seen = 0;
     let reader = Reader::command(["sh", "-c", "seq 1 50000; exit 3"]).unwrap();
     let mut pipe = Pipe::from(reader).lines().parallel(3, |stages| stages.map(number));
@@ -233,7 +233,7 @@ fn an_error_of_the_source_comes_after_all_it_delivered() {
 }
 
 #[test]
-fn take_before_and_behind() {
+fn take_before_and_after_the_threads() {
     let reader = || Reader::command(["yes"]).unwrap();
     let before = Pipe::from(reader()).lines().take(1000).parallel(2, |stages| stages.map(|line| line.len())).collect();
     assert_eq!(before.unwrap(), [1; 1000]);
@@ -242,9 +242,9 @@ fn take_before_and_behind() {
     assert!(behind.summary().ended_early);
 }
 
-/// Two sections, one after another, and a failure that each has to wait for.
+/// There are two sections, one after another, and a failure that each has to wait for.
 #[test]
-fn sections_behind_each_other() {
+fn two_parallel_sections() {
     for bad in [0, 17, 9_999, u64::MAX] {
         let mut seen = Vec::new();
         let result = Pipe::from(pieces(10_000, vec![5000]))
@@ -263,8 +263,8 @@ fn sections_behind_each_other() {
     }
 }
 
-/// A record of a source that then stays silent is passed on at once: the sink triggers the next one, after it has seen
-/// it.
+/// If a source delivers a record and then no data, the record is passed on immediately. The sink triggers the next
+/// record after it has received this one.
 #[test]
 fn a_trickle_is_seen_at_once() {
     use std::io::Write;
@@ -280,7 +280,7 @@ fn a_trickle_is_seen_at_once() {
     assert_eq!(pipe.summary().items, 50);
 }
 
-/// Heavy items go out one by one, so that all threads work even on few of them.
+/// Expensive items are sent one by one, so that all threads work even on a few of them.
 #[test]
 fn few_items_keep_all_threads_busy() {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -297,7 +297,7 @@ fn few_items_keep_all_threads_busy() {
     assert_eq!((now.load(SeqCst), most.load(SeqCst)), (0, 3));
 }
 
-/// The sink is slow: how many items are under way is bounded.
+/// With a slow sink, the number of items in progress is bounded.
 #[test]
 fn a_slow_sink_stops_the_source() {
     let begun = Arc::new(AtomicUsize::new(0));
@@ -316,7 +316,8 @@ fn a_slow_sink_stops_the_source() {
         }
     })
     .unwrap();
-    // A batch of 256 KiB, four lots under way, one that is filled, one that is handed on; lines of 7 bytes, few shorter.
+    // There are a batch of 256 KiB, four chunks in progress, one that is being filled, and one that is being passed on;
+    // lines have 7 bytes, and few are shorter.
     assert!(most <= (256 + 6 * 64) * 1024 / 5, "{most} items under way");
     assert_eq!(seen, 600_000);
 }
@@ -335,7 +336,7 @@ fn threads_end_with_their_pipe() {
             self.0.fetch_sub(1, SeqCst);
         }
     }
-    // Each thread holds a copy of the stages, and so of this; the caller is one of the three.
+    // Each thread has a copy of the stages, and so of this counter; the caller is one of the three.
     let copies = Arc::new(AtomicUsize::new(1));
     let counted = Counted(copies.clone());
     let mut pipe = Pipe::from(Reader::command(["yes"]).unwrap()).lines().parallel(3, |stages| {

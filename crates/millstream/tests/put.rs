@@ -1,4 +1,4 @@
-//! `put!` and its parts, against the shared vectors and against the standard library's own text of numbers.
+//! `put!` and its parts, compared with the shared vectors and with the standard library's formatting.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -16,7 +16,7 @@ fn unhex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
 }
 
-/// The text of a part: in a writer, and in spaces of every size.
+/// Returns the text of a part, from a writer and from spaces of every size.
 fn text_of(part: &dyn Part) -> Vec<u8> {
     let mut writer = Writer::memory().unwrap();
     put!(writer, part).unwrap();
@@ -28,7 +28,7 @@ fn text_of(part: &dyn Part) -> Vec<u8> {
         spare.put(part);
         assert_eq!((spare.as_bytes(), spare.left()), (&text[..], more));
     }
-    // Around it, and where the buffer ends.
+    // The spaces are around its length, and around the end of the buffer.
     for filled in 0..40 {
         let mut writer = Writer::builder().capacity(64 + part.max_len()).memory().unwrap();
         writer.write(&vec![b'<'; filled]).unwrap();
@@ -121,7 +121,7 @@ fn a_hundred_parts() {
     assert_eq!(writer.close().unwrap().memory.unwrap(), expected);
 }
 
-/// A foreign part that announces one length and writes another.
+/// A user-defined part that announces one length and writes another.
 struct Liar {
     announced: std::cell::Cell<usize>,
     later: usize,
@@ -140,7 +140,7 @@ impl Part for Liar {
     }
 }
 
-/// A part that replaces its window with another one.
+/// A part that replaces its `Spare` with another one.
 struct Swapper;
 
 impl Part for Swapper {
@@ -156,7 +156,7 @@ impl Part for Swapper {
 }
 
 #[test]
-fn a_part_that_breaks_its_promise_panics_and_leaves_the_writer_as_it_was() {
+fn a_part_with_a_wrong_length_panics_and_leaves_the_writer_unchanged() {
     let liar = |announced: usize, later, len| Liar { announced: announced.into(), later, len };
     for wrong in
         [liar(3, 3, 4), liar(0, 0, 1), liar(100, 5, 100), liar(5, 6, 5), liar(5, 1 << 40, 5), liar(5, usize::MAX, 5)]
@@ -176,12 +176,12 @@ fn a_part_that_breaks_its_promise_panics_and_leaves_the_writer_as_it_was() {
 
 #[test]
 #[should_panic(expected = "for a space that has 3 left")]
-fn a_room_that_is_too_small_is_a_broken_promise() {
+fn a_spare_that_is_too_small_panics() {
     Spare::over(&mut [0; 3]).put(1234);
 }
 
 #[test]
-fn display_goes_into_a_room_if_it_fits() {
+fn display_is_put_into_a_spare_if_it_fits() {
     use std::fmt::Write as _;
     let mut bytes = [0; 4];
     let mut spare = Spare::over(&mut bytes);
@@ -216,7 +216,7 @@ fn parts_longer_than_the_buffer_go_through_with_every_policy() {
 }
 
 #[test]
-fn a_put_that_fails_has_accepted_nothing() {
+fn a_failed_put_has_accepted_no_bytes() {
     for policy in [FlushPolicy::WhenFull, FlushPolicy::Line] {
         let broken = |_: &[u8]| Err(std::io::ErrorKind::BrokenPipe.into());
         let mut writer = Writer::builder().capacity(64).flush_policy(policy).callback(broken).unwrap();
@@ -252,7 +252,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn integers_are_what_display_makes_of_them(n: i128, shift in 0_u32..128, width in 0_u16..60) {
+    fn integers_equal_their_display(n: i128, shift in 0_u32..128, width in 0_u16..60) {
         let n = n >> shift;
         same(n as i8, n as i8)?;
         same(n as i16, n as i16)?;
@@ -269,7 +269,7 @@ proptest! {
     }
 
     #[test]
-    fn floats_read_back_as_the_same_number(bits: u64, digits in 0_u16..40) {
+    fn floats_read_back_as_equal_numbers(bits: u64, digits in 0_u16..40) {
         let x = f64::from_bits(bits);
         let back: f64 = String::from_utf8(text_of(&x)).unwrap().parse().unwrap();
         prop_assert!(back.to_bits() == bits || (x.is_nan() && back.is_nan()));
@@ -281,7 +281,7 @@ proptest! {
     }
 
     #[test]
-    fn json_is_what_its_rules_say(
+    fn json_follows_its_rules(
         bytes in prop::collection::vec(prop_oneof![any::<u8>(), 0_u8..40, Just(b'"'), Just(b'\\')], 0..300),
         text in "\\PC*",
         times in 1..20_usize,

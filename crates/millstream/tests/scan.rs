@@ -1,4 +1,4 @@
-//! `Reader::scan` and its company, by every kind of source, against the naive twin.
+//! `Reader::scan` and related methods, with every kind of source, compared with the naive twin.
 
 mod scan_twin;
 
@@ -11,7 +11,7 @@ use scan_twin::{TYPES, by_reader, byte_by_byte, naive, split};
 const COMMA: Separator = Separator::Byte(b',');
 const NEWLINE: Separator = Separator::Byte(b'\n');
 
-/// Scans `input` by every kind of source and at every split, and compares with the twin.
+/// Scans `input` with every kind of source and at every split, and compares with the twin.
 fn every_way(words: &str, separator: Separator, input: &[u8]) {
     let expected = naive(words, separator, input);
     let check = |mut reader: Reader, how: &str| {
@@ -25,7 +25,7 @@ fn every_way(words: &str, separator: Separator, input: &[u8]) {
     }
 }
 
-/// Values far from the end of the bytes are decided by other code than values near it: puts enough after them.
+/// Different code decides values far from the end of the bytes and values near it: this appends enough bytes.
 fn near_and_far(words: &str, separator: Separator, input: &[u8]) {
     every_way(words, separator, input);
     let filler = match separator {
@@ -144,7 +144,7 @@ fn every_count_of_digits_at_every_distance_from_the_end() {
     }
 }
 
-/// Pieces of input of which something may be expected: mostly numbers.
+/// Pieces of input, most of them numbers.
 fn input() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => any::<u64>().prop_flat_map(|number| (0..64u32).prop_map(move |shift| (number >> shift).to_string())),
@@ -161,7 +161,7 @@ fn input() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..Default::default() })]
     #[test]
-    fn scans_as_its_twin_does(
+    fn scanning_equals_its_twin(
         input in input(), words in prop::sample::select(TYPES.to_vec()), comma: bool, capacity in 1..300usize,
         splits in prop::collection::vec(any::<prop::sample::Index>(), 0..4),
     ) {
@@ -175,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn columns_are_what_a_reader_scans(
+    fn columns_equal_the_values_of_a_reader(
         input in input(),
         separator in prop::sample::select([Separator::Space, COMMA, NEWLINE].into_iter()
             .chain([b'\r', b' '].map(Separator::Byte)).collect::<Vec<_>>()),
@@ -195,7 +195,7 @@ proptest! {
         }
     }
 
-    /// Whatever a loop does in turn, it sees every byte once, and counts every line once.
+    /// However a loop mixes its calls, it gets every byte once, and counts every line once.
     #[test]
     fn mixes_with_lines_words_and_bytes(
         input in "[0-9a-z \n]{0,60}", acts in prop::collection::vec(0..6u8, 1..60), at in any::<prop::sample::Index>(),
@@ -203,7 +203,7 @@ proptest! {
         let at = at.index(input.len() + 1);
         let mut reader = split(input.as_bytes(), &[at], 8);
         let mut pos = 0;
-        // Where a value was the last that was taken, until the end is reported: the rest of its line is there once.
+        // If the last call took a value, the rest of its line is returned once, until the end is reported.
         let mut open = None;
         // Lines that are consumed as bytes are not counted.
         let mut is_consumed = false;
@@ -282,11 +282,11 @@ fn content(line: &str) -> Vec<u8> {
     line.strip_suffix('\n').unwrap_or(line).as_bytes().to_vec()
 }
 
-/// Enough after a value for it to be decided by the quick way.
+/// Enough bytes after a value for the fast path to decide it.
 const FAR: &str = "                                                                                                   ";
 
 #[test]
-fn an_error_tells_what_was_found_where_and_what_was_expected() {
+fn an_error_has_found_expected_and_position() {
     for far in ["", FAR] {
         let mut reader = Reader::builder().name("numbers").memory(format!("1 2\n3 12x4 5{far}")).unwrap();
         assert_eq!(reader.scan::<(u8, u8, u8)>().unwrap(), Some((1, 2, 3)));
@@ -302,7 +302,7 @@ fn an_error_tells_what_was_found_where_and_what_was_expected() {
 }
 
 #[test]
-fn an_error_shows_no_more_than_64_bytes_and_nothing_that_a_terminal_obeys() {
+fn an_error_shows_at_most_64_bytes_and_no_control_characters() {
     let mut reader = Reader::memory(format!("\x1b[2J{}", "x".repeat(100))).unwrap();
     let error = reader.scan::<u32>().unwrap_err();
     assert_eq!(error.found(), Some(format!("\\x1b[2J{}...", "x".repeat(60)).as_str()));
@@ -331,7 +331,7 @@ fn a_separator_that_could_be_part_of_a_number_separates() {
 }
 
 #[test]
-fn an_error_comes_again_until_its_token_is_taken() {
+fn an_error_is_repeated_until_its_token_is_read() {
     for far in ["", FAR] {
         let mut reader = Reader::memory(format!("7 300 x-y z\n8\n{far}")).unwrap();
         assert_eq!(reader.scan::<u8>().unwrap(), Some(7));
@@ -340,9 +340,9 @@ fn an_error_comes_again_until_its_token_is_taken() {
             assert_eq!((error.kind(), error.offset()), (ErrorKind::NumberOverflow, Some(2)));
             assert!(error.kind().is_resumable());
         }
-        assert_eq!(reader.scan::<u16>().unwrap(), Some(300), "a wider type takes it");
+        assert_eq!(reader.scan::<u16>().unwrap(), Some(300), "a wider type accepts it");
         assert_eq!(reader.scan::<u8>().unwrap_err().kind(), ErrorKind::NumberInvalid);
-        assert_eq!(reader.next_word().unwrap(), Some(&b"x-y"[..]), "a word takes it");
+        assert_eq!(reader.next_word().unwrap(), Some(&b"x-y"[..]), "a word accepts it");
         assert_eq!(reader.scan::<u8>().unwrap_err().offset(), Some(10));
         assert!(reader.skip_record(&mut Lines::new()).unwrap(), "with the rest of its line it is skipped");
         assert_eq!(reader.scan::<u8>().unwrap(), Some(8));
@@ -374,17 +374,17 @@ fn a_tuple_is_taken_whole_or_not_at_all() {
 }
 
 #[test]
-fn values_give_one_error_and_then_nothing() {
+fn values_return_one_error_and_then_end() {
     let mut reader = Reader::memory("1 x 2").unwrap();
     let kinds: Vec<_> = reader.values::<u8>().map(|value| value.map_err(|error| error.kind())).collect();
     assert_eq!(kinds, [Ok(1), Err(ErrorKind::NumberInvalid)]);
-    assert_eq!(reader.next_word().unwrap(), Some(&b"x"[..]), "the reader goes on");
+    assert_eq!(reader.next_word().unwrap(), Some(&b"x"[..]), "the reader continues");
     assert_eq!(reader.values::<u8>().collect::<Result<Vec<_>, _>>().unwrap(), [2]);
 }
 
 #[test]
 fn lines_are_counted_as_lines_are_taken() {
-    // By lines: three, the last of which has no end.
+    // There are three lines, the last of which has no line end.
     for input in ["1 2\n3\n4", "1 2\n3\n4 "] {
         let mut reader = Reader::memory(input).unwrap();
         assert_eq!(reader.values::<u8>().count(), 4);
@@ -394,7 +394,7 @@ fn lines_are_counted_as_lines_are_taken() {
     }
     let mut reader = Reader::memory("1 2\n3\n4 five\n6").unwrap();
     assert_eq!(reader.scan::<(u8, u8, u8, u8)>().unwrap(), Some((1, 2, 3, 4)));
-    assert_eq!(reader.position().records, 2, "of the third line there is something left");
+    assert_eq!(reader.position().records, 2, "part of the third line is left");
     assert_eq!(reader.next_line().unwrap(), Some(&b" five"[..]));
     assert_eq!(reader.position().records, 3);
     assert_eq!(reader.next_line().unwrap(), Some(&b"6"[..]));
@@ -403,7 +403,7 @@ fn lines_are_counted_as_lines_are_taken() {
     let mut reader = Reader::memory("1\n2").unwrap();
     assert_eq!(reader.scan::<(u8, u8)>().unwrap(), Some((1, 2)));
     assert_eq!(reader.next_line().unwrap(), None);
-    assert_eq!(reader.position().records, 2, "scanning took the last line, whoever asks for the end");
+    assert_eq!(reader.position().records, 2, "scanning took the last line, for any call that reaches the end");
 }
 
 #[test]
@@ -422,13 +422,13 @@ fn lines_are_counted_over_many_buffers() {
 }
 
 #[test]
-fn the_end_says_that_the_source_succeeded() {
+fn the_end_means_that_the_source_succeeded() {
     let mut reader = Reader::command(["sh", "-c", "echo 1 2; exit 3"]).unwrap();
     assert_eq!(reader.scan::<(u8, u8)>().unwrap(), Some((1, 2)));
     assert_eq!(reader.scan::<u8>().unwrap_err().kind(), ErrorKind::CommandFailed);
     assert_eq!(reader.scan::<u8>().unwrap(), None);
     assert_eq!(reader.require::<u8>().unwrap_err().kind(), ErrorKind::ValueMissing);
-    // Of a tuple cut short, the failure is the cause.
+    // For an incomplete tuple, the source's failure is the cause.
     let mut reader = Reader::command(["sh", "-c", "echo 1; exit 3"]).unwrap();
     assert_eq!(reader.scan::<(u8, u8)>().unwrap_err().kind(), ErrorKind::CommandFailed);
     assert_eq!(reader.scan::<u8>().unwrap(), None);
@@ -453,7 +453,7 @@ fn a_number_that_a_failing_read_cut_off_is_none() {
 
 #[test]
 fn white_space_before_a_value_is_not_kept() {
-    // A hundred times the record limit, and at each end of a read.
+    // This is a hundred times the record limit, and at each end of a read.
     let mut left = 2_000;
     let mut reader = Reader::builder()
         .record_limit(1 << 10)
@@ -473,7 +473,7 @@ fn white_space_before_a_value_is_not_kept() {
 }
 
 #[test]
-fn what_is_longer_than_the_record_limit_is_an_error_wherever_it_is_cut() {
+fn values_over_the_record_limit_are_errors_at_any_split() {
     let limit = 2_000;
     let longest = format!("{}7", "0".repeat(limit - 1));
     let too_long = format!("0{longest}");
@@ -523,7 +523,7 @@ fn a_low_record_limit_does_not_forbid_numbers() {
 
 #[test]
 fn a_long_token_in_small_pieces_takes_no_longer_than_its_length() {
-    // If every byte made all of them be looked at again, this would take many minutes.
+    // If all bytes were examined again for every byte, this would take many minutes.
     let mut left = 1 << 20;
     let mut reader = Reader::callback(move |space: &mut [u8]| {
         left -= 1;
@@ -535,7 +535,7 @@ fn a_long_token_in_small_pieces_takes_no_longer_than_its_length() {
 }
 
 #[test]
-fn a_column_is_found_whatever_stands_before_it() {
+fn a_column_is_found_after_any_other_columns() {
     let line = b"name, with blank,42,,7";
     assert_eq!(scan::column::<u8>(line, 2, COMMA).unwrap(), 42);
     assert_eq!(scan::column::<u8>(line, 4, COMMA).unwrap(), 7);

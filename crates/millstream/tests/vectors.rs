@@ -1,8 +1,8 @@
-//! Runs the shared vectors through a reader: every case at every split, one record at a time and in batches. Those of records
-//! are also run by the framers alone, in `crates/core/tests`.
+//! Runs the shared vectors through a reader: every case at every split, one record at a time and in batches. The
+//! framers alone also run the vectors of records, in `crates/core/tests`.
 
 #[path = "../../core/tests/frame_twin/mod.rs"]
-#[expect(dead_code, reason = "what asks a framer without a reader is used in crates/core")]
+#[expect(dead_code, reason = "functions that run a framer without a reader are used in crates/core")]
 mod frame_twin;
 mod scan_twin;
 
@@ -19,7 +19,7 @@ const SNIFF: &str = include_str!("../../../vectors/sniff.tsv");
 const LIMITS: &str = include_str!("../../../vectors/limits.tsv");
 const DEFAULTS: &str = include_str!("../../../vectors/defaults.tsv");
 
-/// The cases of a file, in columns.
+/// Returns the cases of a file, in columns.
 fn cases<const N: usize>(file: &str) -> Vec<[&str; N]> {
     let lines = file.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let cases: Vec<_> = lines.map(|line| line.split('\t').collect::<Vec<_>>().try_into().unwrap()).collect();
@@ -40,8 +40,8 @@ fn frames() {
     }
 }
 
-/// What a reader makes of a source that delivers the pieces between the splits: records one at a time if `max` is 1,
-/// else in batches of at most this many.
+/// Returns a reader's result for a source that delivers the pieces between the splits: one record at a time if `max` is
+/// 1, otherwise in batches of at most `max` records.
 fn by_reader(words: &str, input: &[u8], splits: &[usize], max: usize) -> Outcome {
     let mut source: Box<dyn Read + Send> = Box::new(empty());
     let mut start = 0;
@@ -62,7 +62,7 @@ fn by_reader(words: &str, input: &[u8], splits: &[usize], max: usize) -> Outcome
         match more {
             Ok(Some(())) => {}
             Ok(None) => return (records, None),
-            // An announced length over the limit is refused at once; that it is not there shows by skipping it.
+            // An announced length over the limit is rejected immediately; skipping shows that its bytes are missing.
             Err(error) if error.kind() == ErrorKind::RecordTooLong => {
                 return (records, reader.skip_record(&mut framer).err().map(|error| error.kind()));
             }
@@ -101,7 +101,7 @@ fn scan() {
             }
         }
         if separator == Separator::Space {
-            // White space at the end changes nothing, but the values are far from the end now.
+            // White space at the end changes no value, but the values are then far from the end.
             let far = [&input[..], &[b' '; 200]].concat();
             let mut reader = Reader::builder().decode(Decode::Off).memory(far).unwrap();
             assert_eq!(shown(scan_twin::by_reader(words, separator, &mut reader)), expected, "{name}, far");
@@ -111,7 +111,7 @@ fn scan() {
     assert!(cases > 0, "the file holds no case");
 }
 
-/// A word of a vector as the twins show it: a float has many texts, and they show one of them.
+/// Returns a word of a vector as the twins format it: a float has many texts, and they use one of them.
 fn as_shown(kind: &str, word: &str) -> String {
     match kind {
         _ if word.contains('_') => word.to_owned(),
@@ -121,7 +121,7 @@ fn as_shown(kind: &str, word: &str) -> String {
     }
 }
 
-/// All that a file delivers, and all that is in a file after these bytes were written to it.
+/// Returns all data that a file delivers, and the whole content of a file after these bytes were written to it.
 fn read_file(path: &Path) -> Result<Vec<u8>, Error> {
     let (mut reader, mut all) = (Reader::path(path)?, Vec::new());
     while reader.fill()? > 0 {
@@ -156,7 +156,7 @@ fn sniff() {
             Ok(found) => end == "end" && found.starts_with(&unhex(output)),
             Err(error) => error.kind().name() == end,
         };
-        assert!(is_right, "{name}: {found:?}, where {output} {end} is agreed on");
+        assert!(is_right, "{name}: {found:?}, expected {output} {end}");
         let _ = std::fs::remove_file(&path);
     }
 }
@@ -200,7 +200,7 @@ fn defaults() {
     }
 }
 
-/// What an option is by default, as the behaviour shows it; `None` where Rust has none.
+/// Returns the default of an option, as its behaviour shows it, or `None` if Rust does not have the option.
 fn default_of(option: &str, directory: &Path) -> Option<String> {
     let zipped = unhex("1f8b080000000000020333e4020053fc516702000000");
     let is_text = |mut reader: Reader| if reader.next_line().unwrap() == Some(b"1") { "yes" } else { "no" };
@@ -215,7 +215,7 @@ fn default_of(option: &str, directory: &Path) -> Option<String> {
             Some(b"1") => "no",
             _ => "yes",
         },
-        // They are always named.
+        // These are always named.
         "prefix_order" => return None,
         "prefix_counts" => {
             use millstream::frame::{Endian, LengthPrefixed, PrefixWidth};

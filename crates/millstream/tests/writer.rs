@@ -1,4 +1,4 @@
-//! The writer against a model: whatever the sink does, every accepted byte arrives once and in order.
+//! The writer compared with a model: for any behaviour of the sink, every accepted byte arrives once and in order.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -14,17 +14,17 @@ use proptest::prelude::*;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 mod skip;
 
-/// What a sink does with one call.
+/// The effect of one call of a sink.
 #[derive(Clone, Copy, Debug)]
 enum Act {
-    /// Takes at most this many bytes.
+    /// Accepts at most this many bytes.
     Take(usize),
     Interrupt,
     WouldBlock,
     Fail,
 }
 
-/// A sink that follows a script and then takes everything.
+/// A sink that follows a script and then accepts all bytes.
 #[derive(Clone)]
 struct Scripted(Arc<Mutex<Script>>);
 
@@ -66,7 +66,7 @@ impl Write for Scripted {
     }
 }
 
-/// Bytes that tell their position, with a newline now and then.
+/// Returns bytes that depend on their position, with a newline occasionally.
 fn pattern(start: usize, len: usize) -> Vec<u8> {
     (start..start + len).map(|i| if i % 11 == 10 { b'\n' } else { (i % 251) as u8 }).collect()
 }
@@ -74,7 +74,7 @@ fn pattern(start: usize, len: usize) -> Vec<u8> {
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Write(usize),
-    /// Asks for this many bytes and commits that many.
+    /// Requests this many bytes of space and commits that many.
     Space(usize, usize),
     /// Puts this many bytes and a number.
     Put(usize, u64),
@@ -109,7 +109,7 @@ fn policy() -> impl Strategy<Value = FlushPolicy> {
     ]
 }
 
-/// Does `ops`, checks the writer's results at every step, and returns what it accepted.
+/// Runs `ops`, checks the writer's results at every step, and returns the accepted bytes.
 fn run(writer: &mut Writer, sink: &Scripted, ops: &[Op]) -> Vec<u8> {
     let mut accepted = Vec::new();
     for &op in ops {
@@ -169,7 +169,7 @@ proptest! {
     }
 
     #[test]
-    fn closing_and_dropping_deliver_what_is_left(
+    fn closing_and_dropping_deliver_the_rest(
         capacity in 1..48usize,
         policy in policy(),
         ops in prop::collection::vec(op(), 0..20),
@@ -188,7 +188,7 @@ proptest! {
     }
 
     #[test]
-    fn a_close_that_failed_goes_on_where_it_stopped(
+    fn a_failed_close_can_continue(
         capacity in 1..48usize,
         policy in policy(),
         ops in prop::collection::vec(op(), 0..20),
@@ -283,11 +283,11 @@ fn a_sink_that_has_panicked_is_not_called_again() {
                     let panicking = Panicking(Arc::default(), panics_in);
                     let builder = || Writer::builder().capacity(8).encode(encode).flush_policy(policy);
                     let count = || *panicking.0.lock().unwrap();
-                    // The panic drops the writer: were the sink called then, the process would end.
+                    // The panic drops the writer: if the sink were called at that point, the process would abort.
                     let mut writer = builder().from_write(panicking.clone()).unwrap();
                     let unwound = catch_unwind(AssertUnwindSafe(move || act(&mut writer))).is_err();
                     assert!(count() <= 1, "{i}: dropped by the panic, the sink is called again");
-                    // It is caught, and the writer is used again.
+                    // The panic is caught, and the writer is used again.
                     let mut writer = builder().from_write(panicking.clone()).unwrap();
                     *panicking.0.lock().unwrap() = 0;
                     if catch_unwind(AssertUnwindSafe(|| act(&mut writer))).is_err() {
@@ -304,7 +304,7 @@ fn a_sink_that_has_panicked_is_not_called_again() {
             }
         }
     }
-    // Shared by threads, of which one panics.
+    // Threads share the writer, and one of them panics.
     let panicking = Panicking(Arc::default(), "write");
     let shared = Writer::builder().capacity(1).from_write(panicking.clone()).unwrap().shared();
     let other = shared.clone();
@@ -315,7 +315,7 @@ fn a_sink_that_has_panicked_is_not_called_again() {
 }
 
 #[test]
-fn more_space_than_there_is_memory_is_an_error_and_costs_nothing() {
+fn too_much_space_is_an_error_without_effect() {
     let mut writer = Writer::memory().unwrap();
     writer.write(b"one").unwrap();
     for len in [1 << 50, isize::MAX as usize, usize::MAX] {
@@ -327,7 +327,7 @@ fn more_space_than_there_is_memory_is_an_error_and_costs_nothing() {
     assert_eq!(writer.close().unwrap().memory.unwrap(), b"one222");
 }
 
-/// A write of half of the address space, so that there can be no copy of it.
+/// Writes half of the address space, so that there can be no copy of it.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 #[test]
 fn a_large_write_that_is_neither_out_nor_kept_ends_the_writer() {
@@ -346,7 +346,7 @@ fn a_large_write_that_is_neither_out_nor_kept_ends_the_writer() {
 
 #[test]
 #[should_panic(expected = "more bytes than there was space")]
-fn space_of_before_a_close_is_gone() {
+fn space_from_before_a_close_is_invalid() {
     let mut writer = Writer::from_write(Scripted::new([Act::Fail])).unwrap();
     writer.write(b"one").unwrap();
     writer.space(10).unwrap();
@@ -362,7 +362,7 @@ mod encoded {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-        // What arrives is compressed, so the twin is compared after decoding.
+        // The output is compressed, so the twin is compared after decoding.
         #[test]
         fn a_failing_sink_costs_no_byte(
             encode in prop_oneof![Just(Encode::Gzip), Just(Encode::Bgzf), Just(Encode::Zstd)],
@@ -416,7 +416,7 @@ mod encoded {
 }
 
 #[test]
-fn an_error_after_every_number_of_bytes_says_how_many() {
+fn an_error_reports_how_many_bytes_were_written() {
     for n in 0..200usize {
         let sink = Scripted::new(std::iter::repeat_n(Act::Take(1), n).chain([Act::Fail]));
         let mut writer = Writer::builder().capacity(16).from_write(sink.clone()).unwrap();
@@ -438,7 +438,7 @@ fn an_error_after_every_number_of_bytes_says_how_many() {
 }
 
 #[test]
-fn a_large_write_that_fails_in_the_middle_is_accepted_and_the_error_comes_next() {
+fn a_large_write_that_fails_in_the_middle_defers_its_error() {
     let sink = Scripted::new([Act::Take(30), Act::Fail]);
     let mut writer = Writer::builder().capacity(16).from_write(sink.clone()).unwrap();
     let large = pattern(0, 100);
@@ -452,7 +452,7 @@ fn a_large_write_that_fails_in_the_middle_is_accepted_and_the_error_comes_next()
 }
 
 #[test]
-fn a_write_that_fits_in_a_grown_buffer_keeps_its_place() {
+fn a_write_that_fits_in_a_grown_buffer_keeps_the_order() {
     let mut writer = Writer::builder().capacity(8).flush_policy(FlushPolicy::Line).memory().unwrap();
     writer.space(100).unwrap()[..3].copy_from_slice(b"abc");
     writer.commit(3).unwrap();
@@ -496,7 +496,7 @@ fn a_callback_that_counts_wrongly_is_an_error() {
 fn options_that_cannot_be_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("out");
-    // For an address that cannot be reached: the options are checked first.
+    // The address cannot be reached: the options are checked first.
     type Open<'a> = &'a dyn Fn(WriterBuilder) -> millstream::Result<Writer>;
     type Set<'a> = &'a dyn Fn(WriterBuilder) -> WriterBuilder;
     let sinks: [(&str, Open); 9] = [
@@ -511,7 +511,7 @@ fn options_that_cannot_be_are_refused() {
         ("nowhere", &|builder| builder.nowhere()),
     ];
     let ms = Duration::from_millis(1);
-    // What is found, by which option; and the sinks that have it.
+    // The error, the option that causes it, and the sinks that have it.
     let rows: [(&str, Set, &[&str]); 15] = [
         ("0 bytes", &|builder| builder.capacity(0), &[]),
         ("1125899906842624 bytes", &|builder| builder.capacity(1 << 50), &[]),
@@ -542,14 +542,14 @@ fn options_that_cannot_be_are_refused() {
                 }
                 _ => assert!(fine.contains(&name), "{found} is accepted by {name}"),
             }
-            // Only what is accepted opens anything.
+            // Only valid options open a sink.
             assert!(fs::remove_file(&file).is_err() || fine.contains(&name), "{found}");
         }
     }
 }
 
 #[test]
-fn it_is_an_io_write() {
+fn the_writer_is_an_io_write() {
     let mut writer = Writer::memory().unwrap();
     write!(writer, "{}-two", 1).unwrap();
     io::copy(&mut &b"!"[..], &mut writer).unwrap();

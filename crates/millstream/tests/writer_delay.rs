@@ -1,4 +1,4 @@
-//! The bounded delay: bytes go out though the producer is idle, and errors come back.
+//! The bounded delay: bytes are written although the producer is idle, and errors are reported.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ fn delayed(delay: Duration) -> WriterBuilder {
     Writer::builder().flush_policy(FlushPolicy::Delay(delay))
 }
 
-/// Waits, not for long, until `condition` holds.
+/// Waits briefly until `condition` holds.
 fn until(condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
@@ -30,7 +30,7 @@ fn a_line_arrives_though_the_producer_is_idle() {
         writer.write(format!("line {i}\n").as_bytes()).unwrap();
         assert_eq!(lines.next().unwrap().unwrap(), format!("line {i}"));
     }
-    // The same by space and commit.
+    // This uses space and commit.
     writer.space(3).unwrap()[..3].copy_from_slice(b"end");
     writer.commit(3).unwrap();
     until(|| writer.written() == 5 * 7 + 3);
@@ -38,7 +38,7 @@ fn a_line_arrives_though_the_producer_is_idle() {
     assert_eq!(lines.next().unwrap().unwrap(), "end");
 }
 
-/// Counts its calls.
+/// A sink that counts its calls.
 #[derive(Clone, Default)]
 struct Counting {
     writes: Arc<AtomicUsize>,
@@ -73,7 +73,7 @@ fn records_wait_for_company_and_go_out_together() {
 }
 
 #[test]
-fn what_a_writer_holds_is_flushed_once_and_not_again() {
+fn held_bytes_are_flushed_once() {
     let sink = Counting::default();
     let mut writer = delayed(Duration::from_millis(5)).from_write(sink.clone()).unwrap();
     writer.write(b"x").unwrap();
@@ -106,7 +106,7 @@ impl Write for Failing {
 }
 
 #[test]
-fn the_threads_error_is_reported_once_and_nothing_is_lost() {
+fn the_threads_error_is_reported_once_without_loss() {
     for report_by in ["write", "flush", "space", "close"] {
         let sink = Failing::default();
         sink.fails.store(true, Ordering::SeqCst);
@@ -114,7 +114,7 @@ fn the_threads_error_is_reported_once_and_nothing_is_lost() {
         writer.write(b"one ").unwrap();
         until(|| sink.failures.load(Ordering::SeqCst) > 0);
         thread::sleep(Duration::from_millis(20));
-        assert_eq!(sink.failures.load(Ordering::SeqCst), 1, "it tries again only when asked to");
+        assert_eq!(sink.failures.load(Ordering::SeqCst), 1, "it tries again only on request");
         sink.fails.store(false, Ordering::SeqCst);
         let error = match report_by {
             "write" => writer.write(b"refused").unwrap_err(),
@@ -167,7 +167,7 @@ fn a_token_ends_the_wait_of_the_thread_too() {
     let (mut reader, pipe) = io::pipe().unwrap();
     let token = CancelToken::new().unwrap();
     let mut writer = delayed(Duration::from_millis(1)).capacity(2 << 20).cancel(&token).fd(pipe).unwrap();
-    // More than the pipe holds: the thread waits in the middle of it.
+    // This exceeds the capacity of the pipe, so the thread waits in the middle of it.
     let bytes = vec![b'x'; (2 << 20) - 1];
     writer.write(&bytes).unwrap();
     until(|| writer.written() > 0);
@@ -187,7 +187,7 @@ fn a_token_ends_the_wait_of_the_thread_too() {
 
 #[cfg(feature = "compression")]
 #[test]
-fn a_follower_of_a_compressed_stream_can_decode_what_was_sent() {
+fn a_follower_of_a_compressed_stream_can_decode_the_flushed_part() {
     let (reader, pipe) = io::pipe().unwrap();
     let mut writer = delayed(Duration::from_millis(5)).encode(millstream::Encode::Gzip).fd(pipe).unwrap();
     writer.write(b"line 0\n").unwrap();

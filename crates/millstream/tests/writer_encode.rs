@@ -1,4 +1,4 @@
-//! Compressed output is complete and other people's decoders agree.
+//! Compressed output is complete, and independent decoders agree.
 #![cfg(feature = "compression")]
 
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ const FORMATS: [Encode; 3] = [Encode::Gzip, Encode::Bgzf, Encode::Zstd];
 /// The empty block that ends a bgzf file (SAM specification, 4.1.2).
 const BGZF_END: [u8; 28] = *b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0\x1b\0\x03\0\0\0\0\0\0\0\0\0";
 
-/// Lines that compress, or bytes that do not.
+/// Returns lines that compress well, or bytes that do not.
 fn text(len: usize) -> Vec<u8> {
     (0..).flat_map(|i: u64| format!("{i}\t{}\n", i * i).into_bytes()).take(len).collect()
 }
@@ -49,7 +49,7 @@ fn decode(encode: Encode, encoded: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_format_gives_back_what_went_in() {
+fn every_format_restores_its_input() {
     for format in FORMATS {
         for len in [0, 1, 65_279, 65_280, 65_281, 65_536, 1_000_000] {
             for bytes in [text(len), noise(len)] {
@@ -83,7 +83,7 @@ fn every_level_works_and_the_smallest_is_smaller() {
 }
 
 #[test]
-fn after_a_flush_everything_before_it_can_be_decoded() {
+fn after_a_flush_all_earlier_bytes_can_be_decoded() {
     for format in FORMATS {
         let arrived = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
         let sink = arrived.clone();
@@ -105,7 +105,7 @@ fn after_a_flush_everything_before_it_can_be_decoded() {
                 _ => flate2::read::MultiGzDecoder::new(&so_far[..]).read_exact(&mut decoded).unwrap(),
             }
             assert!(decoded == bytes[..decoded.len()]);
-            // A second flush has nothing to do.
+            // A second flush has no work to do.
             writer.flush().unwrap();
             assert_eq!(arrived.lock().unwrap().len(), so_far.len());
         }
@@ -113,7 +113,7 @@ fn after_a_flush_everything_before_it_can_be_decoded() {
 }
 
 #[test]
-fn callbacks_run_on_the_callers_thread_whoever_compresses() {
+fn callbacks_run_on_the_callers_thread_with_any_compressor() {
     for format in FORMATS {
         let caller = std::thread::current().id();
         let mut writer = Writer::builder()
@@ -128,7 +128,8 @@ fn callbacks_run_on_the_callers_thread_whoever_compresses() {
     }
 }
 
-/// Runs a program of the system on a file: what it prints, or `None` (said aloud) where it is missing.
+/// Runs a program of the system on a file. Returns its output, or `None` (with a visible message) if it is not
+/// installed.
 fn tool(argv: &[&str], path: &Path) -> Option<Vec<u8>> {
     match Command::new(argv[0]).args(&argv[1..]).arg(path).stdin(Stdio::null()).output() {
         Ok(output) => {
@@ -197,7 +198,7 @@ fn appending_adds_a_member_that_decoders_join() {
     }
 }
 
-/// What can be decoded of a stream, and whether it has its end.
+/// Returns the data that can be decoded from a stream, and whether it has its end.
 fn decode_as_far_as_possible(encode: Encode, encoded: &[u8]) -> (Vec<u8>, bool) {
     let mut decoded = Vec::new();
     let end = match encode {
@@ -209,8 +210,8 @@ fn decode_as_far_as_possible(encode: Encode, encoded: &[u8]) -> (Vec<u8>, bool) 
 }
 
 #[test]
-fn what_was_not_closed_has_no_end() {
-    /// How a writer is left: dropped, given up, given up after a flush, or dropped after a close that failed.
+fn unclosed_output_has_no_end_marker() {
+    /// How a writer is left: dropped, aborted, aborted after a flush, or dropped after a close that failed.
     type Leave = fn(Writer);
     let leave: [(Leave, &[u8]); 4] = [
         (drop, b"all of it"),
@@ -287,9 +288,9 @@ fn a_name_that_promises_another_format_is_refused() {
     }
 }
 
-/// What follows a stream that is cut cannot be read: nothing is appended to it.
+/// Data after a truncated stream cannot be read, so appending is refused.
 #[test]
-fn nothing_is_appended_to_a_file_that_is_cut() {
+fn appending_to_a_truncated_file_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let bytes = text(200_000);
     let append = |path: &Path, existing| {
@@ -303,7 +304,7 @@ fn nothing_is_appended_to_a_file_that_is_cut() {
         let mut wholes = vec![one.clone(), [&one[..], &one].concat()];
         match format {
             Encode::Zstd => wholes.push([b"\x5a\x2a\x4d\x18\x03\0\0\0abc", &one[..]].concat()),
-            // All that is gzip goes together.
+            // All variants of gzip can be combined.
             _ => wholes.push([encode(Encode::Bgzf, &bytes, 1 << 20), encode(Encode::Gzip, &bytes, 1 << 20)].concat()),
         }
         for whole in wholes {
@@ -315,7 +316,7 @@ fn nothing_is_appended_to_a_file_that_is_cut() {
                 assert!(decode(Encode::Gzip, &content).ends_with(b"more\n"), "{ending}");
             }
             for cut in [1, 2, 5, 27, 28, 29, 5000] {
-                // Between two frames is an end like any other.
+                // The point between two frames is a valid end.
                 if whole.len() - cut == one.len() && format != Encode::Bgzf {
                     continue;
                 }
@@ -329,7 +330,7 @@ fn nothing_is_appended_to_a_file_that_is_cut() {
                 assert!(std::fs::read(&path).unwrap().len() > cut.len());
             }
         }
-        // Another format, or none.
+        // The file has another format, or none.
         for content in
             [&b"plain\n"[..], &encode(if format == Encode::Zstd { Encode::Gzip } else { Encode::Zstd }, b"x", 1)]
         {

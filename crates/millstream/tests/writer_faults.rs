@@ -1,6 +1,6 @@
-//! Faults at real system calls, injected by strace into a process that checks the writer's word about them.
+//! Faults in real system calls, injected by strace into a process that checks the writer's reports about them.
 //!
-//! Where strace is missing or not allowed, these tests say so and pass; in CI they fail.
+//! If strace is missing or not allowed, these tests print that and pass; in CI they fail.
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +11,14 @@ use millstream::{Durability, ErrorKind, Partial, Writer};
 mod skip;
 mod strace;
 
-/// How many calls of write(2) the child makes when nothing goes wrong.
+/// The number of write(2) calls that the child makes without faults.
 const CALLS: usize = 12;
 
 fn content() -> Vec<u8> {
     (0..CALLS * 64).map(|i| (i % 251) as u8).collect()
 }
 
-/// In a separate process: writes a file in `CALLS` calls while strace makes some fail.
+/// Runs in a separate process: writes a file in `CALLS` calls while strace makes some of them fail.
 #[test]
 #[ignore = "run by the other tests under strace"]
 fn child() {
@@ -44,7 +44,7 @@ fn child() {
     assert_eq!(errors > 0, may_fail);
 }
 
-/// In a separate process: writes a file that the system first accepts, and then fails to store.
+/// Runs in a separate process: writes a file that the system first accepts, and then fails to store.
 #[test]
 #[ignore = "run by the other tests under strace"]
 fn closing_child() {
@@ -56,7 +56,7 @@ fn closing_child() {
     };
     let mut writer = Writer::builder().partial(Partial::Keep).durability(durability).path(&path).unwrap();
     writer.write(b"content").unwrap();
-    // The second time the system has nothing against it any more; the bytes are lost anyway.
+    // The second time the system reports success; the bytes are lost anyway.
     for _ in 0..2 {
         let error = writer.try_close().unwrap_err();
         assert_eq!((error.kind(), error.errno()), (ErrorKind::Io, Some(rustix::io::Errno::NOSPC.raw_os_error())));
@@ -64,7 +64,7 @@ fn closing_child() {
 }
 
 #[test]
-fn what_the_system_says_when_a_file_is_closed_is_heard() {
+fn errors_of_closing_a_file_are_reported() {
     if strace::is_missing() {
         return;
     }
@@ -83,7 +83,7 @@ fn what_the_system_says_when_a_file_is_closed_is_heard() {
     }
 }
 
-/// Runs the child with this fault injected into its writes to the file. `false` where strace cannot.
+/// Runs the child with this fault injected into its writes to the file. Returns `false` if strace cannot run.
 fn with_fault(fault: &str, may_fail: bool) -> bool {
     if strace::is_missing() {
         return false;
@@ -114,7 +114,7 @@ fn assert_fault_happened(log: &Path) {
 #[test]
 fn interrupted_and_unready_writes_are_repeated() {
     for errno in ["EINTR", "EAGAIN"] {
-        // Every second one.
+        // The fault affects every second call.
         if !with_fault(&format!("inject=write:error={errno}:when=1+2"), false) {
             return;
         }
@@ -122,7 +122,7 @@ fn interrupted_and_unready_writes_are_repeated() {
 }
 
 #[test]
-fn a_failure_of_any_write_is_told_exactly_and_costs_nothing() {
+fn a_failure_of_any_write_is_reported_without_loss() {
     let deep = std::env::var_os("MILLSTREAM_DEEP").is_some();
     let errors: &[&str] = if deep { &["ENOSPC", "EIO", "EDQUOT", "EFBIG"] } else { &["ENOSPC"] };
     for errno in errors {

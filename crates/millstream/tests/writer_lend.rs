@@ -1,4 +1,4 @@
-//! Lent pages: whatever the reader's pace, it reads the bytes that were written, and not later ones.
+//! Lent pages: at any pace, the reader reads the bytes that were written, and not later ones.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -15,12 +15,13 @@ fn builder() -> WriterBuilder {
     Writer::builder().lend_pages(LendPages::ConsumerCopies)
 }
 
-/// Bytes that tell their position: no two pieces of 8 bytes are equal, so that a block written too early shows.
+/// Returns bytes that depend on their position: no two pieces of 8 bytes are equal, so that a block that is overwritten
+/// too early is detected.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len as u64 / 8 + 1).flat_map(|i| (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1).to_le_bytes()).take(len).collect()
 }
 
-/// Numbers that differ from seed to seed.
+/// Returns numbers that differ from seed to seed.
 struct Random(u64);
 
 impl Random {
@@ -32,7 +33,7 @@ impl Random {
     }
 }
 
-/// Reads in pieces of any size, and sleeps now and then.
+/// Reads in pieces of any size, and sleeps occasionally.
 fn read_slowly(mut pipe: PipeReader, seed: u64) -> Vec<u8> {
     let mut random = Random(seed);
     let (mut all, mut piece) = (Vec::new(), vec![0; 2 * MIB]);
@@ -49,7 +50,7 @@ fn read_slowly(mut pipe: PipeReader, seed: u64) -> Vec<u8> {
 }
 
 #[test]
-fn a_slow_reader_reads_what_was_written() {
+fn a_slow_reader_reads_the_written_bytes() {
     let bytes = pattern(6 * MIB);
     for capacity in [PAGE, 3 * PAGE + 1, 64 << 10, 256 << 10, MIB, 2 * MIB + 5] {
         for policy in [FlushPolicy::WhenFull, FlushPolicy::Line] {
@@ -59,7 +60,7 @@ fn a_slow_reader_reads_what_was_written() {
                 let mut writer = builder().capacity(capacity).flush_policy(policy).fd(pipe).unwrap();
                 let (mut random, mut rest) = (Random(seed + 100), &bytes[..]);
                 while !rest.is_empty() {
-                    // Some records are longer than the buffer, and go out past it or make it grow.
+                    // Some records are longer than the buffer, and are passed to the sink directly or make it grow.
                     let most = [10, 1000, PAGE, 2 * capacity][random.below(4)];
                     let (record, after) = rest.split_at((1 + random.below(most)).min(rest.len()));
                     match random.below(3) {
@@ -96,9 +97,9 @@ fn lengths_around_a_page_a_block_and_the_pipe() {
     }
 }
 
-/// Nothing waits for the reader, and the memory is reused meanwhile.
+/// The writer does not wait for the reader, and the memory is reused meanwhile.
 #[test]
-fn what_is_in_the_pipe_outlives_the_writer() {
+fn lent_pages_outlive_the_writer() {
     let bytes = pattern(1_000_000);
     for close in [true, false] {
         let (mut reader, pipe) = std::io::pipe().unwrap();
@@ -132,7 +133,7 @@ fn pages_are_lent_and_not_copied() {
     assert_ne!(address, next, "the pipe still has the block");
     let mut arrived = vec![0; 10 + (64 << 10)];
     reader.read_exact(&mut arrived).unwrap();
-    // Now it has not, and the block comes back.
+    // At this point it has been read, and the block comes back.
     writer.space(64 << 10).unwrap().fill(b'3');
     writer.commit(64 << 10).unwrap();
     writer.flush().unwrap();
@@ -140,7 +141,7 @@ fn pages_are_lent_and_not_copied() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_a_broken_pipe() {
+fn a_closed_reader_is_a_broken_pipe() {
     let (mut reader, pipe) = std::io::pipe().unwrap();
     let reading = thread::spawn(move || reader.read_exact(&mut vec![0; 3 * MIB]));
     let mut writer = builder().fd(pipe).unwrap();
@@ -152,7 +153,7 @@ fn a_reader_that_goes_away_is_a_broken_pipe() {
 }
 
 #[test]
-fn a_token_ends_a_wait_and_nothing_is_lost() {
+fn a_token_ends_a_wait_without_loss() {
     let (reader, pipe) = std::io::pipe().unwrap();
     let token = CancelToken::new().unwrap();
     let mut writer = builder().cancel(&token).fd(pipe).unwrap();
@@ -188,7 +189,7 @@ fn a_command_that_copies_gets_every_byte() {
 }
 
 #[test]
-fn what_is_no_pipe_is_written_as_ever() {
+fn other_files_than_pipes_are_written_normally() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out");
     let bytes = pattern(3 * MIB);

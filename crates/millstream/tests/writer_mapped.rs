@@ -1,4 +1,4 @@
-//! A mapped file has its true content and its true length, however it ends; a full disk is an error and no signal.
+//! A mapped file has its true content and its true length, however it ends; a full disk is an error, not a signal.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -12,7 +12,7 @@ mod strace;
 
 const MIB: usize = 1 << 20;
 
-/// Bytes that tell their position.
+/// Returns bytes that depend on their position.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i % 251) as u8).collect()
 }
@@ -38,7 +38,7 @@ fn every_length_around_a_page_and_a_step() {
                     let end = writer.close().unwrap();
                     assert_eq!((end.bytes, end.written), (len as u64, len as u64));
                     assert!(fs::read(&path).unwrap() == all[..len], "{len} bytes by {record}");
-                    // Nor is more memory held than that.
+                    // No more memory is held than that, either.
                     assert!(fs::metadata(&path).unwrap().blocks() * 512 < len as u64 + 64 * 1024, "{len}");
                 }
             }
@@ -47,7 +47,7 @@ fn every_length_around_a_page_and_a_step() {
 }
 
 #[test]
-fn it_appears_whole_or_not_at_all() {
+fn a_mapped_file_appears_complete_or_not_at_all() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out");
     fs::write(&path, "old").unwrap();
@@ -60,7 +60,7 @@ fn it_appears_whole_or_not_at_all() {
 }
 
 #[test]
-fn written_in_place_it_has_its_true_length_after_a_drop_too() {
+fn a_file_written_in_place_has_its_true_length_after_a_drop() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out");
     fs::write(&path, pattern(5 * MIB)).unwrap();
@@ -73,7 +73,7 @@ fn written_in_place_it_has_its_true_length_after_a_drop_too() {
 
 #[cfg(feature = "compression")]
 #[test]
-fn its_name_may_ask_for_compression() {
+fn its_name_may_request_compression() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out.zst");
     let bytes = pattern(3 * MIB);
@@ -97,7 +97,7 @@ fn only_a_regular_file_can_be_mapped() {
     assert!(!path.exists());
 }
 
-/// In a separate process: fills a disk, and checks what is reported.
+/// Runs in a separate process: fills a disk, and checks the reported errors.
 #[test]
 #[ignore = "run by the other tests in a process that meets a full disk"]
 fn child() {
@@ -118,7 +118,7 @@ fn child() {
     assert_eq!(fs::metadata(&path).unwrap().len(), written, "after an error");
     assert!(fs::read(&path).unwrap() == bytes[..written as usize]);
     if std::env::var_os("MILLSTREAM_TEST_TWICE").is_some() {
-        // It was a passing weakness: nothing is lost.
+        // The lack of space was temporary: no byte is lost.
         let accepted = writer.accepted() as usize;
         write(&mut writer, &bytes[accepted..], 100);
         writer.close().unwrap();
@@ -130,7 +130,7 @@ fn child() {
     }
 }
 
-/// Runs the child below `argv`. `error` is the kind that it is to meet.
+/// Runs the child below `argv`. `error` is the kind that it expects.
 fn run_child(argv: &[&str], path: &Path, error: &str, twice: bool) -> std::process::Output {
     let mut command = Command::new(argv[0]);
     command.args(&argv[1..]).arg(std::env::current_exe().unwrap()).args(["--exact", "child", "--ignored"]);
@@ -147,7 +147,7 @@ fn assert_passed(output: &std::process::Output, what: &str) {
 }
 
 #[test]
-fn room_is_reserved_before_it_is_written() {
+fn space_is_reserved_before_it_is_written() {
     if strace::is_missing() {
         return;
     }
@@ -175,16 +175,17 @@ fn room_is_reserved_before_it_is_written() {
 fn a_small_file_system_and_a_limit_end_in_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out");
-    // In blocks of 512 bytes, neither of a whole step nor of a page. The signal would end it before it can speak.
+    // The limit is in blocks of 512 bytes, and is neither a multiple of a step nor of a page. The signal would kill the
+    // process before it can report the error.
     let script = r#"trap "" XFSZ; ulimit -f 5001; exec "$@""#;
     let output = run_child(&["sh", "-c", script, "sh"], &path, "io", false);
     assert_passed(&output, "a limit on the file's length");
     assert_eq!(fs::metadata(&path).unwrap().len(), 5001 * 512);
-    // No limit is met, and no signal comes, where the file is shorter but its last step would not be.
+    // No limit is reached, and no signal is sent, if the file is shorter but its last step would not be.
     let output = run_child(&["sh", "-c", r#"ulimit -f 17000; exec "$@""#, "sh"], &path, "none", false);
     assert_passed(&output, "a limit that suffices");
 
-    // Needs a user namespace; where there is none, the tests above have to do.
+    // This needs a user namespace; without one, only the tests above run.
     let script = r#"mount -t tmpfs -o size=3m tmpfs "$0" || exit 77; exec "$@""#;
     let mount = directory.path().to_str().unwrap();
     let argv = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, mount];

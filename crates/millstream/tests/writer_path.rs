@@ -1,4 +1,4 @@
-//! Paths as sinks: files that appear whole, and everything that is no file.
+//! Paths as sinks: files that appear complete, and paths that are not regular files.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ fn dir() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// The names in a directory, sorted.
+/// Returns the names in a directory, sorted.
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<_> =
         fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -30,7 +30,7 @@ fn write_and_close(path: &Path, bytes: &[u8]) {
 }
 
 #[test]
-fn a_file_appears_whole_when_it_is_closed() {
+fn a_file_appears_complete_when_it_is_closed() {
     let dir = dir();
     let path = dir.path().join("out.txt");
     let mut writer = Writer::path(&path).unwrap();
@@ -55,27 +55,27 @@ fn a_file_appears_whole_when_it_is_closed() {
     assert_eq!(fs::read(&path).unwrap(), b"newer");
 }
 
-/// Whether this is the documented name of a temporary file.
+/// Returns whether this is the documented name of a temporary file.
 fn is_temporary(name: &str, of: &str) -> bool {
     let random = name.strip_prefix(&format!(".{of}.millstream-")).and_then(|rest| rest.strip_suffix(".tmp"));
     random.is_some_and(|random| random.len() == 6)
 }
 
 #[test]
-fn what_takes_the_name_meanwhile_is_replaced() {
+fn a_file_created_meanwhile_is_replaced() {
     for mapped in [false, true] {
         let dir = dir();
         let path = dir.path().join("out");
         let mut writer = if mapped { Writer::mapped(&path) } else { Writer::path(&path) }.unwrap();
         writer.write(b"ours").unwrap();
-        fs::write(&path, b"theirs, and longer").unwrap();
+        fs::write(&path, b"a longer content").unwrap();
         writer.close().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"ours");
         assert_eq!(names(dir.path()), ["out"]);
     }
 }
 
-/// An access list as the system stores it, which also lets user 12345 do `permissions`.
+/// Returns an access list as the system stores it, which also grants `permissions` to user 12345.
 #[cfg(target_os = "linux")]
 fn access_list(permissions: u16) -> Vec<u8> {
     let entries: [(u16, u16, u32); 5] =
@@ -88,7 +88,7 @@ fn access_list(permissions: u16) -> Vec<u8> {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_replaced_file_keeps_its_access_list_and_gets_none_from_its_directory() {
+fn a_replaced_file_keeps_its_access_list() {
     use rustix::fs::{XattrFlags, getxattr, getxattr_query, removexattr, setxattr};
     const NAME: &str = "system.posix_acl_access";
     let dir = dir();
@@ -129,7 +129,7 @@ fn a_close_that_could_not_rename_can_be_repeated() {
 }
 
 #[test]
-fn an_old_file_stays_until_then_and_gives_its_permissions() {
+fn an_old_file_stays_until_the_end_and_passes_on_its_permissions() {
     let dir = dir();
     let path = dir.path().join("out.txt");
     for mode in [0o600, 0o644, 0o751] {
@@ -164,7 +164,7 @@ fn a_dropped_writer_leaves_no_file_and_no_trace() {
 }
 
 #[test]
-fn symbolic_links_stay_and_what_they_point_to_is_replaced() {
+fn symbolic_links_stay_and_their_targets_are_replaced() {
     let dir = dir();
     fs::create_dir(dir.path().join("data")).unwrap();
     fs::write(dir.path().join("data/real"), b"old").unwrap();
@@ -175,7 +175,7 @@ fn symbolic_links_stay_and_what_they_point_to_is_replaced() {
     assert_eq!(fs::read(dir.path().join("data/real")).unwrap(), b"new");
     assert_eq!(names(&dir.path().join("data")), ["real"]);
 
-    // One that points to nothing yet.
+    // This link points to no file yet.
     symlink("data/later", dir.path().join("three")).unwrap();
     write_and_close(&dir.path().join("three"), b"new");
     assert_eq!(fs::read(dir.path().join("data/later")).unwrap(), b"new");
@@ -209,7 +209,7 @@ fn keeping_partial_output_writes_in_place() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_one_clear_error_and_leaves_nothing() {
+fn a_path_that_cannot_be_opened_is_one_error_without_side_effects() {
     let dir = dir();
     fs::write(dir.path().join("file"), b"").unwrap();
     let at = |name: &str| dir.path().join(name);
@@ -288,7 +288,7 @@ fn devices_are_written_directly() {
 }
 
 #[test]
-fn a_full_disk_says_how_much_is_on_it_and_leaves_nothing() {
+fn a_full_disk_reports_the_bytes_written_and_leaves_no_file() {
     let dir = dir();
     let mount = |args: &[&str]| std::process::Command::new("mount").args(args).stderr(Stdio::null()).status();
     let target = dir.path().to_str().unwrap();
@@ -318,7 +318,7 @@ fn a_full_disk_says_how_much_is_on_it_and_leaves_nothing() {
     assert_eq!(error.written(), Some(on_disk));
     assert!(writer.accepted() > on_disk);
 
-    // When there is space again, nothing is missing.
+    // When there is space again, no byte is missing.
     assert!(mount(&["-o", "remount,size=1m", target]).unwrap().success());
     let accepted = writer.accepted();
     writer.flush().unwrap();
@@ -357,7 +357,7 @@ fn child() {
 }
 
 #[test]
-fn standard_output_is_the_descriptor_whatever_it_is_called_and_connected_to() {
+fn paths_of_standard_output_mean_the_descriptor() {
     for role in ["stdout", "/dev/stdout", "link", "/proc/self/fd/1"] {
         let dir = dir();
         let path = dir.path().join("log");

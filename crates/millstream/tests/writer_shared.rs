@@ -1,4 +1,4 @@
-//! Several threads and one writer: whole records, each once, in each thread's order.
+//! Several threads and one writer: complete records, each once, in each thread's order.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -10,13 +10,13 @@ use millstream::{ErrorKind, FlushPolicy, Writer, WriterBuilder, put};
 const THREADS: usize = 8;
 const RECORDS: usize = 2_000;
 
-/// The record `number` of `thread`; some are longer than the buffer.
+/// Returns the record `number` of `thread`; some are longer than the buffer.
 fn record(thread: usize, number: usize) -> String {
     let len = if number.is_multiple_of(97) { 3_000 } else { number % 50 };
     format!("<{thread} {number} {}>", "x".repeat(len))
 }
 
-/// Every record of `text` is whole, and those of each thread come in order, each once.
+/// Checks that every record of `text` is complete, and that those of each thread are in order, each once.
 fn assert_whole(text: &str) {
     let mut next = [0; THREADS];
     for one in text.split_inclusive('>') {
@@ -27,7 +27,7 @@ fn assert_whole(text: &str) {
     assert_eq!(next, [RECORDS; THREADS]);
 }
 
-/// A sink that takes a few bytes at a time and fails now and then.
+/// A sink that accepts a few bytes at a time and fails occasionally.
 fn awkward(arrived: Arc<Mutex<Vec<u8>>>) -> impl io::Write + Send {
     struct Awkward(Arc<Mutex<Vec<u8>>>, usize);
     impl io::Write for Awkward {
@@ -139,7 +139,7 @@ fn several_records_at_once_stay_together() {
 }
 
 #[test]
-fn an_error_says_how_many_records_of_several_were_accepted() {
+fn an_error_reports_how_many_records_were_accepted() {
     let fails = |_: &[u8]| Err(io::Error::other("never"));
     let writer = Writer::builder().capacity(10).callback(fails).unwrap().shared();
     let error = writer.write_records(["1234", "5678", "9012"]).unwrap_err();
@@ -147,7 +147,7 @@ fn an_error_says_how_many_records_of_several_were_accepted() {
 }
 
 #[test]
-fn after_a_close_every_call_says_so() {
+fn after_a_close_every_call_returns_closed() {
     let writer = Writer::memory().unwrap().shared();
     let other = writer.clone();
     writer.write_record(b"x").unwrap();

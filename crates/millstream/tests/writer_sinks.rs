@@ -1,4 +1,4 @@
-//! Pipes, sockets, terminals and commands as sinks: waiting, being interrupted, and the other side leaving.
+//! Pipes, sockets, terminals and commands as sinks: waiting, interruptions, and peers that close.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
@@ -15,7 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 mod skip;
 
-/// Bytes that tell their position.
+/// Returns bytes that depend on their position.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len as u32 / 4).flat_map(u32::to_le_bytes).collect()
 }
@@ -25,7 +25,7 @@ fn set_nonblocking(fd: impl AsFd) {
     fcntl_setfl(&fd, flags | OFlags::NONBLOCK).unwrap();
 }
 
-/// The processor time of this thread, in seconds.
+/// Returns the processor time of this thread, in seconds.
 fn thread_time() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
@@ -53,7 +53,7 @@ fn a_full_nonblocking_pipe_is_waited_for_without_spinning() {
     assert!(used < 0.3, "waited for half a second and used {used} s of processor time");
 }
 
-/// Every kind of descriptor whose reader does not read: what we write to, and something to read it from.
+/// Returns every kind of descriptor whose reader does not read: one to write to, and one to read from.
 fn stuck() -> Vec<(&'static str, OwnedFd, File)> {
     let (pipe_reader, pipe) = std::io::pipe().unwrap();
     let (near, far) = UnixStream::pair().unwrap();
@@ -69,7 +69,7 @@ fn stuck() -> Vec<(&'static str, OwnedFd, File)> {
     ]
 }
 
-/// A terminal, and what its user sees. It shows bytes as they are.
+/// Returns a terminal, and the output that its user sees. It shows bytes unchanged.
 fn pty() -> (OwnedFd, File) {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
@@ -84,7 +84,7 @@ fn pty() -> (OwnedFd, File) {
     (terminal, controller.into())
 }
 
-/// Reads exactly as many bytes as `bytes` has, and compares.
+/// Reads exactly as many bytes as `bytes` has, and compares them.
 fn assert_arrives(name: &str, mut reader: File, bytes: &[u8]) {
     let mut arrived = vec![0; bytes.len()];
     reader.read_exact(&mut arrived).unwrap();
@@ -92,8 +92,8 @@ fn assert_arrives(name: &str, mut reader: File, bytes: &[u8]) {
 }
 
 #[test]
-fn a_token_ends_a_wait_and_nothing_is_lost() {
-    // More than any pipe or socket takes; 252 bytes a record.
+fn a_token_ends_a_wait_without_loss() {
+    // This is more than any pipe or socket accepts, at 252 bytes a record.
     let bytes = pattern(252 << 16);
     for (name, fd, reader) in stuck() {
         let modes = fcntl_getfl(&fd).unwrap();
@@ -109,7 +109,7 @@ fn a_token_ends_a_wait_and_nothing_is_lost() {
         let mut records = bytes.chunks(252);
         let start = Instant::now();
         let error = loop {
-            let record = records.next().expect("nobody reads, and yet it takes everything");
+            let record = records.next().expect("all records were accepted although no reader reads");
             if let Err(error) = writer.write(record) {
                 break error;
             }
@@ -131,17 +131,17 @@ fn a_token_ends_a_wait_and_nothing_is_lost() {
         token.reset();
         assert_eq!(writer.try_close().unwrap().bytes, accepted as u64);
         reading.join().unwrap();
-        // The descriptor we were lent is as it was.
+        // The borrowed descriptor is unchanged.
         assert_eq!(fcntl_getfl(&fd).unwrap(), modes, "{name}");
     }
 }
 
 #[test]
-fn a_sink_that_takes_nothing_is_stalled() {
+fn a_sink_that_accepts_no_bytes_is_stalled() {
     for (name, fd, reader) in stuck() {
         let mut writer = Writer::builder().stall_timeout(Duration::from_millis(50)).fd(fd).unwrap();
         let large = pattern(64 << 20);
-        // Part of it is taken, so it is accepted, and the next call reports the error.
+        // Part of the record was written, so it is accepted, and the next call reports the error.
         writer.write(&large).unwrap();
         assert_eq!(writer.accepted(), large.len() as u64);
         let error = writer.flush().unwrap_err();
@@ -156,7 +156,7 @@ fn a_sink_that_takes_nothing_is_stalled() {
 }
 
 #[test]
-fn opening_a_fifo_that_nobody_reads_can_be_interrupted() {
+fn opening_a_fifo_without_a_reader_can_be_interrupted() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("fifo");
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
@@ -192,7 +192,7 @@ fn a_closed_pipe_or_connection_is_an_error_value() {
             drop(reader);
             let mut writer = builder().fd(fd).unwrap();
             let error = loop {
-                // A TCP connection accepts some bytes before it notices that the other side has gone.
+                // A TCP connection accepts some bytes before it notices that the other side has closed.
                 if let Err(error) = writer.write(&[b'x'; 100_000]) {
                     break error;
                 }
@@ -279,7 +279,7 @@ fn connections_carry_every_byte() {
 }
 
 #[test]
-fn a_connection_nobody_accepts_is_open_failed() {
+fn a_connection_that_is_not_accepted_is_open_failed() {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     for result in [
         Writer::tcp(address),
@@ -291,14 +291,14 @@ fn a_connection_nobody_accepts_is_open_failed() {
     }
 }
 
-/// A command whose standard output we can read.
+/// Returns a command whose standard output can be read.
 fn with_output(argv: [&str; 3]) -> (Command, PipeReader) {
     let (reader, pipe) = std::io::pipe().unwrap();
     (Command::new(argv).stdout(Stdout::Fd(pipe.into())).stderr(Stderr::Capture), reader)
 }
 
 #[test]
-fn a_command_gets_everything_and_is_waited_for() {
+fn a_command_gets_all_bytes_and_is_waited_for() {
     let (command, mut output) = with_output(["sh", "-c", "cksum; sleep 0.1; echo done"]);
     let mut writer = Writer::command(command).unwrap();
     let bytes = pattern(1 << 20);
@@ -331,7 +331,7 @@ fn a_command_that_fails_in_the_end_fails_the_close() {
 }
 
 #[test]
-fn a_command_that_dies_early_is_the_error_rather_than_its_broken_pipe() {
+fn an_early_death_of_a_command_is_reported_instead_of_the_broken_pipe() {
     let (command, _output) = with_output(["sh", "-c", "head -c 1000 >/dev/null; echo oops >&2; exit 3"]);
     let mut writer = Writer::command(command).unwrap();
     let error = loop {
@@ -395,7 +395,7 @@ fn a_close_that_was_interrupted_waits_for_the_command_again() {
 }
 
 #[test]
-fn a_dropped_writer_gives_the_command_what_it_has() {
+fn a_dropped_writer_passes_its_bytes_to_the_command() {
     let (command, mut output) = with_output(["cat", "-", "-"]);
     let mut writer = Writer::command(command).unwrap();
     writer.write(b"some").unwrap();
@@ -425,7 +425,7 @@ fn connections(builder: impl Fn() -> WriterBuilder) -> Vec<(&'static str, Writer
 }
 
 #[test]
-fn a_peer_that_has_sent_something_gets_all_of_it() {
+fn a_peer_that_has_sent_data_gets_all_bytes() {
     for builder in [|| Writer::builder(), || Writer::builder().stall_timeout(Duration::from_secs(20))] {
         for (name, mut writer, mut peer) in connections(builder) {
             peer.write_all(b"220 ready\r\n").unwrap();
@@ -456,7 +456,7 @@ fn a_peer_that_does_not_close_has_not_confirmed_the_end() {
             let error = writer.try_close().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Stalled, "{name}");
             assert!(error.to_string().contains("has not closed 0.05 s after this side"), "{error}");
-            // One that continues sending does not keep us either.
+            // A peer that keeps sending does not block the writer, either.
             let sending = thread::spawn(move || {
                 let end = Instant::now() + 4 * short;
                 while Instant::now() < end && peer.write(b"more").is_ok() {}
@@ -476,7 +476,7 @@ fn a_peer_that_leaves_without_reading_is_an_error() {
     for (name, mut writer, peer) in connections(Writer::builder) {
         writer.write(b"unread").unwrap();
         writer.flush().unwrap();
-        // So that it is there, and unread, when the peer leaves.
+        // The data has arrived, and is unread, when the peer closes.
         rustix::event::poll(&mut [rustix::event::PollFd::new(&peer, rustix::event::PollFlags::IN)], None).unwrap();
         drop(peer);
         let error = writer.close().unwrap_err();
@@ -507,7 +507,7 @@ fn waiting_for_a_peer_to_close_can_be_interrupted_or_left_out() {
 }
 
 #[test]
-fn a_connection_that_others_use_too_is_not_ended() {
+fn a_shared_connection_is_not_shut_down() {
     let (near, mut far) = UnixStream::pair().unwrap();
     let mut writer = Writer::borrow_fd(&near).unwrap();
     writer.write(b"ours, ").unwrap();
@@ -518,7 +518,7 @@ fn a_connection_that_others_use_too_is_not_ended() {
     (&near).write_all(b"theirs").unwrap();
     assert_arrives("borrowed", OwnedFd::from(far).into(), b"ours, theirs");
 
-    // But it is where that is asked for.
+    // It is shut down if that is requested.
     let (near, far) = UnixStream::pair().unwrap();
     let lingering = || Writer::builder().linger(Duration::from_secs(20));
     let mut writer = lingering().borrow_fd(&near).unwrap();

@@ -1,11 +1,11 @@
-//! What bad use gets: one clear line with the offending value and what is accepted, and nothing half-created.
+//! Invalid use: it gets one clear line with the offending value and the accepted ones, and creates no files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::place::Place;
 
-/// The command line cannot be understood: exit status 2, exactly this line, nothing created.
+/// Expects exit status 2, exactly this line, and no new files.
 fn refused(words: &str, message: &str) {
     let place = Place::new().file("a", "one\n");
     place
@@ -84,7 +84,7 @@ fn options_that_there_are_not() {
 }
 
 #[test]
-fn what_contradicts_itself() {
+fn contradictory_options() {
     for sources in ["- -", "- in -"] {
         let place = Place::new().file("in", "one\n");
         let seen = place.run(sources).and("-o out").gets_refused();
@@ -95,7 +95,7 @@ fn what_contradicts_itself() {
 }
 
 #[test]
-fn a_command_without_its_dashes() {
+fn a_command_without_dashes() {
     let place = Place::new().file("cat", "one\n");
     let advice = |command: &str| format!("put the command after `--`: millstream run ... -- {command}");
     for words in ["ls -la", "-o out ls -la", "--tee ls ls -la", "cat ls -la"] {
@@ -108,8 +108,8 @@ fn a_command_without_its_dashes() {
             format!("millstream: ls: open failed: No such file or directory (os error 2); {}\n", advice(command));
         place.run(words).fails().prints("").says(&expected);
     }
-    // A file of that name is a source; a name that is neither is not there; the value of an option is its own; and
-    // the command has been given already.
+    // If a file has this name, it is a source. The message does not apply to a name that is neither a file nor a
+    // program, to the value of an option, or if a command has been given already.
     for words in ["cat -x", "no-such-program -x", "-o ls -x", "ls -x -- cat"] {
         let seen = place.run(words).gets_refused();
         assert!(!seen.stderr.contains("put the command after"), "{words}: {:?}", seen.stderr);
@@ -183,7 +183,7 @@ fn files_that_cannot_be_read() {
         if name == "secret" && may_read_anything {
             continue;
         }
-        // As the first source, and as one that would be opened only later.
+        // The word is the first source, or one that would be opened later.
         for words in [format!("{name} -o out"), format!("a {name} -o out"), format!("a {name} --append -o out")] {
             let name = format!("{name}: open failed");
             place.run(&words).fails().prints("").complains_of(&[&name, why, "; check the name and the permissions"]);
@@ -200,8 +200,8 @@ fn files_that_cannot_be_read() {
 }
 
 #[test]
-fn nobody_listens() {
-    // A port that was free a moment ago.
+fn an_address_without_a_listener() {
+    // This port was free a moment ago.
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let place = Place::new();
     place.run(&format!("tcp:{address} -o out")).fails().complains_of(&["open failed", "Connection refused"]);

@@ -1,4 +1,5 @@
-//! The output of `millstream bench`: not the speeds, but that every way was tried and all found the same.
+//! The output of `millstream bench`: these tests do not check speeds, but that every way ran and all had the same
+//! answer.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -6,19 +7,19 @@ use serde_json::Value;
 use crate::bson::documents;
 use crate::place::{Place, is_there, until};
 
-/// Runs every way once or twice, as JSON.
+/// Runs every way once or twice, and returns the JSON.
 fn bench(place: &Place, words: &str) -> Value {
     let seen = place.words("bench --json --runs 1 --seconds 60").and(words).succeeds();
     serde_json::from_slice(&seen.stdout).unwrap()
 }
 
-/// The names of the ways that ended so.
+/// Returns the names of the ways that ended with this state.
 fn ways<'a>(json: &'a Value, state: &str) -> Vec<&'a str> {
     let ways = json["ways"].as_array().unwrap();
     ways.iter().filter(|way| way["state"] == state).map(|way| way["way"].as_str().unwrap()).collect()
 }
 
-/// All of ours and these others have a time; none was wrong, failed, or took too long.
+/// Expects that all Millstream ways and these others have a time, and that none was wrong, failed, or took too long.
 #[track_caller]
 fn all_agree(json: &Value, others: &[&str]) {
     for state in ["wrong", "failed", "over"] {
@@ -50,8 +51,8 @@ fn lines_of_a_file() {
 }
 
 #[test]
-fn a_way_that_finds_something_else_is_wrong() {
-    // wc counts what ends lines, not lines; and not all bytes are strings.
+fn a_way_with_another_answer_is_wrong() {
+    // wc counts line feeds, not lines; and some bytes are not valid strings.
     let json = bench(&Place::new().file("a", b"one\n\xff\ntwo"), "lines a");
     assert_eq!(ways(&json, "wrong"), ["wc -l"]);
     assert_eq!(ways(&json, "failed"), ["BufReader::lines"]);
@@ -61,7 +62,7 @@ fn a_way_that_finds_something_else_is_wrong() {
 #[test]
 fn lines_of_an_empty_file() {
     let json = bench(&Place::new().file("a", ""), "lines a");
-    // grep has status 1 where it finds nothing, sed does not print a number of no line.
+    // grep exits with status 1 if it finds no match, and sed prints no number for an empty file.
     all_of(&ways(&json, "timed"), &["batches", "batches, mapped", "BufReader::lines", "wc -l"]);
     assert_eq!(json["records"], 0);
 }
@@ -74,7 +75,7 @@ fn all_of(found: &[&str], expected: &[&str]) {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_programs_are_named() {
     let place = Place::new().file("a", "one\n");
     let mut command = place.words("bench --json --runs 1 lines a").into_command();
     let output = command.env("PATH", "/nowhere").output().unwrap();
@@ -94,7 +95,7 @@ fn a_table_and_advice() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_an_error() {
+fn an_unsuitable_input_is_an_error() {
     let place = Place::new();
     place.words("bench lines a").fails().prints("").complains_of(&["a: open failed", "check the name"]);
     place.words("bench lines .").fails().prints("").complains_of(&[".: open failed"]);
@@ -136,7 +137,7 @@ fn ways_to_read_numbers() {
     let json = bench(&place, "numbers a --capacity 16");
     all_agree(&json, &["scan", "BufReader::lines, parse", "read_to_string, split, parse"]);
     assert_eq!((&json["expected"]["numbers"], &json["expected"]["as sum"]), (&4.into(), &4_294_967_302_u64.into()));
-    // awk has numbers of 53 bits.
+    // awk's numbers have 53 bits.
     assert_eq!(ways(&bench(&place, "numbers large"), "wrong"), ["awk, s += $i"]);
     let wrong = Place::new().file("a", "1\nx\n");
     wrong.words("bench numbers a").fails().prints("").complains_of(&["a: ", "\"x\"", "a whole number", "record 1"]);
@@ -175,9 +176,9 @@ fn ways_to_look_into_documents() {
 }
 
 #[test]
-fn an_overrun_is_told_and_leaves_nothing_behind() {
+fn an_overrun_is_reported_and_leaves_no_process_behind() {
     let place = Place::new();
-    // The second time it lasts indefinitely: only because ways are ended does this end.
+    // The second run would last indefinitely; it only ends because ways are stopped.
     let line = "echo one; test -e seen || { touch seen; exit; }; echo $$ >> pids; exec sleep 1000";
     let seen = place.words("bench --json --seconds 1 --runs 1 command").shell(line).succeeds();
     let json: Value = serde_json::from_slice(&seen.stdout).unwrap();
@@ -189,7 +190,7 @@ fn an_overrun_is_told_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_signal_ends_it_and_its_children() {
+fn a_signal_ends_the_command_and_its_children() {
     let place = Place::new();
     let line = "echo one; test -e seen || { touch seen; exit; }; echo $$ > pid; exec sleep 1000";
     let live = place.words("bench --seconds 1000 command").shell(line).start();

@@ -1,4 +1,4 @@
-//! What `millstream bson` shows, checks and finds wrong.
+//! What `millstream bson` shows, checks and reports as invalid.
 
 use millstream::bson::{Rules, json_to_bson};
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use crate::place::{Place, Words};
 use crate::terminal::on_a_terminal;
 
-/// Documents of Extended JSON, one after the other.
+/// Returns documents from Extended JSON, one after another.
 pub(crate) fn documents(texts: &[&str]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for text in texts {
@@ -25,7 +25,7 @@ fn orders() -> Place {
     Place::new().file("orders.bson", documents(&ORDERS))
 }
 
-/// `millstream bson` with these words.
+/// Runs `millstream bson` with these words.
 fn bson(place: &Place, words: &str) -> Words {
     place.words("bson").and(words)
 }
@@ -52,7 +52,7 @@ fn ls_shows_the_tree_of_one_document() {
 }
 
 #[test]
-fn ls_shows_what_comes_before_something_wrong() {
+fn ls_shows_the_content_before_an_error() {
     let mut bytes = documents(&[r#"{"a": 1, "b": {"c": 2, "d": true}, "[0]": 3}"#]);
     let at = bytes.iter().position(|&byte| byte == b'd').unwrap() - 1;
     bytes[at] = 0x77;
@@ -67,7 +67,7 @@ fn ls_shows_what_comes_before_something_wrong() {
 
 #[test]
 fn ls_ends_by_a_signal_while_its_output_blocks() {
-    // Several times what a pipe of 1 MiB holds, which is what some systems begin with.
+    // This is several times the capacity of a pipe of 1 MiB, which some systems use from the start.
     let text = format!("{{{}}}", (0..200_000).map(|i| format!("\"{i}\": {i}")).collect::<Vec<_>>().join(", "));
     let place = Place::new().file("many.bson", documents(&[&text]));
     let mut ls = bson(&place, "ls --all many.bson").start();
@@ -77,7 +77,7 @@ fn ls_ends_by_a_signal_while_its_output_blocks() {
 }
 
 #[test]
-fn what_is_not_there_is_said_to_be_missing() {
+fn missing_values_are_reported() {
     let place = orders();
     for (words, complaint) in [
         ("ls orders.bson [2]", "found 2 documents, expected a document [2]"),
@@ -101,9 +101,9 @@ fn get_prints_json_or_bytes() {
     bson(&place, "get orders.bson n --as raw").exits(2).prints("").complains_of(&["a value of type null at n"]);
 }
 
-/// The shared table of where paths lead.
+/// The shared table of paths and their values.
 #[test]
-fn get_goes_along_paths_as_every_language_does() {
+fn get_follows_paths_as_every_language_does() {
     const PATHS: &str = include_str!("../../../../vectors/bson_paths.tsv");
     let mut cases = 0;
     for line in PATHS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -142,7 +142,7 @@ fn get_makes_arrays_for_numpy() {
 }
 
 #[test]
-fn what_numpy_could_not_read_is_refused() {
+fn arrays_that_numpy_cannot_read_are_refused() {
     let vector = |base64: &str| format!(r#"{{"v": {{"$binary": {{"base64": "{base64}", "subType": "09"}}}}}}"#);
     let wide_sizes = vec![r#"{"$numberLong": "1"}"#; 30_000].join(",");
     let wide = format!(
@@ -181,13 +181,13 @@ fn a_row_shows_only_the_beginning_of_a_value() {
     bson(&place, "ls tuple.bson t --depth 0").succeeds().prints(shown);
 }
 
-/// `Float32[1 2; 3 4]` as BSON.jl writes it.
+/// Returns `Float32[1 2; 3 4]` as BSON.jl writes it.
 const MATRIX: &str = r#"{"w": {"tag": "array", "type": {"tag": "datatype", "params": [], "name": ["Core", "Float32"]},
     "size": [{"$numberLong": "2"}, {"$numberLong": "2"}],
     "data": {"$binary": {"base64": "AACAPwAAQEAAAABAAACAQA==", "subType": "00"}}}, "s": {"tag": "symbol", "name": "a"}}"#;
 
 #[test]
-fn values_of_julia_are_shown_as_what_they_are() {
+fn values_of_julia_are_shown_with_their_types() {
     let place = Place::new().file("m.bson", documents(&[MATRIX]));
     bson(&place, "ls m.bson").succeeds().prints(
         "document [0] at byte 0: 2 members, 204 B
@@ -226,7 +226,7 @@ fn shared_objects() -> Place {
 fn get_takes_the_paths_that_ls_shows() {
     let place = shared_objects();
     let seen = bson(&place, "ls s.bson --all").succeeds().stdout;
-    // A path is the last label of each level.
+    // A path consists of the last label of each level.
     let mut path: Vec<String> = Vec::new();
     let mut paths = Vec::new();
     for line in String::from_utf8(seen).unwrap().lines().skip(1) {
@@ -237,7 +237,7 @@ fn get_takes_the_paths_that_ls_shows() {
     }
     assert!(paths.len() > 15, "{paths:?}");
     for path in &paths {
-        // A reference to nothing is one of Julia's that is wrong; it is plain data anyway.
+        // A reference to a missing object is an invalid Julia value; it is shown as plain data.
         let forms: &[&str] = if ["zero", "behind"].contains(&&path[..]) { &["json"] } else { &["json", "julia"] };
         for form in forms {
             bson(&place, &format!("get s.bson {path} --as {form}")).succeeds();
@@ -279,8 +279,8 @@ fn numbers_that_no_type_of_numpy_holds_are_refused_before_the_header() {
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_escaped() {
-    // As JSON text, whose escapes are made characters by `documents`.
+fn control_characters_are_escaped() {
+    // The expected text is JSON, whose escapes `documents` decodes.
     let text = r#"{"k\u202e": "x\u001b[2J\u009b\u202ey", "r": {"$regularExpression": {"pattern": "\u2066", "options": "i"}},
         "s": {"tag": "symbol", "name": "\u009b"}}"#;
     let place = Place::new().file("a.bson", documents(&[text]));
@@ -339,7 +339,7 @@ fn count_looks_at_lengths_only() {
 }
 
 #[test]
-fn check_says_what_is_wrong_and_where() {
+fn check_reports_errors_and_their_positions() {
     let mut bytes = documents(&ORDERS);
     let place = orders();
     bson(&place, "check orders.bson").succeeds().prints("2 documents, 163 bytes: right\n");
@@ -353,7 +353,7 @@ fn check_says_what_is_wrong_and_where() {
         .prints("1 document, 85 bytes: right\n")
         .complains_of(&["skipped 78 bytes at byte 85, record 1: utf8 invalid"]);
     bson(&place, "cat bad.bson").fails().complains_of(&["in name"]);
-    // Also where the stream is cut after it.
+    // The stream may also be cut after it.
     let place = place.file("cut.bson", [&bytes[85..], &bytes[..85], &bytes[..40]].concat());
     for line in ["check cut.bson --on-error skip", "cat cut.bson --on-error skip"] {
         let skipped = "cut.bson: skipped 78 bytes at byte 0, record 0: utf8 invalid";
@@ -366,7 +366,7 @@ fn check_says_what_is_wrong_and_where() {
     bson(&twice, "check twice.bson --depth 0").gets_refused();
 }
 
-/// Those of the formats that this build writes: without the feature `parquet`, none of Arrow's.
+/// The formats that this build writes: without the feature `parquet`, none of Arrow's.
 fn built<'a>(formats: &[&'a str]) -> Vec<&'a str> {
     let is_built = |format: &&str| cfg!(feature = "parquet") || ["csv", "ndjson"].contains(format);
     formats.iter().copied().filter(is_built).collect()
@@ -374,7 +374,7 @@ fn built<'a>(formats: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 #[cfg(not(feature = "parquet"))]
-fn a_format_that_was_left_out_says_how_to_get_it() {
+fn a_missing_format_is_reported_with_advice() {
     let place = Place::new().file("a.bson", documents(&[r#"{"n": 1}"#]));
     for to in ["parquet", "arrow", "arrow-stream"] {
         let words = format!("convert a.bson --to {to} -o out");
@@ -404,7 +404,7 @@ fn convert_writes_other_formats() {
 }
 
 #[test]
-fn what_does_not_fit_a_column_is_an_error_and_leaves_nothing() {
+fn a_value_that_does_not_fit_a_column_is_an_error_without_output() {
     let place = Place::new().file("a.bson", documents(&[r#"{"n": 1}"#, r#"{"n": "x"}"#, r#"{"m": 1}"#]));
     for to in built(&["csv", "parquet"]) {
         bson(&place, &format!("convert a.bson --to {to} -o a.out --column n:long")).fails().prints("").complains_of(&[
@@ -452,7 +452,7 @@ fn a_key_that_repeats_is_an_error_or_counted() {
 }
 
 #[test]
-fn what_columns_cannot_show_is_named() {
+fn data_that_columns_cannot_represent_is_named() {
     let types = [
         r#"{"t": {"$symbol": "x"}, "b": {"$binary": {"base64": "", "subType": "05"}}}"#,
         r#"{"t": {"$code": "y"}, "b": {"$undefined": true}}"#,
@@ -487,7 +487,7 @@ fn what_columns_cannot_show_is_named() {
 }
 
 #[test]
-fn columns_that_change_after_they_were_inferred_say_which_option_helps() {
+fn columns_that_change_after_inference_name_the_helpful_option() {
     let texts = [r#"{"n": 1, "d": {"x": 1}}"#, r#"{"n": {"$numberLong": "4294967296"}, "d": {"x": 1}}"#, r#"{"d": 5}"#];
     let place = Place::new().file("a.bson", documents(&texts[..2])).file("b.bson", documents(&[texts[0], texts[2]]));
     bson(&place, "convert a.bson --to csv").succeeds().prints("n,d.x\n1,1\n4294967296,1\n");
@@ -496,7 +496,7 @@ fn columns_that_change_after_they_were_inferred_say_which_option_helps() {
         "as inferred from the first 1 documents",
         "raise --infer, name the columns with --column",
     ]);
-    // Arrow holds d as it is, CSV its members: neither loses the 5.
+    // Arrow stores d unchanged, and CSV stores its members: neither loses the 5.
     for to in built(&["arrow", "csv"]) {
         let line = format!("convert b.bson --to {to} --infer 1 -o out");
         bson(&place, &line).fails().complains_of(&["in d,", "record 1"]);
@@ -504,7 +504,7 @@ fn columns_that_change_after_they_were_inferred_say_which_option_helps() {
 }
 
 #[test]
-fn options_without_a_use_are_refused_before_anything_is_opened() {
+fn options_without_a_use_are_refused_before_opening() {
     let place = Place::new();
     for (words, complaint) in [
         ("convert none --to ndjson --column a:int", "--column with --to ndjson"),
@@ -531,7 +531,7 @@ fn options_without_a_use_are_refused_before_anything_is_opened() {
 }
 
 #[test]
-fn convert_says_how_many_and_what_was_skipped() {
+fn convert_reports_counts_and_skipped_data() {
     let [good, worse] = [r#"{"n": 1}"#, r#"{"n": "x"}"#].map(|text| documents(&[text]));
     let mut bad = good.clone();
     bad[4] = 0x77;
@@ -549,7 +549,7 @@ fn convert_says_how_many_and_what_was_skipped() {
         .prints("2 documents, 26 bytes\n")
         .complains_of(&["skipped 12 bytes"]);
     for to in built(&["parquet", "csv", "arrow"]) {
-        // The error comes after what was skipped.
+        // The error follows the report of the skipped data.
         let line = format!("convert b.bson --to {to} --on-error skip --column n:long -o c.out");
         let seen = bson(&place, &line).fails().prints("");
         let (skipped, error) = seen.stderr.split_once('\n').unwrap();
@@ -559,7 +559,7 @@ fn convert_says_how_many_and_what_was_skipped() {
 }
 
 #[test]
-fn a_consumer_that_goes_ends_it() {
+fn a_closed_consumer_ends_the_command() {
     let document = documents(&ORDERS);
     let place = Place::new().file("many.bson", document.repeat(20_000));
     let mut cat = bson(&place, "cat many.bson").start();
@@ -569,13 +569,13 @@ fn a_consumer_that_goes_ends_it() {
 }
 
 #[test]
-fn ls_of_an_endless_stream_reads_its_beginning_only() {
+fn ls_of_an_endless_stream_reads_only_its_start() {
     let place = orders();
     let seen = bson(&place, "ls /dev/stdin").stdin_from(endless(&place)).succeeds();
     assert!(seen.stdout.starts_with(b"document [0] at byte 0: 4 members"));
 }
 
-/// A pipe that a thread writes documents into for as long as it is read.
+/// A pipe into which a thread writes documents while it is read.
 fn endless(place: &Place) -> std::process::ChildStdout {
     let line = "while cat orders.bson; do :; done 2>/dev/null";
     let mut shell = std::process::Command::new("sh");

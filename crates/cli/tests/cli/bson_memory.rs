@@ -1,4 +1,4 @@
-//! How much memory `millstream bson` takes: a document, and little more.
+//! The memory use of `millstream bson`: slightly more than one document.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,14 +8,14 @@ use millstream::bson::{append_document, append_element};
 
 use crate::place::{Place, Words};
 
-/// What may be taken next to a document, in MiB.
+/// The memory that may be used in addition to a document, in MiB.
 const BESIDE: u64 = 64;
 
 fn bson(place: &Place, words: &str) -> Words {
     place.words("bson").and(words)
 }
 
-/// A file with one document, whose only long member is `len` bytes of zeros: a file of holes.
+/// Creates a file with one document, whose only long member consists of `len` zero bytes (a sparse file).
 fn long_binary(place: &Place, name: &str, len: u32) {
     let mut front = [0; 4].to_vec();
     append_element(&mut front, "before", "x").unwrap();
@@ -33,16 +33,16 @@ fn long_binary(place: &Place, name: &str, len: u32) {
 }
 
 #[test]
-fn what_is_printed_of_a_long_value_takes_no_memory() {
+fn printing_part_of_a_long_value_takes_no_memory() {
     let place = Place::new();
     long_binary(&place, "long.bson", 100 << 20);
-    // Of the tree only the structure is read; `all` of the memory of a document is there, but untouched.
+    // Only the structure is read for the tree; memory for the whole document is mapped but not touched.
     bson(&place, "ls long.bson").within(100 + BESIDE).succeeds().prints(
         "document [0] at byte 0: 3 members, 100.00 MiB\n  before  string   \"x\"\n  data    binData  100.00 MiB\n  after   int      7\n",
     );
     bson(&place, "get long.bson after").within(100 + BESIDE).succeeds().prints("7\n");
     for words in ["get long.bson data", "get long.bson", "cat long.bson --record-limit 128M"] {
-        // The reader of a stream takes memory for twice the document, because its length is not to be trusted.
+        // The reader of a stream uses memory for twice the document, because its length cannot be trusted.
         let limit = if words.starts_with("cat") { 2 * 128 + BESIDE } else { 100 + BESIDE };
         let text = (100_u64 << 20).div_ceil(3) * 4;
         let (seen, count) = counted(bson(&place, words).within(limit));
@@ -53,14 +53,14 @@ fn what_is_printed_of_a_long_value_takes_no_memory() {
     assert!(seen.success() && count == 100 << 20, "{count}");
 }
 
-/// How it ends, and how many bytes it prints.
+/// Returns how the command ends, and how many bytes it prints.
 fn counted(words: Words) -> (std::process::ExitStatus, u64) {
     let mut child = words.into_command().stdout(Stdio::piped()).spawn().unwrap();
     let count = std::io::copy(&mut child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
     (child.wait().unwrap(), count)
 }
 
-/// A document of 10 MB with very many members.
+/// Returns a document of 10 MB with very many members.
 fn many_members() -> Vec<u8> {
     let mut bytes = Vec::new();
     append_document(&mut bytes, |bytes| (0..700_000).try_for_each(|i| append_element(bytes, &format!("k{i}"), &i)))
@@ -76,7 +76,7 @@ fn a_tree_of_many_members_takes_no_memory() {
 }
 
 #[test]
-fn values_of_julia_take_as_much_memory_as_they_may() {
+fn values_of_julia_respect_their_memory_limit() {
     let mut bytes = Vec::new();
     append_document(&mut bytes, |bytes| append_element(bytes, "a", &(0..1_000_000).collect::<Vec<i32>>())).unwrap();
     let place = Place::new().file("many.bson", bytes);
@@ -115,7 +115,7 @@ fn documents_that_are_too_long_are_refused_before_they_are_read() {
     bson(&place, "check long.bson --record-limit 128M").succeeds();
 }
 
-/// What is compressed is small and becomes long.
+/// The input is small when compressed, and large when decoded.
 #[test]
 fn a_long_document_of_few_bytes_is_refused() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! `--each`: blocks of records, copies of a command, and what becomes of both.
+//! `--each`: blocks of records, copies of a command, and their outputs.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::place::{Place, Words, is_there, until};
 
-/// The lines "0", "1", …
+/// Returns the lines "0", "1", …
 fn numbers(count: u64) -> String {
     (0..count).map(|n| format!("{n}\n")).collect()
 }
@@ -34,7 +34,7 @@ fn the_output_is_that_of_the_copies_in_order() {
     for options in ["", "-j 1", "-j 3 --block 64K", "-j 2 --block 1000", "--block 1G"] {
         each(&place, "in", "cat").and(options).succeeds().prints(&input);
     }
-    // More than the pipes, and than what is held, can take.
+    // This exceeds the capacity of the pipes and of held outputs together.
     let place = place.file("large", input.repeat(30));
     each(&place, "large -j 3", "cat").succeeds().prints(input.repeat(30));
 }
@@ -54,7 +54,7 @@ fn blocks_are_whole_records() {
 }
 
 #[test]
-fn blocks_are_found_behind_the_stages() {
+fn blocks_are_cut_after_the_stages() {
     let place = Place::new();
     each(&place, "--stage not:2 --stage replace/3/33 --block 3", "cat; echo -")
         .stdin("1\n2\n3\n4\n5")
@@ -64,10 +64,10 @@ fn blocks_are_found_behind_the_stages() {
 }
 
 #[test]
-fn order_is_kept_whoever_is_faster() {
+fn order_is_kept_for_any_speed_of_the_copies() {
     let input = numbers(60);
     let place = Place::new().file("in", &input);
-    // The first sleep longest.
+    // The first copies sleep longest.
     let sleepy = "read n; sleep 0.0$((RANDOM % 5)); echo $n; cat; sleep 0.0$((RANDOM % 3))";
     each(&place, "in -j 7 --block 4", sleepy).succeeds().prints(&input);
     let seen = each(&place, "in -j 7 --block 4 --unordered", sleepy).succeeds();
@@ -87,7 +87,7 @@ fn unordered_outputs_come_in_one_piece() {
 }
 
 #[test]
-fn one_that_ends_first_is_seen_first_where_there_is_no_order() {
+fn without_order_the_first_copy_to_end_is_written_first() {
     let place = Place::new();
     let command = "read n; if [ $n = 1 ]; then until [ -e go ]; do sleep 0.01; done; fi; echo $n";
     let mut live = each(&place, "-j 2 --block 2 --unordered", command).shell("echo 1; echo 2").start();
@@ -101,7 +101,7 @@ fn one_that_ends_first_is_seen_first_where_there_is_no_order() {
 fn ten_thousand_small_blocks() {
     let input = numbers(10_000);
     let place = Place::new().file("in", &input);
-    // A builtin of bash, so that a block is one process.
+    // This is a builtin of bash, so that a block is processed by one process.
     each(&place, "in --block 1 -j 4 --stats stats", "read n; echo $n").succeeds().prints(&input);
     assert_eq!(report(&place)["blocks"], 10_000);
 }
@@ -109,18 +109,22 @@ fn ten_thousand_small_blocks() {
 #[test]
 fn a_failing_copy_is_named_by_its_records() {
     let place = Place::new().file("in", numbers(100));
-    // 10 records of 2 bytes, then blocks of 6 records with 3 bytes.
+    // The first block has 10 records of 2 bytes, the following ones 6 records of 3 bytes.
     let command = "read n; echo $n; cat > /dev/null; [ $n != 16 ]";
     let seen = each(&place, "in -j 3 --block 20", command).fails();
     let seen =
         seen.complains_of(&["status 1", "in the block of records 16 to 21, at byte 38, record 16 (the first is 0)"]);
-    assert_eq!(String::from_utf8(seen.stdout).unwrap(), "0\n10\n16\n", "all in front of it, and nothing behind it");
+    assert_eq!(
+        String::from_utf8(seen.stdout).unwrap(),
+        "0\n10\n16\n",
+        "all records before the block, and none after it"
+    );
     each(&place, "in -j 3 --block 20 -o out", command).fails();
     assert!(!place.path("out").exists());
 }
 
 #[test]
-fn others_go_on_if_that_is_asked_for() {
+fn other_copies_continue_on_request() {
     let place = Place::new().file("in", numbers(100));
     let command = "read n; cat > /dev/null; echo $n; case $n in 16|28) exit 3;; esac";
     for order in ["", "--unordered"] {
@@ -148,12 +152,12 @@ fn copies_that_die_in_the_middle() {
     let killed = "head -c 10000; kill -9 $$";
     each(&place, "in --block 100K", killed).fails().complains_of(&["signal 9 (SIGKILL)", "records 0 to"]);
     let unordered = each(&place, "in --block 100K --unordered", killed).fails();
-    assert!(unordered.stdout.len() >= 10_000, "what it wrote is there");
+    assert!(unordered.stdout.len() >= 10_000, "its output is complete");
     each(&place, "in", "exit 3").fails().prints("").complains_of(&["exited with status 3"]);
     each(&place, "in", "no-such-program-anywhere").exits(1);
 }
 
-/// As with GNU parallel: the status shows what it has done.
+/// As with GNU parallel, the status shows the result.
 #[test]
 fn a_copy_need_not_read_its_block() {
     let place = Place::new().file("in", numbers(1_000_000));
@@ -169,17 +173,17 @@ fn a_copy_that_writes_much_more_than_it_reads() {
     assert_eq!(seen.stdout.len(), 6 * 9_000_000 + "0\n10\n16\n22\n28\n34\n".len());
 }
 
-/// A consumer that does not read stops the copies, and these the source.
+/// If a consumer does not read, the copies stop, and they stop the source.
 #[test]
 fn back_pressure_reaches_the_source() {
     let place = Place::new();
-    // Each number is 1 MB that the source has been rid of.
+    // Each number is 1 MB that the source has written.
     let source = "for i in $(seq 400); do head -c 1000000 /dev/zero | tr '\\0' x; echo; echo $i > progress; done";
     let mut live = each(&place, "-j 2 --block 1M", "cat").shell(source).start();
     let written = || fs::read_to_string(place.path("progress")).ok().and_then(|text| text.trim().parse::<u64>().ok());
     let mut last = None;
-    // It stands still in the end.
-    let stopped = until("the source stands still", || {
+    // It stops in the end.
+    let stopped = until("the source stops", || {
         std::thread::sleep(std::time::Duration::from_millis(300));
         let now = written();
         let stands = now.is_some() && now == last;
@@ -194,7 +198,7 @@ fn back_pressure_reaches_the_source() {
 #[test]
 fn memory_is_bounded() {
     let place = Place::new();
-    // All others go as far as they may before the first block's output is there.
+    // All other copies proceed as far as possible before the output of the first block is available.
     let command = "read n; case $n in first) sleep 1;; esac; cat";
     let source = "echo first; yes | head -c 300000000";
     let mut command = each(&place, "-j 3 --block 1M", command).shell(source).into_command();
@@ -223,7 +227,7 @@ fn a_signal_leaves_no_copy_behind() {
         live.send(Signal::INT);
         live.dies_by(Signal::INT);
         for pid in place.text("pids").lines().chain(place.text("source").lines()) {
-            until("it is gone", || (!is_there(pid)).then_some(()));
+            until("the process has ended", || (!is_there(pid)).then_some(()));
         }
         assert_eq!(place.names(), ["pids", "source"], "{options}");
     }
@@ -250,7 +254,7 @@ fn a_closed_consumer_ends_copies_and_source() {
 }
 
 #[test]
-fn a_failing_source_is_told_after_all_it_gave() {
+fn a_failing_source_is_reported_after_all_its_data() {
     let place = Place::new();
     let seen = each(&place, "", "cat").shell("seq 3; exit 3").fails();
     seen.prints("1\n2\n3\n").complains_of(&["exited with status 3"]);
@@ -305,7 +309,7 @@ fn kept_copies_that_fail_or_stop_reading() {
     let place = Place::new().file("in", numbers(1_000_000));
     let seen = each(&place, "in -j 2 --block 10K --round-robin", "head -c 100000 > /dev/null; exit 3").fails();
     let _ = seen.complains_of(&["exited with status 3", "in a copy whose last block was the block of records"]);
-    // What one is given and does not read is lost, also where others continue reading.
+    // The data that a copy gets but does not read is lost, even if other copies continue to read.
     for command in ["head -n 1 > /dev/null", "[ -e one ] || { touch one; exit 0; }; cat"] {
         let seen = each(&place, "in -j 2 --block 10K --round-robin -o out", command).fails();
         let _ = seen.complains_of(&[
@@ -315,16 +319,17 @@ fn kept_copies_that_fail_or_stop_reading() {
         assert!(!place.path("out").exists());
     }
     fs::remove_file(place.path("one")).unwrap();
-    // A single block, which lies in the pipe when the copy ends.
+    // This is a single block, which is in the pipe when the copy ends.
     let short = Place::new().file("in", numbers(10_000));
     let seen = each(&short, "in -j 2 --round-robin", "read n; exit 0").fails();
     let _ = seen.complains_of(&["stopped reading before the end of its input"]);
     each(&short, "in -j 2 --round-robin", "wc -l > /dev/null").succeeds();
-    // It has ended all right, and the next block was to be its own: also if it had read all before.
+    // The copy ended successfully, but the next block was assigned to it. This is an error even if it had read all
+    // earlier blocks.
     let line = "echo 1; echo 2; until [ -e gone ]; do sleep 0.01; done; sleep 0.2; echo 3";
     let seen = each(&short, "-j 1 --block 2 --round-robin", "read n; touch gone").shell(line).fails();
     let _ = seen.complains_of(&["stopped reading before the end of its input"]);
-    // Among failures that are passed over, the last one's block is read by none.
+    // If failures are skipped, the block of the last failed copy is read by none.
     let seen = each(&place, "in -j 2 --block 10K --round-robin --on-error skip", "head -n 1 > /dev/null").fails();
     assert!(seen.stderr.contains("found no copy of the command that is still reading"), "{}", seen.stderr);
     let one = "[ -e one ] || { touch one; head -c 100000 > /dev/null; exit 3; }; cat";
@@ -333,7 +338,7 @@ fn kept_copies_that_fail_or_stop_reading() {
 }
 
 #[test]
-fn what_it_cannot_do_is_refused() {
+fn impossible_combinations_are_refused() {
     let place = Place::new();
     place.run("-j 2").gets_refused().complains_of(&["--each"]);
     place.run("--each cat -j 0").gets_refused().complains_of(&["expected 1 to 4096"]);
@@ -347,7 +352,7 @@ fn a_time_limit_reaches_the_copies() {
     let place = Place::new().file("in", numbers(60_000));
     for mode in MODES {
         let started = std::time::Instant::now();
-        // A kept copy that was never given a block would be late as well, and could not be located by one: the first
+        // A kept copy that never got a block would also time out, and its error could not name a block. So the first
         // command leaves blocks for every copy, and the second has only one copy.
         for (command, options) in
             [("exec tail -f /dev/null", "-j 2 --block 40K"), ("cat > /dev/null; exec tail -f /dev/null", "-j 1")]
@@ -357,7 +362,7 @@ fn a_time_limit_reaches_the_copies() {
             assert!(!place.path("out").exists());
         }
         assert!(started.elapsed() < crate::place::PATIENCE);
-        // One that has nothing to do is not late, nor one whose output is not taken at the moment.
+        // A copy that has no work, or whose output is not accepted at the moment, does not time out.
         let line = "for n in 1 2 3 4 5 6; do echo $n; sleep 0.1; done";
         each(&place, "-j 2 --block 2 --stall-timeout 2s", "wc -l > /dev/null").and(mode).shell(line).succeeds();
         each(&place, "in -j 2 --block 40K --stall-timeout 2s --rate-limit 300K", "cat").and(mode).succeeds();
@@ -375,13 +380,14 @@ fn copies_are_given_whole_records_of_all_sources() {
 /// The ways to use copies.
 const MODES: [&str; 3] = ["", "--unordered", "--round-robin"];
 
-/// A copy that writes nothing, and ends when it is not read any more: one that sleeps would have to be stopped by a signal.
+/// A copy that writes no output, and ends when its input is closed. (A sleeping copy would have to be stopped by a
+/// signal.)
 const SILENT: &str = "echo > started; exec tail -f /dev/null";
 
 #[test]
 fn a_signal_is_never_taken_for_the_end() {
     let place = Place::new().file("in", numbers(60_000));
-    // The last block has been given, or is still to be.
+    // The last block has been given, or has not been given yet.
     for (mode, block) in MODES.into_iter().flat_map(|mode| [(mode, "1M"), (mode, "40K")]) {
         for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
             let live = each(&place, "in -j 2 -o out --stats stats --hash sha256", SILENT)
@@ -398,7 +404,7 @@ fn a_signal_is_never_taken_for_the_end() {
             assert_eq!(place.names(), ["in", "started", "stats"], "{mode}");
             fs::remove_file(place.path("started")).unwrap();
         }
-        // To a pipe, and where failing copies are passed over.
+        // The output is a pipe, or failing copies are skipped.
         let live = each(&place, "in -j 2 --on-error skip", SILENT).and(mode).and("--block").and(block).start();
         place.wait_for("started");
         live.send(Signal::TERM);

@@ -1,4 +1,4 @@
-//! How it ends: failing commands, closed consumers, signals; no child left, no partial file.
+//! Endings: failing commands, closed consumers and signals leave no child processes and no partial files.
 
 use std::fs;
 use std::io::Read;
@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::place::{PATIENCE, Place, is_there, until};
 
 #[test]
-fn a_failing_command_is_noticed_after_all_it_wrote() {
+fn a_failing_command_is_reported_after_all_its_output() {
     Place::new()
         .run("")
         .shell("echo one; printf tw; exit 3")
@@ -30,7 +30,7 @@ fn a_failing_command_is_noticed_whatever_the_options() {
 }
 
 #[test]
-fn what_a_failing_command_says_comes_before_our_line() {
+fn a_failing_commands_messages_come_before_the_error() {
     let seen = Place::new().run("").shell("printf 'out of %s\\n' luck >&2; exit 3").fails();
     assert!(seen.stderr.starts_with("out of luck\nmillstream: "), "{:?}", seen.stderr);
     assert!(seen.stderr.ends_with("; see its standard error\n"), "{:?}", seen.stderr);
@@ -49,7 +49,7 @@ fn a_failing_source_stops_those_after_it() {
 }
 
 #[test]
-fn a_damaged_file_is_an_error_after_what_was_good() {
+fn a_damaged_file_is_an_error_after_the_valid_data() {
     let place = Place::new().file("a", "one\n".repeat(100_000));
     place.run("a -o a.gz").succeeds();
     let packed = place.read("a.gz");
@@ -84,7 +84,7 @@ fn a_stalled_consumer_is_an_error() {
 }
 
 #[test]
-fn a_consumer_that_is_not_standard_output_is_named_when_it_goes() {
+fn a_closed_consumer_other_than_standard_output_is_named() {
     let place = Place::new();
     let listener = UnixListener::bind(place.path("sock")).unwrap();
     let live = place.run("-o unix:sock").shell("exec yes").start();
@@ -95,7 +95,7 @@ fn a_consumer_that_is_not_standard_output_is_named_when_it_goes() {
 }
 
 #[test]
-fn a_closed_consumer_ends_it_by_sigpipe() {
+fn a_closed_consumer_ends_the_command_by_sigpipe() {
     let place = Place::new();
     let mut live = place.run("--tee copy").shell("echo $$ > pid; exec yes").start();
     live.prints("y\ny\n");
@@ -106,7 +106,7 @@ fn a_closed_consumer_ends_it_by_sigpipe() {
 }
 
 #[test]
-fn a_closed_consumer_of_a_count_ends_it_by_sigpipe() {
+fn a_closed_consumer_of_a_count_ends_the_command_by_sigpipe() {
     let place = Place::new();
     let mut live = place.run("--count").shell("until [ -e go ]; do sleep 0.01; done").start();
     live.stop_reading();
@@ -115,7 +115,7 @@ fn a_closed_consumer_of_a_count_ends_it_by_sigpipe() {
 }
 
 #[test]
-fn signals_end_it_after_its_command_and_its_files_are_gone() {
+fn signals_end_the_command_after_its_children_and_files_are_gone() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let place = Place::new().file("old", "old\n");
         let line = "echo $$ > pid; echo one; exec sleep 60";
@@ -130,7 +130,7 @@ fn signals_end_it_after_its_command_and_its_files_are_gone() {
 }
 
 #[test]
-fn signals_that_are_not_there_to_end_it_do_so_in_the_same_way() {
+fn other_fatal_signals_end_the_command_in_the_same_way() {
     for signal in [Signal::QUIT, Signal::XCPU, Signal::ALARM, Signal::USR1, Signal::USR2, Signal::PROF] {
         let place = Place::new().file("old", "old\n");
         let line = "ulimit -c 0; echo $$ > pid; echo one; exec sleep 60";
@@ -168,12 +168,12 @@ fn a_file_beyond_the_limit_on_its_size_is_an_error() {
         assert_eq!(place.names(), names);
         assert_eq!(place.text("old"), "old\n");
     }
-    // The commands have the system's own handling.
+    // The commands have the system's default signal handling.
     place.run("").shell("kill -XFSZ $$").fails().complains_of(&["signal 25 (SIGXFSZ)"]);
 }
 
 #[test]
-fn a_new_file_leaves_nothing_when_it_is_killed() {
+fn a_killed_run_leaves_no_new_file() {
     let place = Place::new();
     let live = place.run("-o out --tee copy.gz").shell("echo $$ > pid; echo one; exec sleep 60").start();
     let pid = place.wait_for("pid");
@@ -187,8 +187,8 @@ fn a_new_file_leaves_nothing_when_it_is_killed() {
 }
 
 #[test]
-fn a_signal_ends_it_wherever_it_waits() {
-    // For a source that is a pipe, for one that has its own thread, for a consumer, for its turn.
+fn a_signal_ends_every_wait() {
+    // It waits for a source that is a pipe, for a source with its own thread, for a consumer, or for the rate limit.
     for options in ["", "--read-ahead on", "--rate-limit 1"] {
         let place = Place::new();
         let live = place.run(options).shell("echo $$ > pid; seq 1 100000; exec sleep 60").start();
@@ -200,7 +200,7 @@ fn a_signal_ends_it_wherever_it_waits() {
 }
 
 #[test]
-fn a_signal_ends_it_while_it_opens_a_source() {
+fn a_signal_interrupts_the_opening_of_a_source() {
     let place = Place::new();
     rustix::fs::mkfifoat(rustix::fs::CWD, place.path("fifo"), rustix::fs::Mode::RWXU).unwrap();
     let mut live = place.run("fifo -o out").start();
@@ -222,7 +222,7 @@ fn a_command_that_ignores_signals_is_ended_too() {
 }
 
 #[test]
-fn the_second_signal_ends_it_at_once() {
+fn the_second_signal_ends_the_command_immediately() {
     let place = Place::new();
     let mut live = place.run("").shell("trap '' TERM INT PIPE; echo $$ > pid; while :; do sleep 60; done").start();
     let pid = place.wait_for("pid");
@@ -238,10 +238,10 @@ fn the_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_ctrl_c_that_reaches_the_command_too_is_no_failure_of_it() {
+fn a_ctrl_c_that_also_kills_the_command_is_not_its_failure() {
     let place = Place::new();
     let mut command = place.run("").shell("echo $$ > pid; exec sleep 60").into_command();
-    // A separate process group, as a shell gives to a foreground job.
+    // It runs in a separate process group, as a shell's foreground job does.
     let mut child = command.process_group(0).stderr(std::process::Stdio::piped()).spawn().unwrap();
     place.wait_for("pid");
     rustix::process::kill_process_group(rustix::process::Pid::from_child(&child), Signal::INT).unwrap();

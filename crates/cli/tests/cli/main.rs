@@ -1,4 +1,4 @@
-//! What the built `millstream` command does, as its users see it: files, output, messages, and how it ends.
+//! The built `millstream` command from the user's point of view: files, output, messages, and endings.
 
 mod bad_use;
 mod bench;

@@ -1,6 +1,6 @@
-//! Nothing that was started is left, and nothing is ended that may continue.
+//! No process that was started remains, and no process is stopped that may continue.
 //!
-//! Each test marks what its commands start by an argument that no other process has: a time to sleep.
+//! Each test marks its commands' processes by an argument that no other process has: a time to sleep.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,13 +15,13 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::place::{Place, Words, until};
 
-/// A time to sleep, of ten minutes and more, that no other test uses.
+/// Returns a time to sleep, of ten minutes and more, that no other test uses.
 fn nap() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("6{:02}.{:07}", NEXT.fetch_add(1, Ordering::Relaxed), std::process::id())
 }
 
-/// The processes that have this among their arguments, as a whole or within a line of shell.
+/// Returns the processes that have this among their arguments, alone or within a shell command.
 fn with(nap: &str) -> Vec<Pid> {
     let ours = std::process::id();
     let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
@@ -42,7 +42,7 @@ fn end(nap: &str) {
     }
 }
 
-/// A terminal: the other end of it, and its name.
+/// A terminal: its controlling side, and its name.
 fn pty() -> (fs::File, String) {
     let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&controller).unwrap();
@@ -51,12 +51,12 @@ fn pty() -> (fs::File, String) {
     (controller.into(), name)
 }
 
-/// Opens a terminal, for a program that is to be on it.
+/// Opens a terminal for a program to run on.
 fn open(terminal: &str) -> fs::File {
     fs::File::options().read(true).write(true).open(terminal).unwrap()
 }
 
-/// In a separate session, which has this terminal or none.
+/// Starts the command in a separate session, with this terminal or none.
 fn alone(words: Words, terminal: Option<&str>) -> Child {
     let command = words.into_command();
     let mut setsid = Command::new("setsid");
@@ -66,9 +66,9 @@ fn alone(words: Words, terminal: Option<&str>) -> Child {
     setsid.spawn().unwrap() // it leads no group, and so becomes the command without forking
 }
 
-/// Three shells have exited and left a sleep when the first copy fails.
+/// Three shells have exited and left a `sleep` behind when the first copy fails.
 #[test]
-fn copies_that_exited_leave_nothing_when_another_one_fails() {
+fn copies_that_exited_leave_no_process_when_another_one_fails() {
     let place = Place::new().file("in", (1..=60_000).map(|i| format!("{i}\n")).collect::<String>());
     let nap = nap();
     let each = format!("read a; if [ $a = 1 ]; then sleep .3; exit 3; else sleep {nap} & exit 0; fi");
@@ -77,7 +77,7 @@ fn copies_that_exited_leave_nothing_when_another_one_fails() {
 }
 
 #[test]
-fn a_source_that_is_stopped_leaves_nothing() {
+fn a_stopped_source_leaves_no_process() {
     let place = Place::new();
     let nap = nap();
     place.run("--stage take:1").shell(&format!("echo a; sleep {nap}")).succeeds().prints("a\n");
@@ -94,7 +94,7 @@ fn a_source_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
-fn after_success_nothing_is_ended() {
+fn after_success_no_process_is_stopped() {
     let place = Place::new();
     let nap = nap();
     place.run("").shell("(sleep 0.2; echo late) & echo early").succeeds().prints("early\nlate\n");
@@ -104,7 +104,7 @@ fn after_success_nothing_is_ended() {
 }
 
 #[test]
-fn the_status_is_known_where_our_parent_ignores_sigchld() {
+fn the_status_is_known_if_the_parent_ignores_sigchld() {
     let place = Place::new();
     for (line, status) in [("echo a", 0), ("echo a; exit 3", 1)] {
         let words = place.run("").shell(line).into_command();
@@ -117,12 +117,12 @@ fn the_status_is_known_where_our_parent_ignores_sigchld() {
     }
 }
 
-/// How many are killed: more where time does not matter.
+/// The number of runs that are killed: more in deep runs.
 fn rounds() -> u32 {
     if std::env::var_os("MILLSTREAM_DEEP").is_some() { 200 } else { 20 }
 }
 
-/// What may be under way when we are killed.
+/// The state of the run when it is killed.
 fn busy(place: &Place, round: u32, nap: &str) -> Words {
     match round % 4 {
         0 => place.run("-o out").shell(&format!("echo a; sleep {nap} & sleep {nap}")),
@@ -132,9 +132,9 @@ fn busy(place: &Place, round: u32, nap: &str) -> Words {
     }
 }
 
-/// At any moment, during the start too.
+/// The signal may arrive at any moment, even during the start.
 #[test]
-fn a_sigkill_leaves_nothing() {
+fn a_sigkill_leaves_no_process() {
     let place = Place::new().file("in", "0123456789\n".repeat(20_000));
     for round in 0..rounds() {
         let nap = nap();
@@ -179,7 +179,7 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Waits until this is shown, and forgets what was shown until then.
+    /// Waits until this text is shown, and discards the text shown before it.
     #[track_caller]
     fn shows(&mut self, part: &str) {
         let shown = self.shown.clone();
@@ -201,7 +201,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Says when SIGINT comes, in a file, and continues for a little.
+/// Records in a file that SIGINT arrived, and continues briefly.
 const COUNTS: &str = "trap 'echo int >> ints' INT; echo begun > /dev/tty; for i in 1 2 3; do sleep 0.3; done";
 
 #[test]
@@ -214,7 +214,7 @@ fn a_terminals_interrupt_reaches_each_command_once() {
         terminal.shows("begun");
         thread::sleep(Duration::from_millis(50));
         terminal.types("\x03");
-        // The shell itself is interrupted with its job, and gives up the line.
+        // The shell itself is interrupted together with its job, and discards the line.
         terminal.types("\necho st''ate\n");
         terminal.shows("state");
         until("the command has been interrupted", || fs::read_to_string(place.path("ints")).ok());
@@ -224,7 +224,7 @@ fn a_terminals_interrupt_reaches_each_command_once() {
 }
 
 #[test]
-fn what_is_left_on_a_terminal_is_found() {
+fn processes_left_on_a_terminal_are_found() {
     let place = Place::new().file("in", "1\n2\n");
     let mut terminal = Terminal::new(&place);
     let nap = nap();
@@ -235,7 +235,7 @@ fn what_is_left_on_a_terminal_is_found() {
             "in --block 2 -j2 --each 'read a; if [ $a = 1 ]; then sleep .2; exit 3; else sleep {nap} & exit 0; fi'"
         ),
     ] {
-        // Another part of the pipeline: it is in our group, and not ours to end.
+        // This is another part of the pipeline: it is in the same process group, but must not be stopped.
         let theirs = self::nap();
         terminal.types(&format!(
             "$MILLSTREAM run --progress=never {line} | (sleep {theirs} & cat; echo ov''er; wait) & :\n"
@@ -245,7 +245,7 @@ fn what_is_left_on_a_terminal_is_found() {
         until(&format!("{line}: the other part runs"), || (!with(&theirs).is_empty()).then_some(()));
         end(&theirs);
     }
-    // Killed.
+    // The run is killed.
     let line =
         format!("$MILLSTREAM run --progress=never -- sh -c 'echo $PPID > pid; (setsid sleep {nap} &); sleep {nap}'");
     terminal.types(&format!("{line} | cat\n"));
@@ -255,7 +255,7 @@ fn what_is_left_on_a_terminal_is_found() {
     until("nothing is left", || with(&nap).iter().all(|pid| is_shell(*pid)).then_some(()));
 }
 
-/// Whether a process is the interactive shell, which has our line among its words.
+/// Returns whether a process is the interactive shell, whose arguments contain the line.
 fn is_shell(pid: Pid) -> bool {
     fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().starts_with("bash\0--norc")
 }
@@ -292,7 +292,7 @@ fn a_command_can_ask_on_the_terminal() {
     }
 }
 
-/// As `| less`: the consumer reads keys from the terminal while we write, and quits before our end.
+/// Like `| less`: the consumer reads keys from the terminal while the command writes, and quits first.
 #[test]
 fn a_pager_works() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Output files, standard output, tee files: whole or not at all.
+//! Output files, standard output and tee files: complete or absent.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -39,7 +39,7 @@ fn a_file_is_replaced_whole() {
 }
 
 #[test]
-fn a_failed_run_leaves_the_old_file_and_nothing_else() {
+fn a_failed_run_leaves_only_the_old_file() {
     let place = Place::new().file("out", "old\n");
     place.run("-o out --tee copy").shell("echo new; exit 3").fails();
     assert_eq!(place.text("out"), "old\n");
@@ -47,7 +47,7 @@ fn a_failed_run_leaves_the_old_file_and_nothing_else() {
 }
 
 #[test]
-fn a_file_may_be_replaced_by_what_is_read_from_it() {
+fn a_file_may_be_replaced_by_its_own_content() {
     let place = Place::new().file("a", "one\n");
     place.run("a a -o a").succeeds();
     assert_eq!(place.text("a"), "one\none\n");
@@ -88,7 +88,7 @@ fn tee_writes_copies() {
 }
 
 #[test]
-fn standard_output_goes_on_where_it_is() {
+fn standard_output_continues_at_its_position() {
     let place = Place::new().file("a", "two\n");
     let mut out = File::create(place.path("out")).unwrap();
     out.write_all(b"one\n").unwrap();
@@ -111,7 +111,7 @@ fn a_device_is_written_directly() {
 }
 
 #[test]
-fn a_full_disk_behind_standard_output_is_noticed() {
+fn a_full_disk_at_standard_output_is_reported() {
     let full = File::options().write(true).open("/dev/full").unwrap();
     let place = Place::new().file("a", "one\n");
     place.run("a").stdout_to(full.try_clone().unwrap()).fails().complains_of(&["No space left on device"]);
@@ -132,7 +132,7 @@ fn a_tcp_connection() {
 }
 
 #[test]
-fn a_connection_whose_peer_has_sent_something_gets_all_of_it() {
+fn a_peer_that_has_sent_data_still_gets_all_bytes() {
     let place = Place::new().file("in", "a record\n".repeat(30_000)).file("doc", b"\x05\0\0\0\0");
     for (words, expected) in [
         ("run in -o ADDRESS", "a record\n".repeat(30_000)),
@@ -213,7 +213,7 @@ fn options_for_files_need_a_file() {
 }
 
 #[test]
-fn bytes_go_on_as_they_come() {
+fn bytes_are_passed_on_as_they_arrive() {
     let place = Place::new();
     let mut live = place.run("").shell("printf one; until [ -e go ]; do sleep 0.01; done; echo two").start();
     live.prints("one"); // hangs if it waits for more
@@ -236,7 +236,7 @@ fn whole_lines_and_delays_go_on_while_the_source_waits() {
 }
 
 #[test]
-fn an_output_is_compressed_by_its_name_and_decoded_by_its_content() {
+fn an_output_is_compressed_according_to_its_name() {
     let lines: String = (0..10_000).map(|i| format!("line {i}\n")).collect();
     let place = Place::new().file("a", &lines);
     for name in ["b.gz", "b.bgz", "b.bgzf", "b.zst"] {
@@ -251,7 +251,7 @@ fn an_output_is_compressed_by_its_name_and_decoded_by_its_content() {
 }
 
 #[test]
-fn a_name_that_promises_what_nobody_writes_is_refused() {
+fn a_name_that_implies_an_unsupported_format_is_refused() {
     let place = Place::new().file("a", "one\n");
     let formats = [
         ("xz", "xz"),
@@ -268,12 +268,12 @@ fn a_name_that_promises_what_nobody_writes_is_refused() {
         let message = format!(
             "millstream: b.{ending}: unsupported: found a name that implies {format} data, expected one that implies gzip, bgzf or zstd data; --decode off or --encode off leaves the bytes unchanged\n"
         );
-        // Before a command is started.
+        // This happens before a command is started.
         place.run(&format!("-o b.{ending}")).shell("touch started; echo one").fails().says(&message);
         place.run(&format!("--tee b.{ending} a")).fails().prints("").says(&message);
     }
     assert_eq!(place.names(), ["a"]);
-    // There is no such option here.
+    // This command has no such option.
     place.words("bson convert a --to csv -o b.xz").gets_refused().complains_of(&["a name that implies xz data"]);
     assert_eq!(place.names(), ["a"]);
     place.run("a -o b.xz --encode off").succeeds();
@@ -282,7 +282,7 @@ fn a_name_that_promises_what_nobody_writes_is_refused() {
 }
 
 #[test]
-fn nothing_is_appended_to_a_compressed_file_that_is_cut() {
+fn appending_to_a_truncated_compressed_file_is_refused() {
     let place = Place::new().file("a", "one\n");
     place.run("a -o whole.gz").succeeds();
     let whole = place.read("whole.gz");

@@ -1,4 +1,4 @@
-//! How the stories are told: a [`Place`] with files, a command line in it, and what came of it.
+//! Helpers for the tests: a [`Place`] with files, a command line that runs in it, and its result.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 
-/// The longest that anything may take: only to notice what hangs.
+/// The maximum duration of any step, which only detects hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A temporary directory, removed afterwards.
+/// A temporary directory, which is removed afterwards.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
 }
@@ -23,7 +23,7 @@ impl Place {
         Place { directory: tempfile::tempdir().unwrap() }
     }
 
-    /// With this file in it.
+    /// Adds a file.
     pub(crate) fn file(self, name: &str, content: impl AsRef<[u8]>) -> Place {
         fs::write(self.path(name), content).unwrap();
         self
@@ -33,17 +33,17 @@ impl Place {
         self.directory.path().join(name)
     }
 
-    /// The content of a file.
+    /// Returns the content of a file.
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The content of a file of text.
+    /// Returns the content of a text file.
     pub(crate) fn text(&self, name: &str) -> String {
         String::from_utf8(self.read(name)).unwrap()
     }
 
-    /// All that is there: a partial file would be seen.
+    /// Returns the names of all files, so that a partial file would be detected.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(self.directory.path())
             .unwrap()
@@ -53,19 +53,19 @@ impl Place {
         names
     }
 
-    /// Waits until a file has something in it, and reads that.
+    /// Waits until a file has content, and returns it.
     pub(crate) fn wait_for(&self, name: &str) -> String {
         until(&format!("{name} has something in it"), || {
             fs::read_to_string(self.path(name)).ok().filter(|text| !text.is_empty())
         })
     }
 
-    /// `millstream run` with these words, separated by blanks.
+    /// Returns `millstream run` with these words, separated by blanks.
     pub(crate) fn run(&self, words: &str) -> Words {
         self.words("run").and(words)
     }
 
-    /// `millstream` with these words.
+    /// Returns `millstream` with these words.
     pub(crate) fn words(&self, words: &str) -> Words {
         let mut command = Command::new(env!("CARGO_BIN_EXE_millstream"));
         command.current_dir(self.directory.path()).stdin(Stdio::null());
@@ -85,13 +85,13 @@ impl Words {
         self
     }
 
-    /// One word that may hold blanks, or nothing at all.
+    /// Adds one word, which may contain blanks or be empty.
     pub(crate) fn word(mut self, word: impl Into<OsString>) -> Words {
         self.command.arg(word.into());
         self
     }
 
-    /// With at most this much memory of its own, in MiB: heap, stacks, and what is mapped without a file.
+    /// Limits its own memory to this many MiB: heap, stacks, and mappings without a file.
     pub(crate) fn within(self, mebibytes: u64) -> Words {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -d {} && exec \"$0\" \"$@\"", mebibytes << 10)]);
@@ -102,7 +102,7 @@ impl Words {
         Words { command, ..self }
     }
 
-    /// A command as the last source: a line for `sh`.
+    /// Adds a command as the last source: a line for `sh`.
     pub(crate) fn shell(self, line: &str) -> Words {
         self.and("-- sh -c").word(line)
     }
@@ -127,35 +127,35 @@ impl Words {
         self
     }
 
-    /// It runs on while the story continues.
+    /// Starts it, so that it runs while the test continues.
     pub(crate) fn start(mut self) -> Live {
         assert!(self.stdin.is_none(), "standard input is for those that are waited for");
         Live { child: self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap() }
     }
 
-    /// The command itself, for a story with a terminal.
+    /// Returns the command itself, for a test with a terminal.
     pub(crate) fn into_command(self) -> Command {
         self.command
     }
 
-    /// Runs to its end, which must be an exit with this status.
+    /// Runs it to its end, and expects this exit status.
     pub(crate) fn exits(self, status: i32) -> Seen {
         let seen = self.ends();
         assert_eq!(seen.status.code(), Some(status), "ended {}, saying {:?}", seen.status, seen.stderr);
         seen
     }
 
-    /// Runs to its end, which must be a complete one without a word.
+    /// Runs it to its end, and expects success without messages.
     pub(crate) fn succeeds(self) -> Seen {
         self.exits(0).says("")
     }
 
-    /// Runs to its end, which must be a failure.
+    /// Runs it to its end, and expects a failure.
     pub(crate) fn fails(self) -> Seen {
         self.exits(1)
     }
 
-    /// Runs to its end, which must be that the command line was not understood.
+    /// Runs it to its end, and expects that the command line is rejected.
     pub(crate) fn gets_refused(self) -> Seen {
         self.exits(2).prints("")
     }
@@ -174,7 +174,7 @@ impl Words {
     }
 }
 
-/// What was to be seen when it had ended.
+/// The result of a command that has ended.
 pub(crate) struct Seen {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: Vec<u8>,
@@ -186,7 +186,7 @@ impl Seen {
         Seen { status: output.status, stdout: output.stdout, stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
-    /// On standard output, exactly.
+    /// Expects exactly this standard output.
     #[track_caller]
     pub(crate) fn prints(self, expected: impl AsRef<[u8]>) -> Seen {
         let expected = expected.as_ref();
@@ -199,14 +199,14 @@ impl Seen {
         self
     }
 
-    /// On standard error, exactly.
+    /// Expects exactly this standard error.
     #[track_caller]
     pub(crate) fn says(self, expected: &str) -> Seen {
         assert_eq!(self.stderr, expected);
         self
     }
 
-    /// On standard error: one line of ours, with each of these in it.
+    /// Expects one line of `millstream` on standard error that contains each of these parts.
     #[track_caller]
     pub(crate) fn complains_of(self, parts: &[&str]) -> Seen {
         assert!(self.stderr.starts_with("millstream: "), "{:?}", self.stderr);
@@ -240,7 +240,7 @@ impl Live {
         assert_eq!(String::from_utf8(bytes).unwrap(), expected);
     }
 
-    /// Closes our end of its standard output.
+    /// Closes the reading end of its standard output.
     pub(crate) fn stop_reading(&mut self) {
         self.child.stdout = None;
     }
@@ -260,7 +260,7 @@ impl Live {
         Seen { status, stdout, stderr }
     }
 
-    /// Waits for its end, which must be by this signal and without a word.
+    /// Waits for its end, which must be caused by this signal and without messages.
     pub(crate) fn dies_by(self, signal: Signal) {
         let seen = self.ends();
         assert_eq!(seen.status.signal(), Some(signal.as_raw()), "ended {}, saying {:?}", seen.status, seen.stderr);
@@ -269,32 +269,32 @@ impl Live {
 }
 
 impl Drop for Live {
-    /// A story that failed leaves nothing running.
+    /// Kills the command, so that a failed test leaves no process running.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Whether a process is there, if only as a zombie.
+/// Returns whether a process exists, even if only as a zombie.
 pub(crate) fn is_there(pid: &str) -> bool {
     let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
     rustix::process::test_kill_process(pid).is_ok()
 }
 
-/// Waits until there is an answer.
+/// Waits until `ask` returns a value.
 pub(crate) fn until<T>(what: &str, mut answer: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(answer) = answer() {
             return answer;
         }
-        assert!(start.elapsed() < PATIENCE, "waited in vain until {what}");
+        assert!(start.elapsed() < PATIENCE, "timed out while waiting until {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// A file that keeps what is written to it.
+/// Returns a file that stores the bytes written to it.
 pub(crate) fn open_for_append(path: PathBuf) -> File {
     File::options().append(true).open(path).unwrap()
 }

@@ -1,4 +1,4 @@
-//! What counts as a record, and which records are refused.
+//! Which bytes are records, and which records are rejected.
 
 use crate::place::Place;
 
@@ -21,7 +21,8 @@ fn many_lines() {
     Place::new().run("--count -- seq 1 1000000").succeeds().prints("1000000 records, 6888896 bytes\n");
 }
 
-/// A record of which a command that fails wrote only the beginning is none. Where bytes are copied it is among them.
+/// If a failing command wrote only the first part of a record, that part is not a record. If bytes are copied, it is
+/// copied, too.
 #[test]
 fn an_unfinished_record_of_a_command_that_fails() {
     let place = Place::new();
@@ -98,7 +99,7 @@ fn a_cut_record_is_an_error_after_the_whole_ones() {
 }
 
 #[test]
-fn a_record_over_the_limit_is_an_error_that_says_which() {
+fn a_record_over_the_limit_is_an_error_with_its_number() {
     let place = Place::new().file("a", "one\ntwo\nthree\nfour\n");
     place.run("--record-limit 6 a").succeeds().prints("one\ntwo\nthree\nfour\n");
     place

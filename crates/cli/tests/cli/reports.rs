@@ -1,4 +1,4 @@
-//! Checksums, statistics, and the pace.
+//! Checksums, statistics, and the rate limit.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ fn checksums_of_any_name_are_read_by_sha256sum() {
 }
 
 #[test]
-fn what_was_asked_for_and_cannot_be_printed_is_a_failure() {
+fn a_result_that_cannot_be_printed_is_a_failure() {
     let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
     let place = Place::new().file("a", "one\n").file("b", b"\x05\0\0\0\0");
     for words in ["run a --hash sha256 -o out", "run a -o out --stats /dev/stderr", "bson convert b --to csv --count"] {
@@ -64,7 +64,7 @@ fn what_was_asked_for_and_cannot_be_printed_is_a_failure() {
 }
 
 #[test]
-fn a_checksum_keeps_nothing_waiting_and_nothing_half_made() {
+fn a_checksum_delays_no_bytes_and_leaves_no_partial_file() {
     let place = Place::new();
     let mut live = place.run("--hash sha256").shell("printf one; until [ -e go ]; do sleep 0.01; done").start();
     live.prints("one");
@@ -88,7 +88,7 @@ fn checksums_of_every_kind() {
 }
 
 #[test]
-fn a_checksum_is_only_said_of_a_complete_run() {
+fn a_checksum_is_only_printed_for_a_complete_run() {
     let seen = Place::new().run("--hash crc32c").shell("echo one; exit 3").fails();
     assert_eq!(seen.stderr.lines().count(), 1, "{:?}", seen.stderr);
 }
@@ -139,7 +139,7 @@ fn statistics_on_standard_output() {
 }
 
 #[test]
-fn statistics_say_where_the_time_went() {
+fn statistics_contain_the_times() {
     let place = Place::new();
     place.run("--stats stats").shell("sleep 0.3; echo one").succeeds();
     assert!(stats(&place)["waited_on_source_seconds"].as_f64().unwrap() > 0.25);
@@ -175,7 +175,7 @@ fn statistics_of_a_run_that_a_signal_ended() {
 }
 
 #[test]
-fn of_standard_input_we_know_only_that_it_closed() {
+fn standard_input_is_only_known_to_have_closed() {
     let place = Place::new();
     place.run("--stats stats --count").stdin("one\n").succeeds().prints("1 record, 4 bytes\n");
     assert_eq!(stats(&place)["sources"][0]["status"], "closed");
@@ -193,7 +193,7 @@ fn statistics_tell_compressed_from_decoded() {
 }
 
 #[test]
-fn a_command_that_was_stopped_is_no_failure_of_it() {
+fn a_stopped_command_has_not_failed() {
     let place = Place::new();
     place.run("--stats stats -o /dev/full").shell("exec yes").fails().complains_of(&["No space left"]);
     assert_eq!(stats(&place)["sources"][0]["status"], "stopped");
@@ -204,7 +204,7 @@ fn a_rate_limit_takes_its_time() {
     let place = Place::new().file("a", vec![b'x'; 30_000]);
     let start = Instant::now();
     place.run("a --rate-limit 100KB -o out").succeeds();
-    // Only the lower bound is a promise.
+    // Only the lower bound is guaranteed.
     assert!(start.elapsed() >= Duration::from_millis(190), "{:?}", start.elapsed());
     assert_eq!(place.read("out").len(), 30_000);
 }

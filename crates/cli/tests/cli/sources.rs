@@ -1,4 +1,4 @@
-//! Files, standard input, sockets, commands: alone and one after another.
+//! Files, standard input, sockets and commands, alone and one after another.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -26,7 +26,7 @@ fn without_a_source_standard_input_is_read() {
 }
 
 #[test]
-fn several_sources_follow_each_other_as_they_are() {
+fn several_sources_are_joined_unchanged() {
     Place::new()
         .file("a", "one\nno newline here")
         .file("b", "two\n")
@@ -48,12 +48,12 @@ fn names_with_a_meaning_can_be_files() {
 }
 
 #[test]
-fn what_a_command_writes() {
+fn the_output_of_a_command() {
     Place::new().run("-- seq 1 3").succeeds().prints("1\n2\n3\n");
 }
 
 #[test]
-fn the_words_of_a_command_are_its_own() {
+fn the_words_of_a_command_are_passed_unchanged() {
     Place::new().run("-- echo --count -o x --").succeeds().prints("--count -o x --\n");
 }
 
@@ -63,7 +63,7 @@ fn a_command_does_not_read_our_standard_input() {
 }
 
 #[test]
-fn what_a_command_says_is_passed_on() {
+fn standard_error_of_a_command_is_passed_on() {
     Place::new().run("").shell("echo warning >&2; echo one").exits(0).prints("one\n").says("warning\n");
 }
 
@@ -122,7 +122,7 @@ fn every_way_of_reading_and_writing_gives_the_same_bytes() {
 #[test]
 fn sources_that_do_not_end_with_a_delimiter() {
     let place = Place::new().file("f1", "a").file("f2", "b\n").file("f3", "c\nd").file("none", "");
-    // Bytes are joined as they are, and counted so.
+    // Bytes are joined unchanged, and records are counted accordingly.
     place.run("f1 f2").succeeds().prints("ab\n");
     for (sources, count) in [
         ("f1 f2", "1 record, 3 bytes\n"),
@@ -139,19 +139,20 @@ fn sources_that_do_not_end_with_a_delimiter() {
     assert_eq!((&stats["records"], &stats["bytes"], &stats["longest_record"]), (&1.into(), &4.into(), &4.into()));
     place.run("--record-limit 3 f1 f1 f2").fails().complains_of(&["record too long", "begins in one source"]);
     place.run("--record-limit 4 f1 f1 f2").succeeds().prints("aab\n");
-    // Where records are asked for, they stay records.
+    // If records are requested, they stay separate.
     place.run("f1 f2 --stage noop").succeeds().prints("a\nb\n");
     place.run("f1 none f2 --count --stage noop").succeeds().prints("2 records, 4 bytes\n");
     place.run("f1 f1 f1 --delimiter ;").succeeds().prints("a;a;a");
     place.run("f1 f1 -0 --count").succeeds().prints("2 records, 3 bytes\n");
     place.run("f1 f2 --each cat").succeeds().prints("a\nb\n");
-    // What has been read before a source fails has been written.
+    // The data that was read before a source fails has been written.
     place.run("f1 --delimiter ; -- false").fails().prints("a");
 }
 
-/// A name or first bytes that promise a format: what is none of it, or what cannot be decoded, is never taken for data.
+/// If a name or the first bytes imply a format, but the content has a different one or cannot be decoded, it is never
+/// treated as plain data.
 #[test]
-fn what_promises_a_format_is_not_copied_as_it_is() {
+fn a_wrong_format_is_not_copied_unchanged() {
     let place =
         Place::new().file("a.gz", "plain\n").file("b.XZ", "plain\n").file("c", b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4F");
     for (name, found) in [("a.gz", "as its name implies"), ("b.XZ", "found xz data"), ("c", "found xz data")] {
@@ -168,7 +169,7 @@ fn what_promises_a_format_is_not_copied_as_it_is() {
 
 #[test]
 fn a_source_that_changes_while_it_is_read_is_an_error() {
-    // More than a pipe holds, so that the command cannot be at its end when the change comes.
+    // This exceeds the capacity of a pipe, so the command cannot have finished when the change is made.
     let place = Place::new().file("a", "");
     let run = |pin: &str, change: &str, expected: &str| {
         std::fs::write(place.path("a"), vec![b'\n'; 4 << 20]).unwrap();
@@ -193,7 +194,7 @@ fn a_source_that_changes_while_it_is_read_is_an_error() {
 
 #[test]
 fn a_long_window_is_decoded_if_there_may_be_memory_for_it() {
-    // A frame of one raw block, with a window of 256 MiB.
+    // This is a frame of one raw block, with a window of 256 MiB.
     let frame = b"\x28\xb5\x2f\xfd\0\x90\x21\0\0one\n";
     let place = Place::new().file("a.zst", frame);
     let message = "millstream: a.zst: decode limit: found zstd data with a window of 268435456 bytes, expected one of at most \

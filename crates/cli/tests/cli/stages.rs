@@ -1,4 +1,4 @@
-//! `--stage`: what comes through, in every combination, and what is not understood.
+//! `--stage`: the results of stages in every combination, and rejected stages.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::place::{Place, is_there};
 
-/// What comes through these stages, given blank by blank.
+/// Returns the results of these stages, which are separated by blanks.
 fn through(stages: &str, input: &str) -> String {
     let place = Place::new();
     let mut words = place.run("");
@@ -18,7 +18,7 @@ fn through(stages: &str, input: &str) -> String {
 }
 
 #[test]
-fn each_stage_does_what_it_says() {
+fn each_stage_has_its_documented_effect() {
     for (stages, input, output) in [
         ("noop", "a\n\nb\n", "a\n\nb\n"),
         ("match:^a", "ab\nba\na\n", "ab\na\n"),
@@ -56,9 +56,9 @@ fn each_stage_does_what_it_says() {
     }
 }
 
-/// What ends a record is no part of what a stage sees, and goes out as it came.
+/// A stage does not get the bytes that end a record, and they are written unchanged.
 #[test]
-fn ends_stay_what_they_are() {
+fn line_ends_stay_unchanged() {
     for (stages, input, output) in [
         ("match:a$", "a\r\nb\r\na\n", "a\r\na\n"),
         ("replace/$/;", "a\r\nb\nc", "a;\r\nb;\nc;"),
@@ -103,7 +103,7 @@ fn other_records_have_stages_too() {
     }
 }
 
-/// Against the tools everybody knows, over many batches.
+/// Compares with well-known tools, over many batches.
 #[test]
 fn they_agree_with_grep_cut_sed_and_uniq() {
     let line = |n: u64| format!("{}\t{}\t{}\n", n % 7, n / 3, n.wrapping_mul(2_654_435_761) % 1000);
@@ -137,11 +137,11 @@ fn a_seed_gives_the_same_sample_everywhere() {
     assert_ne!(first, sample("sample:0.01:8"));
     assert_ne!(sample("sample:0.5"), sample("sample:0.5"));
     assert!((50..200).contains(&first.lines().count()), "{first}");
-    // Fixed here: a change would break users' experiments.
+    // The expected sample is fixed here: a change would break users' experiments.
     assert_eq!(first.lines().take(5).collect::<Vec<_>>(), SAMPLE, "the generator gives other numbers");
 }
 
-/// The first of those that `sample:0.01:7` lets through.
+/// The first lines that `sample:0.01:7` passes.
 const SAMPLE: [&str; 5] = ["25", "26", "88", "190", "214"];
 
 #[test]
@@ -158,8 +158,8 @@ fn take_stops_its_sources() {
     place.run("--stage take:0").shell("exec sleep 60").succeeds().prints("");
 }
 
-/// A source that is read no further is not asked whether it succeeded: never, however fast it fails. What became of it
-/// is in the statistics.
+/// If a source is not read to its end, its success does not matter: never, however fast it fails. The statistics
+/// contain its status.
 #[test]
 fn a_source_that_fails_after_take_had_enough_is_no_failure() {
     let place = Place::new();
@@ -206,12 +206,12 @@ fn outputs_checksums_and_copies_work_as_without() {
 }
 
 #[test]
-fn all_before_a_failure_comes_through() {
+fn all_records_before_a_failure_are_written() {
     Place::new().run("--stage not:2").shell("seq 3; exit 3").fails().prints("1\n3\n");
 }
 
 #[test]
-fn records_come_through_at_once() {
+fn records_are_passed_on_immediately() {
     let place = Place::new();
     let mut live = place.run("--stage match:a").shell("echo a; until [ -e go ]; do sleep 0.01; done").start();
     live.prints("a\n");
@@ -220,7 +220,7 @@ fn records_come_through_at_once() {
 }
 
 #[test]
-fn a_signal_ends_it_as_without() {
+fn a_signal_ends_a_run_with_stages() {
     let place = Place::new();
     let live = place.run("--stage match:nothing -o out").shell("echo $$ > pid; exec yes").start();
     let pid = place.wait_for("pid");
@@ -231,7 +231,7 @@ fn a_signal_ends_it_as_without() {
 }
 
 #[test]
-fn what_is_no_stage_is_refused_with_its_place() {
+fn an_invalid_stage_is_refused_with_its_position() {
     for (stage, parts) in [
         ("grep:a", &["'grep:a'", "expected noop, match:REGEX", "uniq"][..]),
         ("match:a(b", &["'match:a(b'", "found \"(b\" at character 2 of it: unclosed group"]),
@@ -247,10 +247,10 @@ fn what_is_no_stage_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_a_stage_makes_is_limited() {
+fn the_results_of_a_stage_are_limited() {
     let long = "a".repeat(1_000_000);
     let place = Place::new().file("in", format!("one\n{long}\nthree\n"));
-    // 4,000 times as much, in memory that has no place for it.
+    // The result has 4,000 times the size of the input, and does not fit into the memory.
     let script = r#"ulimit -v 2000000; exec "$0" "$@""#;
     let text = "b".repeat(4000);
     let run = |stages: &[&str]| {
@@ -270,7 +270,7 @@ fn what_a_stage_makes_is_limited() {
                         at byte 4, record 1 (the first is 0); raise --record-limit\n";
         assert_eq!(said, expected);
     }
-    // Many of them that are long, each for itself within the limit.
+    // Several of these records are long, and each is within the limit.
     let place = Place::new().file("in", "a\n".repeat(2_000));
     let mut command = Command::new("sh");
     command.args(["-c", r#"ulimit -v 1000000; exec "$0" "$@""#, env!("CARGO_BIN_EXE_millstream"), "run", "in"]);
@@ -280,7 +280,7 @@ fn what_a_stage_makes_is_limited() {
 }
 
 #[test]
-fn a_record_limit_holds_for_what_stages_make() {
+fn a_record_limit_applies_to_the_results_of_stages() {
     let place = Place::new();
     let limited = |stage: &str| place.run("--record-limit 8").and("--stage").word(stage).stdin("ab\naaa\nb\n");
     limited("replace/a/xxx")

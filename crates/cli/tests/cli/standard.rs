@@ -1,4 +1,4 @@
-//! Standard streams that are closed, full, or `/dev/null`.
+//! Standard streams that are closed, full or `/dev/null`.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -20,7 +20,7 @@ fn numbers() -> String {
     (0..60_000).map(|n| format!("{n}\n")).collect()
 }
 
-/// A file of one BSON document, `{"a": 1}`.
+/// Returns a file of one BSON document, `{"a": 1}`.
 const DOCUMENT: &[u8] = b"\x0c\0\0\0\x10a\0\x01\0\0\0\0";
 
 #[test]
@@ -51,7 +51,7 @@ fn a_closed_standard_output_is_no_output() {
         assert_eq!(said, expected, "{words}");
         assert_eq!(place.names(), ["in", "one.bson"], "{words}");
     }
-    // Under another name, and standard error too.
+    // The stream may be used under another name, and standard error may be used too.
     for words in
         ["run in -o /dev/stdout >&-", "run in -o out --tee /dev/fd/1 >&-", "run in -o out --stats /dev/stderr 2>&-"]
     {
@@ -59,7 +59,7 @@ fn a_closed_standard_output_is_no_output() {
         assert_eq!(seen.status.code(), Some(1), "{words}: {seen:?}");
         assert_eq!(place.names(), ["in", "one.bson"], "{words}");
     }
-    // What is not used may be closed, and what was inherited is what was wanted.
+    // A stream that is not used may be closed, and an inherited stream was chosen by the caller.
     for words in ["run in -o out >&-", "run in >/dev/null", "bson convert one.bson -o out --to ndjson >&-"] {
         let seen = sh(&place, &format!(r#"exec "$0" {words}"#));
         assert!(seen.status.success(), "{words}: {seen:?}");
@@ -82,7 +82,7 @@ fn a_closed_standard_input_is_no_source() {
 }
 
 #[test]
-fn what_is_to_be_printed_has_to_be_printed() {
+fn requested_results_must_be_printed() {
     let place = Place::new().file("in", numbers());
     for (words, is_left) in [("2>&-", false), ("2>/dev/full", true)] {
         let seen = sh(&place, &format!(r#"exec "$0" run in -o o --hash sha256 {words}"#));
@@ -96,20 +96,20 @@ fn what_is_to_be_printed_has_to_be_printed() {
 }
 
 #[test]
-fn statistics_that_are_not_read_do_not_keep_it() {
+fn unread_statistics_do_not_block_the_end() {
     let place = Place::new().file("in", numbers());
     mkfifoat(CWD, place.path("fifo"), Mode::RWXU).unwrap();
     let mut live = place.run("in -o out --stats fifo").start();
     std::thread::sleep(std::time::Duration::from_millis(100));
-    assert!(live.is_running(), "it waits for one who reads the statistics");
+    assert!(live.is_running(), "it waits for a reader of the statistics");
     live.send(Signal::TERM);
     live.dies_by(Signal::TERM);
     assert_eq!(place.names(), ["fifo", "in"]);
-    // Opened, but full: while the run is under way, and after it.
+    // It is open but full: during the run and after it.
     let keep = rustix::fs::open(place.path("fifo"), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).unwrap();
     let full = rustix::fs::open(place.path("fifo"), OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
     let full = full.unwrap();
-    // So large that it is not made larger.
+    // It is so large that it is not enlarged.
     rustix::pipe::fcntl_setpipe_size(&full, 1 << 20).unwrap();
     for source in ["in", "-- sh -c true"] {
         while rustix::io::write(&full, &[0; 4096]).is_ok() {}
@@ -127,7 +127,7 @@ fn statistics_that_are_not_read_do_not_keep_it() {
     assert!(!place.path("late").exists());
 }
 
-/// Starts it with a standard error that is full, waits until it has been started, and sends it a signal.
+/// Starts the command with a full standard error, waits until it is running, and sends it a signal.
 fn with_a_full_standard_error(place: &Place, words: &str, is_stuck: impl Fn() -> bool) {
     let (reader, writer) = std::io::pipe().unwrap();
     let flags = rustix::fs::fcntl_getfl(&writer).unwrap();
@@ -141,9 +141,9 @@ fn with_a_full_standard_error(place: &Place, words: &str, is_stuck: impl Fn() ->
         .current_dir(place.path(""))
         .stdin(Stdio::null());
     let mut child = command.stdout(Stdio::null()).stderr(writer).spawn().unwrap();
-    until("it is where it waits", || is_stuck().then_some(()));
+    until("it blocks", || is_stuck().then_some(()));
     std::thread::sleep(std::time::Duration::from_millis(100));
-    assert!(child.try_wait().unwrap().is_none(), "{words}: nothing keeps it");
+    assert!(child.try_wait().unwrap().is_none(), "{words}: it should block");
     rustix::process::kill_process(rustix::process::Pid::from_child(&child), Signal::TERM).unwrap();
     let status = until(&format!("{words}: it ends"), || child.try_wait().unwrap());
     assert_eq!(status.signal(), Some(Signal::TERM.as_raw()), "{words}: {status}");
@@ -151,12 +151,12 @@ fn with_a_full_standard_error(place: &Place, words: &str, is_stuck: impl Fn() ->
 }
 
 #[test]
-fn a_full_standard_error_does_not_keep_it() {
+fn a_full_standard_error_does_not_block_the_end() {
     let place = Place::new().file("in", numbers());
     with_a_full_standard_error(&place, "run missing", || true);
     with_a_full_standard_error(&place, "bson cat missing", || true);
     with_a_full_standard_error(&place, "run in -o out --hash sha256", || place.path("out").exists());
-    // Progress misses its lines, but for the last one.
+    // Progress misses its lines, except for the last one.
     with_a_full_standard_error(&place, "run in -o out2 --progress always", || true);
     with_a_full_standard_error(&place, "run in -o out3 --progress always --rate-limit 100K", || true);
     fs::write(place.path("fail"), "echo >> failed; exit 3\n").unwrap();

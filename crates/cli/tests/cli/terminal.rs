@@ -1,4 +1,4 @@
-//! The progress line, on a terminal and elsewhere.
+//! The progress line, on a terminal and without one.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +11,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::place::{Place, Words};
 
-/// A terminal, and a thread that reads what is shown on it until the last program has closed it.
+/// A terminal, and a thread that reads the text shown on it until the last program has closed it.
 struct Terminal {
     user: OwnedFd,
     screen: JoinHandle<String>,
@@ -38,14 +38,14 @@ impl Terminal {
         self.user.try_clone().unwrap().into()
     }
 
-    /// All that was shown.
+    /// Returns all text that was shown.
     fn shown(self) -> String {
         drop(self.user);
         self.screen.join().unwrap()
     }
 }
 
-/// Runs with standard error on a terminal, and standard output too if `both`.
+/// Runs the command with standard error on a terminal, and standard output too if `both`.
 pub(crate) fn on_a_terminal(words: Words, both: bool) -> String {
     let terminal = Terminal::new();
     let mut command = words.into_command();
@@ -66,14 +66,14 @@ fn figures_are_shown_on_a_terminal() {
 }
 
 #[test]
-fn of_a_command_nobody_knows_how_much_is_left() {
+fn a_command_has_no_known_size() {
     let shown = on_a_terminal(Place::new().run("-- seq 1 1000"), false);
     assert!(shown.contains("1,000 records") && shown.contains("seq 1 1000"), "{shown:?}");
     assert!(!shown.contains("ETA") && !shown.contains('%'), "{shown:?}");
 }
 
 #[test]
-fn compressed_files_are_measured_by_what_is_read() {
+fn compressed_files_are_measured_by_the_bytes_read() {
     let place = Place::new().file("a", "one\n".repeat(100_000));
     place.run("a -o a.gz").succeeds();
     let shown = on_a_terminal(place.run("a.gz"), false);
@@ -114,7 +114,7 @@ fn names_cannot_move_the_cursor() {
 }
 
 #[test]
-fn in_a_pipe_it_is_quiet_unless_told_otherwise() {
+fn in_a_pipe_it_is_quiet_by_default() {
     let place = Place::new().file("a", "one\n".repeat(1000));
     place.run("a -o out").succeeds();
     let seen = place.run("a -o out --progress=always").exits(0);

@@ -1,4 +1,4 @@
-//! The shared vectors of behaviour: what counts as which compression, what a limit counts, what options are by default.
+//! The shared vectors of behaviour: detected compression formats, limits, and the defaults of options.
 
 use crate::place::Place;
 
@@ -11,7 +11,7 @@ fn unhex(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// A kind of error as messages have it.
+/// Returns an error kind as messages contain it.
 fn in_words(kind: &str) -> String {
     kind.replace('_', " ")
 }
@@ -50,7 +50,7 @@ fn limits() {
                 format!("--length-prefixed {width}{order}{}", if counts == "itself" { ",self" } else { "" })
             }
             ["bson"] => "--bson".to_owned(),
-            // The command has no such framer.
+            // The command does not have this framer.
             _ => continue,
         };
         let count = if records == "-" { 0 } else { records.split(',').count() };
@@ -75,7 +75,7 @@ fn defaults() {
     }
 }
 
-/// What an option is by default, as the behaviour shows it; `None` where the command has none.
+/// Returns the default of an option, as its behaviour shows it, or `None` if the command does not have the option.
 fn default_of(option: &str) -> Option<&'static str> {
     let zipped = unhex("1f8b080000000000020333e4020053fc516702000000");
     let decoded = |stdout: Vec<u8>| if stdout == b"1\n" { "yes" } else { "no" };

@@ -1,4 +1,4 @@
-//! `millstream bson` under a system that fails, under limits, and with input that is damaged.
+//! `millstream bson` with system calls that fail, under limits, and with damaged input.
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
@@ -8,14 +8,14 @@ use millstream::bson::{append_document, append_element};
 use crate::command::{Before, Outcome, Place, millstream};
 use crate::strace::{self, ALL_CALLS, Injection, is_missing};
 
-/// What is converted, and to what.
+/// The input and the output format of a conversion.
 const USES: [&[&str]; 3] = [
     &["bson", "convert", "IN", "--to", "csv", "-o", "OUT"],
     &["bson", "convert", "IN.gz", "--to", "csv", "-o", "OUT", "--count"],
     &["bson", "convert", "--to", "csv", "-o", "OUT", "--", "cat", "IN"],
 ];
 
-/// Documents, and the same as CSV.
+/// Returns documents, and their CSV.
 fn documents(count: i32) -> (Vec<u8>, Vec<u8>) {
     let (mut bytes, mut csv) = (Vec::new(), b"n,text,d.x\n".to_vec());
     for n in 0..count {
@@ -36,7 +36,7 @@ fn place() -> Place {
     Place::with(&bytes, csv)
 }
 
-/// Every `step`th call of each use meets the fault, or every single one if asked for.
+/// Every `step`th call of each use fails, or every single one in deep runs.
 fn sweep(calls: &str, fault: &str, step: usize) {
     if is_missing() {
         return;
@@ -89,7 +89,7 @@ fn limits_leave_the_whole_output_or_none() {
     let place = place();
     let mut successes = 0;
     for words in USES {
-        // Blocks of 512 bytes: the output has some hundred of them.
+        // Blocks have 512 bytes, and the output has several hundred of them.
         for blocks in [0, 1, 64] {
             let outcome = under(&place, &format!("-f {blocks}"), words, Before::Present);
             assert_eq!(outcome.status.code(), Some(1), "{blocks}: {outcome:?}");
@@ -101,7 +101,7 @@ fn limits_leave_the_whole_output_or_none() {
             assert!(outcome.status.success() || outcome.stderr.starts_with("millstream: "), "{outcome:?}");
             successes += u32::from(outcome.status.success());
         }
-        // Without memory the process may be ended, by the language or by the loader.
+        // Without memory, Rust's runtime or the loader may abort the process.
         for mebibytes in [8, 40, 80, 150, 300, 2000] {
             let outcome = under(&place, &format!("-v {}", mebibytes << 10), words, Before::Absent);
             successes += u32::from(outcome.status.success());
@@ -117,7 +117,7 @@ fn run(place: &Place, words: &str) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
-/// Damaged files: every run ends with a status, and all subcommands agree on which files are valid.
+/// Runs all subcommands on damaged files: every run ends with a status, and all agree on which files are valid.
 #[test]
 fn damage_is_an_error_or_read_by_all() {
     let (bytes, _) = documents(20);

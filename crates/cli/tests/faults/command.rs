@@ -1,4 +1,4 @@
-//! One run of the command in a separate directory, and what it must leave there.
+//! One run of the command in a separate directory, and the files that it must leave there.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-/// What the output is before the command runs.
+/// The content of the output before the command runs.
 #[derive(Clone, Copy, Debug)]
 pub enum Before {
     Absent,
@@ -27,34 +27,34 @@ pub struct Place {
     expected: Expected,
 }
 
-/// What the output file is after a complete run.
+/// The content of the output file after a complete run.
 #[derive(Default)]
 enum Output {
     /// A copy of the input.
     #[default]
     Input,
     File(Vec<u8>),
-    /// None is written.
+    /// No output file is written.
     Nothing,
 }
 
-/// What a complete run leaves.
+/// The files that a complete run leaves.
 #[derive(Default)]
 struct Expected {
     output: Output,
-    /// What is printed, if it is looked at.
+    /// The printed output, if it is checked.
     stdout: Option<Vec<u8>>,
 }
 
 impl Place {
-    /// A place whose input is `len` bytes of numbered lines.
+    /// Creates a place whose input is `len` bytes of numbered lines.
     pub fn new(len: usize) -> Place {
         let mut data: Vec<u8> = (0..).flat_map(|i| format!("{i}\n").into_bytes()).take(len).collect();
         data.shrink_to_fit();
         Place::with(&data.clone(), data)
     }
 
-    /// A place with this input, of which the command makes `data`.
+    /// Creates a place with this input, from which the command makes `data`.
     pub fn with(input: &[u8], data: Vec<u8>) -> Place {
         let place = Place { directory: tempfile::tempdir().unwrap(), data, expected: Expected::default() };
         fs::write(place.input(), input).unwrap();
@@ -68,12 +68,12 @@ impl Place {
         self.directory.path().join("input")
     }
 
-    /// The output is alone in a directory, so that any leftover next to it shows.
+    /// The output is alone in a directory, so that any leftover next to it is detected.
     pub fn output_directory(&self) -> PathBuf {
         self.directory.path().join("out")
     }
 
-    /// Makes the output directory new, and in it the output as it is before.
+    /// Recreates the directory of the output, with the output as it was before.
     pub fn reset(&self, before: Before) {
         let directory = self.output_directory();
         let _ = fs::remove_dir_all(&directory);
@@ -90,7 +90,7 @@ impl Place {
         words.iter().map(replace).collect()
     }
 
-    /// From now on a complete run with these words leaves what one without faults does now.
+    /// Sets the expected result of these words: the result of a run without faults.
     pub fn expect(&mut self, words: &[&str]) {
         self.reset(Before::Absent);
         let mut argv = vec![millstream().to_str().unwrap().to_string()];
@@ -132,16 +132,16 @@ impl Place {
         Outcome { status, stdout: read_all(&mut stdout), stderr }
     }
 
-    /// Whether the file system has files without a name.
+    /// Whether the file system supports files without a name.
     fn has_nameless_files(&self) -> bool {
         use rustix::fs::{Mode, OFlags};
         rustix::fs::open(self.output_directory(), OFlags::TMPFILE | OFlags::WRONLY, Mode::RUSR).is_ok()
     }
 
-    /// Panics unless what is there now is what may be there after such an end.
+    /// Panics unless the files are valid after this ending.
     pub fn check(&self, outcome: &Outcome, before: Before, what: &str) {
-        // The standard library's code that starts a thread ends the process if one of its own calls fails. So does that
-        // of the process (the loader even by SIGSEGV), and its allocator.
+        // If one of its own calls fails, the standard library's code that starts a thread aborts the process. The code
+        // that starts the process (the loader even by SIGSEGV) and the allocator do so too.
         let aborted = outcome.stderr.contains("std/src/sys/pal/unix/stack_overflow.rs");
         assert!(aborted || !outcome.stderr.contains("panicked"), "{what}: {}", outcome.stderr);
         let is_signal = |signal: Signal| outcome.status.signal() == Some(signal.as_raw());
@@ -149,7 +149,7 @@ impl Place {
         let mut names: Vec<_> =
             fs::read_dir(self.output_directory()).unwrap().map(|e| e.unwrap().file_name()).collect();
         names.retain(|name| name != "output");
-        // A process that is killed cannot tidy up: only a file that has no name yet leaves nothing.
+        // A process that is killed cannot clean up: only a file that has no name yet leaves no leftover.
         let is_ended = aborted || is_signal(Signal::KILL) || is_signal(Signal::ABORT);
         let may_leave = is_ended && (matches!(before, Before::Present) || !self.has_nameless_files());
         assert!(names.is_empty() || may_leave, "{what}: left over: {names:?}; {outcome:?}");
@@ -181,7 +181,7 @@ impl Place {
     }
 }
 
-/// So many documents that follow each other: `{"n": 0, "s": "text 0"}` and so on.
+/// Returns `count` consecutive documents: `{"n": 0, "s": "text 0"}` and so on.
 fn documents(count: i32) -> Vec<u8> {
     let mut bytes = Vec::new();
     for n in 0..count {
@@ -202,7 +202,7 @@ fn read_all(file: &mut File) -> Vec<u8> {
     bytes
 }
 
-/// How the command ended and what it said.
+/// How the command ended, and its messages.
 pub struct Outcome {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,

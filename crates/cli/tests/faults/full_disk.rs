@@ -1,4 +1,4 @@
-//! No space for the output: one clear line, status 1, and nothing half-created.
+//! No space for the output: one clear line, status 1, and no partial files.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ fn assert_said(outcome: &Outcome, what: &str) {
     assert!(outcome.stderr.contains(what), "{outcome:?}");
 }
 
-/// Runs a shell script in which `$0` is the command and `$1` the input, `$2` the output.
+/// Runs a shell script in which `$0` is the command, `$1` the input and `$2` the output.
 fn sh(place: &Place, script: &str) -> Outcome {
     let words = place.arguments(&["IN", "OUT"]);
     let argv = ["sh", "-c", script, millstream().to_str().unwrap()].map(String::from);
@@ -32,20 +32,21 @@ fn a_device_that_is_always_full() {
     ] {
         assert_said(&sh(&place, script), "No space left on device");
     }
-    // Not the output but a copy is full: the run has failed, so there is no output either.
+    // Not the main output but a copy is full: the run has failed, so there is no main output either.
     let outcome = sh(&place, r#""$0" run "$1" --tee /dev/full -o "$2""#);
     assert_said(&outcome, "/dev/full");
     place.check(&outcome, Before::Absent, "a full copy");
 }
 
-/// The limit on a file's size ends a write in its middle, as a disk that fills up does.
+/// The limit on a file's size ends a write in its middle, as a full disk does.
 #[test]
 fn a_file_that_may_not_grow() {
     let place = Place::new(LEN);
     for before in [Before::Absent, Before::Present] {
         for source in [r#""$1""#, r#"-- cat "$1""#] {
             place.reset(before);
-            // In blocks of 512 bytes. The signal that comes with the error would end the command before it can speak.
+            // The limit is in blocks of 512 bytes. The signal that comes with the error would kill the command before
+            // it can report the error.
             let script = format!(r#"trap "" XFSZ; ulimit -f 1000; exec "$0" run -o "$2" {source}"#);
             let outcome = sh(&place, &script);
             assert_said(&outcome, "output");
@@ -59,7 +60,7 @@ fn a_small_file_system() {
     let place = Place::new(LEN);
     place.reset(Before::Absent);
     let directory = place.output_directory();
-    // Needs a user namespace; where there is none, the tests above have to do.
+    // This needs a user namespace; without one, only the tests above run.
     let mount = r#"mount -t tmpfs -o size=1m tmpfs "$(dirname "$2")" || exit 77"#;
     let script = format!(r#"{mount}; "$0" run "$1" -o "$2"; code=$?; ls "$(dirname "$2")"; exit $code"#);
     let words = place.arguments(&["IN", "OUT"]);
@@ -82,7 +83,7 @@ fn a_small_file_system() {
     assert_eq!(std::fs::read_dir(directory).unwrap().count(), 0);
 }
 
-/// Whether `unshare` itself failed.
+/// Returns whether `unshare` itself failed.
 fn refused(stderr: &[u8]) -> bool {
     stderr.starts_with(b"unshare:")
 }

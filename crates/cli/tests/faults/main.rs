@@ -1,10 +1,10 @@
-//! The `millstream` command under a system that fails.
+//! The `millstream` command with failing system calls.
 //!
-//! `strace` makes system calls of the real command fail, be interrupted or be met by a signal, one after another.
-//! Invariant: status 0 means that the output is complete; otherwise the output is what it was before, and nothing is
-//! left next to it. Interruptions alone never make it fail.
+//! `strace` makes system calls of the real command fail, interrupts them, or delivers a signal at them, one after
+//! another. The invariant is: status 0 means that the output is complete; otherwise the output is unchanged, and no
+//! file is left next to it. Interruptions alone never make the command fail.
 //!
-//! `MILLSTREAM_DEEP=1` tries every call; otherwise some of them are tried.
+//! `MILLSTREAM_DEEP=1` tests every call; otherwise some of them are tested.
 
 mod bson;
 mod command;

@@ -1,4 +1,4 @@
-//! The system has no more memory: one line reports this, and nothing is left.
+//! The system has no more memory: one line reports this, and no files are left.
 
 use crate::command::{Before, Place, millstream};
 
@@ -14,7 +14,7 @@ fn within(kib: u64, place: &Place, words: &[&str]) -> crate::command::Outcome {
 #[test]
 fn a_record_needs_more_memory_than_there_is() {
     let place = Place::new(10);
-    // As long as the limit on records allows.
+    // The record has the maximum length.
     let zeros = ["--", "head", "-c", "700000000", "/dev/zero"];
     let of_length: &[&str] = &["--", "sh", "-c", "printf '\\377\\377\\377\\057'; exec head -c 700000000 /dev/zero"];
     for (framing, source) in
@@ -26,7 +26,7 @@ fn a_record_needs_more_memory_than_there_is() {
         assert!(outcome.stderr.contains("no memory for 536870912 bytes"), "{outcome:?}");
         place.check(&outcome, Before::Absent, "a long record");
     }
-    // A frame of one raw block, with a window of 2 GiB.
+    // This is a frame of one raw block, with a window of 2 GiB.
     std::fs::write(place.input().with_extension("zst"), b"\x28\xb5\x2f\xfd\0\xa8\x21\0\0one\n").unwrap();
     let outcome = within(700_000, &place, &["run", "IN.zst", "--decode-memory", "2G", "-o", "OUT"]);
     assert_eq!(outcome.status.code(), Some(1), "{outcome:?}");

@@ -1,5 +1,5 @@
-//! Standard input and output that would block, as a parent may hand them over: waited for, not taken for an end or an
-//! error, and all bytes in their places although most writes are short.
+//! Non-blocking standard input and output, as a parent may pass them on: the command waits for them, does not mistake
+//! them for the end or an error, and writes all bytes in order although most writes are short.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};

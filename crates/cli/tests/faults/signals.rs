@@ -1,7 +1,7 @@
 //! Signals at random times, in every mode of `--each`, with every kind of output.
 //!
-//! However it ends: status 0 means that the output is whole, and statistics say the same as the status; otherwise it
-//! ended by the signal, a file is as it was before, nothing is left next to it, and no process is left.
+//! Status 0 means that the output is complete, and the statistics agree with the status. Otherwise the command was
+//! ended by the signal, a file is unchanged, no file is left next to it, and no process is left.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -20,10 +20,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::command::millstream;
 
-/// How many runs there are, and how many with `MILLSTREAM_DEEP`.
+/// The number of runs, and the number with `MILLSTREAM_DEEP`.
 const RUNS: (u64, u64) = (60, 3000);
 
-/// Nothing takes as long as this.
+/// A time that no run needs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const MODES: [&[&str]; 9] = [
@@ -59,7 +59,7 @@ enum Output {
     Unix,
 }
 
-/// Numbers that are spread; which ones does not matter.
+/// Returns spread numbers; their exact values do not matter.
 struct Random(u64);
 
 impl Random {
@@ -73,10 +73,10 @@ impl Random {
     }
 }
 
-/// What a peer has received when it has seen the end, or when it is known that no more will come.
+/// The data that a peer has received when it has seen the end, or when it is known that no more will arrive.
 type Peer = thread::JoinHandle<Vec<u8>>;
 
-/// Takes what arrives on a descriptor opened by `open`, which returns `None` as long as there is none.
+/// Reads the data that arrives on a descriptor opened by `open`, which returns `None` while there is none.
 fn peer<T: Read>(is_over: &Arc<AtomicBool>, mut open: impl FnMut() -> Option<T> + Send + 'static) -> Peer {
     let is_over = is_over.clone();
     thread::spawn(move || {
@@ -95,7 +95,7 @@ fn peer<T: Read>(is_over: &Arc<AtomicBool>, mut open: impl FnMut() -> Option<T> 
     })
 }
 
-/// The processes that were started with this in their environment.
+/// Returns the processes that were started with this in their environment.
 fn processes(mark: &str) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -120,7 +120,7 @@ fn decoded(path: &Path) -> Vec<u8> {
     done.stdout
 }
 
-/// One run with a signal after `delay`. Returns whether it was complete.
+/// Runs the command once, with a signal after `delay`. Returns whether the run was complete.
 fn run(mode: &[&str], output: Output, signal: Signal, delay: Duration, mark: &str, input: &[u8]) -> bool {
     let what = format!("{mode:?} {output:?} {signal:?} after {delay:?}");
     let place = tempfile::tempdir().unwrap();
@@ -137,7 +137,7 @@ fn run(mode: &[&str], output: Output, signal: Signal, delay: Duration, mark: &st
         Output::Fifo => {
             mkfifoat(CWD, path("fifo"), Mode::RWXU).unwrap();
             let fifo = path("fifo");
-            // A reader that waits for bytes, and not for one who writes: that one may never come.
+            // This reader waits for bytes, not for a writer, which may never open the FIFO.
             let file = rustix::fs::open(&fifo, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
             let file = File::from(file.unwrap());
             let over = is_over.clone();
@@ -215,7 +215,8 @@ fn run(mode: &[&str], output: Output, signal: Signal, delay: Duration, mark: &st
     };
     is_over.store(true, Ordering::Release);
     let received = receiver.take().map(|peer| peer.join().unwrap());
-    // A signal before it handles signals ends it at once; its guard notices that a moment later.
+    // A signal that arrives before the command handles signals kills it immediately; its guard notices this slightly
+    // later.
     let mut left = processes(mark);
     while !left.is_empty() && start.elapsed() < PATIENCE {
         thread::sleep(Duration::from_millis(5));

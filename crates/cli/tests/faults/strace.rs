@@ -8,13 +8,14 @@ use std::sync::OnceLock;
 
 use crate::command::{Before, Outcome, Place, millstream};
 
-/// Every call except those whose failure is an artefact of `strace`: a descriptor that stays open after `close`, a lock that
-/// is not taken, an exit that does not exit, a broken socket to the process itself, an error number as the program break,
-/// and missing randomness, at which the standard library panics.
+/// Every call except those whose failure is an artefact of `strace`: a descriptor that stays open after `close`, a lock
+/// that is not acquired, an exit that does not exit, a broken socket to the process itself, an error number as the
+/// program break, and missing randomness, for which the standard library panics.
 pub const ALL_CALLS: &str = "!brk,exit,getpid,exit_group,?getrandom,rt_sigreturn,close,futex,munmap,rt_sigprocmask,sendto,\
                              recvfrom,?restart_syscall";
 
-/// Whether there is a `strace` that may trace. If not, the caller ends with a message, which is a failure in CI.
+/// Returns whether `strace` is installed and may trace. If not, the caller ends with a message, which is a failure in
+/// CI.
 pub fn is_missing() -> bool {
     static WORKS: OnceLock<bool> = OnceLock::new();
     let works = *WORKS.get_or_init(|| {
@@ -24,14 +25,14 @@ pub fn is_missing() -> bool {
     });
     if !works {
         assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "strace is missing, or may not trace here");
-        // Not `eprintln`, which the test harness hides.
+        // This does not use `eprintln`, whose output the test harness hides.
         let _ = writeln!(std::io::stderr(), "SKIPPED: strace is missing, or may not trace here (tools/setup test)");
     }
     !works
 }
 
-/// The calls that `millstream` makes when it runs with these words and nothing fails: each call's name, and the how
-/// manyth of its name it is in its thread.
+/// Returns the calls that `millstream` makes when it runs with these words without faults: each call's name, and its
+/// index among the calls of that name in its thread.
 pub fn calls(place: &Place, words: &[&str], which: &str, fault: &str) -> Vec<(String, usize)> {
     let log = tempfile::NamedTempFile::new().unwrap();
     let mut argv = command_line(log.path(), fault);
@@ -43,7 +44,8 @@ pub fn calls(place: &Place, words: &[&str], which: &str, fault: &str) -> Vec<(St
     let mut counts = HashMap::new();
     let mut all: Vec<(String, usize)> = Vec::new();
     for line in log.lines() {
-        // `1234 read(3, …` with threads, `read(3, …` without; signals and calls that continue have no such form.
+        // Lines are `1234 read(3, …` with threads, and `read(3, …` without; lines for signals and resumed calls have
+        // other forms.
         let (thread, call) = match line.split_once(' ') {
             Some((pid, call)) if pid.parse::<u32>().is_ok() => (pid, call.trim_start()),
             _ => ("", line),
@@ -61,40 +63,40 @@ pub fn calls(place: &Place, words: &[&str], which: &str, fault: &str) -> Vec<(St
     all
 }
 
-/// The beginning of a command line, with the file for the log.
+/// Returns the start of a command line, with the file for the log.
 fn command_line(log: &Path, fault: &str) -> Vec<String> {
     let mut argv = ["strace", "-q", "-o", log.to_str().unwrap()].map(String::from).to_vec();
     if !fault.starts_with("signal=") {
-        // Threads and commands too. A signal goes to the first thread alone, because each thread would get one at
-        // its own n-th call, and of two the second ends the command at once, as it should.
+        // Threads and commands are traced too. A signal is sent to the first thread only, because otherwise each thread
+        // would get one at its own n-th call, and the second of two signals kills the command immediately.
         argv.push("-f".into());
     }
     argv
 }
 
-/// What `strace` does to which calls.
+/// The fault that `strace` injects, and the affected calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Injection<'a> {
-    /// The calls, in the language of `strace -e`.
+    /// The calls, in the syntax of `strace -e`.
     pub calls: &'a str,
-    /// Only calls on this file.
+    /// Affects only calls on this file.
     pub path: Option<&'a str>,
-    /// For example `error=EIO` or `signal=TERM`.
+    /// The fault, for example `error=EIO` or `signal=TERM`.
     pub fault: &'a str,
-    /// Which of the calls of each thread: for example `3`, or `1+2` for every second.
+    /// The affected calls of each thread: for example `3`, or `1+2` for every second one.
     pub when: &'a str,
 }
 
 impl Injection<'_> {
-    /// Runs `millstream` with these arguments and checks what it leaves. Returns how it ended, and whether such a call
-    /// was made.
+    /// Runs `millstream` with these arguments and checks the files that it leaves. Returns how it ended, and whether an
+    /// affected call was made.
     pub fn run(self, place: &Place, words: &[&str], before: Before) -> (Outcome, bool) {
         let (outcome, met) = self.run_unchecked(place, words, before);
         place.check(&outcome, before, &format!("{self:?} {words:?}"));
         (outcome, met)
     }
 
-    /// The same, without checking what it leaves.
+    /// Runs it in the same way, without checking the files.
     pub fn run_unchecked(self, place: &Place, words: &[&str], before: Before) -> (Outcome, bool) {
         let log = tempfile::NamedTempFile::new().unwrap();
         let words = place.arguments(words);

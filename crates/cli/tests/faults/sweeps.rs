@@ -1,11 +1,11 @@
-//! Faults at one call after another.
+//! Faults in one system call after another.
 
 use std::io::Write;
 
 use crate::command::{Before, Place, millstream};
 use crate::strace::{self, ALL_CALLS, Injection, is_missing};
 
-/// Ways to use the command; `OUT` is whole at the end of each.
+/// Ways to use the command; `OUT` is complete at the end of each.
 const USES: [&[&str]; 6] = [
     &["run", "IN", "-o", "OUT"],
     &["run", "-o", "OUT", "--", "cat", "IN"],
@@ -15,7 +15,7 @@ const USES: [&[&str]; 6] = [
     &["run", "--stall-timeout", "50s", "-o", "OUT", "--", "sh", "-c", "cat IN && sleep 0.01"],
 ];
 
-/// The same for pipelines of other kinds: copies of a command, stages, and each subcommand of `bson`.
+/// Pipelines of other kinds: copies of a command, stages, and each subcommand of `bson`.
 const MORE_USES: [&[&str]; 10] = [
     &["run", "IN", "-j", "2", "--block", "100K", "--each", "cat", "-o", "OUT"],
     &["run", "IN", "-j", "1", "--block", "100K", "--round-robin", "--each", "cat", "-o", "OUT"],
@@ -29,21 +29,21 @@ const MORE_USES: [&[&str]; 10] = [
     &["bson", "count", "IN.bson"],
 ];
 
-/// Fewer buffers long.
+/// Input shorter than several buffers.
 const SHORT: usize = 400_001;
 
-/// Several buffers long, so that there is a middle.
+/// Input of several buffers, so that there is a middle.
 const LEN: usize = 3_000_001;
 
-/// Every `step`th call, or every single one if asked for.
+/// Every `step`th call, or every single one in deep runs.
 fn steps(step: usize) -> usize {
     if std::env::var_os("MILLSTREAM_DEEP").is_some() { 1 } else { step }
 }
 
-/// One call after another meets the fault: every one that is made when there is none.
+/// Lets one call after another fail: every call that a run without faults makes.
 fn sweep(calls: &str, fault: &str, step: usize) {
     sweep_uses(&USES, LEN, calls, fault, step);
-    // They share the most of their calls with each other.
+    // The uses share most of their calls with each other.
     sweep_uses(&MORE_USES, SHORT, calls, fault, 10 * step);
 }
 
@@ -57,11 +57,11 @@ fn sweep_uses(uses: &[&[&str]], len: usize, calls: &str, fault: &str, step: usiz
         place.expect(words);
         let all = strace::calls(&place, words, calls, fault);
         assert!(!all.is_empty(), "{words:?} makes no such call: {calls}");
-        // Other starting points for other uses: together they see more calls.
+        // Each use starts at a different call, so that together they cover more calls.
         for (n, (name, nth)) in all.iter().enumerate().skip((7 * i) % steps(step)).step_by(steps(step)) {
             let injection = Injection { calls: name, path: None, fault, when: &nth.to_string() };
             let before = if (n / steps(step)).is_multiple_of(2) { Before::Absent } else { Before::Present };
-            // Threads do not run in the same order each time: now and then there is no such call.
+            // Threads do not run in the same order each time, so occasionally this call is not made.
             happened += usize::from(injection.run(&place, words, before).1);
         }
     }
@@ -81,7 +81,7 @@ fn any_call_fails_for_lack_of_memory() {
 
 #[test]
 fn feeding_a_copy_fails_for_lack_of_memory() {
-    // More than a pipe holds, so that a thread writes the rest; and a command that itself writes once.
+    // This exceeds the capacity of a pipe, so that a thread writes the rest. The command itself writes once.
     let copy = "dd bs=4M iflag=fullblock status=none";
     let uses: [&[&str]; 1] = [&["run", "IN", "--each", copy, "-j1", "--block", "2M", "-o", "OUT"]];
     sweep_uses(&uses, 1_500_000, "write,?ppoll,?poll", "error=ENOMEM", 2);
@@ -107,7 +107,7 @@ fn killed_at_any_call() {
     sweep(ALL_CALLS, "signal=KILL", 41);
 }
 
-/// Calls that are interrupted, or would block, are made again: nothing else may come of it.
+/// Calls that are interrupted, or would block, are repeated, without any other effect.
 #[test]
 fn storms_are_weathered() {
     if is_missing() {
@@ -121,7 +121,7 @@ fn storms_are_weathered() {
     for words in USES {
         for when in whens {
             for fault in faults {
-                // A command's own reading is not ours to answer for.
+                // The command's own reading is not tested here.
                 let read = words.iter().all(|word| !word.contains("cat"));
                 let path = if words.contains(&"IN.gz") { &gzipped } else { &input };
                 let reading = Injection { calls: "read,?pread64,?readv", path: path.to_str(), fault, when };
@@ -132,7 +132,7 @@ fn storms_are_weathered() {
                     assert!(happened, "{injection:?} {words:?}: there was no such call");
                 }
             }
-            // Waiting, for bytes and for commands: here only ours can be interrupted.
+            // These are waits for bytes and for commands; only those of `millstream` itself can be interrupted here.
             let waiting = Injection { calls: "poll,?ppoll,?wait4,?waitid", path: None, fault: faults[0], when };
             let (outcome, _) = waiting.run(&place, words, Before::Absent);
             assert!(outcome.status.success(), "{waiting:?} {words:?}: {outcome:?}");
@@ -140,7 +140,7 @@ fn storms_are_weathered() {
     }
 }
 
-/// Without faults the same commands succeed: else the sweeps would show nothing.
+/// Without faults these commands succeed; otherwise the sweeps would show nothing.
 #[test]
 fn without_faults_all_is_well() {
     let mut place = Place::new(LEN);
@@ -157,18 +157,18 @@ fn without_faults_all_is_well() {
     }
 }
 
-/// Few descriptors, and files that may not grow: an error reports this, and nothing incomplete is left.
+/// With few descriptors, or a limit on the size of files, an error reports this, and no incomplete file is left.
 #[test]
 fn limits_of_the_system() {
     let mut place = Place::new(LEN);
     let (mut runs, mut complete) = (0, 0);
     for words in USES.into_iter().chain(MORE_USES) {
         place.expect(words);
-        // In blocks of 512 bytes.
+        // The limit is in blocks of 512 bytes.
         let sizes = [0, 1, 100, 5000].map(|blocks| format!("ulimit -f {blocks}"));
         let descriptors = (3..=24).step_by(steps(4)).map(|count| format!("ulimit -n {count}"));
         for (n, limit) in sizes.into_iter().chain(descriptors).enumerate() {
-            // What it prints goes into a file, too, which has the same limit.
+            // Its messages are written to a file, too, which has the same limit.
             let script = format!(r#"{limit}; exec "$0" "$@""#);
             let mut argv: Vec<String> =
                 ["sh", "-c", &script, millstream().to_str().unwrap()].map(String::from).to_vec();

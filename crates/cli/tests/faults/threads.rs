@@ -1,9 +1,9 @@
-//! The system has no more threads: fewer of them do the work, or one line reports what is missing.
+//! The system has no more threads: fewer threads do the work, or one line reports the error.
 
 use crate::command::{Before, Place};
 use crate::strace::{Injection, is_missing};
 
-/// Every way in which threads are started. Each but the last writes the input's bytes.
+/// Every way in which threads are started. All but the last write the input's bytes.
 const USES: [&[&str]; 8] = [
     &["run", "IN.bgz", "-o", "OUT"],
     &["run", "IN", "-o", "OUT", "--tee", "OUT.bgz", "--hash", "sha256"],

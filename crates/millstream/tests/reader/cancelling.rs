@@ -1,4 +1,4 @@
-//! Waits that end early: by a cancel token, by a time limit; and the one that continues, of a file that grows.
+//! Waits that end early, by a cancel token or a time limit; and waits for a growing file, which do not end.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -12,7 +12,7 @@ use crate::deadline::within_seconds;
 use crate::every_way::{EVERY_PULL, every_mode};
 use crate::sample;
 
-/// Opens a source that can be silent indefinitely, with the way to make it speak.
+/// Opens a source that can stay silent indefinitely, and returns it with a function that makes it deliver data.
 type Open = fn(ReaderBuilder) -> (Reader, Box<dyn Write>);
 
 const SILENT_SOURCES: [(&str, Open); 4] = [
@@ -37,7 +37,7 @@ const SILENT_SOURCES: [(&str, Open); 4] = [
 ];
 
 #[test]
-fn a_token_ends_a_wait_at_once_and_nothing_is_lost() {
+fn a_token_ends_a_wait_immediately_without_loss() {
     for mode in every_mode() {
         for (name, open) in SILENT_SOURCES {
             within_seconds(60, move || {
@@ -57,7 +57,7 @@ fn a_token_ends_a_wait_at_once_and_nothing_is_lost() {
                 assert_eq!(error.kind(), ErrorKind::Cancelled, "{mode:?} {name}: {error}");
                 assert!(since < Duration::from_secs(1), "{mode:?} {name}: {since:?} after cancelling");
 
-                // It stays cancelled until it is reset, and then continues where it was.
+                // It stays cancelled until it is reset, and then continues at the same position.
                 assert!(token.is_cancelled());
                 assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled, "{mode:?} {name}");
                 token.reset();
@@ -92,7 +92,8 @@ fn a_token_ends_every_way_of_pulling() {
     }
 }
 
-/// One token, many readers; and cancelling and resetting from two threads at once leaves no thread waiting or spinning.
+/// One token for many readers; cancelling and resetting it from two threads at once leaves no thread waiting or
+/// spinning.
 #[test]
 fn a_token_is_shared_and_used_often() {
     within_seconds(120, || {
@@ -142,7 +143,7 @@ fn a_stalled_source_is_an_error_after_the_time_limit() {
     }
 }
 
-/// The limit is on silence, not on the whole: a source that keeps speaking never meets it.
+/// The limit applies to silence, not to the total time: a source that keeps delivering data never reaches it.
 #[test]
 fn a_slow_source_is_not_a_stalled_one() {
     for mode in every_mode() {
@@ -162,7 +163,7 @@ fn a_slow_source_is_not_a_stalled_one() {
     }
 }
 
-/// A consumer that is slow is not a source that stalls.
+/// A slow consumer does not make a source stall.
 #[test]
 fn a_slow_consumer_is_not_a_stalled_source() {
     for mode in every_mode() {
@@ -213,7 +214,7 @@ fn a_growing_file_is_followed_until_cancelled() {
     }
 }
 
-/// Cutting a file that is followed loses bytes: that is said, not passed over.
+/// Truncating a followed file loses bytes, which is reported.
 #[test]
 fn a_followed_file_that_shrinks() {
     for mode in every_mode() {
@@ -230,7 +231,7 @@ fn a_followed_file_that_shrinks() {
     }
 }
 
-/// A cancelled wait has moved the unread bytes to the front of the buffer anyway.
+/// A cancelled wait has moved the unread bytes to the front of the buffer.
 #[test]
 fn a_wait_that_was_cancelled_leaves_the_lines_apart() {
     for mode in every_mode() {
@@ -259,7 +260,7 @@ fn a_wait_that_was_cancelled_leaves_the_lines_apart() {
 }
 
 #[test]
-fn a_fifo_that_nobody_writes_can_be_given_up() {
+fn a_fifo_without_a_writer_can_be_cancelled() {
     within_seconds(60, || {
         let directory = sample::directory();
         let path = directory.path().join("fifo");
@@ -286,7 +287,7 @@ fn no_limit_is_too_long() {
     assert_eq!(reader.next_line().unwrap(), Some(&b"x"[..]));
 }
 
-/// A log that was empty when it was opened, grew, and was then cut back (as by logrotate's copytruncate).
+/// A log that was empty when it was opened, grew, and was then truncated (as by logrotate's copytruncate).
 #[test]
 fn a_followed_file_that_began_empty_and_shrinks() {
     within_seconds(60, || {

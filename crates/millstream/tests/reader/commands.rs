@@ -8,7 +8,7 @@ use crate::alone::alone;
 use crate::every_way::{EVERY_PULL, EVERY_READ_AHEAD, Pull, drain, drain_whole};
 use crate::sample;
 
-/// 200 numbers of bytes: small ones, those around the sizes of pipes and buffers, and others between.
+/// Returns 200 numbers of bytes: small ones, those around the sizes of pipes and buffers, and others in between.
 fn counts() -> Vec<usize> {
     let small = 0..100;
     let edges = [4 << 10, 8 << 10, 64 << 10, 128 << 10, 256 << 10, 1 << 20, 4 << 20];
@@ -19,7 +19,7 @@ fn counts() -> Vec<usize> {
     counts
 }
 
-/// A command that writes this many bytes and ends badly: an error, always, and after every byte.
+/// A command that writes this many bytes and fails: the error is always reported, after all bytes.
 fn ends_badly_after_every_count(ending: &str, status: CommandStatus) {
     let directory = sample::directory();
     let data = sample::lines((4 << 20) + 2);
@@ -103,7 +103,7 @@ fn close_after_the_end_reports_success() {
 }
 
 #[test]
-fn what_cannot_start_is_said_at_once_and_by_name() {
+fn a_command_that_cannot_start_is_reported_immediately_by_name() {
     let directory = sample::directory();
     let no_program = sample::file(&directory, "not-executable", b"#!/bin/sh\n");
     for program in ["/no/such/program", "no-such-program-anywhere", no_program.to_str().unwrap(), "/"] {
@@ -125,7 +125,7 @@ fn surroundings_are_as_asked() {
     let mut reader = Reader::command(command).unwrap();
     assert_eq!(drain_whole(&mut reader, Pull::Frames), b"1-2-\n/usr\nfrom the file\n");
 
-    // Nothing is on its standard input unless given, and the environment can be emptied.
+    // Its standard input is empty unless it is given, and the environment can be cleared.
     let mut reader = Reader::command(Command::new(["/bin/cat"]).env_clear()).unwrap();
     assert_eq!(drain_whole(&mut reader, Pull::Frames), b"");
     let mut reader =
@@ -145,7 +145,7 @@ fn standard_input_can_be_bytes() {
     }
 }
 
-/// Also if another process still holds the pipe.
+/// This also applies if another process still holds the pipe.
 #[test]
 fn a_command_need_not_read_its_standard_input() {
     for line in ["true", "head -n 1 >/dev/null", "exec <&-", "sleep 60 & exit 0"] {
@@ -162,9 +162,9 @@ fn a_command_need_not_read_its_standard_input() {
 }
 
 #[test]
-fn standard_input_can_be_ours() {
-    // The child of this process inherits the `/dev/null` that `alone` gives it.
-    alone("commands::standard_input_can_be_ours", &[], || {
+fn standard_input_can_be_inherited() {
+    // The child of this process inherits the `/dev/null` that `alone` passes on.
+    alone("commands::standard_input_can_be_inherited", &[], || {
         let command = Command::new(["readlink", "/proc/self/fd/0"]).stdin(Stdin::Inherit);
         let mut reader = Reader::command(command).unwrap();
         assert_eq!(drain_whole(&mut reader, Pull::Frames), b"/dev/null\n");
@@ -173,7 +173,7 @@ fn standard_input_can_be_ours() {
 
 /// Arguments are bytes, not words of a shell.
 #[test]
-fn arguments_arrive_as_they_are() {
+fn arguments_arrive_unchanged() {
     let odd = ["a b", "", "$HOME", "*", "'\"", "\n", "ä"];
     let argv = ["printf", "<%s>"].into_iter().chain(odd);
     let mut reader = Reader::command(argv.collect::<Vec<_>>()).unwrap();
@@ -183,7 +183,7 @@ fn arguments_arrive_as_they_are() {
 
 #[test]
 fn an_ignored_sigchld_makes_the_status_unknown() {
-    // The system then forgets the status of every child.
+    // The system then discards the status of every child.
     let ignore = ["env", "--ignore-signal=CHLD"];
     alone("commands::an_ignored_sigchld_makes_the_status_unknown", &ignore, || {
         for read_ahead in EVERY_READ_AHEAD {
@@ -191,7 +191,7 @@ fn an_ignored_sigchld_makes_the_status_unknown() {
             let mut reader = Reader::builder().read_ahead(read_ahead).command(command).unwrap();
             let (bytes, error) = drain(&mut reader, Pull::Frames);
             assert_eq!(bytes, b"x\n");
-            let error = error.expect("success was claimed of a command whose status nobody knows");
+            let error = error.expect("success was reported for a command whose status is unknown");
             assert_eq!(error.kind(), ErrorKind::CommandStatusUnknown, "{error}");
         }
     });

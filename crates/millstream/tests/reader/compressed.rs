@@ -91,7 +91,7 @@ fn decoding_can_be_switched_off() {
 
 /// What a message of a protocol looks like is no reason to decode it.
 #[test]
-fn of_sockets_and_code_of_the_caller_only_where_that_is_asked_for() {
+fn sockets_and_callers_code_are_decoded_only_on_request() {
     let data = sample::lines(10_000);
     let encoded = gzip(&data);
     for (name, open) in EVERY_SOURCE {
@@ -128,7 +128,7 @@ fn compressed_streams_in_small_pieces() {
 
 /// Text that begins like a compressed file, as far as it goes.
 #[test]
-fn what_only_looks_compressed_is_left_alone() {
+fn data_that_only_looks_compressed_stays_unchanged() {
     let beginnings: [&[u8]; 6] = [b"\x1f", b"\x1f\x8b\x07", b"\x28", b"\x28\xb5", b"\x28\xb5\x2f", b"\x1f\x9d\x90abc"];
     for mode in every_mode() {
         for text in beginnings {
@@ -248,7 +248,7 @@ fn trailing_garbage() {
 
 /// A large file that is cut: everything before the cut arrives.
 #[test]
-fn what_was_good_is_delivered() {
+fn the_valid_part_is_delivered() {
     let data = sample::lines(4 << 20);
     for (name, encode, _) in FORMATS {
         let mut encoded = encode(&data);
@@ -574,7 +574,7 @@ fn the_first_flushed_bytes_of_a_compressed_stream_arrive() {
 
 /// bgzf ends with its end-of-file block, from a file and from a pipe; anything after such an end is one more stream.
 #[test]
-fn bgzf_ends_with_its_last_block() {
+fn bgzf_ends_with_its_end_of_file_block() {
     let data = sample::lines(300_000);
     let whole = bgzf(&data);
     let cut = &whole[..whole.len() - 28];
@@ -606,7 +606,7 @@ fn bgzf_ends_with_its_last_block() {
 
 /// A window is as long as the memory for it allows, and a dictionary is asked for by its number.
 #[test]
-fn zstd_says_what_a_frame_needs() {
+fn zstd_reports_the_needs_of_a_frame() {
     let frame = |log| {
         let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
         encoder.window_log(log).unwrap();

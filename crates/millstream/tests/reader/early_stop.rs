@@ -1,4 +1,4 @@
-//! The consumer stops before the end: no hang, no zombie, no orphan, whatever the command does.
+//! The consumer stops before the end: no hang, no zombie and no orphan, for any behaviour of the command.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,9 +20,9 @@ fn start(builder: millstream::ReaderBuilder, script: &str) -> (Reader, i32) {
     (reader, pid)
 }
 
-/// Reads one line in each mode and closes. When `close` returns, the command must be gone.
+/// Reads one line in each mode and closes. When `close` returns, the command must have ended.
 fn close_early(script: &'static str) -> Vec<CommandEnd> {
-    // Side by side, since some of them take two seconds.
+    // These run in parallel, since some of them take two seconds.
     let each = every_mode().map(|mode| {
         thread::spawn(move || {
             within_seconds(60, move || {
@@ -40,7 +40,7 @@ fn close_early(script: &'static str) -> Vec<CommandEnd> {
 }
 
 #[test]
-fn a_command_that_writes_for_ever() {
+fn a_command_that_writes_indefinitely() {
     for end in close_early("echo $$; exec yes") {
         assert_eq!(end.status, CommandStatus::Signaled(13));
     }
@@ -61,15 +61,15 @@ fn a_command_that_ignores_sigterm_gets_sigkill() {
 }
 
 #[test]
-fn a_command_that_ignores_everything_it_can() {
+fn a_command_that_ignores_all_signals_it_can() {
     for end in close_early("trap '' TERM PIPE HUP INT; echo $$; while :; do echo more 2>/dev/null; done") {
         assert_eq!(end.status, CommandStatus::Signaled(9));
     }
 }
 
 #[test]
-fn a_command_that_ends_by_itself_when_its_output_closes_is_left_alone() {
-    // It needs some time to put its house in order, and gets it.
+fn a_command_that_exits_when_its_output_closes_is_not_signalled() {
+    // It needs some time to clean up, and gets it.
     let script = "trap '' PIPE; echo $$; while echo more 2>/dev/null; do :; done; sleep 0.2; exit 5";
     for end in close_early(script) {
         assert_eq!(end.status, CommandStatus::Exited(5));
@@ -95,15 +95,15 @@ fn a_grandchild_that_holds_the_pipes_does_not_hold_close() {
             (grandchild, child)
         });
         assert!(!exists(child));
-        // It is the command's child, not ours; a command that must leave none has to take care of that itself.
+        // The process is the command's child. A command that must not leave one has to ensure that itself.
         crate::processes::kill(grandchild);
         assert_goes(grandchild);
     }
 }
 
-/// A shell line starts processes that the user cannot name: stopping it stops them all.
+/// A shell line starts processes that the user cannot name: stopping it stops all of them.
 #[test]
-fn a_shell_line_is_stopped_with_all_it_started() {
+fn a_shell_line_is_stopped_with_its_processes() {
     for read_ahead in EVERY_READ_AHEAD {
         let pids = within_seconds(60, move || {
             let line = "sleep 600 & echo $!; sleep 601 | sleep 602 & echo $!; echo $$; wait";
@@ -140,7 +140,7 @@ fn every_command_of_a_pipeline_is_stopped() {
 }
 
 #[test]
-fn dropping_does_as_closing_but_says_nothing() {
+fn dropping_is_like_closing_without_a_report() {
     for script in ["echo $$; exec yes", "echo $$; exec sleep 600", "trap '' TERM; echo $$; exec sleep 600"] {
         for read_ahead in EVERY_READ_AHEAD {
             let pid = within_seconds(60, move || start(Reader::builder().read_ahead(read_ahead), script).1);
@@ -149,9 +149,9 @@ fn dropping_does_as_closing_but_says_nothing() {
     }
 }
 
-/// SIGTERM comes after a second of patience, not at once, and a command that goes by itself costs no second.
+/// SIGTERM is sent after a second, not immediately, and a command that exits by itself costs no second.
 #[test]
-fn patience_is_for_those_who_need_it() {
+fn only_commands_that_keep_running_are_waited_for() {
     let (reader, _) = start(Reader::builder(), "trap 'sleep 0.2; exit 4' TERM; echo $$; while :; do sleep 0.1; done");
     let start_of_close = Instant::now();
     let ends = reader.close().unwrap();
@@ -159,7 +159,7 @@ fn patience_is_for_those_who_need_it() {
     assert!(start_of_close.elapsed() >= Duration::from_secs(1), "{:?}", start_of_close.elapsed());
 }
 
-/// Closing before the first byte, even before the command has got as far as its first instruction.
+/// Closes before the first byte, even before the command has started to run.
 #[test]
 fn closing_at_once() {
     for mode in every_mode() {
@@ -171,8 +171,8 @@ fn closing_at_once() {
     }
 }
 
-/// Once a source is read no further, whether it succeeds is no matter: not sometimes, but never. That depends on what
-/// the command has got to by then, so each of 200 gets another chance to be faster than we are.
+/// If a source is read no further, its success never matters. The outcome depends on the command's progress, so each of
+/// 200 runs gets another chance to be faster than the reader.
 #[test]
 fn a_command_that_fails_after_enough_was_read_is_no_error() {
     for round in 0..200 {
@@ -194,7 +194,7 @@ fn a_command_that_fails_after_enough_was_read_is_no_error() {
                 thread::sleep(Duration::from_millis(5));
                 reader.close().unwrap_or_else(|error| panic!("round {round}: {error}"));
             }
-            // The first record, and all of them: a pipe that has as many as it wants asks for no more.
+            // The first record is read, or all of them: a pipe that has enough records requests no more.
             take => {
                 let mut pipe = Pipe::from(reader()).lines().take(take as u64 - 1);
                 let summary = pipe.run().unwrap_or_else(|error| panic!("round {round}: {error}"));
@@ -204,13 +204,13 @@ fn a_command_that_fails_after_enough_was_read_is_no_error() {
             }
         }
         let error = Pipe::from(reader()).lines().take(3).run().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::CommandFailed, "one record more is wanted than there are");
+        assert_eq!(error.kind(), ErrorKind::CommandFailed, "one more record is requested than there are");
     }
 }
 
 /// Stages that hold items back must not make a difference.
 #[test]
-fn a_pipe_with_threads_stops_early_all_the_same() {
+fn a_pipe_with_threads_stops_early_too() {
     for round in 0..200 {
         let reader = Reader::command(["sh", "-c", "seq 2; exit 3"]).unwrap();
         let mut pipe = Pipe::from(reader).lines().parallel(2, |stages| stages.map(<[u8]>::to_vec)).take(2);
@@ -232,7 +232,7 @@ fn closing_reports_a_failure_again() {
     assert_eq!(pipe.close().unwrap_err().to_string(), first.to_string());
 }
 
-/// A record that is none ends the reading, but not the command: closing does, and reports the record again.
+/// An invalid record ends the stream, but not the command: closing stops it, and reports the record again.
 #[test]
 fn closing_after_a_bad_record() {
     for mode in every_mode() {
@@ -249,7 +249,8 @@ fn closing_after_a_bad_record() {
     }
 }
 
-/// Pipes of one command must not leak into another that is started at the same time: neither would see its end.
+/// The pipes of one command must not be inherited by another one that is started at the same time, because neither
+/// would reach its end.
 #[test]
 fn commands_of_many_threads_do_not_hold_each_other() {
     within_seconds(120, || {
@@ -272,9 +273,9 @@ fn commands_of_many_threads_do_not_hold_each_other() {
     });
 }
 
-/// What a shell line started belongs to it, also what ignores SIGTERM when the shell does not.
+/// Processes that a shell line started belong to it, even if they ignore SIGTERM and the shell does not.
 #[test]
-fn a_shell_line_leaves_nobody_who_ignores_sigterm() {
+fn a_shell_line_leaves_no_process_that_ignores_sigterm() {
     within_seconds(60, || {
         let line = "sh -c 'trap \"\" TERM; echo $$; while :; do sleep 0.1; done; :'; true";
         let mut reader = Reader::shell(line).unwrap();

@@ -1,4 +1,4 @@
-//! Every way to ask for the same bytes. A user cannot see which code they take, so a test takes them all.
+//! Every way to read the same bytes. A user cannot see which code path is used, so a test runs all of them.
 
 use std::io::{BufRead, Read};
 
@@ -7,7 +7,7 @@ use millstream::{Error, Latency, ReadAhead, Reader, ReaderBuilder};
 
 pub const EVERY_READ_AHEAD: [ReadAhead; 3] = [ReadAhead::Auto, ReadAhead::On, ReadAhead::Off];
 
-/// A way to read.
+/// A way to open a source for reading.
 #[derive(Clone, Copy, Debug)]
 pub struct Mode {
     pub read_ahead: ReadAhead,
@@ -26,20 +26,20 @@ pub fn every_mode() -> impl Iterator<Item = Mode> {
         .flat_map(|read_ahead| [Latency::Normal, Latency::Low].map(|latency| Mode { read_ahead, latency }))
 }
 
-/// A way to take what was read.
+/// A way to take the data that was read.
 #[derive(Clone, Copy, Debug)]
 pub enum Pull {
-    /// `fill`, `buffer`, `consume`, all bytes at once.
+    /// `fill`, `buffer` and `consume`, all bytes at once.
     Fill,
-    /// The same, a part of the bytes each time.
+    /// `fill`, `buffer` and `consume`, a part of the bytes each time.
     FillBits,
     /// `next_frame`.
     Frames,
-    /// `buffered_frame` as long as it gives something, else `next_frame`.
+    /// `buffered_frame` while it returns a record, otherwise `next_frame`.
     BufferedFrames,
     /// `next_batch`.
     Batches,
-    /// The same, giving back half of it.
+    /// `next_batch`, giving back half of it.
     LeftBatches,
     /// `std::io::Read`.
     StdRead,
@@ -58,10 +58,10 @@ pub const EVERY_PULL: [Pull; 8] = [
     Pull::StdBufRead,
 ];
 
-/// All that a reader delivers, and the error at its end if there was one.
+/// Returns all data that a reader delivers, and the error at its end if there was one.
 ///
-/// Checks what holds for every reader: an error is reported once, followed by a plain end, the end stays the end, and
-/// the position counts what was delivered.
+/// It checks the rules for every reader: an error is reported once, followed by a plain end, the end stays the end, and
+/// the position counts the delivered data.
 pub fn drain(reader: &mut Reader, pull: Pull) -> (Vec<u8>, Option<Error>) {
     let start = reader.position().bytes;
     let mut bytes = Vec::new();
@@ -70,8 +70,8 @@ pub fn drain(reader: &mut Reader, pull: Pull) -> (Vec<u8>, Option<Error>) {
             Ok(true) => {}
             Ok(false) => break None,
             Err(error) => {
-                // An error of `fill` does not take away what was left unread. Records all come before it, but for
-                // the one that it cut off.
+                // An error of `fill` keeps the unread bytes. All records come before it, except for the one that it cut
+                // off.
                 let whole_record_left = reader.buffer().contains(&b'\n');
                 match pull {
                     Pull::Fill | Pull::FillBits => {}
@@ -108,7 +108,7 @@ pub fn take(reader: &mut Reader, pull: Pull, out: &mut Vec<u8>) -> Result<bool, 
             Ok(added > 0)
         }
         Pull::FillBits => {
-            // Leaves some bytes unread, so that the next `fill` has to keep them.
+            // This leaves some bytes unread, so that the next `fill` has to keep them.
             let ended = reader.fill()? == 0;
             let unread = reader.buffer().len();
             let n = if ended { unread } else { unread - unread / 3 };
@@ -166,7 +166,7 @@ pub fn take(reader: &mut Reader, pull: Pull, out: &mut Vec<u8>) -> Result<bool, 
     }
 }
 
-/// As [`drain`], of a reader that must not fail.
+/// Works like [`drain`], for a reader that must not fail.
 pub fn drain_whole(reader: &mut Reader, pull: Pull) -> Vec<u8> {
     match drain(reader, pull) {
         (bytes, None) => bytes,

@@ -1,5 +1,5 @@
-//! Sources that misbehave in all the ways the system allows: one byte at a time, interrupted calls, descriptors that
-//! would block, errors in the middle.
+//! Sources that misbehave in all the ways that the system allows: one byte at a time, interrupted calls, non-blocking
+//! descriptors, and errors in the middle.
 
 use std::io::{self, Read, Write};
 use std::thread;
@@ -13,7 +13,7 @@ use crate::deadline::within_seconds;
 use crate::every_way::{EVERY_PULL, EVERY_READ_AHEAD, Pull, drain, drain_whole, every_mode};
 use crate::sample;
 
-/// Small numbers that look random and are the same in each run (an LCG's high bits).
+/// Returns small numbers that look random and are the same in each run (the high bits of an LCG).
 struct Dice(u64);
 
 impl Dice {
@@ -23,7 +23,7 @@ impl Dice {
     }
 }
 
-/// Delivers its bytes in small pieces between storms of interruptions.
+/// Delivers its bytes in small pieces between many interruptions.
 struct Stormy {
     bytes: Vec<u8>,
     at: usize,
@@ -66,7 +66,7 @@ fn interrupted_calls_and_small_pieces() {
     }
 }
 
-/// A source that reports that it has nothing yet is asked again; nothing is lost, and this is not taken for the end.
+/// A source that reports that it has no data yet is read again. No byte is lost, and this is not taken for the end.
 #[test]
 fn a_read_that_would_block_is_asked_again() {
     let data = sample::lines(3_000);
@@ -116,7 +116,7 @@ fn an_error_in_the_middle_comes_once_after_all_bytes() {
     }
 }
 
-/// A callback that claims more than fits is a bug of the caller, and never gives a wrong byte.
+/// A callback that claims more bytes than fit is a bug of the caller, and never results in a wrong byte.
 #[test]
 fn a_callback_that_lies_about_its_length() {
     for mode in every_mode() {
@@ -132,7 +132,7 @@ fn a_callback_that_lies_about_its_length() {
     }
 }
 
-/// A source that panics on our thread: the consumer is notified, and does not wait indefinitely.
+/// A source that panics on the reading thread: the consumer is notified, and does not wait indefinitely.
 #[test]
 fn a_source_that_panics() {
     for mode in every_mode() {
@@ -182,7 +182,7 @@ fn a_descriptor_that_would_block_is_waited_for() {
     }
 }
 
-/// A descriptor that we did not open may be shared with other processes: its flags are not ours to change.
+/// Other processes may share a descriptor that the reader did not open, so its flags must not be changed.
 #[test]
 fn flags_of_a_descriptor_are_left_alone() {
     for read_ahead in EVERY_READ_AHEAD {
@@ -203,7 +203,7 @@ fn flags_of_a_descriptor_are_left_alone() {
     }
 }
 
-/// Waiting is waiting, not asking again and again.
+/// A wait must not poll repeatedly.
 #[test]
 fn waiting_costs_no_processor_time() {
     alone("faulty_sources::waiting_costs_no_processor_time", &[], || {
@@ -223,19 +223,19 @@ fn waiting_costs_no_processor_time() {
                 writer.join().unwrap();
             }
         }
-        // 12 waits of 0.4 s; a loop that spins would use nearly all of these 4.8 s.
+        // There are 12 waits of 0.4 s; a busy loop would use nearly all of these 4.8 s.
         let used = processor_seconds();
         assert!(used < 1.5, "{used} s of processor time while waiting");
     });
 }
 
-/// The processor time of this process so far, in seconds.
+/// Returns the processor time of this process so far, in seconds.
 fn processor_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-/// Bytes that came before a connection broke are delivered before the error.
+/// Bytes that arrived before a connection broke are delivered before the error.
 #[test]
 fn a_connection_that_is_reset() {
     use std::net::{TcpListener, TcpStream};
@@ -246,7 +246,7 @@ fn a_connection_that_is_reset() {
             let (mut connection, _): (TcpStream, _) = listener.accept().unwrap();
             connection.write_all(b"all there is\n").unwrap();
             assert_eq!(reader.next_line().unwrap(), Some(&b"all there is"[..]));
-            // With no time to linger, closing is a reset instead of an orderly end.
+            // With a linger time of zero, closing sends a reset instead of an orderly end.
             rustix::net::sockopt::set_socket_linger(&connection, Some(Duration::ZERO)).unwrap();
             drop(connection);
             let error = reader.next_line().unwrap_err();
@@ -256,7 +256,7 @@ fn a_connection_that_is_reset() {
     }
 }
 
-/// An error is not the end of a record: what it cut off is still to be seen, but is no record.
+/// An error is not the end of a record: the part that it cut off can still be read, but is not a record.
 #[test]
 fn a_record_cut_off_by_an_error_is_none() {
     for mode in every_mode() {

@@ -1,4 +1,4 @@
-//! Following a file as it grows, and what may become of it meanwhile.
+//! Following a growing file, and changes to it meanwhile.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::deadline::within_seconds;
 use crate::every_way::every_mode;
 use crate::sample;
 
-/// Opens a log of two lines, reads those, and lets `happen` happen to it: what the next line is then.
+/// Opens a log of two lines, reads them, lets `happen` change the log, and returns the next line.
 fn after(happen: impl Fn(&Path) + Copy + Send + 'static) {
     for mode in every_mode() {
         for by_path in [true, false] {
@@ -84,7 +84,7 @@ fn truncated_and_written_at_the_old_place() {
 }
 
 #[test]
-fn renamed_after_all_it_had() {
+fn renamed_after_its_content_was_read() {
     after(|path| {
         expect(path, "line 2\nby path\nsource_changed");
         append(path, b"line 2\n");
@@ -93,7 +93,7 @@ fn renamed_after_all_it_had() {
 }
 
 #[test]
-fn deleted_after_all_it_had() {
+fn deleted_after_its_content_was_read() {
     after(|path| {
         expect(path, "line 2\nsource_changed");
         append(path, b"line 2\n");
@@ -112,7 +112,7 @@ fn replaced_by_another() {
     });
 }
 
-/// Through a link that leads to another file then: the followed one does not change at all.
+/// The path is a link that then points to another file: the followed file itself does not change.
 #[test]
 fn a_link_that_leads_elsewhere() {
     within_seconds(60, || {
@@ -130,7 +130,7 @@ fn a_link_that_leads_elsewhere() {
     });
 }
 
-/// A log that is copied and truncated again and again: every line arrives, or there is an error.
+/// A log that is copied and truncated repeatedly: every line arrives, or there is an error.
 #[test]
 fn copytruncate_is_never_silent() {
     within_seconds(60, || {

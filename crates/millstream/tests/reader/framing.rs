@@ -1,5 +1,5 @@
-//! Records do not depend on how their bytes arrive: every framer, torn anywhere, through buffers of any size, against
-//! a naive twin that sees the whole input at once.
+//! Records do not depend on how their bytes arrive. Every framer, with any splits and buffer sizes, is compared with a
+//! naive twin that gets the whole input at once.
 
 use std::io::Read;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use crate::deadline::within_seconds;
 use crate::every_way::{EVERY_READ_AHEAD, every_mode};
 
-/// Which records there are in the input.
+/// The kinds of records in the input.
 #[derive(Clone, Debug)]
 enum Spec {
     Lines,
@@ -45,7 +45,7 @@ impl Spec {
         }
     }
 
-    /// The records of `input`, and how it ends.
+    /// Returns the records of `input`, and how it ends.
     fn naive(&self, input: &[u8]) -> Naive {
         match self {
             Spec::Lines => {
@@ -91,7 +91,7 @@ impl Spec {
     }
 }
 
-/// What the twin found: the contents of the records, where each ends, and the error after them.
+/// The result of the twin: the contents of the records, their ends, and the error after them.
 #[derive(Debug, Default)]
 struct Naive {
     records: Vec<Vec<u8>>,
@@ -163,7 +163,7 @@ fn prefixed(input: &[u8], width: PrefixWidth, endian: Endian, counts: PrefixCoun
     naive
 }
 
-/// A source that hands out the input in pieces of these sizes, again and again, or whole if there are none.
+/// A source that delivers the input in pieces of these sizes, which are repeated, or as a whole if there are none.
 struct Torn {
     input: Vec<u8>,
     sizes: Vec<usize>,
@@ -189,7 +189,7 @@ impl Read for Torn {
     }
 }
 
-/// How to ask for the next records.
+/// The ways to request the next records.
 #[derive(Clone, Copy, Debug)]
 enum Ask {
     One,
@@ -197,7 +197,7 @@ enum Ask {
     Skip,
 }
 
-/// Reads `input` with every question of `asks` in turn, and compares with the twin.
+/// Reads `input` with every request of `asks` in turn, and compares with the twin.
 fn check(spec: &Spec, input: &[u8], sizes: &[usize], capacity: usize, read_ahead: ReadAhead, asks: &[Ask]) {
     let expected = spec.naive(input);
     let what = || format!("{spec:?} of {input:?} in {sizes:?}, capacity {capacity}, {read_ahead:?}, {asks:?}");
@@ -240,10 +240,10 @@ fn check(spec: &Spec, input: &[u8], sizes: &[usize], capacity: usize, read_ahead
     match (error, expected.error) {
         (None, None) => {}
         (Some(error), Some(kind)) => {
-            // A length beyond all memory may be called invalid or too long.
+            // A length beyond all memory may be reported as invalid or as too long.
             let same =
                 error.kind() == kind || (kind == ErrorKind::RecordTooLong && error.kind() == ErrorKind::LengthInvalid);
-            // Skipping may go past a record that is too long, to find that it never ends.
+            // Skipping may pass a record that is too long, and find that it never ends.
             let skipped = kind == ErrorKind::RecordTooLong && error.kind() == ErrorKind::FrameTruncated;
             assert!(same || skipped, "{error}, expected {kind}: {}", what());
             assert_eq!(error.record(), Some(next as u64), "{error}: {}", what());
@@ -281,7 +281,7 @@ fn every_split_point_and_capacity() {
     for (spec, input) in cases {
         for capacity in 1..=input.len() + 1 {
             for split in 0..=input.len() {
-                // One piece up to the split point and the rest; and single bytes.
+                // The input arrives in two pieces, split at each point, or as single bytes.
                 let sizes = if split == 0 { vec![1] } else { vec![split, input.len()] };
                 for read_ahead in EVERY_READ_AHEAD {
                     let ask = [Ask::One, Ask::Batch, Ask::Skip][(capacity + split) % 3];
@@ -310,7 +310,7 @@ fn any_spec() -> impl Strategy<Value = Spec> {
     ]
 }
 
-/// Few different bytes, so that delimiters, parts of delimiters and small lengths are frequent.
+/// A small set of bytes, so that delimiters, parts of delimiters and small lengths are frequent.
 fn any_byte() -> impl Strategy<Value = u8> {
     prop_oneof![
         8 => prop::sample::select(&b"\n\r\na\x00\x01\x02\x03\xe2\x86\x92"[..]),
@@ -322,7 +322,7 @@ fn any_ask() -> impl Strategy<Value = Ask> {
     prop_oneof![3 => Just(Ask::One), 2 => Just(Ask::Batch), 1 => Just(Ask::Skip)]
 }
 
-/// A call that takes something from a reader; all kinds may be mixed.
+/// A call that takes data from a reader; all kinds may be mixed.
 #[derive(Clone, Debug)]
 enum Call {
     NextLine,
@@ -349,7 +349,7 @@ fn any_call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// Makes one call; returns how many bytes of `rest`, all that is still to come, it took, or `None` at the end or
+/// Makes one call. Returns how many bytes of `rest`, which is all the remaining data, it took, or `None` at the end or
 /// at an error.
 fn make(call: &Call, reader: &mut Reader, rest: &[u8]) -> Option<usize> {
     let one = |spec: &Spec, record: Option<&[u8]>| -> Option<usize> {
@@ -401,7 +401,7 @@ fn make(call: &Call, reader: &mut Reader, rest: &[u8]) -> Option<usize> {
             let mut piece = vec![0; *n];
             let n = reader.read(&mut piece).unwrap();
             assert!(rest.starts_with(&piece[..n]), "{piece:?} of {rest:?}");
-            assert!(n > 0 || piece.is_empty() || rest.is_empty(), "no bytes, although {rest:?} are to come");
+            assert!(n > 0 || piece.is_empty() || rest.is_empty(), "no bytes, although {rest:?} is left");
             Some(n)
         }
         Call::Fill => {
@@ -409,14 +409,14 @@ fn make(call: &Call, reader: &mut Reader, rest: &[u8]) -> Option<usize> {
             let added = reader.fill().unwrap();
             assert_eq!(reader.buffer().len(), before + added);
             assert!(rest.starts_with(reader.buffer()));
-            assert!(added > 0 || reader.buffer() == rest, "no more, although {rest:?} are to come");
+            assert!(added > 0 || reader.buffer() == rest, "no more bytes, although {rest:?} is left");
             Some(0)
         }
     }
 }
 
 proptest! {
-    // The failing case is printed; it belongs into `vectors` or a separate test, not into a file of seeds.
+    // The failing case is printed; add it to `vectors` or as a separate test, not to a file of seeds.
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
@@ -431,7 +431,7 @@ proptest! {
         check(&spec, &input, &sizes, capacity, read_ahead, &asks);
     }
 
-    /// What one call has looked at ahead must not affect the next.
+    /// Bytes that one call has scanned ahead must not affect the next call.
     #[test]
     fn calls_of_all_kinds_can_be_mixed(
         calls in vec(any_call(), 0..60),
@@ -453,7 +453,7 @@ proptest! {
     }
 }
 
-/// Records of many lengths through the default buffers, where the fast paths are.
+/// Records of many lengths through the default buffers, which use the fast paths.
 #[test]
 fn long_input_through_default_buffers() {
     let mut input = Vec::new();
@@ -475,7 +475,7 @@ fn long_input_through_default_buffers() {
     }
 }
 
-/// As [`check`], with messages that do not quote megabytes.
+/// Works like [`check`], with messages that do not quote megabytes.
 fn check_long(spec: &Spec, input: &[u8], read_ahead: ReadAhead, asks: &[Ask]) {
     let result =
         std::panic::catch_unwind(|| check(spec, input, &[65_536, 1, 30_000, 400_000], 64 << 10, read_ahead, asks));
@@ -483,11 +483,11 @@ fn check_long(spec: &Spec, input: &[u8], read_ahead: ReadAhead, asks: &[Ask]) {
 }
 
 #[test]
-fn a_batch_holds_all_that_was_read_with_its_first_record() {
+fn a_batch_contains_all_records_read_with_its_first_one() {
     let mut reader = Reader::memory("one\ntwo\nthree\n").unwrap();
     let batch = reader.next_batch(&mut Lines::new()).unwrap().unwrap();
     assert_eq!(batch.iter().collect::<Vec<_>>(), [&b"one"[..], b"two", b"three"]);
-    // So does one whose first record began in what was read before.
+    // So does a batch whose first record began in the bytes read before.
     let mut pieces = [&b"one\ntw"[..], b"o\nthree\nfour\n"].into_iter();
     let mut reader = Reader::callback(move |room| {
         let piece = pieces.next().unwrap_or_default();
@@ -502,11 +502,11 @@ fn a_batch_holds_all_that_was_read_with_its_first_record() {
 }
 
 #[test]
-fn what_is_given_back_is_there_for_every_other_call() {
+fn given_back_records_are_read_by_every_other_call() {
     let mut reader = Reader::memory("header\n1 2\nthree\nlast").unwrap();
     let mut lines = Lines::new();
     assert_eq!(reader.next_batch(&mut lines).unwrap().unwrap().len(), 3);
-    // Too many, and then as many as there are: an error changes nothing.
+    // The first request has too many records, the second exactly enough: an error has no effect.
     let error = reader.give_back(4).unwrap_err();
     assert_eq!((error.kind(), error.found()), (ErrorKind::ArgumentInvalid, Some("4 records to put back")));
     reader.give_back(3).unwrap();
@@ -517,7 +517,7 @@ fn what_is_given_back_is_there_for_every_other_call() {
     assert!(reader.give_back(1).is_err(), "after another call");
     assert_eq!(reader.rest_of_line().unwrap(), Some(&b"2"[..]));
     assert_eq!(reader.next_line().unwrap(), Some(&b"three"[..]));
-    // The unterminated last one, at the end of the stream.
+    // This is the unterminated last record, at the end of the stream.
     let batch = reader.next_batch(&mut lines).unwrap().unwrap();
     assert_eq!((batch.len(), batch.offset()), (1, 17));
     reader.give_back(1).unwrap();
@@ -528,7 +528,7 @@ fn what_is_given_back_is_there_for_every_other_call() {
 }
 
 #[test]
-fn nothing_is_given_back_after_a_fill_has_moved_it() {
+fn records_cannot_be_given_back_after_a_fill() {
     let pieces = |mode: ReadAhead| {
         let mut pieces = [&b"a\nb\n"[..], b"c\nd\n"].into_iter();
         let callback = move |room: &mut [u8]| {
@@ -547,7 +547,7 @@ fn nothing_is_given_back_after_a_fill_has_moved_it() {
     }
 }
 
-/// A framer that breaks its promises is an error, not an endless loop.
+/// A framer that violates its contract causes an error, not an endless loop.
 #[test]
 fn framers_that_cannot_be_right() {
     struct Wrong(fn(&[u8]) -> Step);

@@ -1,4 +1,4 @@
-//! A producer that waits for an answer to each line never stalls: what has arrived is delivered, always.
+//! A producer that waits for an answer to each line never stalls: data that has arrived is always delivered.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -36,7 +36,7 @@ fn produce(mut stream: impl Read + Write) {
     }
 }
 
-/// How the consumer takes a line.
+/// The ways in which the consumer takes a line.
 #[derive(Clone, Copy, Debug)]
 enum Take {
     Line,
@@ -110,7 +110,7 @@ fn of_a_tcp_connection() {
     every_case(|mode, take| {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        // The answers go by another way: this reader's connection only reads.
+        // The answers use another connection: this reader's connection is only read.
         let (mut answers, read_answers) = UnixStream::pair().unwrap();
         let producer = thread::spawn(move || {
             let (connection, _) = listener.accept().unwrap();
@@ -142,7 +142,7 @@ impl<R, W: Write> Write for TwoWay<R, W> {
     }
 }
 
-/// Answers as they come, for a callback that has a line only when it has seen the answer to the one before.
+/// The answers as they arrive, for a callback that has a line only after the answer to the previous one.
 struct Answers(std::sync::mpsc::Sender<Vec<u8>>);
 
 impl Write for Answers {
@@ -156,7 +156,7 @@ impl Write for Answers {
     }
 }
 
-/// The next line's bytes; waits for the answer to the line before.
+/// Returns the next line's bytes, after waiting for the answer to the previous line.
 fn line_after_answer(next: &mut usize, answers: &Receiver<Vec<u8>>, space: &mut [u8]) -> usize {
     if *next > 0 {
         assert_eq!(answers.recv().unwrap(), format!("answer {}\n", *next - 1).as_bytes());
@@ -196,7 +196,7 @@ fn of_any_read() {
     });
 }
 
-/// Records that say how long they are come as soon as their last byte is there: nothing after it is waited for.
+/// Records with a length prefix are delivered as soon as their last byte has arrived: no byte after it is awaited.
 #[test]
 fn of_records_without_delimiters() {
     for mode in every_mode() {
@@ -220,7 +220,7 @@ fn of_records_without_delimiters() {
     }
 }
 
-/// `fill` gives what is there, be it no record yet.
+/// `fill` returns the available bytes, even if they are not a complete record.
 #[test]
 fn of_bytes_that_are_no_record_yet() {
     for mode in every_mode() {

@@ -1,4 +1,4 @@
-//! After 200 commands, nothing is left: no process, no thread, no file descriptor.
+//! After 200 commands, no process, thread or file descriptor remains.
 
 use millstream::frame::Lines;
 use millstream::{Command, Reader, Stderr};
@@ -36,9 +36,9 @@ fn use_and_forget(kind: usize, builder: millstream::ReaderBuilder) {
 }
 
 #[test]
-fn nothing_is_left_after_200_commands() {
-    alone("leaks::nothing_is_left_after_200_commands", &[], || {
-        // Once before counting: descriptors that are opened once and kept are not leaks.
+fn no_resource_is_left_after_200_commands() {
+    alone("leaks::no_resource_is_left_after_200_commands", &[], || {
+        // One run comes before counting: descriptors that are opened once and kept are not leaks.
         for read_ahead in EVERY_READ_AHEAD {
             (0..10).for_each(|kind| use_and_forget(kind, Reader::builder().read_ahead(read_ahead)));
         }
@@ -52,7 +52,7 @@ fn nothing_is_left_after_200_commands() {
     });
 }
 
-/// File descriptors and threads, once those that are on their way out have gone.
+/// Returns the numbers of file descriptors and threads, after those that are ending have ended.
 fn settled() -> (usize, usize) {
     let mut last = (0, 0);
     for _ in 0..100 {

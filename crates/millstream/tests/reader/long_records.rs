@@ -1,4 +1,5 @@
-//! One very long record: delivered whole below the limit; above it, an error with its position, and a way past it.
+//! One very long record: delivered completely below the limit; above it, an error with its position, and a way to
+//! continue.
 
 use std::io::{Read, Write, repeat};
 
@@ -35,7 +36,7 @@ fn a_line_of_100_mib_under_the_limit() {
 
 #[test]
 fn a_line_of_100_mib_over_the_limit() {
-    // 64 MiB is the limit unless another is asked for.
+    // 64 MiB is the limit unless another one is set.
     for limit in [None, Some(MIB), Some(4)] {
         for mode in every_mode() {
             let builder = mode.builder();
@@ -67,7 +68,7 @@ fn the_limit_is_exact() {
     for mode in every_mode() {
         for len in 1..200_usize {
             for end in ["\n", "\r\n", ""] {
-                // A line that just fits comes first, since its length is a yardstick for the next.
+                // A line that just fits comes first, since its length is the threshold for the next one.
                 let first = [&b"y".repeat(len)[..], b"\r\n"].concat();
                 let input = [&first[..], &b"x".repeat(len), end.as_bytes()].concat();
                 let mut fits = mode.builder().record_limit(len).memory(input).unwrap();
@@ -83,16 +84,17 @@ fn the_limit_is_exact() {
     }
 }
 
-/// Without `skip_record` there is no way past it: the same error again would be a loop, silence would be a loss.
+/// Without `skip_record` the record cannot be passed: repeating the error forever would be a loop, and skipping
+/// silently would lose data.
 #[test]
 fn a_long_record_is_not_lost_by_asking_again() {
     for mode in every_mode() {
         let mut reader = mode.builder().record_limit(16).memory(b"a\n12345678901234567890\nb\n".as_slice()).unwrap();
         assert_eq!(reader.next_line().unwrap(), Some(&b"a"[..]));
         assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::RecordTooLong);
-        // Reported once; what comes next is not taken for the record after it.
+        // It is reported once; the following data is not mistaken for the next record.
         if let Ok(Some(line)) = reader.next_line() {
-            panic!("{:?} although nobody has skipped", String::from_utf8_lossy(line));
+            panic!("{:?} although no record was skipped", String::from_utf8_lossy(line));
         }
     }
 }
@@ -126,7 +128,7 @@ fn several_long_records_each_have_their_number() {
     }
 }
 
-/// Skipping is for any record, and any framer.
+/// Skipping works for any record and any framer.
 #[test]
 fn skipping_good_records() {
     for mode in every_mode() {
@@ -151,7 +153,7 @@ fn records_that_announce_their_length_are_refused_before_they_are_read() {
             assert_eq!((error.record(), error.offset()), (Some(0), Some(0)), "{error}");
             assert!(reader.progress().source_bytes < 64 * MIB as u64, "{mode:?}: read although it is too long");
         }
-        // One that is too long but ends can be skipped.
+        // A record that is too long but complete can be skipped.
         let long = 65 * MIB;
         let next = [&1_u64.to_be_bytes()[..], b"z"].concat();
         let source = std::io::Cursor::new((long as u64).to_be_bytes()).chain(repeat(0).take(long as u64));
@@ -177,7 +179,7 @@ fn a_fixed_record_longer_than_the_limit() {
     }
 }
 
-/// A long record in batches: those before it come first, then the error, then those after it.
+/// A long record in batches: the records before it come first, then the error, then the records after it.
 #[test]
 fn in_batches() {
     within_seconds(120, || {
@@ -189,7 +191,7 @@ fn in_batches() {
                     (["one", "three", "four"].map(String::from).to_vec(), vec![1])
                 );
             }
-            // In memory all of it is in one batch; the long record is in its middle, or ends it without an end.
+            // In memory all records are in one batch; the long record is in its middle, or ends it without a delimiter.
             for (input, records, numbers) in [
                 ("one\ntoo long\nthree\n", vec!["one", "three"], vec![1]),
                 ("one\ntwo\r\ntoo long", vec!["one", "two"], vec![2]),
@@ -208,7 +210,7 @@ fn in_batches() {
     });
 }
 
-/// All records that are not too long, and the numbers of those that are.
+/// Returns all records that are not too long, and the numbers of those that are.
 fn batches_around_long_records(reader: &mut Reader) -> (Vec<String>, Vec<u64>) {
     let mut lines = Lines::new();
     let (mut seen, mut skipped) = (Vec::new(), Vec::new());
@@ -225,7 +227,7 @@ fn batches_around_long_records(reader: &mut Reader) -> (Vec<String>, Vec<u64>) {
     }
 }
 
-/// Bytes of a long record can be taken one by one too; the record after them is not lost.
+/// The bytes of a long record can also be consumed one by one; the record after them is not lost.
 #[test]
 fn taking_the_bytes_of_a_long_record() {
     for mode in every_mode() {
@@ -240,9 +242,9 @@ fn taking_the_bytes_of_a_long_record() {
     }
 }
 
-/// A token may end the skipping in the middle of the record: the rest of it is never taken for a record.
+/// A token may end the skip in the middle of the record: the rest of it is never mistaken for a record.
 #[test]
-fn skipping_that_is_cancelled_goes_on() {
+fn a_cancelled_skip_can_continue() {
     for mode in every_mode() {
         for prefixed in [false, true] {
             within_seconds(60, move || {
@@ -280,7 +282,7 @@ fn skipping_that_is_cancelled_goes_on() {
     }
 }
 
-/// Memory stays bounded by the limit, however long the record.
+/// Memory use is bounded by the limit, for records of any length.
 #[test]
 fn skipping_needs_no_memory() {
     alone("long_records::skipping_needs_no_memory", &[], || {
@@ -298,7 +300,7 @@ fn skipping_needs_no_memory() {
     });
 }
 
-/// A framer of a user's own that never finds an end meets the limit like any other.
+/// A user-defined framer that never finds an end reaches the limit like any other.
 #[test]
 fn a_framer_that_never_finds_an_end() {
     struct Never;
@@ -322,11 +324,11 @@ fn a_framer_that_never_finds_an_end() {
     }
 }
 
-/// What a framer notes about bytes is there again with more of them, also where these bytes are gone because the record is
-/// skipped: none is looked at twice.
+/// A framer gets its notes back with more bytes, even if the noted bytes have been dropped because the record is
+/// skipped: no byte is examined twice.
 #[test]
-fn a_framer_goes_on_in_the_state_that_it_was_in() {
-    /// Lines in which a line end between quotes is content, and how many bytes it has looked at.
+fn a_framer_continues_in_its_state() {
+    /// Lines in which a line end between quotes is content, and the number of bytes examined.
     struct Quoted(usize);
     impl Framer for Quoted {
         fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
@@ -367,7 +369,7 @@ fn a_framer_goes_on_in_the_state_that_it_was_in() {
     }
 }
 
-/// A loop that only warns of errors must not take a record that was not skipped for the end.
+/// A loop that only logs errors must not mistake a record that was not skipped for the end.
 #[test]
 fn a_long_record_is_reported_until_it_is_skipped() {
     let mut reader = Reader::builder().record_limit(3).memory("one\nthree\ntwo\n").unwrap();
@@ -382,7 +384,7 @@ fn a_long_record_is_reported_until_it_is_skipped() {
 }
 
 #[test]
-fn what_is_in_the_buffer_is_taken_without_reading_and_what_is_wrong_with_it_is_told_by_reading() {
+fn buffered_records_need_no_read_and_errors_are_reported_by_reads() {
     let mut reader = Reader::builder().record_limit(3).memory("a\nlong line\nb\r\nlonger still\nc").unwrap();
     assert_eq!(reader.buffered_line(), None, "nothing has been read");
     assert_eq!(reader.next_line().unwrap(), Some(&b"a"[..]));
@@ -409,7 +411,7 @@ fn what_is_in_the_buffer_is_taken_without_reading_and_what_is_wrong_with_it_is_t
 fn lines_in_the_buffer_are_counted_and_can_follow_numbers() {
     let mut reader = Reader::memory("1 one\n2 two\nthree\n").unwrap();
     assert_eq!(reader.require::<u8>().unwrap(), 1);
-    assert_eq!(reader.buffered_line(), None, "it follows a number: another call knows how");
+    assert_eq!(reader.buffered_line(), None, "it follows a number, which other methods handle");
     assert_eq!(reader.next_line().unwrap(), Some(&b" one"[..]));
     assert_eq!(reader.require::<u8>().unwrap(), 2);
     assert_eq!(reader.next_line().unwrap(), Some(&b" two"[..]));

@@ -1,8 +1,8 @@
-//! The reader as a user sees it: the public interface only, one topic a file.
+//! The reader from the user's point of view: these tests use only the public interface, one topic per file.
 //!
-//! `every_way` runs a case in each way a user can ask for it, `deadline` turns a hang into a failure, `alone` gives a
-//! test a separate process, `sample` makes text that shows where it was torn, `processes` asks the system who is
-//! still there. The other files are the topics.
+//! `every_way` runs a case in each way that a user can read, `deadline` turns a hang into a failure, `alone` gives a
+//! test a separate process, `sample` makes text in which missing pieces are detected, and `processes` asks the system
+//! which processes exist. The other files are the topics.
 
 mod alone;
 mod deadline;

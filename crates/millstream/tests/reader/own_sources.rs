@@ -1,4 +1,4 @@
-//! Sources that a program defines: on the caller's thread with a descriptor to poll, and on a thread of their own.
+//! User-defined sources: on the caller's thread with a descriptor to poll, and on a thread of their own.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,7 +13,7 @@ use crate::deadline::within_seconds;
 use crate::every_way::{EVERY_PULL, Pull, drain, drain_whole, every_mode};
 use crate::sample;
 
-/// A source by a script: what each call of `read` does, in order, and how it ends.
+/// A scripted source: the effect of each call of `read`, in order, and how it ends.
 struct Scripted {
     steps: Vec<Step>,
     at: usize,
@@ -21,7 +21,7 @@ struct Scripted {
     finish: Option<fn() -> io::Error>,
     size: Option<u64>,
     place: Option<&'static str>,
-    /// What it is polled by, if it is. It is always readable.
+    /// Its descriptor for polling, if it has one. It is always readable.
     ready: Option<PipeReader>,
 }
 
@@ -29,7 +29,7 @@ struct Scripted {
 enum Step {
     Bytes(Vec<u8>),
     Error(fn() -> io::Error),
-    /// Reports more bytes than it was asked for.
+    /// Reports more bytes than were requested.
     TooMany,
     Panic,
     End,
@@ -41,7 +41,7 @@ impl Scripted {
         Scripted { steps: steps.into(), at: 0, delivered: 0, finish: None, size: None, place: None, ready }
     }
 
-    /// All of `data`, in pieces.
+    /// Delivers all of `data`, in pieces.
     fn whole(data: &[u8], polled: bool) -> Scripted {
         let mut steps: Vec<_> = data.chunks(999).map(|piece| Step::Bytes(piece.to_vec())).collect();
         for at in (0..steps.len()).step_by(7) {
@@ -107,7 +107,7 @@ fn every_byte_arrives_in_every_way() {
 }
 
 #[test]
-fn a_failure_at_the_end_comes_after_all_bytes() {
+fn a_failure_at_the_end_is_reported_after_all_bytes() {
     let data = sample::lines(5_000);
     for polled in [true, false] {
         for mode in every_mode() {
@@ -134,7 +134,7 @@ fn a_failure_at_the_end_comes_after_all_bytes() {
 /// Bytes that could begin a compressed format are held back: they come before the error too.
 #[cfg(feature = "compression")]
 #[test]
-fn a_failure_comes_after_bytes_that_were_held_back() {
+fn a_failure_is_reported_after_held_back_bytes() {
     for polled in [true, false] {
         let steps = [Step::Bytes(b"\x1f".to_vec()), Step::Error(|| io::Error::from_raw_os_error(5))];
         let builder = Reader::builder().decode(millstream::Decode::Auto);
@@ -144,7 +144,7 @@ fn a_failure_comes_after_bytes_that_were_held_back() {
     }
 }
 
-/// What a source does wrong is an error after what it delivered, never a crash, a loss or another end.
+/// A source's mistakes are errors after the data that it delivered, never a crash, a loss or a different end.
 #[test]
 fn broken_promises_are_errors() {
     let cases: [(&str, Vec<Step>, ErrorKind, &str); 7] = [
@@ -215,12 +215,12 @@ fn the_announced_length_is_progress_and_is_checked() {
     }
 }
 
-/// Delivers what is written to a pipe: reads block, unless it is polled.
+/// Delivers data that is written to a pipe: reads block, unless it is polled.
 struct Slow {
     pipe: PipeReader,
     polled: bool,
     dropped: Option<mpsc::Sender<()>>,
-    /// Ends a read that blocks.
+    /// Interrupts a read that blocks.
     writer: Option<PipeWriter>,
 }
 
@@ -255,7 +255,7 @@ impl Drop for Slow {
 }
 
 #[test]
-fn a_blocked_source_is_cancelled_at_once_and_nothing_is_lost() {
+fn a_blocked_source_is_cancelled_immediately_without_loss() {
     for polled in [true, false] {
         for mode in every_mode() {
             within_seconds(60, move || {
@@ -297,7 +297,7 @@ fn a_silent_source_stalls() {
     }
 }
 
-/// Closing does not wait for a read that cannot be ended, and waits for the thread of one that can.
+/// Closing does not wait for a read that cannot be interrupted, and waits for the thread of one that can.
 #[test]
 fn a_blocked_source_does_not_hold_up_closing() {
     for mode in every_mode() {
@@ -314,7 +314,7 @@ fn a_blocked_source_does_not_hold_up_closing() {
     }
 }
 
-/// The canceller is for readers that stop early: at the end there is nothing to end.
+/// The canceller is for readers that stop early: at the end there is no read to interrupt.
 #[test]
 fn a_source_at_its_end_is_not_cancelled() {
     struct Ended(Arc<AtomicBool>);

@@ -1,4 +1,4 @@
-//! Pipelines: the status of every command counts.
+//! Pipelines: every command must succeed.
 
 use millstream::{Command, CommandStatus, ErrorKind, Reader, Stderr};
 
@@ -29,7 +29,7 @@ fn one_command_is_a_pipeline() {
     assert_eq!(Reader::pipeline(Vec::<Command>::new()).unwrap_err().kind(), ErrorKind::InvalidOption);
 }
 
-/// Whichever command fails, the error names it, after all bytes that came through.
+/// If any command fails, the error names it, after all bytes that passed through.
 #[test]
 fn each_place_can_fail() {
     for read_ahead in EVERY_READ_AHEAD {
@@ -52,9 +52,9 @@ fn each_place_can_fail() {
     }
 }
 
-/// The right command dies, so the left one dies of SIGPIPE: the right one is to blame.
+/// The right command dies, so the left one is killed by SIGPIPE: the error names the right one.
 #[test]
-fn the_cause_is_named_not_its_consequence() {
+fn the_cause_is_reported_not_its_consequence() {
     for read_ahead in EVERY_READ_AHEAD {
         let commands = [sh("exec yes"), sh("head -n 5; exit 9"), sh("cat")];
         let mut reader = Reader::builder().read_ahead(read_ahead).pipeline(commands).unwrap();
@@ -65,10 +65,10 @@ fn the_cause_is_named_not_its_consequence() {
     }
 }
 
-/// `yes | head`: the left command was ended because the right one had enough, and that one succeeded.
+/// `yes | head`: the left command was killed because the right one needed no more input, and the right one succeeded.
 #[test]
 fn a_left_command_whose_reader_had_enough_has_not_failed() {
-    // By the signal itself, and as a shell reports it.
+    // It is killed by the signal itself, or a shell reports that.
     for left in ["exec yes", "yes; exit $?"] {
         let mut reader = Reader::pipeline([sh(left), sh("head -n 5")]).unwrap();
         assert_eq!(drain_whole(&mut reader, Pull::Frames), b"y\ny\ny\ny\ny\n");
@@ -77,13 +77,13 @@ fn a_left_command_whose_reader_had_enough_has_not_failed() {
 
         let mut reader = Reader::pipeline([sh(left), sh("cat"), sh("head -n 1"), sh("cat")]).unwrap();
         assert_eq!(drain_whole(&mut reader, Pull::Frames), b"y\n");
-        // A later one that may fail does not make it fail.
+        // A later command that is allowed to fail does not change this.
         let mut reader = Reader::pipeline([sh(left), sh("head -n 1; exit 3").allow_failure()]).unwrap();
         assert_eq!(drain_whole(&mut reader, Pull::Frames), b"y\n");
     }
 }
 
-/// Nothing after the last command can have had enough, as long as we read.
+/// No command after the last one can have stopped reading, while the reader reads.
 #[test]
 fn the_last_command_may_not_die_of_sigpipe() {
     for last in ["cat; kill -PIPE $$", "cat; exit 141"] {
@@ -95,7 +95,7 @@ fn the_last_command_may_not_die_of_sigpipe() {
 }
 
 #[test]
-fn a_command_that_cannot_start_leaves_none_of_the_others_running() {
+fn a_command_that_cannot_start_leaves_no_other_running() {
     within_seconds(60, || {
         let commands = [Command::new(["sleep", "600"]), Command::new(["/no/such/program"])];
         let error = Reader::pipeline(commands).unwrap_err();
@@ -127,7 +127,7 @@ fn without_bash_a_shell_line_is_refused() {
 }
 
 #[test]
-fn an_error_of_one_command_tells_of_all() {
+fn an_error_of_one_command_has_the_ends_of_all() {
     let commands = [vec!["sh", "-c", "echo x; exit 3"], vec!["cat"], vec!["cat"]];
     let mut reader = Reader::pipeline(commands).unwrap();
     assert_eq!(reader.next_line().unwrap(), Some(&b"x"[..]));

@@ -4,12 +4,12 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Whether a process exists, be it as a zombie.
+/// Returns whether a process exists, even as a zombie.
 pub fn exists(pid: i32) -> bool {
     fs::exists(format!("/proc/{pid}")).unwrap()
 }
 
-/// Panics unless the process goes away within a few seconds.
+/// Panics unless the process ends within a few seconds.
 pub fn assert_goes(pid: i32) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while exists(pid) {
@@ -19,29 +19,29 @@ pub fn assert_goes(pid: i32) {
     }
 }
 
-/// The processes whose parent we are, zombies included.
+/// Returns the child processes of this process, including zombies.
 pub fn children() -> Vec<i32> {
     let ours = std::process::id().to_string();
     let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let is_child = |pid: &i32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // The name, in parentheses, may hold anything; the parent is the second field after it.
+        // The name, in parentheses, may contain any bytes; the parent is the second field after it.
         stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)) == Some(&ours)
     };
     pids.filter(is_child).collect()
 }
 
-/// How many file descriptors we hold.
+/// Returns the number of open file descriptors of this process.
 pub fn open_fds() -> usize {
     fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// How many threads we have.
+/// Returns the number of threads of this process.
 pub fn threads() -> usize {
     fs::read_dir("/proc/self/task").unwrap().count()
 }
 
-/// Ends a process that a test has left to itself on purpose.
+/// Ends a process that a test has left running on purpose.
 pub fn kill(pid: i32) {
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);

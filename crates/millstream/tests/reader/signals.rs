@@ -1,4 +1,5 @@
-//! Commands start as if their host had changed no signal, and end with what they have started.
+//! Commands start as if their host had changed no signal handling, and are stopped together with the processes that
+//! they have started.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use crate::deadline::{assert_once_within, within_seconds};
 use crate::every_way::EVERY_READ_AHEAD;
 use crate::processes::{assert_goes, children, exists, kill};
 
-/// The state of a command's own signals: which are blocked, and which ignored.
+/// The state of a command's own signals: which are blocked, and which are ignored.
 fn signals_of(command: Command) -> [u64; 2] {
     let mut reader = Reader::command(command).unwrap();
     let mut sets = [u64::MAX; 2];
@@ -21,17 +22,17 @@ fn signals_of(command: Command) -> [u64; 2] {
             }
         }
     }
-    // Those that no program can change, since they are the C library's own.
+    // These are the signals that no program can change, since they belong to the C library.
     sets.map(|set| set & !(0b11 << 31))
 }
 
 #[test]
-fn a_host_that_blocks_and_ignores_signals_does_not_pass_it_on() {
+fn the_hosts_signal_handling_is_not_inherited() {
     let changed = ["env", "--block-signal=INT,QUIT,ABRT,USR1,TERM", "--ignore-signal=TERM,USR2,XFSZ,CHLD,PIPE"];
-    alone("signals::a_host_that_blocks_and_ignores_signals_does_not_pass_it_on", &changed, || {
+    alone("signals::the_hosts_signal_handling_is_not_inherited", &changed, || {
         let ours = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         assert!(!ours.contains("SigBlk:\t0000000000000000"), "nothing is blocked");
-        // The status of a command is not known where SIGCHLD is ignored: that is another test's matter.
+        // The status of a command is unknown if SIGCHLD is ignored, which another test checks.
         let cat = || Command::new(["cat", "/proc/self/status"]).allow_failure();
         for command in [cat(), cat().ends_with_us()] {
             assert_eq!(signals_of(command), [0, 0]);
@@ -45,30 +46,30 @@ fn a_host_that_blocks_and_ignores_signals_does_not_pass_it_on() {
     });
 }
 
-/// `nohup` and shells have a command ignore signals of the terminal, and what that starts as well.
+/// `nohup` and shells let a command ignore signals of the terminal, and its children ignore them as well.
 #[test]
-fn what_protects_a_background_job_stays() {
+fn ignored_signals_of_background_jobs_stay_ignored() {
     let nohup = ["env", "--ignore-signal=HUP,INT,QUIT,ALRM"];
-    alone("signals::what_protects_a_background_job_stays", &nohup, || {
+    alone("signals::ignored_signals_of_background_jobs_stay_ignored", &nohup, || {
         assert_eq!(signals_of(Command::new(["cat", "/proc/self/status"])), [0, 0b111]);
     });
 }
 
-/// Starts `script`, which prints the number of a process that it leaves, and returns that.
+/// Starts `script`, which prints the number of a process that it leaves, and returns that number.
 fn left_by(builder: millstream::ReaderBuilder, script: &str) -> (Reader, i32) {
     let mut reader = builder.command(Command::new(["sh", "-c", script]).stderr(Stderr::Capture)).unwrap();
     let pid = std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap();
     (reader, pid)
 }
 
-/// There is no terminal where tests run, or there is: `setsid` sees to it.
+/// Tests may run with or without a terminal; `setsid` removes it.
 fn without_terminal(test: &str, body: impl FnOnce()) {
     alone(test, &["setsid", "--wait"], body);
 }
 
 #[test]
-fn a_failure_ends_what_was_started() {
-    without_terminal("signals::a_failure_ends_what_was_started", || {
+fn a_failure_stops_the_started_processes() {
+    without_terminal("signals::a_failure_stops_the_started_processes", || {
         for read_ahead in EVERY_READ_AHEAD {
             for left in ["sleep 600", "trap '' TERM; while :; do sleep 0.1; done", "exec setsid --fork true; sleep 600"]
             {
@@ -79,7 +80,7 @@ fn a_failure_ends_what_was_started() {
                 assert_goes(pid);
             }
         }
-        // Of a pipeline: those of all commands, whichever fails.
+        // In a pipeline, the processes of all commands are stopped, whichever fails.
         let quiet = "(exec >/dev/null; exec sleep 600) & echo $!";
         let commands = [quiet.to_string(), "cat; exit 3".to_string(), format!("cat; {quiet}")];
         let mut reader = Reader::pipeline(commands.map(|script| Command::new(["sh", "-c", &script]))).unwrap();
@@ -87,7 +88,7 @@ fn a_failure_ends_what_was_started() {
             [(); 2].map(|()| std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap());
         assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::CommandFailed);
         pids.into_iter().for_each(assert_goes);
-        // And of one that is written to.
+        // The processes of a command that is a sink are stopped, too.
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("pid");
         let script = "sleep 600 >/dev/null 2>&1 & echo $! > \"$0\"; exit 3";
@@ -98,8 +99,8 @@ fn a_failure_ends_what_was_started() {
 }
 
 #[test]
-fn stopping_and_cancelling_end_what_was_started() {
-    without_terminal("signals::stopping_and_cancelling_end_what_was_started", || {
+fn stopping_and_cancelling_stop_the_started_processes() {
+    without_terminal("signals::stopping_and_cancelling_stop_the_started_processes", || {
         within_seconds(120, || {
             // Its background process holds the pipe, and the command itself may have exited.
             let scripts = ["sleep 600 & echo $!; exit 0", "sleep 600 & echo $!; wait", "sleep 600 & echo $!; exec yes"];
@@ -119,8 +120,8 @@ fn stopping_and_cancelling_end_what_was_started() {
 }
 
 #[test]
-fn success_ends_nothing() {
-    without_terminal("signals::success_ends_nothing", || {
+fn success_stops_no_process() {
+    without_terminal("signals::success_stops_no_process", || {
         // A pipe that a background process holds open is read to its end.
         let mut reader = Reader::command(["sh", "-c", "(sleep 0.2; echo late) & echo early; exit 0"]).unwrap();
         assert_eq!(reader.next_line().unwrap(), Some(&b"early"[..]));
@@ -140,10 +141,10 @@ fn success_ends_nothing() {
     });
 }
 
-/// A finalizer must not hold up its program.
+/// A finalizer must not delay its program.
 #[test]
-fn aborting_waits_for_nothing_and_leaves_nothing() {
-    without_terminal("signals::aborting_waits_for_nothing_and_leaves_nothing", || {
+fn aborting_does_not_wait_and_leaves_no_process() {
+    without_terminal("signals::aborting_does_not_wait_and_leaves_no_process", || {
         within_seconds(60, || {
             // Waiting for a command that ignores SIGTERM would take two seconds.
             let limit = Duration::from_millis(1500);
@@ -172,7 +173,7 @@ fn aborting_waits_for_nothing_and_leaves_nothing() {
     });
 }
 
-/// With [`Command::ends_with_us`] a command ends with its parent, however that ends, but not with the thread that
+/// With [`Command::ends_with_us`] a command ends with its parent, however the parent ends, but not with the thread that
 /// started it.
 #[test]
 fn a_command_can_end_with_its_parent() {

@@ -1,4 +1,4 @@
-//! Every kind of source delivers the same bytes, be there none, few, or exactly as many as a buffer holds.
+//! Every kind of source delivers the same bytes, whether there are none, a few, or exactly a buffer.
 
 use std::fs::File;
 use std::io::{BufRead, Cursor, Read, Write};
@@ -18,7 +18,7 @@ use crate::deadline::within_seconds;
 use crate::every_way::{EVERY_PULL, EVERY_READ_AHEAD, Pull, drain, drain_whole, every_mode};
 use crate::sample;
 
-/// Opens a source that holds these bytes.
+/// Opens a source with these bytes.
 pub type Open = fn(ReaderBuilder, &[u8]) -> Reader;
 
 pub const EVERY_SOURCE: [(&str, Open); 15] = [
@@ -75,17 +75,17 @@ pub const EVERY_SOURCE: [(&str, Open); 15] = [
     }),
 ];
 
-/// A file is opened when the reader is made, and may be unlinked then.
+/// A file is opened when the reader is created, and may be unlinked afterwards.
 fn with_file(bytes: &[u8], open: impl FnOnce(&Path) -> Reader) -> Reader {
     let directory = sample::directory();
     let path = sample::file(&directory, "input", bytes);
     let mut reader = open(&path);
-    // Only a command opens it later: by its first byte, or its end, it has.
+    // Only a command opens it later: its first byte, or its end, shows that it has.
     reader.fill().unwrap();
     reader
 }
 
-/// A pipe into which a thread writes `bytes`.
+/// Returns a pipe into which a thread writes `bytes`.
 fn feeding_pipe(bytes: &[u8]) -> OwnedFd {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let bytes = bytes.to_vec();
@@ -126,7 +126,7 @@ fn empty_sources() {
     });
 }
 
-/// Sources whose end falls on a buffer's end, or one byte next to it.
+/// Sources whose end is at a buffer's end, or one byte next to it.
 #[test]
 fn sources_that_end_at_a_buffers_end() {
     within_seconds(300, || {
@@ -146,7 +146,7 @@ fn sources_that_end_at_a_buffers_end() {
     });
 }
 
-/// The same at the sizes that a reader, a pipe or a spare buffer has by default.
+/// Sources with the default sizes of a reader, a pipe or a spare buffer.
 #[test]
 fn sources_that_end_at_a_default_size() {
     for size in [64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20, 4 << 20] {
@@ -199,7 +199,7 @@ fn files_without_a_size() {
     }
 }
 
-/// A descriptor is read from where it stands.
+/// A descriptor is read from its current position.
 #[test]
 fn a_descriptor_in_the_middle_of_a_file() {
     let directory = sample::directory();
@@ -212,7 +212,7 @@ fn a_descriptor_in_the_middle_of_a_file() {
     }
 }
 
-/// A lent descriptor is still the lender's when the reader has gone.
+/// A borrowed descriptor is still open after the reader is dropped.
 #[test]
 fn a_lent_descriptor_stays_open() {
     let directory = sample::directory();
@@ -224,11 +224,11 @@ fn a_lent_descriptor_stays_open() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_said_by_name() {
+fn a_source_that_cannot_be_opened_is_named() {
     let directory = sample::directory();
     let missing = directory.path().join("missing");
     let socketless = directory.path().join("no-socket");
-    // No process listens at a port that was free a moment ago.
+    // No process listens on a port that was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let cases = [
         (Reader::path(&missing), missing.display().to_string()),
@@ -255,7 +255,7 @@ fn a_mapped_file_that_shrinks_is_an_error() {
             let mut reader = mode.builder().mapped(&path).unwrap();
             let first = data.iter().position(|&byte| byte == b'\n').unwrap();
             assert_eq!(reader.next_line().unwrap(), Some(&data[..first]));
-            // Cut it at a page's end: what is left of the map may be read without harm.
+            // It is truncated at the end of a page: the rest of the mapping may be read without harm.
             File::options().write(true).open(&path).unwrap().set_len(4 << 20).unwrap();
             let (rest, error) = drain(&mut reader, pull);
             let error = error.unwrap_or_else(|| panic!("{mode:?} {pull:?}: a clean end"));
@@ -274,7 +274,7 @@ fn a_file_that_shrinks_while_it_is_read_is_an_error() {
         let mut reader = mode.builder().path(&path).unwrap();
         let first = data.iter().position(|&byte| byte == b'\n').unwrap();
         assert_eq!(reader.next_line().unwrap(), Some(&data[..first]));
-        // Nothing can have read as far as this.
+        // No reader can have reached this position.
         File::options().write(true).open(&path).unwrap().set_len(30 << 20).unwrap();
         let (rest, error) = drain(&mut reader, Pull::Fill);
         assert!(data[first + 1..].starts_with(&rest), "{mode:?}: wrong bytes");
@@ -283,7 +283,7 @@ fn a_file_that_shrinks_while_it_is_read_is_an_error() {
     }
 }
 
-/// What was read of a file that is written to meanwhile may be a mixture of two contents.
+/// If a file is written while it is read, the data may be a mixture of two contents.
 #[test]
 fn a_file_that_changes_while_it_is_read_is_an_error() {
     let data = sample::lines(8 << 20);
@@ -300,13 +300,13 @@ fn a_file_that_changes_while_it_is_read_is_an_error() {
             let mut reader = open(mode.builder(), &path);
             reader.next_line().unwrap();
             File::options().write(true).open(&path).unwrap().write_all_at(b"X", 7 << 20).unwrap();
-            // However coarse the clock of the file system is.
+            // The file system's clock may be coarse.
             touch(&path, 1);
             let (_, error) = drain(&mut reader, Pull::Fill);
             let error = error.unwrap_or_else(|| panic!("{mode:?}: a clean end"));
             assert_eq!(error.kind(), ErrorKind::SourceChanged, "{error}");
 
-            // Growth is fine, unless it is not.
+            // Growth is allowed, unless the identity is pinned.
             for (pin, expected) in [(Pin::Content, None), (Pin::Identity, Some(ErrorKind::SourceChanged))] {
                 let path = sample::file(&directory, "input", &data);
                 let mut reader = open(mode.builder().pin(pin), &path);
@@ -317,7 +317,7 @@ fn a_file_that_changes_while_it_is_read_is_an_error() {
                 assert_eq!(error.map(|error| error.kind()), expected, "{mode:?} {pin:?}");
             }
 
-            // What its name leads to does not matter.
+            // The file to which its name refers does not matter.
             let path = sample::file(&directory, "input", &data);
             let mut reader = open(mode.builder().pin(Pin::Identity), &path);
             reader.next_line().unwrap();
@@ -326,7 +326,7 @@ fn a_file_that_changes_while_it_is_read_is_an_error() {
             assert!(error.is_none(), "{mode:?}: {error:?}");
         }
     }
-    // Where a part is enough, the rest does not matter either.
+    // If only a part is needed, the rest does not matter either.
     let path = sample::file(&directory, "input", &data);
     let mut reader = Reader::path(&path).unwrap();
     reader.next_line().unwrap();
@@ -339,7 +339,7 @@ fn a_file_that_changes_while_it_is_read_is_an_error() {
     }
 }
 
-/// A file that grows meanwhile is read to the end that it has when we get there.
+/// A growing file is read to the end that it has when the reader reaches it.
 #[test]
 fn a_file_that_grows_while_it_is_read() {
     for mode in every_mode() {
@@ -366,13 +366,13 @@ fn the_standard_library_takes_a_reader() {
         assert_eq!(lines, std::str::from_utf8(&data).unwrap().lines().collect::<Vec<_>>());
         let pieces: Vec<_> = open().split(b'-').map(Result::unwrap).collect();
         assert_eq!(pieces, BufRead::split(&data[..], b'-').map(Result::unwrap).collect::<Vec<_>>());
-        // Into the boxes that libraries ask for, and to another thread.
+        // The reader can be boxed as libraries require, and moved to another thread.
         let boxed: Box<dyn BufRead + Send> = Box::new(open());
         assert!(thread::spawn(move || std::io::read_to_string(boxed).unwrap()).join().unwrap().as_bytes() == data);
     }
 }
 
-/// An error passes through `std::io` whole.
+/// An error passes unchanged through `std::io`.
 #[test]
 fn an_error_survives_the_standard_library() {
     for read_ahead in EVERY_READ_AHEAD {
@@ -386,7 +386,7 @@ fn an_error_survives_the_standard_library() {
 }
 
 #[test]
-fn progress_says_how_far_we_are() {
+fn progress_reports_the_position() {
     let data = sample::lines(300_000);
     let directory = sample::directory();
     let path = sample::file(&directory, "input", &data);
@@ -430,7 +430,7 @@ fn an_observer_sees_the_stream_pass() {
 }
 
 #[test]
-fn a_handle_tells_of_a_source_while_the_reader_waits() {
+fn a_handle_reports_progress_while_the_reader_waits() {
     within_seconds(60, || {
         for mode in every_mode() {
             let (source, mut writer) = std::io::pipe().unwrap();
@@ -495,7 +495,7 @@ fn options_that_cannot_be_are_refused() {
 type Set = fn(ReaderBuilder) -> ReaderBuilder;
 type TryOpen = fn(ReaderBuilder) -> millstream::Result<Reader>;
 
-/// Every kind of source, of which nothing is read.
+/// Every kind of source, without reading from it.
 const OPEN_NOTHING: [(&str, TryOpen); 11] = [
     ("path", |builder| builder.path("/dev/null")),
     ("mapped", |builder| builder.mapped("/etc/passwd")),
@@ -511,9 +511,9 @@ const OPEN_NOTHING: [(&str, TryOpen); 11] = [
     ("memory", |builder| builder.memory("")),
 ];
 
-/// Such files claim a page and hold a word.
+/// These files report the size of a page and contain one word.
 #[test]
-fn files_that_are_shorter_than_they_say() {
+fn files_that_are_shorter_than_their_size() {
     let path = "/sys/devices/system/cpu/online";
     let Ok(text) = std::fs::read(path) else { return println!("SKIPPED: there is no {path}") };
     let mut reader = Reader::path(path).unwrap();

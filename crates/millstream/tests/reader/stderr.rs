@@ -1,4 +1,4 @@
-//! A command's standard error: shown live, never a reason to hang, and its last 4 KiB in the error.
+//! A command's standard error: it is shown live, never causes a hang, and its last 4 KiB are in the error.
 
 use std::fs::File;
 use std::thread;
@@ -12,11 +12,11 @@ use crate::every_way::{EVERY_READ_AHEAD, Pull, drain};
 use crate::processes;
 use crate::sample;
 
-/// Writes 5 MB to standard error, then makes the file `$1`, then writes a line.
+/// Writes 5 MB to standard error, then creates the file `$1`, then writes a line.
 const FLOOD: &str = r#"head -c 5000000 "$0" >&2; : >"$1"; echo done; exit 3"#;
 
 #[test]
-fn a_flood_while_nobody_reads_blocks_nothing_and_its_tail_is_kept() {
+fn unread_standard_error_never_blocks_and_its_tail_is_kept() {
     for read_ahead in EVERY_READ_AHEAD {
         within_seconds(60, move || {
             let directory = sample::directory();
@@ -26,7 +26,7 @@ fn a_flood_while_nobody_reads_blocks_nothing_and_its_tail_is_kept() {
             let argv = ["sh".as_ref(), "-c".as_ref(), FLOOD.as_ref(), path.as_os_str(), flooded.as_os_str()];
             let command = Command::new(argv).stderr(Stderr::Capture);
             let mut reader = Reader::builder().read_ahead(read_ahead).command(command).unwrap();
-            // We do not touch the reader; a pipe would be full after 64 KiB or 1 MiB.
+            // The reader is not used meanwhile; a pipe would be full after 64 KiB or 1 MiB.
             while !flooded.exists() {
                 thread::sleep(Duration::from_millis(2));
             }
@@ -65,11 +65,11 @@ fn forward_shows_all_of_it_and_keeps_the_tail() {
     }
 }
 
-/// Our own standard error may be closed or full; that is no reason for the command to hang or fail.
+/// The process's own standard error may be closed or full; that must not make the command hang or fail.
 #[test]
-fn forward_to_nowhere_harms_nobody() {
+fn forwarding_to_a_closed_or_full_stream_has_no_effect() {
     for close in [r#"exec "$0" "$@" 2>&-"#, r#"exec "$0" "$@" 2>/dev/full"#] {
-        alone("stderr::forward_to_nowhere_harms_nobody", &["sh", "-c", close], || {
+        alone("stderr::forwarding_to_a_closed_or_full_stream_has_no_effect", &["sh", "-c", close], || {
             let argv = ["sh", "-c", "yes noise | head -c 3000000 >&2; echo out; exit 3"];
             let (bytes, error) = drain(&mut Reader::command(argv).unwrap(), Pull::Frames);
             assert_eq!(bytes, b"out\n");
@@ -80,7 +80,7 @@ fn forward_to_nowhere_harms_nobody() {
 
 #[test]
 fn forward_is_live() {
-    // The command waits for us to have seen what it said.
+    // The command waits until its message has been seen.
     alone("stderr::forward_is_live", &["sh", "-c", r#"exec "$0" "$@" 2>/tmp/millstream-test-live-$$"#], || {
         let log = std::fs::read_link("/proc/self/fd/2").unwrap();
         within_seconds(60, move || {
@@ -132,11 +132,11 @@ fn a_grandchild_that_holds_standard_error_open_does_not_hold_us() {
     }
 }
 
-/// What we forward is not read: the command may wait, but we must not.
+/// If the forwarded output is not read, the command may wait, but the reader must not.
 #[test]
 fn our_own_standard_error_that_is_full_does_not_hold_close() {
     within_seconds(60, || {
-        // A reader in a process whose standard error is a pipe that is never read.
+        // This is a reader in a process whose standard error is a pipe that is never read.
         let (unread, full) = std::io::pipe().unwrap();
         let this = std::env::current_exe().unwrap();
         let mut child = std::process::Command::new(this)

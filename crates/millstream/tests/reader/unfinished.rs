@@ -1,4 +1,4 @@
-//! The last record of a source that fails is no record unless its end has come: it may have been cut.
+//! The last record of a failed source is not a record unless its delimiter has arrived: it may have been cut.
 
 use std::io::Read;
 use std::time::Duration;
@@ -34,7 +34,7 @@ const EVERY_TAKE: [(&str, Take); 9] = [
     ("scan_delimited", |reader| Ok(reader.scan_delimited::<u32>(b',')?.map(|number| number.to_string().into_bytes()))),
 ];
 
-/// What a way of taking gets out of a reader, and the error at the end.
+/// Returns the records that a way takes from a reader, and the error at the end.
 fn take_all(mut reader: Reader, take: Take) -> (Vec<Vec<u8>>, Option<Error>, Reader) {
     let mut records = Vec::new();
     loop {
@@ -63,7 +63,7 @@ fn the_rest_of_a_command_that_fails_is_no_record() {
         let error = error.unwrap_or_else(|| panic!("{mode:?} {name}: no error"));
         assert_eq!((error.kind(), error.record()), (ErrorKind::CommandFailed, Some(2)), "{name}: {error}");
         assert!(error.to_string().contains("2 bytes of an unfinished record, \"30\""), "{name}: {error}");
-        // It can still be had as bytes, and nothing follows.
+        // It can still be read as bytes, and no record follows.
         assert_eq!(reader.buffer().trim_ascii(), b"30", "{name}");
         assert_eq!(take(&mut reader).unwrap(), None, "{name}");
         assert_eq!(reader.close().unwrap_err().to_string(), error.to_string());
@@ -75,7 +75,7 @@ fn the_rest_of_one_that_succeeds_is_a_record() {
     for_every_way(|mode, name, take| {
         for command in [
             Command::new(["printf", "100\\n200\\n30"]),
-            // It succeeds by permission.
+            // It succeeds because failure is allowed.
             Command::new(DYING).allow_failure(),
         ] {
             let (records, error, _) = take_all(mode.builder().command(command).unwrap(), take);
@@ -87,7 +87,7 @@ fn the_rest_of_one_that_succeeds_is_a_record() {
 
 /// The output ends before the command does: the last record waits for the status.
 #[test]
-fn the_status_may_come_late() {
+fn the_status_may_arrive_late() {
     for (status, count) in [(3, 2), (0, 3)] {
         for read_ahead in EVERY_READ_AHEAD {
             let script = format!("printf '100\\n200\\n30'; exec >&-; sleep 0.1; exit {status}");
@@ -122,7 +122,7 @@ fn a_wait_for_the_status_can_be_cancelled_and_resumed() {
     });
 }
 
-/// Who copies bytes gets all of them.
+/// Callers that copy bytes get all of them.
 #[test]
 fn bytes_are_all_delivered() {
     for mode in every_mode() {
@@ -135,7 +135,7 @@ fn bytes_are_all_delivered() {
 }
 
 #[test]
-fn it_holds_for_pipes_of_commands_and_compressed_ones() {
+fn pipelines_and_compressed_sources_behave_alike() {
     let scripts = ["printf '100\\n200\\n30'; exit 3", "printf '100\\n200\\n30' | gzip; exit 3"];
     for script in scripts {
         let mut seen = Vec::new();
@@ -148,7 +148,7 @@ fn it_holds_for_pipes_of_commands_and_compressed_ones() {
     assert_eq!((records, error.unwrap().kind()), (vec![b"1".to_vec()], ErrorKind::CommandFailed));
 }
 
-/// The message shows the beginning of a long one, and nothing that a terminal would obey.
+/// The message shows the start of a long record, without characters that a terminal would interpret.
 #[test]
 fn a_long_rest_is_shown_in_part() {
     let script = "printf 'a\\033['; head -c 1000 /dev/zero | tr '\\0' x; exit 3";
@@ -157,7 +157,7 @@ fn a_long_rest_is_shown_in_part() {
     assert!(error.contains(&shown), "{error}");
 }
 
-/// Errors that are not a command's: a source of the program, and one whose time is up.
+/// Errors that are not a command's: those of a user-defined source, and timeouts.
 #[test]
 fn other_failures_too() {
     let mut pieces = [Ok(&b"1\n2"[..]), Err(std::io::Error::other("gone"))].into_iter();

@@ -1,4 +1,4 @@
-//! Scanning in the plainest way, by std's `parse`, and a reader's way next to it: for tests and the fuzzer.
+//! Scanning in the simplest way, with std's `parse`, next to the reader's way, for tests and the fuzzer.
 
 #![allow(dead_code)] // each user takes what it needs
 
@@ -7,7 +7,7 @@ use std::io::{Cursor, Read};
 use millstream::scan::Separator;
 use millstream::{Decode, ErrorKind, Reader, Result};
 
-/// Everything that can be scanned here: tuples are words with a blank between them.
+/// All types that can be scanned here: a tuple is written as words with a blank between them.
 pub const TYPES: &[&str] = &[
     "u8",
     "u16",
@@ -32,7 +32,7 @@ pub const TYPES: &[&str] = &[
 /// The values, each as text, and the error after them, if there is one: its kind, offset and record.
 pub type Outcome = (Vec<String>, Option<(ErrorKind, u64, u64)>);
 
-/// What scanning `input` for values of the type `words` must give.
+/// Returns the expected result of scanning `input` for values of the type `words`.
 pub fn naive(words: &str, separator: Separator, input: &[u8]) -> Outcome {
     let words: Vec<&str> = words.split(' ').collect();
     let mut values = Vec::new();
@@ -55,7 +55,7 @@ pub fn naive(words: &str, separator: Separator, input: &[u8]) -> Outcome {
     (values, None)
 }
 
-/// Where each token starts, and what it is.
+/// Returns the start of each token, and the token.
 fn tokens(separator: Separator, input: &[u8]) -> Vec<(usize, Option<&[u8]>)> {
     let is_space = |byte: u8| byte == 32 || (9..=13).contains(&byte);
     let ends = |byte: u8| match separator {
@@ -118,7 +118,7 @@ fn parse(word: &str, token: &[u8]) -> Result<String, ErrorKind> {
     .map_err(|_| ErrorKind::NumberOverflow)
 }
 
-/// What a reader's values of the type `words` are.
+/// Returns a reader's values of the type `words`.
 pub fn by_reader(words: &str, separator: Separator, reader: &mut Reader) -> Outcome {
     let mut values = Vec::new();
     loop {
@@ -132,7 +132,7 @@ pub fn by_reader(words: &str, separator: Separator, reader: &mut Reader) -> Outc
     }
 }
 
-/// The next value as text.
+/// Returns the next value as text.
 pub fn scan(words: &str, separator: Separator, reader: &mut Reader) -> Result<Option<String>> {
     macro_rules! scan {
         ($type:ty, $value:pat => $text:expr) => {
@@ -169,7 +169,7 @@ pub fn scan(words: &str, separator: Separator, reader: &mut Reader) -> Result<Op
     }
 }
 
-/// A reader of a source that delivers the pieces between the splits, which ascend.
+/// Returns a reader of a source that delivers the pieces between the splits, which ascend.
 pub fn split(input: &[u8], splits: &[usize], capacity: usize) -> Reader {
     let mut source: Box<dyn Read + Send> = Box::new(std::io::empty());
     let mut start = 0;
@@ -180,7 +180,7 @@ pub fn split(input: &[u8], splits: &[usize], capacity: usize) -> Reader {
     Reader::builder().capacity(capacity).decode(Decode::Off).from_read(source).unwrap()
 }
 
-/// A reader that gets one byte at a time.
+/// Returns a reader that gets one byte at a time.
 pub fn byte_by_byte(input: &[u8]) -> Reader {
     let mut bytes = Cursor::new(input.to_vec());
     Reader::builder().capacity(1).decode(Decode::Off).callback(move |space| bytes.read(&mut space[..1])).unwrap()

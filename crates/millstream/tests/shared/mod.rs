@@ -1,17 +1,17 @@
-//! Finds the test data: the repository's own, and what others have licensed and is therefore not in it.
+//! Finds the test data: the repository's own, and data that others have licensed, which is not in the repository.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 use std::path::{Path, PathBuf};
 
-/// The file or folder `vectors/NAME` of the repository.
+/// Returns the file or folder `vectors/NAME` of the repository.
 pub fn vectors(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(name)
 }
 
-/// The folder `shared/corpus/NAME` next to the repository, or in the folder that `MILLSTREAM_SHARED` names. A plain
-/// clone has none: then this prints what is skipped, in CI too, because the licence keeps the data out of the
-/// repository.
+/// Returns the folder `shared/corpus/NAME` next to the repository, or in the folder that `MILLSTREAM_SHARED` names. A
+/// plain clone has none. In that case this prints that the test is skipped, even in CI, because the licence keeps the
+/// data out of the repository.
 pub fn corpus(name: &str) -> Option<PathBuf> {
     let around = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().map(|folder| folder.join("shared"));
     let named = std::env::var_os("MILLSTREAM_SHARED").map(PathBuf::from);
@@ -22,7 +22,8 @@ pub fn corpus(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// The files with this extension in `vectors/NAME` and `shared/corpus/NAME`, sorted; a file in both counts once.
+/// Returns the files with this extension in `vectors/NAME` and `shared/corpus/NAME`, sorted; a file in both counts
+/// once.
 pub fn files(name: &str, extension: &str) -> Vec<PathBuf> {
     let own = Some(vectors(name)).filter(|folder| folder.is_dir());
     let mut files = std::collections::BTreeMap::new();

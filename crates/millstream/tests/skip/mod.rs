@@ -1,9 +1,9 @@
-//! The message of a test that cannot run here, so that it does not seem to have passed.
+//! The message of a test that cannot run here, so that it does not appear to have passed.
 
 use std::io::Write;
 
-/// Says so loudly, in CI too: only for what a machine lacks that no setup can give it.
+/// Prints the message visibly, even in CI. It is only for features that a machine lacks and no setup can provide.
 pub fn say(reason: &str) {
-    // Not `eprintln`, which the test harness hides.
+    // This does not use `eprintln`, whose output the test harness hides.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");
 }

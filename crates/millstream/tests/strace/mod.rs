@@ -4,7 +4,8 @@ use std::process::{Command, Stdio};
 
 use crate::skip;
 
-/// Whether there is no `strace` that may trace. Then the test is skipped: loudly, and in CI as a failure.
+/// Returns whether `strace` is missing or may not trace. The test is then skipped with a visible message, and fails in
+/// CI.
 pub fn is_missing() -> bool {
     let mut trace = Command::new("strace");
     trace.args(["-qq", "-o", "/dev/null", "-e", "inject=getppid:error=EIO", "true"]);
