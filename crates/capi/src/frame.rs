@@ -184,7 +184,7 @@ pub unsafe extern "C" fn millstream_framer_predicate(
     call(error, || {
         make(framer, || {
             let ends = given(ends, "ends")?;
-            // SAFETY: this is a function of C's, called as documented in the header.
+            // SAFETY: this is a C function, called as documented in the header.
             let predicate = Predicate::new(|byte| unsafe { ends(user, byte) });
             Ok(match chosen(delimited)? {
                 Delimited::Trimmed => Box::new(predicate),

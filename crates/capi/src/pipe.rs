@@ -413,7 +413,7 @@ fn sink_stage(sink: Arc<Mutex<Option<Sink>>>) -> Stage {
             return Ok(());
         };
         Numbering::of(items, memory).put(items, &mut spans);
-        // SAFETY: this is a function of C's, called as documented in the header.
+        // SAFETY: this is a C function, called as documented in the header.
         let taken = unsafe { function(user.pointer(), spans.as_ptr(), spans.len()) }.min(items.len());
         out.extend_from_slice(&items[..taken]);
         if taken < items.len() {

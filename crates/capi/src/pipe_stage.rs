@@ -60,7 +60,7 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: this is a function of C's, called as documented in the header.
+            // SAFETY: this is a C function, called as documented in the header.
             unsafe { release(self.user.pointer()) }
         }
     }
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn millstream_pipe_add_stage(
             numbering.put(items, &mut spans);
             let mut scope = millstream_stage_scope { memory, numbering, put: Vec::new(), failed: None };
             let mut count = spans.len();
-            // SAFETY: this is a function of C's, called as documented in the header.
+            // SAFETY: this is a C function, called as documented in the header.
             let code = unsafe { stage(context.pointer(), &mut scope, spans.as_mut_ptr(), &mut count) };
             out.append(&mut scope.put);
             let left = spans.get(..count).ok_or_else(|| {

@@ -184,7 +184,7 @@ pub unsafe extern "C" fn millstream_reader_options_set_observer(
         let interval = Duration::from_nanos(interval_ns);
         given(options, "options")?.0.set(move |builder| {
             builder.observer(interval, move |progress| {
-                // SAFETY: this is a function of C's, called as documented in the header.
+                // SAFETY: this is a C function, called as documented in the header.
                 unsafe { observer(user.pointer(), &progress.into()) }
             })
         });
@@ -414,7 +414,7 @@ impl AsRef<[u8]> for Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let Some(release) = self.release {
-            // SAFETY: this is a function of C's, called as documented in the header.
+            // SAFETY: this is a C function, called as documented in the header.
             unsafe { release(self.user.pointer()) }
         }
     }
@@ -454,7 +454,7 @@ pub unsafe extern "C" fn millstream_reader_callback(
     call(error, || {
         let (fill, user) = (given(fill, "fill")?, User(user));
         let fill = move |space: &mut [u8]| {
-            // SAFETY: this is a function of C's, called as documented in the header.
+            // SAFETY: this is a C function, called as documented in the header.
             counted(unsafe { fill(user.pointer(), space.as_mut_ptr().cast(), space.len()) })
         };
         open(options, reader, |builder| builder.callback(fill))

@@ -233,7 +233,7 @@ pub unsafe extern "C" fn millstream_writer_callback(
     call(error, || {
         let (write, user) = (given(write, "write")?, User(user));
         let write = move |bytes: &[u8]| {
-            // SAFETY: this is a function of C's, called as documented in the header.
+            // SAFETY: this is a C function, called as documented in the header.
             counted(unsafe { write(user.pointer(), lend(bytes), bytes.len()) })
         };
         open(options, writer, |builder| builder.callback(write))

@@ -1,15 +1,15 @@
-//! Signals that end the command: SIGINT, SIGTERM, SIGHUP, and others that would end it without cleaning up, such as
+//! Signals that end the command: SIGINT, SIGTERM, SIGHUP, and others that would end it without a clean-up, such as
 //! SIGQUIT, SIGXCPU and SIGALRM.
 //!
-//! The first one triggers a [`CancelToken`], and the transfer unwinds: its command is stopped, partial outputs are
-//! removed. The same signal again ends the process immediately. A signal that is ignored when we start (`nohup`, a
-//! background job of a plain shell) stays ignored.
+//! The first one triggers a [`CancelToken`], and the transfer unwinds: it stops its command and removes partial
+//! outputs. A second signal of the same kind ends the process immediately. A signal that is ignored when the process
+//! starts (`nohup`, a background job of a plain shell) stays ignored.
 //!
-//! SIGXFSZ does nothing: the write beyond the limit on a file's size fails then (EFBIG), and is an error like any other.
-//! Commands that we start get their default dispositions back, since a handler does not outlive execve(2).
+//! SIGXFSZ has no effect: a write beyond the limit on a file's size fails with EFBIG, which is an ordinary error.
+//! Commands get their default dispositions back, since execve(2) resets handlers.
 //!
-//! The handlers store the signal's number and trigger the token. A thread, which starts when it is needed, does what is not
-//! safe inside a signal handler.
+//! The handlers store the signal's number and trigger the token. A thread, which starts when it is needed, does the
+//! work that is not safe inside a signal handler.
 #![allow(unsafe_code)] // handlers
 
 use std::fs::File;
@@ -35,18 +35,18 @@ const ENDING: [i32; 10] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, S
 /// The signals of this process, watched from [`Signals::watch`] until the end of this value.
 pub(crate) struct Signals {
     token: CancelToken,
-    /// The number of the first signal that came, 0 before.
+    /// The number of the first signal that arrived, or 0.
     caught: Arc<AtomicI32>,
     /// The handlers, once the signals are watched.
     handlers: Vec<SigId>,
     acts: Mutex<Acts>,
 }
 
-/// What the thread does when a signal comes.
+/// The actions of the thread when a signal arrives.
 #[derive(Default)]
 struct Acts {
     all: Arc<Mutex<Vec<Act>>>,
-    /// Ends the thread, which starts when the signals are watched and there is something to do.
+    /// Stops the thread, which starts when the signals are watched and there are actions.
     thread: Option<Handle>,
     unparks: bool,
 }
@@ -54,29 +54,29 @@ struct Acts {
 type Act = Box<dyn Fn() + Send>;
 
 impl Signals {
-    /// Signals that are not watched yet: they have their normal effect.
+    /// Creates signals that are not watched yet: they have their normal effect.
     pub(crate) fn new() -> Result<Signals> {
         let token = CancelToken::new()?;
         standard::set_token(Some(token.clone()));
         Ok(Signals { token, caught: Arc::default(), handlers: vec![], acts: Mutex::default() })
     }
 
-    /// The token that the first signal triggers.
+    /// Returns the token that the first signal triggers.
     pub(crate) fn token(&self) -> &CancelToken {
         &self.token
     }
 
-    /// The signal that came first.
+    /// Returns the signal that arrived first.
     pub(crate) fn caught(&self) -> Option<i32> {
         Some(self.caught.load(Ordering::Acquire)).filter(|&signal| signal != 0)
     }
 
-    /// Fails with [`ErrorKind::Cancelled`] if a signal has come.
+    /// Fails with [`ErrorKind::Cancelled`] if a signal has arrived.
     pub(crate) fn check(&self) -> Result<()> {
         if self.token.is_cancelled() { Err(Error::new(ErrorKind::Cancelled)) } else { Ok(()) }
     }
 
-    /// How the command ends: by the signal, if it failed because one came.
+    /// Returns the ending of the command: by the signal, if the command failed because one arrived.
     pub(crate) fn or(&self, ending: Ending) -> Ending {
         match self.caught() {
             Some(signal) if ending == Ending::FAILED => message::ended_by(signal),
@@ -84,35 +84,35 @@ impl Signals {
         }
     }
 
-    /// Calls this on another thread when a signal comes; immediately if one has come.
+    /// Calls `act` on another thread when a signal arrives, or immediately if one has arrived.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if no thread can be started.
+    /// Returns [`ErrorKind::Io`] if no thread can be started.
     pub(crate) fn on_arrival(&self, act: impl Fn() + Send + 'static) -> io::Result<()> {
         let mut acts = locked(&self.acts);
         locked(&acts.all).push(Box::new(act));
         self.start_thread(&mut acts)
     }
 
-    /// From now on a signal triggers the token instead of ending the process.
+    /// Makes signals trigger the token instead of ending the process, from now on.
     pub(crate) fn watch(&mut self) -> io::Result<()> {
         if !self.handlers.is_empty() {
             return Ok(());
         }
         if !is_ignored(SIGXFSZ) {
-            // The flag is not read: what matters is that there is a handler.
+            // The flag is not read; the handler only has to exist.
             self.handlers.push(signal_hook::flag::register(SIGXFSZ, Arc::default())?);
         }
         for signal in watchable() {
             let (token, caught) = (self.token.clone(), self.caught.clone());
-            // SAFETY: `arrived` is safe in a signal handler: it uses atomic numbers, `CancelToken::cancel`, which
-            // promises this, and `emulate_default_handler`, which promises this, too. It cannot panic.
+            // SAFETY: `arrived` is safe in a signal handler: it uses atomic numbers, and `CancelToken::cancel` and
+            // `emulate_default_handler`, which are documented to be safe there. It cannot panic.
             self.handlers.push(unsafe { register(signal, move || arrived(signal, &token, &caught)) }?);
         }
         self.start_thread(&mut locked(&self.acts))
     }
 
-    /// Starts the thread if the signals are watched, there is something to do, and it has not started.
+    /// Starts the thread if the signals are watched, there are actions, and it has not started.
     fn start_thread(&self, acts: &mut Acts) -> io::Result<()> {
         if self.handlers.is_empty() || locked(&acts.all).is_empty() {
             return Ok(());
@@ -125,15 +125,15 @@ impl Signals {
                 .name("signals".to_string())
                 .spawn(move || arrivals.forever().for_each(|_| locked(&all).iter().for_each(|act| act())))?;
         }
-        // The thread does not see a signal that came before this.
+        // The thread does not receive a signal that arrived before this.
         if self.token.is_cancelled() {
             locked(&acts.all).iter().for_each(|act| act());
         }
         Ok(())
     }
 
-    /// Sleeps until `until`, or until a signal comes: then it fails with [`ErrorKind::Cancelled`]. Always called by the
-    /// same thread.
+    /// Sleeps until `until`, or until a signal arrives: it then fails with [`ErrorKind::Cancelled`]. It is always
+    /// called by the same thread.
     pub(crate) fn pause(&self, until: Instant) -> Result<()> {
         if !std::mem::replace(&mut locked(&self.acts).unparks, true) {
             let pausing = thread::current();
@@ -165,7 +165,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The handler.
+/// Handles a signal.
 fn arrived(signal: i32, token: &CancelToken, caught: &AtomicI32) {
     if caught.load(Ordering::Acquire) == signal {
         let _ = emulate_default_handler(signal);
@@ -174,28 +174,27 @@ fn arrived(signal: i32, token: &CancelToken, caught: &AtomicI32) {
     token.cancel();
 }
 
-/// The signals that end the command and are not ignored.
+/// Returns the signals that end the command and are not ignored.
 fn watchable() -> impl Iterator<Item = i32> {
     ENDING.into_iter().filter(|&signal| !is_ignored(signal))
 }
 
-/// Makes sure that the system reports how our commands end: if SIGCHLD is ignored, it does not. That is inherited from
-/// a parent that ignores *its* children. A handler that does nothing is enough, and commands start with the default
-/// again.
+/// Makes the system report how commands end. It does not if SIGCHLD is ignored, which is inherited from a parent that
+/// ignores *its* children. A handler that does nothing is enough, and commands start with the default again.
 pub(crate) fn heed_children() {
     if is_ignored(SIGCHLD) {
-        // If that fails, a command whose status is unknown is an error.
+        // If this fails, a command whose status is unknown is an error.
         let _ = signal_hook::flag::register(SIGCHLD, Arc::default());
     }
 }
 
-/// Whether this signal was ignored when the command started. Only Linux reports this without changing anything; elsewhere no
-/// signal is assumed to be ignored.
+/// Returns whether this signal was ignored when the command started. Only Linux reports this without changing any
+/// state; on other systems no signal is assumed to be ignored.
 fn is_ignored(signal: i32) -> bool {
     /// Bit n - 1 is for signal n.
     static IGNORED: OnceLock<u64> = OnceLock::new();
     let ignored = IGNORED.get_or_init(|| {
-        // More than the whole file: one call reads it.
+        // This is longer than the whole file, so one call reads it.
         let mut status = String::with_capacity(8192);
         let _ = File::open("/proc/self/status").and_then(|mut file| file.read_to_string(&mut status));
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

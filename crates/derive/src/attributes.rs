@@ -5,7 +5,7 @@ use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, LitStr, Path, Result};
 
-/// What a field becomes if its member is missing.
+/// The value of a field whose member is missing.
 pub enum Default {
     /// `Default::default()`.
     Trait,
@@ -30,7 +30,7 @@ pub struct Attributes {
 }
 
 impl Attributes {
-    /// Reads the attributes that are ours; only the `allowed` ones may be here, on `what`.
+    /// Parses the `bson` attributes. Only the `allowed` ones may be used on `what`.
     pub fn new(attributes: &[Attribute], what: &str, allowed: &[&str]) -> Result<Attributes> {
         let mut read = Attributes::default();
         let mut seen: Vec<String> = Vec::new();
@@ -83,7 +83,7 @@ fn text(meta: &ParseNestedMeta) -> Result<LitStr> {
     meta.value()?.parse()
 }
 
-/// A key, which ends with a NUL in a document and so cannot contain one.
+/// Parses a key, which ends with a NUL in a document and so cannot contain one.
 fn key(meta: &ParseNestedMeta) -> Result<LitStr> {
     let text = text(meta)?;
     match text.value().contains('\0') {
@@ -97,7 +97,7 @@ fn path(meta: &ParseNestedMeta) -> Result<Path> {
     text.parse().map_err(|_| Error::new(text.span(), format!("{:?} is not a path", text.value())))
 }
 
-/// An error at the first of these attributes.
+/// Returns an error at the first of these attributes.
 pub fn misplaced(attributes: &[Attribute], message: &str) -> Error {
     let ours = attributes.iter().find(|attribute| attribute.path().is_ident("bson"));
     Error::new(ours.map_or_else(proc_macro2::Span::call_site, |attribute| attribute.meta.span()), message)

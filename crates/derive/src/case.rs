@@ -1,6 +1,6 @@
 //! Names in another case: `rename_all`.
 
-/// The existing cases, by the names that show them.
+/// The existing cases, each named by an example of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Case {
     Lower,
@@ -25,7 +25,7 @@ const CASES: [(&str, Case); 8] = [
 ];
 
 impl Case {
-    /// The case of this name, or an error message.
+    /// Returns the case of this name, or an error message.
     pub fn from_name(name: &str) -> Result<Case, String> {
         CASES.iter().find(|(known, _)| *known == name).map(|(_, case)| *case).ok_or_else(|| {
             let names: Vec<&str> = CASES.iter().map(|(name, _)| *name).collect();
@@ -33,7 +33,7 @@ impl Case {
         })
     }
 
-    /// A field's name, which is in snake case, in this case.
+    /// Converts a field's name, which is in snake case, to this case.
     pub fn of_field(self, name: &str) -> String {
         match self {
             Case::Lower | Case::Snake => name.to_string(),
@@ -45,7 +45,7 @@ impl Case {
         }
     }
 
-    /// A variant's name, which is in Pascal case, in this case.
+    /// Converts a variant's name, which is in Pascal case, to this case.
     pub fn of_variant(self, name: &str) -> String {
         match self {
             Case::Pascal => name.to_string(),

@@ -26,7 +26,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::Lifetime;
 
-/// The implementations for this type.
+/// Returns the implementations for this type.
 pub fn implement(shape: &Shape) -> TokenStream {
     let (name, crate_path, lifetime) = (&shape.name, &shape.crate_path, shape.lifetime());
     let bounded = shape.bounded(&quote!(__bson::FromBson<#lifetime>), &quote!(__bson::FromMembers<#lifetime>));
@@ -82,7 +82,7 @@ struct Writer<'s> {
 }
 
 impl Writer<'_> {
-    /// The bodies of `from_bson` and, if it differs from that of the trait, `when_missing`.
+    /// Returns the bodies of `from_bson` and, if it differs from that of the trait, `when_missing`.
     fn whole(&self, shape: &Shape) -> (TokenStream, Option<TokenStream>) {
         let lifetime = self.lifetime;
         let name = &self.name;
@@ -161,7 +161,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Reads one value, whose type is `kind`: a `Result`.
+    /// Reads one value, whose type is `kind`, and returns a `Result`.
     fn read(&self, field: &Field) -> TokenStream {
         let (lifetime, r#type) = (self.lifetime, &field.r#type);
         match &field.with {
@@ -171,7 +171,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An enum that is the name of its variant, or a document with that name as its only key.
+    /// Reads an enum that is the name of its variant, or a document with that name as its only key.
     fn external(&self, variants: &[Variant]) -> TokenStream {
         let keys: Vec<_> = variants.iter().map(|variant| variant.key.name.as_str()).collect();
         let units = variants.iter().filter(|variant| matches!(variant.fields, Fields::Unit)).map(|variant| {
@@ -203,7 +203,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The bodies of `from_members` and `takes`.
+    /// Returns the bodies of `from_members` and `takes`.
     fn document(&self, shape: &Shape) -> (TokenStream, TokenStream) {
         match &shape.body {
             Body::Enum { variants, tag: Some(tag) } => (
@@ -221,7 +221,7 @@ impl Writer<'_> {
         }
     }
 
-    /// An enum that is a document with the variant's name as the value of the tag.
+    /// Reads an enum that is a document with the variant's name as the value of the tag.
     fn tagged(&self, variants: &[Variant], tag: &str) -> TokenStream {
         let lifetime = self.lifetime;
         let keys = variants.iter().map(|variant| variant.key.name.as_str());
@@ -252,7 +252,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Reads named fields from the members between the cursor and the end of the document: a value.
+    /// Reads named fields from the members between the cursor and the end of the document, and returns the value.
     fn members(&self, fields: &Fields, constructor: &TokenStream) -> TokenStream {
         let Fields::Named { fields: all, deny_unknown } = fields else { unreachable!("it has named fields") };
         let read: Vec<&Field> = all.iter().filter(|field| !field.skip && !field.flatten).collect();
@@ -337,7 +337,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What a field becomes if the document has no such member, or the error.
+    /// Returns the value of a field if the document has no such member, or the error.
     fn missing(&self, field: &Field) -> TokenStream {
         let name = &field.key.name;
         match (&field.default, &field.with) {
@@ -367,7 +367,7 @@ impl Writer<'_> {
         flat
     }
 
-    /// Whether one of these fields is read from the member of this `key`.
+    /// Returns whether one of these fields is read from the member of this `key`.
     fn takes(&self, fields: Vec<&Field>) -> TokenStream {
         let lifetime = self.lifetime;
         let flat = fields.iter().filter(|field| field.flatten).map(|field| &field.r#type);
@@ -381,7 +381,7 @@ impl Writer<'_> {
     }
 }
 
-/// The default of a field.
+/// Returns the default of a field.
 fn default(field: &Field) -> TokenStream {
     match &field.default {
         Some(Default::Path(path)) => quote!(#path()),

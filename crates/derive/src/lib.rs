@@ -1,8 +1,8 @@
 //! `#[derive(FromBson, ToBson)]`: BSON documents directly to Rust types and back.
 //!
-//! Use them from `millstream::bson`, next to the traits of the same names. The promises of the generated code: members
-//! are read directly from the document into the fields; a member in the order of the fields is recognised by one
-//! comparison, in any other order it is found by its name; borrowed types allocate nothing.
+//! Use them from `millstream::bson`, next to the traits of the same names. The generated code reads members directly
+//! from the document into the fields. A member in the order of the fields is recognised by one comparison; in any other
+//! order it is found by its name. Borrowed types allocate no memory.
 //!
 //! ```
 //! use millstream::bson::{self, DateTime, FromBson, ToBson};
@@ -24,16 +24,16 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 //!
-//! # Shapes, as serde has them by default
+//! # Shapes, as in serde by default
 //!
 //! | Rust | BSON |
 //! |---|---|
 //! | a struct with named fields | a document |
-//! | a struct with one field without a name | what the field is |
+//! | a struct with one field without a name | the value of the field |
 //! | a tuple struct | an array of that many values |
 //! | `struct Nothing;` | null |
 //! | a variant without fields | its name, a string |
-//! | any other variant | a document with one member: its name and what a struct of the same fields would be |
+//! | any other variant | a document with one member: its name, and the form of a struct with the same fields |
 //! | a variant of an enum with `#[bson(tag = "…")]` | a document: the tag with the variant's name, and its members |
 //!
 //! A missing member is `None` for an `Option`, and otherwise an error
@@ -42,21 +42,21 @@
 //!
 //! # Attributes
 //!
-//! | on a struct or an enum | what it does |
+//! | on a struct or an enum | effect |
 //! |---|---|
 //! | `rename_all = "…"` | names in `lowercase`, `UPPERCASE`, `PascalCase`, `camelCase`, `snake_case`, `SCREAMING_SNAKE_CASE`, `kebab-case` or `SCREAMING-KEBAB-CASE`; also on a variant, for its fields |
-//! | `deny_unknown` | a member that no field is for is an error |
+//! | `deny_unknown` | a member without a field is an error |
 //! | `tag = "…"` | on an enum: the variant's name is a member among its fields |
-//! | `crate = "…"` | where `millstream` is, for crates that re-export it |
+//! | `crate = "…"` | the path of `millstream`, for crates that re-export it |
 //!
-//! | on a field | what it does |
+//! | on a field | effect |
 //! |---|---|
 //! | `rename = "…"` | its key; also on a variant |
-//! | `alias = "…"` | one more key that is read, as often as needed; also on a variant |
-//! | `default`, `default = "path"` | what it is when it is missing: `Default::default()`, or what this function returns |
+//! | `alias = "…"` | an additional key that is read; may be repeated; also on a variant |
+//! | `default`, `default = "path"` | the value if the member is missing: `Default::default()`, or the result of this function |
 //! | `skip` | neither read (it is its default) nor written |
-//! | `skip_if = "path"` | not written when this function of a reference to it says so |
-//! | `flatten` | its members are those of the document around it; for structs, enums with a tag, maps, and `Option` of them |
+//! | `skip_if = "path"` | not written if this function, called with a reference to it, returns true |
+//! | `flatten` | its members are those of the enclosing document; for structs, enums with a tag, maps, and `Option` of them |
 //! | `with = "module"` | `from_bson(kind, cursor)`, `element_type(&value)` and `to_bson(&value, out)` of this module instead of the traits' |
 
 mod attributes;

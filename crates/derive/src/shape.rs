@@ -1,4 +1,4 @@
-//! The BSON form of a type: its members, their keys, its variants. Everything that is impossible is refused here.
+//! The BSON form of a type: its members, their keys, and its variants. Impossible types are rejected here.
 
 use crate::attributes::{Attributes, Default, misplaced};
 use crate::case::Case;
@@ -13,7 +13,7 @@ pub struct Shape {
     pub name: Ident,
     pub generics: Generics,
     pub body: Body,
-    /// Where `millstream` is.
+    /// The path of `millstream`.
     pub crate_path: Path,
 }
 
@@ -35,14 +35,14 @@ pub enum Fields {
     One(Box<Field>),
     /// `(A, B)`
     Tuple(Vec<Field>),
-    /// Nothing.
+    /// No fields.
     Unit,
 }
 
 pub struct Field {
-    /// Its name, or its number.
+    /// The field's name or number.
     pub member: syn::Member,
-    /// The variable that holds it.
+    /// The variable that contains its value.
     pub variable: Ident,
     pub key: Key,
     pub r#type: TokenStream,
@@ -53,14 +53,14 @@ pub struct Field {
     pub with: Option<Path>,
 }
 
-/// Its name in a document.
+/// The name of a field or variant in a document.
 pub struct Key {
     pub name: String,
     pub aliases: Vec<String>,
 }
 
 impl Key {
-    /// Every name that is read, as patterns of byte strings.
+    /// Returns every name that is read, as patterns of byte strings.
     pub fn patterns(&self) -> TokenStream {
         let names = [&self.name].into_iter().chain(&self.aliases).map(|name| byte_string(name));
         quote!(#(#names)|*)
@@ -69,7 +69,7 @@ impl Key {
 
 const NAMED: [&str; 7] = ["rename", "alias", "default", "skip", "skip_if", "flatten", "with"];
 
-/// A text's bytes as a literal.
+/// Returns a text's bytes as a literal.
 pub fn byte_string(text: &str) -> syn::LitByteStr {
     syn::LitByteStr::new(text.as_bytes(), Span::call_site())
 }
@@ -109,7 +109,7 @@ impl Shape {
         Ok(Shape { name: input.ident, generics: input.generics, body, crate_path })
     }
 
-    /// Whether it is a document for every value: then it can be flattened.
+    /// Returns whether every value is a document, so that the type can be flattened.
     pub fn is_document(&self) -> bool {
         match &self.body {
             Body::Struct(fields) => matches!(fields, Fields::Named { .. }),
@@ -117,7 +117,7 @@ impl Shape {
         }
     }
 
-    /// The fields of all variants.
+    /// Returns the fields of all variants.
     pub fn fields(&self) -> Vec<&Field> {
         match &self.body {
             Body::Struct(fields) => fields.all(),
@@ -125,14 +125,14 @@ impl Shape {
         }
     }
 
-    /// Whether the members of this field are those of the enclosing document.
+    /// Returns whether the members of this field are those of the enclosing document.
     fn is_flat(&self, field: &Field) -> bool {
         let tagged = matches!(self.body, Body::Enum { tag: Some(_), .. });
         field.flatten || (tagged && matches!(field.member, syn::Member::Unnamed(_)))
     }
 
-    /// The generics with the bounds that each type parameter needs, so that the fields can be read or written: `plain`,
-    /// or `flat` if its members are those of the enclosing document.
+    /// Returns the generics with the bounds that each type parameter needs for its fields to be read or written:
+    /// `plain`, or `flat` if its members are those of the enclosing document.
     pub fn bounded(&self, plain: &TokenStream, flat: &TokenStream) -> Generics {
         let mut generics = self.generics.clone();
         let fields = self.fields();
@@ -156,7 +156,7 @@ impl Shape {
     }
 }
 
-/// What holds for all fields of a struct or variant.
+/// The rules for all fields of a struct or variant.
 struct FieldRules {
     case: Option<Case>,
     deny_unknown: bool,
@@ -168,7 +168,7 @@ impl Variant {
         let attributes = Attributes::new(&variant.attrs, "a variant", &["rename", "alias", "rename_all"])?;
         let rules = FieldRules { case: attributes.rename_all, lifetimes: rules.lifetimes.clone(), ..*rules };
         let fields = match Fields::new(&variant.fields, &rules)? {
-            // There may be members next to the tag: they are treated as if it had fields that could be missing.
+            // There may be members next to the tag: the variant is treated as if it had fields that could be missing.
             Fields::Unit if of_enum.tag.is_some() => {
                 Fields::Named { fields: Vec::new(), deny_unknown: rules.deny_unknown }
             }
@@ -214,7 +214,7 @@ impl Fields {
         })
     }
 
-    /// All of them, in their order.
+    /// Returns all fields, in order.
     pub fn all(&self) -> Vec<&Field> {
         match self {
             Fields::Named { fields, .. } | Fields::Tuple(fields) => fields.iter().collect(),
@@ -223,7 +223,8 @@ impl Fields {
         }
     }
 
-    /// `{ name: variable, … }` or `(variable, …)`: a pattern as well as the expression that makes the value.
+    /// Returns `{ name: variable, … }` or `(variable, …)`, which is both a pattern and the expression that makes the
+    /// value.
     pub fn pattern(&self) -> TokenStream {
         let fields = self.all();
         let members = fields.iter().map(|field| &field.member);
@@ -250,7 +251,7 @@ impl Field {
         }
         let name = field.ident.as_ref().map(|name| name.unraw().to_string()).unwrap_or_else(|| number.to_string());
         let variable = match &field.ident {
-            // In the field's place, so that errors point there; a name that no other variable has.
+            // It has the field's span, so that errors point there, and a name that no other variable has.
             Some(ident) => Ident::new(&format!("field_{name}"), ident.span().resolved_at(Span::mixed_site())),
             None => format_ident!("field_{number}", span = Span::mixed_site()),
         };
@@ -286,7 +287,7 @@ impl Key {
     }
 }
 
-/// All of them, or all their errors.
+/// Returns all results, or all their errors.
 fn all<T>(each: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     let mut good = Vec::new();
     let mut bad: Option<Error> = None;
@@ -300,7 +301,7 @@ fn all<T>(each: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     bad.map_or(Ok(good), Err)
 }
 
-/// Rejects a name that two of them use.
+/// Rejects a name that two items use.
 fn unique<'a>(keys: impl Iterator<Item = (&'a Key, Span)>) -> Result<()> {
     let mut seen = HashSet::new();
     for (key, span) in keys {
@@ -313,7 +314,7 @@ fn unique<'a>(keys: impl Iterator<Item = (&'a Key, Span)>) -> Result<()> {
     Ok(())
 }
 
-/// The lifetime of the document, which every borrowed field has: the type's first, or a new one.
+/// The lifetime of the document, which every borrowed field has: the type's first lifetime, or a new one.
 #[derive(Clone)]
 struct Lifetimes {
     document: Ident,
@@ -327,7 +328,7 @@ impl Lifetimes {
         Lifetimes { document, others: names.collect() }
     }
 
-    /// A type whose lifetimes are all the document's.
+    /// Replaces all lifetimes of a type by the document's.
     fn unify(&self, r#type: &Type) -> TokenStream {
         self.unified(r#type.to_token_stream())
     }
@@ -355,12 +356,12 @@ impl Lifetimes {
 }
 
 impl Shape {
-    /// The lifetime of the document that is read.
+    /// Returns the lifetime of the document that is read.
     pub fn lifetime(&self) -> Lifetime {
         Lifetime { apostrophe: Span::mixed_site(), ident: Lifetimes::new(&self.generics).document }
     }
 
-    /// The type with all lifetimes that of the document: the type that is read.
+    /// Returns the type with all lifetimes replaced by the document's, which is the type that is read.
     pub fn unified_arguments(&self) -> TokenStream {
         let lifetime = self.lifetime();
         let arguments = self.generics.params.iter().map(|parameter| match parameter {
@@ -371,7 +372,7 @@ impl Shape {
         quote!(<#(#arguments),*>)
     }
 
-    /// The generics of what is read: one lifetime in the place of all.
+    /// Returns the generics of the type that is read, in which one lifetime replaces all others.
     pub fn unified_generics(&self, mut generics: Generics) -> Generics {
         let lifetime = self.lifetime();
         let lifetimes = Lifetimes::new(&self.generics);
@@ -389,7 +390,7 @@ impl Shape {
     }
 }
 
-/// Whether a type uses this parameter, other than as a marker, which needs no bound.
+/// Returns whether a type uses this parameter, except as a marker, which needs no bound.
 fn mentions(r#type: TokenStream, parameter: &Ident) -> bool {
     let mut found = false;
     for token in r#type {
@@ -407,14 +408,14 @@ fn mentions(r#type: TokenStream, parameter: &Ident) -> bool {
 mod tests {
     use super::*;
 
-    /// The error of an impossible type.
+    /// Returns the error of an impossible type.
     #[track_caller]
     fn refused(input: DeriveInput) -> String {
         Shape::new(input).err().expect("it is refused").to_string()
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_the_reason() {
+    fn impossible_types_are_refused_with_the_reason() {
         for (input, reason) in [
             (
                 parse_quote!(
@@ -563,9 +564,9 @@ mod tests {
             ),
         ] {
             let said = refused(input);
-            assert!(said.contains(reason), "{said:?} does not say {reason:?}");
+            assert!(said.contains(reason), "{said:?} does not contain {reason:?}");
         }
-        // All errors are reported at once.
+        // All errors are reported together.
         let both = Shape::new(parse_quote!(
             struct S {
                 #[bson(a)]

@@ -6,7 +6,7 @@ use crate::shape::{Body, Field, Fields, Shape, Variant};
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// The implementations for this type.
+/// Returns the implementations for this type.
 pub fn implement(shape: &Shape) -> TokenStream {
     let (name, crate_path) = (&shape.name, &shape.crate_path);
     let generics = shape.bounded(&quote!(__bson::ToBson), &quote!(__bson::ToMembers));
@@ -64,7 +64,7 @@ pub fn implement(shape: &Shape) -> TokenStream {
     }
 }
 
-/// The type of a struct's or variant's value, whose fields are variables.
+/// Returns the type of a struct's or variant's value, whose fields are variables.
 fn element_type(fields: &Fields) -> TokenStream {
     match fields {
         Fields::Named { .. } => quote!(__bson::ElementType::Document),
@@ -74,7 +74,7 @@ fn element_type(fields: &Fields) -> TokenStream {
     }
 }
 
-/// Appends the payload of a struct or variant: a `Result`.
+/// Appends the payload of a struct or variant, and returns a `Result`.
 fn payload(fields: &Fields) -> TokenStream {
     match fields {
         Fields::Named { .. } => {
@@ -90,10 +90,10 @@ fn payload(fields: &Fields) -> TokenStream {
     }
 }
 
-/// Appends a member for each named field: a `Result`.
+/// Appends a member for each named field, and returns a `Result`.
 fn members(fields: &Fields) -> TokenStream {
     let fields = fields.all();
-    // The minimum size of the members, so that memory grows once and not little by little.
+    // This is the minimum size of the members, so that memory grows once and not in small steps.
     let least: usize = fields.iter().filter(|field| !field.skip).map(|field| field.key.name.len() + 10).sum();
     let members = fields.iter().filter(|field| !field.skip).map(|field| {
         let variable = &field.variable;
@@ -123,7 +123,7 @@ fn element(key: &str, field: &Field) -> TokenStream {
     }
 }
 
-/// Type, key and NUL as an array.
+/// Returns type, key and NUL as an array.
 fn head(kind: &TokenStream, key: &str) -> TokenStream {
     let bytes = key.bytes();
     quote!([#kind, #(#bytes,)* 0u8])
@@ -137,7 +137,7 @@ fn type_of(field: &Field) -> TokenStream {
     }
 }
 
-/// Appends a field's payload: a `Result`.
+/// Appends a field's payload, and returns a `Result`.
 fn write(field: &Field) -> TokenStream {
     let variable = &field.variable;
     match &field.with {
@@ -146,8 +146,8 @@ fn write(field: &Field) -> TokenStream {
     }
 }
 
-/// An enum that is the name of its variant, or a document with that name as its only key: the bodies of `element_type`
-/// and `to_bson`.
+/// Writes an enum that is the name of its variant, or a document with that name as its only key. Returns the bodies of
+/// `element_type` and `to_bson`.
 fn external(variants: &[Variant]) -> (TokenStream, TokenStream) {
     let types = variants.iter().map(|variant| {
         let name = &variant.name;
@@ -174,7 +174,8 @@ fn external(variants: &[Variant]) -> (TokenStream, TokenStream) {
     (quote!(match self { #(#types)* }), quote!(match self { #(#payloads)* }))
 }
 
-/// An enum that is a document with the variant's name as the value of the tag: the body of `append_members`.
+/// Writes an enum that is a document with the variant's name as the value of the tag. Returns the body of
+/// `append_members`.
 fn tagged(variants: &[Variant], tag: &str) -> TokenStream {
     let head = head(&quote!(__bson::ElementType::String as u8), tag);
     let arms = variants.iter().map(|variant| {

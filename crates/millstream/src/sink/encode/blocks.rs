@@ -1,7 +1,7 @@
 //! bgzf blocks, compressed into memory by several threads.
 //!
 //! A block is a member of gzip with an extra field that holds its size (SAM specification, section 4.1). Every block
-//! but the last before a flush holds the maximum, whatever the pieces in which the bytes arrive.
+//! except the last one before a flush has the maximum content, for any pieces in which the bytes arrive.
 
 use std::io;
 
@@ -11,25 +11,25 @@ use crate::error::{Error, ErrorKind};
 use crate::source::decode::BGZF_END;
 use crate::workers::{Work, Workers};
 
-/// The maximum content of a block: the same as htslib's. Stored without compression it still fits into 64 KiB with
+/// The maximum content of a block, which is that of htslib. Stored without compression it still fits into 64 KiB with
 /// header and trailer.
 const MOST: usize = 0xff00;
 
-/// Header, extra field included.
+/// The length of the header, including the extra field.
 const HEADER: usize = 18;
 
-/// CRC and size of the content.
+/// The length of the trailer: CRC and size of the content.
 const TRAILER: usize = 8;
 
-/// Compresses into memory; [`collect`](BlockEncoder::collect) takes what is ready.
+/// Compresses into memory; [`collect`](BlockEncoder::collect) takes the finished blocks.
 pub(super) struct BlockEncoder {
     workers: Workers<Block>,
     level: u32,
-    /// What the next block will hold.
+    /// The content of the next block.
     data: Vec<u8>,
-    /// Blocks that are done and not yet collected.
+    /// Blocks that are finished and not yet collected.
     done: Vec<u8>,
-    /// The memory of blocks that are done.
+    /// The memory of blocks that are finished.
     spare: Vec<Block>,
 }
 
@@ -59,7 +59,7 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// Ends the block and waits until all blocks are done.
+    /// Ends the block and waits until all blocks are finished.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         self.end_block()?;
         while let Some(block) = self.workers.take()? {
@@ -68,14 +68,14 @@ impl BlockEncoder {
         Ok(())
     }
 
-    /// The same, and adds the empty block that ends a bgzf file.
+    /// Flushes, and adds the empty block that ends a bgzf file.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         self.done.extend_from_slice(&BGZF_END);
         Ok(())
     }
 
-    /// Moves the blocks that are done to the end of `out`.
+    /// Moves the finished blocks to the end of `out`.
     pub(super) fn collect(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         while let Some(block) = self.workers.take_done()? {
             self.keep(block)?;
@@ -125,7 +125,7 @@ fn deflater() -> Work<Block> {
     })
 }
 
-/// Makes the block; false if it does not fit.
+/// Makes the block. Returns false if it does not fit.
 fn encode(deflate: &mut Deflate, data: &[u8], block: &mut Vec<u8>) -> bool {
     block.clear();
     block.extend_from_slice(&BGZF_END[..HEADER - 2]);

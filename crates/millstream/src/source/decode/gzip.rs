@@ -1,7 +1,7 @@
-//! gzip: any number of members, one after another. bgzf blocks are decoded by several threads if the source is a file.
+//! Decodes gzip: any number of members, one after another. If the source is a file, several threads decode bgzf blocks.
 //!
-//! A run of bgzf blocks must end with the bgzf end-of-file block, whatever follows: a plain member, the end, or more of
-//! them. The other members are decoded as they arrive, without waiting for their end.
+//! A run of bgzf blocks must end with the bgzf end-of-file block, even if a plain member or more blocks follow. The
+//! other members are decoded as they arrive, without waiting for their end.
 
 use std::io::{self, Read};
 
@@ -31,23 +31,23 @@ const MOST: usize = 1 << 16;
 pub(super) struct GzipDecoder<R> {
     stage: Stage<R>,
     workers: Workers<Block>,
-    /// The block that is being delivered, and how much of it has been.
+    /// The block that is being delivered, and the number of its bytes that have been delivered.
     block: Block,
     at: usize,
-    /// What follows the blocks in progress.
+    /// The data that follows the blocks in progress.
     then: Option<Then>,
-    /// The last block was not bgzf's end-of-file block.
+    /// Whether the last block was not bgzf's end-of-file block.
     open: bool,
     /// The memory of blocks that have been delivered.
     spare: Vec<Block>,
 }
 
 enum Stage<R> {
-    /// Before a member, or between two.
+    /// Before a member, or between two members.
     Between(Input<R>),
-    /// Within one that is not a block.
+    /// Within a member that is not a block.
     Member(Box<GzDecoder<Input<R>>>),
-    /// Only while it changes.
+    /// The state during a change.
     Changing,
 }
 
@@ -59,14 +59,15 @@ enum Then {
 
 #[derive(Default)]
 struct Block {
-    /// All of it, from header to trailer.
+    /// The whole block, from header to trailer.
     encoded: Vec<u8>,
     data: Vec<u8>,
     damage: Option<&'static str>,
 }
 
 impl<R: Read> GzipDecoder<R> {
-    /// `parallel`: reading ahead does not wait for a producer, so that several threads may decode.
+    /// Creates a decoder. With `parallel`, reading ahead does not wait for a producer, so that several threads may
+    /// decode.
     pub(super) fn new(source: R, parallel: bool) -> GzipDecoder<R> {
         GzipDecoder {
             stage: Stage::Between(Input::new(source)),
@@ -79,7 +80,7 @@ impl<R: Read> GzipDecoder<R> {
         }
     }
 
-    /// Gives blocks to the workers, as many as they take, and finds out what follows.
+    /// Gives the workers as many blocks as they accept, and determines what follows.
     fn look_ahead(&mut self) -> io::Result<()> {
         let Stage::Between(input) = &mut self.stage else { return Ok(()) };
         while self.then.is_none() && self.workers.has_capacity() {
@@ -91,7 +92,7 @@ impl<R: Read> GzipDecoder<R> {
                 }
                 Ok(Next::Member) => self.then = Some(Then::Member),
                 Ok(Next::End) => self.then = Some(Then::End),
-                // A wait was cancelled: the next call continues.
+                // If a wait was cancelled, the next call continues.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
                 Err(error) => self.then = Some(Then::Failure(error)),
             }
@@ -151,16 +152,16 @@ impl<R: Read> Read for GzipDecoder<R> {
 }
 
 enum Next {
-    /// A block of bgzf, which has been taken.
+    /// A bgzf block, which has been read.
     Block,
     /// Any other member, which begins here.
     Member,
     End,
 }
 
-/// Finds out what comes, and takes it if it is a block. `open`: a run of blocks has not ended yet.
+/// Determines what follows, and reads it if it is a block. `open` means that a run of blocks has not ended yet.
 fn next<R: Read>(input: &mut Input<R>, block: &mut Vec<u8>, open: bool) -> io::Result<Next> {
-    // A member without an extra field is not waited for: it may be shorter than the header of one that has it.
+    // A member without an extra field is not waited for, because it may be shorter than the header of one that has it.
     let short = match input.at_least(4)? {
         [_, _, _, flags, ..] => flags & 4 == 0,
         _ => true,

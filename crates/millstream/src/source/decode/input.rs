@@ -1,8 +1,9 @@
-//! What a decoder reads from: a window of compressed bytes in which it looks ahead.
+//! The input of a decoder: a window of compressed bytes in which it can look ahead.
 
 use std::io::{self, BufRead, Read};
 
-/// How much compressed data is read at once, and the maximum look-ahead: two of the longest bgzf blocks.
+/// The number of bytes of compressed data that are read at once, and the maximum look-ahead: two of the longest bgzf
+/// blocks.
 const CAPACITY: usize = 128 << 10;
 
 /// A `BufRead` whose window can be enlarged up to its capacity without consuming.
@@ -11,7 +12,7 @@ pub(super) struct Input<R> {
     memory: Vec<u8>,
     pos: usize,
     end: usize,
-    /// The source has come to its end.
+    /// Whether the source has reached its end.
     ended: bool,
 }
 
@@ -20,12 +21,12 @@ impl<R: Read> Input<R> {
         Input { source, memory: vec![0; CAPACITY], pos: 0, end: 0, ended: false }
     }
 
-    /// The bytes that are here.
+    /// Returns the available bytes.
     pub(super) fn unread(&self) -> &[u8] {
         &self.memory[self.pos..self.end]
     }
 
-    /// Reads until `count` bytes are available, or everything there is. After an error it can be called again.
+    /// Reads until `count` bytes are available, or all that there are. After an error it can be called again.
     pub(super) fn at_least(&mut self, count: usize) -> io::Result<&[u8]> {
         debug_assert!(count <= CAPACITY);
         while self.end - self.pos < count && !self.ended {

@@ -1,7 +1,7 @@
-//! zstd: any number of frames, one after another, by libzstd.
+//! Decodes zstd with libzstd: any number of frames, one after another.
 //!
-//! The header of each frame is read first: for the memory of its window, which is limited, and for a dictionary, which
-//! is not supported.
+//! The header of each frame is read first, to check the memory of its window, which is limited, and for a dictionary,
+//! which is not supported.
 
 use std::io::{self, BufRead, Read};
 
@@ -26,9 +26,9 @@ pub(super) struct ZstdDecoder<R> {
     input: Input<R>,
     context: DCtx<'static>,
     in_frame: bool,
-    /// The last call filled its space: libzstd may hold more.
+    /// Whether the last call filled its space, so that libzstd may hold more data.
     may_hold: bool,
-    /// The most memory that a window may take.
+    /// The maximum memory of a window.
     most: u64,
 }
 
@@ -41,7 +41,7 @@ impl<R: Read> ZstdDecoder<R> {
         Ok(ZstdDecoder { input: Input::new(source), context, in_frame: false, may_hold: false, most })
     }
 
-    /// Looks at the header of the frame that comes, if one does.
+    /// Reads the header of the next frame. Returns false if there is none.
     fn begin(&mut self) -> io::Result<bool> {
         let head = self.input.at_least(4)?;
         if head.is_empty() {
@@ -90,7 +90,7 @@ impl<R: Read> Read for ZstdDecoder<R> {
     }
 }
 
-/// What libzstd complains of.
+/// Converts an error of libzstd.
 fn explain(code: usize) -> io::Error {
     match code {
         MEMORY_ALLOCATION => io::Error::other(no_memory()),
@@ -111,13 +111,13 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// How long a header with this descriptor is, with the magic number.
+    /// Returns the length of a header with this descriptor, including the magic number.
     pub(crate) fn len(descriptor: u8) -> usize {
         let (window, dictionary, content) = Header::fields(descriptor);
         5 + window + dictionary + content
     }
 
-    /// How long its fields are: the window's descriptor, the dictionary's number, the size of the content.
+    /// Returns the lengths of its fields: the window's descriptor, the dictionary's number, the size of the content.
     fn fields(descriptor: u8) -> (usize, usize, usize) {
         let single_segment = descriptor & 0x20 != 0;
         let content = match descriptor >> 6 {
@@ -127,7 +127,7 @@ impl Header {
         (usize::from(!single_segment), [0, 1, 2, 4][usize::from(descriptor & 3)], content)
     }
 
-    /// Of a whole header.
+    /// Parses a whole header.
     pub(crate) fn parse(head: &[u8]) -> Header {
         let (window, dictionary, content) = Header::fields(head[4]);
         let number = |at: usize, len: usize| {
@@ -135,7 +135,7 @@ impl Header {
         };
         let size = number(5 + window + dictionary, content) + if content == 2 { 256 } else { 0 };
         let window_len = match window {
-            // One segment: the content is its own window.
+            // In a single segment, the content is its own window.
             0 => size,
             _ => {
                 let base = 1u64 << (10 + (head[5] >> 3));
