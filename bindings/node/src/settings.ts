@@ -2,11 +2,11 @@
 
 import { number, text, whole, word, type Rules } from "./options.js";
 
-/** Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it gets more. */
+/** Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it returns more bytes. */
 export type Latency =
-  /** Yes, at 64 MB/s and above. 10 to 25 % less processor time. */
+  /** Reads are delayed at 64 MB/s and above, which saves 10 to 25 % of the processor time. */
   | "normal"
-  /** No. */
+  /** Reads are not delayed. */
   | "low";
 
 /** Whether compressed sources are decoded. By default it is `auto` for files, pipes, commands and memory, and `off` for sockets (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of its messages might begin like a compressed stream. With `auto` the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed format. */
@@ -16,7 +16,7 @@ export type Decode =
   /** Bytes are delivered unchanged. */
   | "off";
 
-/** What to do at the end of a regular file. */
+/** What happens at the end of a regular file. */
 export type Follow =
   /** The stream ends. */
   | "no"
@@ -34,9 +34,9 @@ export type Pin =
 export type FlushPolicy =
   /** `line` if the sink is a terminal, `when_full` otherwise. */
   | "auto"
-  /** When the buffer is full: the fastest. */
+  /** When the buffer is full. This is the fastest. */
   | "when_full"
-  /** At each line end: after a write that contains a newline, everything up to the last newline has been passed on. */
+  /** At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on. */
   | "line";
 
 /** Whether the bytes are compressed on the way to the sink. */
@@ -54,25 +54,25 @@ export type Encode =
 
 /** The library's options of a reader. Times are in milliseconds. */
 export interface ReaderSettings {
-  /** Whether reads of a fast pipe may be delayed a little. */
+  /** Whether reads of a fast pipe may be delayed slightly. */
   latency?: Latency;
-  /** The longest record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer one is `record_too_long`. */
+  /** The maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer record is `record_too_long`. */
   recordLimit?: number;
   /** Whether a compressed source is decoded. */
   decode?: Decode;
-  /** The most decoded bytes: no limit by default. More are `decode_limit`. Not for a source that is not decoded. */
+  /** The maximum number of decoded bytes: no limit by default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded. */
   decodeLimit?: number;
-  /** The most decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. More are `decode_limit`. Not for a source that is not decoded. */
+  /** The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded. */
   decodeRatio?: number;
   /** How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need 2 GiB, the maximum. A longer window is `decode_limit`. */
   decodeMemory?: number;
-  /** How long a source may deliver nothing while the reader waits for it, or a command take to exit. Longer is `stalled`. */
+  /** How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit. After that time, the error is `stalled`. */
   stallTimeout?: number;
-  /** What to do at the end of a regular file, given by its path or as a file descriptor. */
+  /** What happens at the end of a regular file, given by its path or as a file descriptor. */
   follow?: Follow;
-  /** What must not change about a regular file, given by its path or as a file descriptor, while it is read. */
+  /** Which properties of a regular file, given by its path or as a file descriptor, must not change while it is read. */
   pin?: Pin;
-  /** The name of the source in messages, instead of the default. */
+  /** The name of the source in messages. */
   name?: string;
 }
 
@@ -91,17 +91,17 @@ export const READER_SETTINGS: Rules<ReaderSettings> = {
 
 /** The library's options of a writer. Times are in milliseconds. */
 export interface WriterSettings {
-  /** The buffer's size in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is allocated when the first byte is written. */
+  /** The size of the buffer in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is allocated when the first byte is written. */
   capacity?: number;
   /** When bytes are passed to the sink. */
   flushPolicy?: FlushPolicy;
-  /** When the buffer is full, and at most this long after a byte was written, even while the producer is idle: a thread does that, and the next call reports its errors. Not for callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier, combine this with `append` or `keep`. */
+  /** When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A thread does this, and the next call reports its errors. This does not apply to callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier, combine this with `append` or `keep`. */
   flushDelay?: number;
   /** Whether the bytes are compressed. */
   encode?: Encode;
   /** The level of compression, if there is one: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3). */
   level?: number;
-  /** How long `close` waits for the peer of a connection to close its side, which confirms that it has read everything. By default this is the `stall_timeout`, or else 30 s; then closing fails with `stalled`. With zero it does not wait, and receipt is not confirmed. Only for connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set. */
+  /** How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set. */
   linger?: number;
   /** The name of the sink in error messages, instead of its path, address or command line. */
   name?: string;

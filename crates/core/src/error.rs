@@ -124,7 +124,7 @@ error_kinds! {
     /// The input ended where a value was expected.
     23 ValueMissing "value_missing" "check whether the input was cut short, or request fewer values";
     /// An invalid argument of a call across a language boundary, such as a null pointer.
-    24 ArgumentInvalid "argument_invalid" "see the documentation of this call";
+    24 ArgumentInvalid "argument_invalid" "check the arguments of the call";
     /// Bytes that are not a BSON document: an invalid type, length or terminator.
     25 DocumentInvalid "document_invalid" "check the program that wrote the document";
     /// A BSON document, or a value in it, is longer than the available bytes.

@@ -283,14 +283,14 @@ pub fn title(builder: &str) -> String {
     builder[..1].to_uppercase() + &builder[1..]
 }
 
-/// A text for any language: kinds of errors and values by their names.
+/// Converts a text for any language: kinds of errors and values are written by their names.
 pub fn plain(text: &str, choices: &[Choices]) -> String {
     let text = linked(text, choices, |link| match link {
         Link::Error(name) => format!("`{}`", snake_case(name)),
         Link::Value(_, value) => format!("`{}`", snake_case(value)),
         Link::Name(name) => format!("`{name}`"),
     });
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    of_field(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// What a link in the documentation points to.

@@ -122,7 +122,7 @@ inline constexpr std::array<kind_text, 36> kind_texts{{
     {"number_invalid", "check the input at this position, the separator and the type"},
     {"number_overflow", "use a wider type, or check the input at this position"},
     {"value_missing", "check whether the input was cut short, or request fewer values"},
-    {"argument_invalid", "see the documentation of this call"},
+    {"argument_invalid", "check the arguments of the call"},
     {"document_invalid", "check the program that wrote the document"},
     {"document_truncated", "check whether the input was cut short or contains a wrong length"},
     {"too_deep", "raise the depth limit if the source is trusted"},

@@ -23,69 +23,70 @@ class ReaderSettings(TypedDict, total=False):
     capacity: int
     #: Whether a thread reads ahead.
     read_ahead: ReadAhead
-    #: How much is read ahead, in bytes: initially, and at most, if both sides turn out to stall in turn. 4 and 16 MiB
-    #: by default; rounded down to whole blocks of 256 KiB, of which there are at least two.
+    #: How many bytes are read ahead: initially, and at most, if both sides stall in turn. The default is 4 and 16 MiB.
+    #: Both are rounded down to whole blocks of 256 KiB, of which there are at least two.
     read_ahead_capacity: tuple[int, int]
-    #: Whether reads of a fast pipe may be delayed a little.
+    #: Whether reads of a fast pipe may be delayed slightly.
     latency: Latency
-    #: The longest record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer one is
-    #: `record_too_long`.
+    #: The maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A
+    #: longer record is `record_too_long`.
     record_limit: int
     #: Whether a compressed source is decoded.
     decode: Decode
-    #: The most decoded bytes: no limit by default. More are `decode_limit`. Not for a source that is not decoded.
+    #: The maximum number of decoded bytes: no limit by default. If there are more, the error is `decode_limit`. This
+    #: does not apply to a source that is not decoded.
     decode_limit: int
-    #: The most decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. More are
-    #: `decode_limit`. Not for a source that is not decoded.
+    #: The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default.
+    #: If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded.
     decode_ratio: int
     #: How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need 2
     #: GiB, the maximum. A longer window is `decode_limit`.
     decode_memory: int
-    #: How long a source may deliver nothing while the reader waits for it, or a command take to exit. Longer is
-    #: `stalled`.
+    #: How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
+    #: After that time, the error is `stalled`.
     stall_timeout: float
-    #: What to do at the end of a regular file, given by its path or as a file descriptor.
+    #: What happens at the end of a regular file, given by its path or as a file descriptor.
     follow: Follow
-    #: What must not change about a regular file, given by its path or as a file descriptor, while it is read.
+    #: Which properties of a regular file, given by its path or as a file descriptor, must not change while it is read.
     pin: Pin
-    #: The name of the source in messages, instead of the default.
+    #: The name of the source in messages.
     name: str
 
 
 class WriterSettings(TypedDict, total=False):
     """The options of a writer. Times are in seconds."""
 
-    #: The buffer's size in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is
+    #: The size of the buffer in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is
     #: allocated when the first byte is written.
     capacity: int
     #: When bytes are passed to the sink.
     flush_policy: FlushPolicy
-    #: When the buffer is full, and at most this long after a byte was written, even while the producer is idle: a
-    #: thread does that, and the next call reports its errors. Not for callbacks, which run only on the caller's thread.
-    #: A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier,
-    #: combine this with `append` or `keep`.
+    #: When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
+    #: thread does this, and the next call reports its errors. This does not apply to callbacks, which run only on the
+    #: caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow
+    #: it earlier, combine this with `append` or `keep`.
     flush_delay: float
     #: Whether the bytes are compressed.
     encode: Encode
     #: The level of compression, if there is one: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3).
     level: int
-    #: What to do with an existing file, for a path.
+    #: What happens to an existing file, for a path.
     existing: Existing
-    #: What to do with an incomplete file, for a path.
+    #: What happens to an incomplete file, for a path.
     partial: Partial
-    #: Whether a pipe is lent the buffer's pages. See `consumer_copies` for what that requires of the other side. Not
-    #: for sinks that are never a pipe, and not together with an encoding or a flush delay, which have their own
-    #: buffers.
+    #: Whether a pipe is lent the buffer's pages. See `consumer_copies` for the requirements on the reader of the pipe.
+    #: This does not apply to sinks that are never a pipe, and cannot be combined with an encoding or a flush delay,
+    #: which have their own buffers.
     lend_pages: LendPages
-    #: What closing a regular file waits for. Not for other sinks, which have nothing to sync.
+    #: What closing a regular file waits for. This does not apply to other sinks, which cannot be synced.
     durability: Durability
-    #: Fails with `stalled` when the sink accepts nothing for this long. Not for the caller's code. After the end of its
-    #: input a command may run for any length of time.
+    #: Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After
+    #: the end of its input a command may run for any length of time.
     stall_timeout: float
-    #: How long `close` waits for the peer of a connection to close its side, which confirms that it has read
-    #: everything. By default this is the `stall_timeout`, or else 30 s; then closing fails with `stalled`. With zero it
-    #: does not wait, and receipt is not confirmed. Only for connections. A descriptor that stays the caller's, such as
-    #: that of `borrow_fd`, is shut down only if this is set.
+    #: How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes.
+    #: By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With
+    #: zero it does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays
+    #: the caller's, such as that of `borrow_fd`, is shut down only if this is set.
     linger: float
     #: The name of the sink in error messages, instead of its path, address or command line.
     name: str

@@ -223,7 +223,7 @@ fn bytes_are_passed_on_as_they_arrive() {
 }
 
 #[test]
-fn whole_lines_and_delays_go_on_while_the_source_waits() {
+fn whole_lines_and_delays_are_written_while_the_source_waits() {
     for (flush, first) in [("--flush-policy line", "one\n"), ("--flush-delay 5ms", "one\ntw")] {
         let place = Place::new();
         let line = r"printf 'one\ntw'; until [ -e go ]; do sleep 0.01; done; echo o";

@@ -35,7 +35,7 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
     },
     Setting {
         name: "read_ahead_capacity",
-        about: "How much is read ahead, in bytes: initially, and at most, if both sides turn out to stall in turn. 4 and 16 MiB by default; rounded down to whole blocks of 256 KiB, of which there are at least two.",
+        about: "How many bytes are read ahead: initially, and at most, if both sides stall in turn. The default is 4 and 16 MiB. Both are rounded down to whole blocks of 256 KiB, of which there are at least two.",
         set: Set::Numbers(|builder, one, other| {
             builder.read_ahead_capacity(
                 usize::try_from(one).unwrap_or(usize::MAX),
@@ -45,20 +45,25 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
     },
     Setting {
         name: "latency",
-        about: "Whether reads of a fast pipe may be delayed a little.",
+        about: "Whether reads of a fast pipe may be delayed slightly.",
         set: Set::Word(&[
             Word {
                 word: "normal",
-                about: "Yes, at 64 MB/s and above. 10 to 25 % less processor time.",
+                about: "Reads are delayed at 64 MB/s and above, which saves 10 to 25 % of the processor time.",
                 is_default: true,
                 set: |builder| builder.latency(Latency::Normal),
             },
-            Word { word: "low", about: "No.", is_default: false, set: |builder| builder.latency(Latency::Low) },
+            Word {
+                word: "low",
+                about: "Reads are not delayed.",
+                is_default: false,
+                set: |builder| builder.latency(Latency::Low),
+            },
         ]),
     },
     Setting {
         name: "record_limit",
-        about: "The longest record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer one is `record_too_long`.",
+        about: "The maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer record is `record_too_long`.",
         set: Set::Number(|builder, number| builder.record_limit(usize::try_from(number).unwrap_or(usize::MAX))),
     },
     Setting {
@@ -81,12 +86,12 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
     },
     Setting {
         name: "decode_limit",
-        about: "The most decoded bytes: no limit by default. More are `decode_limit`. Not for a source that is not decoded.",
+        about: "The maximum number of decoded bytes: no limit by default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded.",
         set: Set::Number(|builder, number| builder.decode_limit(number)),
     },
     Setting {
         name: "decode_ratio",
-        about: "The most decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. More are `decode_limit`. Not for a source that is not decoded.",
+        about: "The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded.",
         set: Set::Number(|builder, number| builder.decode_ratio(number)),
     },
     Setting {
@@ -96,12 +101,12 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
     },
     Setting {
         name: "stall_timeout",
-        about: "How long a source may deliver nothing while the reader waits for it, or a command take to exit. Longer is `stalled`.",
+        about: "How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit. After that time, the error is `stalled`.",
         set: Set::Time(|builder, time| builder.stall_timeout(time)),
     },
     Setting {
         name: "follow",
-        about: "What to do at the end of a regular file, given by its path or as a file descriptor.",
+        about: "What happens at the end of a regular file, given by its path or as a file descriptor.",
         set: Set::Word(&[
             Word { word: "no", about: "The stream ends.", is_default: true, set: |builder| builder.follow(Follow::No) },
             Word {
@@ -114,7 +119,7 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
     },
     Setting {
         name: "pin",
-        about: "What must not change about a regular file, given by its path or as a file descriptor, while it is read.",
+        about: "Which properties of a regular file, given by its path or as a file descriptor, must not change while it is read.",
         set: Set::Word(&[
             Word {
                 word: "content",
@@ -132,7 +137,7 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
     },
     Setting {
         name: "name",
-        about: "The name of the source in messages, instead of the default.",
+        about: "The name of the source in messages.",
         set: Set::Text(|builder, text| builder.name(text)),
     },
 ];
@@ -141,7 +146,7 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
 pub const WRITER: &[Setting<WriterBuilder>] = &[
     Setting {
         name: "capacity",
-        about: "The buffer's size in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is allocated when the first byte is written.",
+        about: "The size of the buffer in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is allocated when the first byte is written.",
         set: Set::Number(|builder, number| builder.capacity(usize::try_from(number).unwrap_or(usize::MAX))),
     },
     Setting {
@@ -156,13 +161,13 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
             },
             Word {
                 word: "when_full",
-                about: "When the buffer is full: the fastest.",
+                about: "When the buffer is full. This is the fastest.",
                 is_default: false,
                 set: |builder| builder.flush_policy(FlushPolicy::WhenFull),
             },
             Word {
                 word: "line",
-                about: "At each line end: after a write that contains a newline, everything up to the last newline has been passed on.",
+                about: "At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.",
                 is_default: false,
                 set: |builder| builder.flush_policy(FlushPolicy::Line),
             },
@@ -170,7 +175,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "flush_delay",
-        about: "When the buffer is full, and at most this long after a byte was written, even while the producer is idle: a thread does that, and the next call reports its errors. Not for callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier, combine this with `append` or `keep`.",
+        about: "When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A thread does this, and the next call reports its errors. This does not apply to callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier, combine this with `append` or `keep`.",
         set: Set::Time(|builder, time| builder.flush_policy(crate::FlushPolicy::Delay(time))),
     },
     Setting {
@@ -201,7 +206,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "existing",
-        about: "What to do with an existing file, for a path.",
+        about: "What happens to an existing file, for a path.",
         set: Set::Word(&[
             Word {
                 word: "replace",
@@ -225,7 +230,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "partial",
-        about: "What to do with an incomplete file, for a path.",
+        about: "What happens to an incomplete file, for a path.",
         set: Set::Word(&[
             Word {
                 word: "remove",
@@ -243,7 +248,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "lend_pages",
-        about: "Whether a pipe is lent the buffer's pages. See `consumer_copies` for what that requires of the other side. Not for sinks that are never a pipe, and not together with an encoding or a flush delay, which have their own buffers.",
+        about: "Whether a pipe is lent the buffer's pages. See `consumer_copies` for the requirements on the reader of the pipe. This does not apply to sinks that are never a pipe, and cannot be combined with an encoding or a flush delay, which have their own buffers.",
         set: Set::Word(&[
             Word {
                 word: "no",
@@ -253,7 +258,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
             },
             Word {
                 word: "consumer_copies",
-                about: "The reader of the pipe copies what it reads, with read(2), as nearly all programs do. You promise that about the other side. The writer writes its pages again as soon as they have left the pipe. A reader that takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), passes on memory that keeps changing: its output would be silently wrong. Anything but a pipe, such as standard output redirected to a file, is written normally; so are pieces of less than a quarter of the buffer, and pipes that the system cannot lend to.",
+                about: "The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot lend.",
                 is_default: false,
                 set: |builder| builder.lend_pages(LendPages::ConsumerCopies),
             },
@@ -261,7 +266,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "durability",
-        about: "What closing a regular file waits for. Not for other sinks, which have nothing to sync.",
+        about: "What closing a regular file waits for. This does not apply to other sinks, which cannot be synced.",
         set: Set::Word(&[
             Word {
                 word: "cached",
@@ -285,12 +290,12 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "stall_timeout",
-        about: "Fails with `stalled` when the sink accepts nothing for this long. Not for the caller's code. After the end of its input a command may run for any length of time.",
+        about: "Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After the end of its input a command may run for any length of time.",
         set: Set::Time(|builder, time| builder.stall_timeout(time)),
     },
     Setting {
         name: "linger",
-        about: "How long `close` waits for the peer of a connection to close its side, which confirms that it has read everything. By default this is the `stall_timeout`, or else 30 s; then closing fails with `stalled`. With zero it does not wait, and receipt is not confirmed. Only for connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.",
+        about: "How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.",
         set: Set::Time(|builder, time| builder.linger(time)),
     },
     Setting {
