@@ -1,4 +1,4 @@
-// The shared vectors of behaviour: what counts as which compression, what a limit counts, what options are by default.
+// The shared vectors of behaviour: detection of compression, limits, defaults of options.
 
 #include "millstream/reader.hpp"
 #include "millstream/writer.hpp"
@@ -36,7 +36,7 @@ std::string unhex(const std::string &hex) {
     return bytes;
 }
 
-/// All of a file.
+/// Reads a whole file.
 std::string content(const std::filesystem::path &path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -84,7 +84,7 @@ std::string all_of(ms::reader reader) {
     return bytes;
 }
 
-/// The name of the kind of error that a call ends with, or `end`.
+/// Returns the name of the error kind with which a call fails, or `end`.
 template <class Call>
 std::string end_of(Call call) {
     try {
@@ -163,7 +163,7 @@ TEST(Vectors, Limits) {
 
 std::string yes(bool is_so) { return is_so ? "yes" : "no"; }
 
-/// What an option is by default, as the behaviour shows it; nothing where C++ has none.
+/// Returns the default of an option, as determined from behaviour; nothing if C++ lacks the option.
 std::optional<std::string> default_of(const std::string &option) {
     const directory here;
     const std::string zipped = unhex("1f8b080000000000020333e4020053fc516702000000");

@@ -1,4 +1,4 @@
-// BSON: views of documents, types of ours out of them and into them, and streams.
+// Tests of BSON: views of documents, conversion from and to user-defined types, and streams.
 
 #include "millstream/bson.hpp"
 
@@ -61,7 +61,7 @@ struct name_only {
 };
 MS_BSON_FIELDS(name_only, name)
 
-// One with other names in documents, and one that is derived from a type with fields.
+// A type with other names in documents, and a type that is derived from one with fields.
 struct user {
     ms::bson::object_id id{};
     std::string name;
@@ -75,7 +75,7 @@ struct point_in_space : point {
     double z = 0;
 };
 
-// Fails when it has appended half of itself.
+// Fails after it has appended half of its members.
 struct half {
     int after = 0;
 };
@@ -121,7 +121,7 @@ constexpr std::string_view nested = "\x2d\0\0\0\x03"
                                     "c\0\x10"
                                     "d\0\3\0\0\0\0"sv;
 
-// What borrows is not to be had of what is about to go.
+// Views cannot be taken from temporaries.
 template <class Owner>
 concept lends = requires(Owner owner) {
     std::forward<Owner>(owner).view();
@@ -129,7 +129,7 @@ concept lends = requires(Owner owner) {
 &&requires(Owner owner) { std::forward<Owner>(owner)["key"]; }
 &&requires(Owner owner) { std::forward<Owner>(owner).begin(); };
 static_assert(lends<const bson::owned_document &> && !lends<bson::owned_document>);
-// What a class is derived from is not all that it is.
+// The fields of a base class are not the fields of a derived class.
 static_assert(bson::detail::has_fields<test::point> && !bson::detail::has_fields<test::point_in_space>);
 static_assert(std::is_constructible_v<bson::document, const std::string &>);
 static_assert(!std::is_constructible_v<bson::document, std::string>);
@@ -301,7 +301,7 @@ TEST(Value, IsNumbersThatLieInABinary) {
         EXPECT_EQ(data.as<std::vector<std::uint8_t>>().size(), 12U);
         EXPECT_EQ((data.as<std::array<float, 3>>()), (std::array{1.5F, -2.0F, 3.0F}));
         EXPECT_EQ(error_of([&] { data.as<std::array<float, 4>>(); }).code(), ms::errc::shape_mismatch);
-        // Where nothing is, its address does not matter.
+        // The address of an empty range does not matter.
         builder.clear().append("pad", std::string(shift, 'x')).append("data", std::span<const double>());
         const bson::document none = builder.finish();
         EXPECT_TRUE(none["data"].as<std::span<const double>>().empty());
@@ -433,7 +433,7 @@ TEST(Builder, AppendsAllOfAValueOrNothing) {
     builder.push(2).close();
     EXPECT_THROW(builder.append("map", std::map<std::string, std::uint64_t>{{"a", 1}, {"b", ~0ULL}}), ms::error);
     EXPECT_THROW(append_fields(builder, test::holder{1, {{2}}}), std::domain_error);
-    // A document whose second member is none.
+    // A document whose second member is invalid.
     const std::string_view bad = "\x13\0\0\0\x10x\0\1\0\0\0\x77y\0\2\0\0\0\0"sv;
     EXPECT_EQ(error_of([&] { builder.append_members(bson::document(bad)); }).code(), ms::errc::document_invalid);
     builder.append("after", 2);
@@ -475,7 +475,7 @@ TEST(Callbacks, ThrowThroughWhatUsesThem) {
     const auto source = [](std::span<char>) -> std::size_t { throw full("no bytes"); };
     ms::reader reader(ms::callback{source});
     EXPECT_THROW(bson::owned_document::read(reader), full);
-    // Other errors stay what they are.
+    // Other errors are unchanged.
     ms::reader cut(ms::memory{std::string(nested.substr(0, 20))});
     EXPECT_EQ(error_of([&] { bson::owned_document::read(cut); }).code(), ms::errc::document_truncated);
 }
@@ -510,7 +510,7 @@ TEST(OwnedDocument, KeepsItsMemory) {
     EXPECT_EQ(copy["n"].as<int>(), 7);
     EXPECT_EQ(copy.bytes().size(), 12U);
 
-    // A copy is read by the same rules, and has its place.
+    // A copy has the same rules and the same offset.
     const std::string_view bad = "\x0e\0\0\0\2s\0\2\0\0\0\xff\0\0"sv;
     const bson::owned_document lossy(bson::document(bad, {.utf8 = bson::utf8::lossy}).at_offset(1000));
     EXPECT_EQ(lossy["s"].as<std::string>(), "\xff");
@@ -562,7 +562,7 @@ TEST(Documents, AreARange) {
         if (next == 100)
             break;
     }
-    bson::documents rest(std::move(all)); // continues where it was left
+    bson::documents rest(std::move(all)); // continues at the same position
     for (const bson::document &document : rest)
         ASSERT_EQ(document["n"].as<int>(), next++);
     EXPECT_EQ(next, 50000);
@@ -571,7 +571,7 @@ TEST(Documents, AreARange) {
     EXPECT_EQ(rest.position().bytes, 12U * 50000);
     EXPECT_EQ(rest.position().records, 50000U);
 
-    // One after a header that was read by other means.
+    // A document after a header that was read in another way.
     ms::reader reader(ms::memory{"header\n" + numbered(2)});
     EXPECT_EQ(reader.next_line(), "header");
     bson::documents behind(std::move(reader));
@@ -583,7 +583,7 @@ TEST(Documents, SayWhereTheyAre) {
     EXPECT_EQ(all.name(), "numbers");
     EXPECT_EQ(all.position().records, 0U);
     EXPECT_EQ(all.next()->record(), 0U);
-    EXPECT_EQ(all.position().bytes, 12U); // although the library has read on
+    EXPECT_EQ(all.position().bytes, 12U); // although the library has read ahead
     const bson::document second = *all.next();
     EXPECT_EQ(all.position().records, 2U);
     EXPECT_EQ(second.record(), 1U);
@@ -657,7 +657,7 @@ std::string unhex(std::string_view hex) {
     return bytes;
 }
 
-/// Writes a document member by member, by looking at every value.
+/// Writes a document member by member, with access to every value.
 void copy(bson::builder &to, const bson::document &from) {
     for (const auto &[key, value] : from) {
         if (value.type() == bson::type::document) {
@@ -704,7 +704,7 @@ TEST(Vectors, Paths) {
     }
     EXPECT_GT(cases.size(), 15U);
 
-    // By positions, one after the other.
+    // By positions, one after another.
     const std::string odd = unhex("23000000046100"
                                   "1b000000"
                                   "10310001000000"

@@ -1,4 +1,4 @@
-// Errors: codes that travel as std::error_code, and the exception that knows the details.
+// Tests of errors: codes as std::error_code, and the exception with the details.
 
 #include "millstream/error.hpp"
 

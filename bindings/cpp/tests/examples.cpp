@@ -1,4 +1,4 @@
-// The examples do what they say.
+// Tests that the examples print the expected output.
 
 #include "millstream/reader.hpp"
 

@@ -1,4 +1,5 @@
-// Framers and batches, and the shared vectors: every case through a framer alone and through a reader, cut into pieces.
+// Tests of framers and batches, and the shared vectors: every case with a framer alone and with a reader, split into
+// pieces.
 
 #include "millstream/frame.hpp"
 #include "millstream/reader.hpp"
@@ -133,7 +134,7 @@ std::string utf8(unsigned long code_point) {
     return static_cast<char>((~first << 1 & 0xff) | code_point) + tail;
 }
 
-/// The framer that the words of a case describe.
+/// Returns the framer that a case describes.
 ms::framer framer_of(const std::string &words) {
     const strings word = split(words, ' ');
     const auto delimited = word.back() == "untrimmed" ? ms::delimited::untrimmed : ms::delimited::trimmed;
@@ -159,7 +160,7 @@ ms::framer framer_of(const std::string &words) {
     throw std::invalid_argument("no framer: " + words);
 }
 
-/// The records up to the end or an error, and which.
+/// The records up to the end or an error, and the outcome.
 struct found {
     strings records;
     std::string end = "end";
@@ -185,7 +186,7 @@ found all(Next next) {
     return found;
 }
 
-/// By the framer alone, from the whole input.
+/// Uses the framer alone, with the whole input.
 found by_framer(const std::string &words, const std::string &input, std::size_t max) {
     ms::framer framer = framer_of(words);
     std::string_view rest = input;
@@ -198,7 +199,7 @@ found by_framer(const std::string &words, const std::string &input, std::size_t 
     });
 }
 
-/// By a reader whose source delivers `piece` bytes at a time.
+/// Uses a reader whose source delivers `piece` bytes at a time.
 ms::reader in_pieces(const std::string &input, std::size_t piece) {
     const auto fill = [&input, piece, at = std::size_t{0}](std::span<char> space) mutable {
         const std::size_t count = std::min({piece, space.size(), input.size() - at});
@@ -209,7 +210,7 @@ ms::reader in_pieces(const std::string &input, std::size_t piece) {
     return ms::reader(ms::callback{fill}, {.capacity = 8, .decode = ms::decode::off});
 }
 
-/// A length over the limit is refused at once; that the record is not there either shows by skipping it.
+/// A length over the limit is an error immediately; skipping the record shows that it is also missing.
 template <class Take>
 found by_reader(ms::reader &reader, ms::framer &framer, Take take) {
     return all([&](strings &records) {
@@ -240,7 +241,7 @@ TEST(Vectors, Frames) {
             for (const std::string &record : split(column[3], ','))
                 expected.records.push_back(unhex(record));
         expected.end = column[4];
-        // The framer knows no record limit: a huge length is just not there.
+        // The framer has no record limit, so a record with a huge length is only incomplete.
         if (expected.end == "end") {
             for (const std::size_t max : {std::size_t{1}, std::size_t{2}, ms::all_records})
                 EXPECT_EQ(by_framer(words, input, max), expected);

@@ -1,4 +1,5 @@
-// millstream/numbers.h: every way of making digits and of scanning them, against a plain one and the standard library.
+// Tests of millstream/numbers.h: every method of printing and scanning digits, compared with a simple one and the
+// standard library.
 
 #include <millstream/numbers.h>
 
@@ -31,7 +32,7 @@ struct Way {
     size_t (*digits)(char *, uint64_t);
 };
 
-// Those that this machine can go.
+// The methods that this machine supports.
 std::vector<Way> ways() {
     std::vector<Way> all{{"plain", millstream_digits_plain}, {"what is called", millstream_digits}};
 #ifdef MILLSTREAM_SWAR
@@ -50,7 +51,7 @@ std::string by_library(T value) {
     return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-// What `write` makes in a heap block that has the slack and no byte more, so that a sanitizer sees one too many.
+// The output of `write` in a heap block of exactly the required size, so that a sanitizer detects an excess byte.
 template <class Write>
 std::string written(size_t room, Write write) {
     auto block = std::make_unique<char[]>(room);
@@ -62,7 +63,7 @@ std::string digits_by(const Way &way, uint64_t value) {
     return written(MILLSTREAM_NUMBER_SLACK, [&](char *to) { return to + way.digits(to, value); });
 }
 
-// Numbers around which something changes, and random ones of every length in bits.
+// Boundary values, and random numbers of every length in bits.
 std::vector<uint64_t> interesting() {
     std::vector<uint64_t> values;
     for (unsigned exponent = 0; exponent < 20; exponent++)
@@ -92,10 +93,10 @@ TEST(Digits, EveryWayAgreesWithTheLibrary) {
 TEST(Digits, EveryNumberOfEightDigitsByIfma) {
     if (!millstream_has_ifma())
         GTEST_SKIP() << "this processor has no AVX-512 IFMA";
-    // Next to the number runs a counter of text, as the lower half of sixteen digits: all eight are always there.
+    // A decimal counter runs in parallel, as the lower half of sixteen digits, which always has all eight digits.
     char counted[] = "1000000000000000";
     char made[MILLSTREAM_NUMBER_SLACK];
-    // A sanitizer sees nothing in assembly, and takes long over the rest.
+    // Sanitizers do not check assembly, and are slow for the rest.
     const uint64_t count = SANITIZED ? 1000000 : 100000000;
     for (uint64_t low = 0; low < count; low++) {
         millstream_digits_ifma(made, UINT64_C(1000000000000000) + low);
@@ -220,7 +221,7 @@ std::string outcome(int result, const char *begin, const char *at, const std::st
     }
 }
 
-// The rule of the header, said once more: the token is all up to white space.
+// The rule of the header in simple form: a token is everything up to white space.
 template <class T>
 std::string expected(std::string_view text, millstream_extent extent) {
     size_t length = text.find_first_of(" \t\n\v\f\r");
@@ -330,7 +331,7 @@ TEST(Scan, RandomDigitsOfEveryLength) {
         for (uint64_t digits = random() % 24; digits > 0; digits--)
             text += static_cast<char>('0' + random() % 10);
         text += random() % 8 == 0 ? static_cast<char>(random()) : " \n"[random() % 2];
-        // What follows must not matter.
+        // The following bytes must not matter.
         for (int more = 0; more < 40; more++)
             text += static_cast<char>(random() % 2 ? '0' + random() % 10 : random());
         check_all_scans(text);

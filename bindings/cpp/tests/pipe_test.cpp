@@ -42,7 +42,7 @@ Thrown thrown_by(Act act) {
     throw std::logic_error("this should have failed");
 }
 
-/// An exception need not be one of the standard library's.
+/// An exception that does not derive from std::exception.
 struct oddity {};
 
 TEST(Pipe, StagesBetweenRecordsAndValuesInOneChain) {
@@ -412,7 +412,7 @@ TEST(Pipe, MergedReadersKeepTheirOwnOrderAndAllMustSucceed) {
     EXPECT_EQ(ms::merge({}).lines().count(), 0);
 }
 
-/// The silent one ends only when the other's record has come through.
+/// The silent source ends only after the record of the other has passed.
 TEST(Pipe, ASilentReaderIsPassedOver) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);

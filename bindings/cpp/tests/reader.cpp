@@ -1,4 +1,4 @@
-// Readers: every source, bytes and records, ranges, and what is reported when something fails.
+// Tests of readers: every source, bytes and records, ranges, and errors.
 
 #include "millstream/reader.hpp"
 
@@ -21,7 +21,7 @@
 #include <unistd.h>
 #include <vector>
 
-// The ranges of the standard library that comes with g++ 12 are more than clang++ 14 understands.
+// clang++ 14 cannot compile the ranges of g++ 12's standard library.
 #if !defined(__clang__) || __clang_major__ >= 16
 #define HAS_VIEWS 1
 #include <ranges>
@@ -122,7 +122,7 @@ TEST(Source, ADescriptorThatWasGivenIsClosedWhateverFails) {
     const auto is_open = [](int number) { return ::fcntl(number, F_GETFD) != -1; };
     using namespace std::string_literals;
     int number = opened();
-    EXPECT_THROW(ms::reader(ms::fd{number}, {.name = "a\0b"s}), ms::error); // before the library is asked
+    EXPECT_THROW(ms::reader(ms::fd{number}, {.name = "a\0b"s}), ms::error); // before the library is called
     EXPECT_FALSE(is_open(number));
     number = opened();
     EXPECT_THROW(ms::reader(ms::fd{number}, {.capacity = 0}), ms::error);
@@ -154,7 +154,7 @@ TEST(Source, Sockets) {
     remote.sin_family = AF_INET;
     remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 
-    /// Listens, sends two lines to who comes, and closes.
+    /// Listens, sends two lines to the first client, and closes.
     const auto serve = [](int listener, auto &address, auto use) {
         socklen_t len = sizeof address;
         ASSERT_EQ(::bind(listener, reinterpret_cast<sockaddr *>(&address), len), 0);
@@ -313,7 +313,7 @@ TEST(Failure, OfACommandComesAfterAllItsLines) {
         for (const std::string_view line : range)
             lines.emplace_back(line);
     });
-    // The line without an end is none; its bytes are still there, and the error shows them.
+    // The line without an end is not a record; its bytes are still available, and the error shows them.
     EXPECT_EQ(lines, (strings{"one"}));
     const std::span<const char> rest = range.reader().buffer();
     EXPECT_EQ(std::string(rest.begin(), rest.end()), "two");
@@ -340,7 +340,7 @@ TEST(Failure, IsReportedAgainByClose) {
 }
 
 TEST(Failure, IsNoneOfASourceThatIsReadNoFurther) {
-    // Whether the command has failed by then is a matter of time, this many times.
+    // The command may or may not have failed by then, so this is repeated.
     for (int i = 0; i < 200; ++i) {
         ms::reader reader(quiet("seq 2; exit 3"));
         EXPECT_EQ(reader.next_line(), "1");
@@ -479,7 +479,7 @@ TEST(Failure, HasTheWordsOfTheLibrarysTable) {
         EXPECT_EQ(ms::is_resumable(static_cast<ms::errc>(code)), millstream_code_is_resumable(number));
     }
     EXPECT_EQ(code - 1, ms::detail::kind_texts.size());
-    // And makes the same sentences.
+    // The library creates the same sentences.
     const ms::error error = error_of([] { ms::reader(ms::path{"/nonexistent/file"}); });
     ms::error_details details;
     details.kind = error.kind();

@@ -1,4 +1,4 @@
-// Shared writers: every record arrives complete and exactly once, from whichever thread, and failures are reported.
+// Tests of shared writers: every record of every thread arrives complete and exactly once, and failures are reported.
 
 #include "millstream/shared.hpp"
 #include "millstream/reader.hpp"
@@ -15,7 +15,7 @@
 
 namespace ms = millstream;
 
-// The library's locks are system calls, of which ThreadSanitizer knows nothing: it is to judge the headers alone.
+// ThreadSanitizer does not know the library's locks, which are system calls, so it checks only the headers.
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
 extern "C" const char *__tsan_default_suppressions();
@@ -40,7 +40,8 @@ ms::error error_of(Act act) {
 constexpr int threads = 4;
 constexpr int records = 1000;
 
-/// Lets several threads write their records, each with the thread's number and its own, by `write(thread, record)`.
+/// Lets several threads write records with `write(thread, record)`; each contains the numbers of the thread and the
+/// record.
 template <class Write>
 void write_all(Write write) {
     std::vector<std::thread> running;
@@ -96,7 +97,7 @@ TEST(SharedWriter, GoesOnBehindWhatItsWriterHasAccepted) {
     EXPECT_EQ(error_of([] { ms::shared_writer{ms::writer()}; }).code(), ms::errc::argument_invalid);
 }
 
-// Each failing call throws what the callback threw, and repeating just that call loses and doubles nothing.
+// Each failing call throws the callback's exception, and repeating only that call neither loses nor duplicates data.
 TEST(SharedWriter, ThrowsWhatItsCallbackThrows) {
     std::string taken;
     int calls = 0;
@@ -121,7 +122,7 @@ TEST(SharedWriter, ThrowsWhatItsCallbackThrows) {
     EXPECT_GT(failures, threads * records / 10);
     try {
         writer.close();
-    } catch (const std::out_of_range &) { // the last record's, which was accepted
+    } catch (const std::out_of_range &) { // for the last record, which was accepted
         writer.close();
     }
     expect_all(ms::reader(ms::memory{taken}));

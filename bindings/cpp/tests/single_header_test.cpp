@@ -1,4 +1,5 @@
-// The one-file form of stdio.hpp, with no other header of ours in reach, twice and from two files; and what C++20 adds.
+// Tests the one-file form of stdio.hpp without access to other headers, included twice and from two files, and C++20
+// additions.
 
 #include SINGLE_HEADER
 

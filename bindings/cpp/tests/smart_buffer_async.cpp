@@ -1,4 +1,5 @@
-// AsyncIOReadBuffer and AsyncIOWriteBuffer: requests in order, an io that answers whenever it likes, and a flat stack.
+// Tests of AsyncIOReadBuffer and AsyncIOWriteBuffer: requests in order, an io that answers at any time, and a flat
+// stack.
 
 #include "millstream/smart_buffer.hpp"
 
@@ -80,7 +81,7 @@ class Signal {
     bool set_ = false;
 };
 
-/// An io over a string that keeps the request until it is asked to answer.
+/// An io for a string that keeps the request until the test requests an answer.
 struct SlowSource {
     std::string rest;
     std::vector<std::uint32_t> asked{};
@@ -103,7 +104,7 @@ struct SlowSource {
     }
 };
 
-/// The same for writing.
+/// A sink that keeps the request until the test requests an answer.
 struct SlowSink {
     std::string output{};
     std::vector<std::string> calls{};
@@ -123,7 +124,7 @@ struct SlowSink {
     }
 };
 
-/// A handler that notes what it is called with.
+/// A handler that stores its arguments.
 auto note(std::vector<std::uint32_t> &results) {
     return [&results](const std::uint32_t &len) { results.push_back(len); };
 }
@@ -240,11 +241,11 @@ TEST(AsyncReading, AnswersThatDoNotCount) {
     first(4); // a second time
     EXPECT_EQ(buffer->size(), 2U);
     buffer->read(out, 5, source.io(), note(results));
-    first(4); // while another question is open
+    first(4); // while another request is open
     EXPECT_EQ(results.size(), 1U);
 
     buffer.reset();
-    source.answer(); // the buffer no longer exists, but its memory does
+    source.answer(); // the buffer is destroyed, but its memory still exists
     EXPECT_EQ(results.size(), 1U);
 }
 
@@ -262,7 +263,7 @@ TEST(AsyncReading, AHandlerMayDestroyTheBuffer) {
     });
     EXPECT_EQ(results.size(), 0U) << "forgotten";
 
-    // Also when nothing but a handler in the queue keeps it alive, and when that throws.
+    // Also if only a handler in the queue keeps it alive, and if that handler throws.
     const auto shared = std::make_shared<std::shared_ptr<Reader>>(std::make_shared<Reader>(4));
     SlowSource source{"abcd"};
     (*shared)->read(out, 3, source.io(), [shared](const std::uint32_t &) {
@@ -295,7 +296,7 @@ TEST(AsyncReading, ExceptionsPassThroughAndTheQueueGoesOn) {
         source.io()(to, len, handler);
     };
     EXPECT_THROW(buffer.read(out, 2, io, note(results)), std::runtime_error);
-    buffer.read(out, 0, no_io, note(results)); // asks the first one again
+    buffer.read(out, 0, no_io, note(results)); // repeats the first request
     source.answer();
     EXPECT_EQ(results, (std::vector<std::uint32_t>{2, 0, 2, 0}));
 }
@@ -434,7 +435,7 @@ void on_a_small_stack(std::function<void()> function) {
     pthread_attr_destroy(&attributes);
 }
 
-// Sanitizers make each request some twenty times slower; a tenth would overflow that stack as well.
+// Sanitizers make each request about twenty times slower; a tenth of the requests would overflow that stack too.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MILLSTREAM_SANITIZED)
 constexpr int chain = 100'000;
 #else
@@ -525,7 +526,7 @@ TEST(AsyncBuffers, RequestsFromSeveralThreads) {
     EXPECT_EQ(output.size(), threads * count);
     EXPECT_EQ(std::count(output.begin(), output.end(), 'b'), static_cast<std::ptrdiff_t>(count));
 
-    // And reading: numbered records, each of which comes to exactly one thread as a whole.
+    // Reading: each numbered record arrives complete at exactly one thread.
     std::string rest;
     for (std::size_t n = 0; n < threads * count; ++n) {
         rest += std::to_string(100'000 + n);
@@ -569,7 +570,7 @@ TEST(AsyncBuffers, RequestsFromSeveralThreads) {
     EXPECT_EQ(all, rest);
 }
 
-/// Any sequence of requests gives what a string gives, in order, whatever io answers and whenever it does.
+/// Any sequence of requests has the same results as a string, in order, for any answers of io at any time.
 TEST(AsyncBuffers, AreLikeAString) {
     for (unsigned seed = 0; seed < 300; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -579,7 +580,7 @@ TEST(AsyncBuffers, AreLikeAString) {
         for (char &c : text) {
             c = static_cast<char>('a' + below(26));
         }
-        std::vector<std::function<void()>> later; // at most one: io is asked one question at a time
+        std::vector<std::function<void()>> later; // at most one, because io gets one request at a time
         const auto answer = [&](std::function<void()> now) {
             if (below(2) == 0) {
                 now();
@@ -609,7 +610,7 @@ TEST(AsyncBuffers, AreLikeAString) {
                       });
 
         // Each read that is answered is written; the end of the input ends the reads.
-        std::deque<std::string> memory; // stays where it is
+        std::deque<std::string> memory; // must not move
         std::size_t written = 0;
         bool ended = false;
         const auto read_on = [&] {

@@ -1,4 +1,4 @@
-// Every class of the drop-in once, as in its documentation; the program fails when an answer is wrong. It is compiled
+// Uses every class of the drop-in once, as in its documentation; the program fails if a result is wrong. It is compiled
 // for Windows too.
 
 #include "millstream/smart_buffer.hpp"
@@ -14,7 +14,7 @@ void check(bool right, const char *what) {
     }
 }
 
-/// The larger number of each line: as programs for the original do it, with sscanf and sprintf.
+/// Prints the larger number of each line with sscanf and sprintf, like programs for the original.
 std::string larger_of_two(std::string input) {
     std::string output;
     {
@@ -41,7 +41,7 @@ std::string larger_of_two(std::string input) {
     return output;
 }
 
-/// The same with the operators.
+/// Prints the larger number of each line with the operators.
 std::string larger_of_two_shorter(std::string input) {
     std::string output;
     SyncIOReadBuffer<std::size_t> buffer(16);
@@ -58,7 +58,7 @@ std::string larger_of_two_shorter(std::string input) {
     return output;
 }
 
-/// The same bytes through the asynchronous pair, whose io answers at once here.
+/// Copies bytes through the asynchronous pair, whose io answers immediately here.
 std::string copied(std::string input) {
     using Reader = AsyncIOReadBuffer<std::uint32_t>;
     using Writer = AsyncIOWriteBuffer<std::uint32_t>;

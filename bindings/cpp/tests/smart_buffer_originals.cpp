@@ -1,4 +1,4 @@
-// The programs of the original's document give the same output with the drop-in as they say and as iostream gives.
+// With the drop-in, the programs of the original's document print the documented output and the same as with iostream.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class Originals : public ::testing::Test {
 
     void input(const std::string &text) { std::ofstream(input_) << text; }
 
-    /// What a program prints, given `input`.
+    /// Returns the output of a program for `input`.
     std::string run(const std::string &program_and_arguments) {
         const std::string command = (programs / program_and_arguments).string() + " < " + input_.string();
         std::FILE *const pipe = popen(command.c_str(), "r");
@@ -39,7 +39,7 @@ class Originals : public ::testing::Test {
         return output;
     }
 
-    /// The same without the time that it says it has taken.
+    /// Returns the output without the time that the program prints.
     std::string results(const std::string &program_and_arguments) {
         const std::string output = run(program_and_arguments);
         const std::size_t end = output.rfind("Duration: ");

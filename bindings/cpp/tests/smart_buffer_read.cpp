@@ -1,4 +1,4 @@
-// SyncIOReadBuffer: what programs written for the original rely on, and what goes beyond it.
+// Tests of SyncIOReadBuffer: behaviour that programs for the original rely on, and new behaviour.
 
 #include "millstream/smart_buffer.hpp"
 
@@ -12,7 +12,7 @@ namespace ms = millstream;
 
 namespace {
 
-/// An io over a string, which gives at most `most` bytes a call and remembers what it was asked for.
+/// An io for a string, which returns at most `most` bytes per call and stores its arguments.
 struct Source {
     std::string rest;
     std::size_t most = SIZE_MAX;
@@ -28,7 +28,7 @@ struct Source {
     }
 };
 
-/// The io as most programs have it.
+/// The usual form of io.
 auto io_of(Source &source) {
     return [&source](char *to, const std::uint32_t len) { return source.give(to, len); };
 }
@@ -166,7 +166,7 @@ TEST(Reading, AnIoThatClaimsTooMuchIsAnError) {
 }
 
 TEST(Reading, NothingIsLostWhenIoThrows) {
-    // More than a bufferful has gone to the caller when io throws; the next read begins with it.
+    // When io throws, more bytes than the capacity have been copied to the caller; the next read starts with them.
     for (const bool by_line : {false, true}) {
         Source source{"abcdefghijkl\nrest"};
         SyncIOReadBuffer<std::uint32_t> buffer(4);
@@ -225,7 +225,7 @@ TEST(Reading, AReadOfManyBuffersTakesNoStack) {
     EXPECT_EQ(out, std::string(len, 'x'));
 }
 
-/// Any sequence of calls gives what the same calls on a string give, whatever io does.
+/// Any sequence of calls has the same results as the same calls on a string, for any behaviour of io.
 TEST(Reading, IsLikeAString) {
     for (unsigned seed = 0; seed < 400; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
@@ -274,7 +274,7 @@ TEST(Reading, IsLikeAString) {
                 ASSERT_EQ(out.substr(0, got), input.substr(expected, got));
                 ASSERT_EQ(out[got], '?') << "nothing beyond";
                 expected += got;
-            } catch (int) { // nothing has changed, but for what io delivered
+            } catch (int) { // the state is unchanged, except for the bytes that io delivered
             }
             ASSERT_EQ(buffer.size(), delivered - expected);
             ASSERT_EQ(buffer.buffer(), input.substr(expected, delivered - expected));

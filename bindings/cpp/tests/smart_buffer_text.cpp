@@ -1,4 +1,4 @@
-// `>>` and `<<` of the drop-in: numbers and words in, numbers and text out.
+// Tests of `>>` and `<<` of the drop-in: reading numbers and words, writing numbers and text.
 
 #include "millstream/smart_buffer.hpp"
 
@@ -15,8 +15,7 @@ namespace ms = millstream;
 
 namespace {
 
-/// Everything that `in` has to say to `use`, which takes an ms::Extractor, whatever the size of the buffer and the
-/// pieces.
+/// Calls `use` with an ms::Extractor for `in`, with buffers and pieces of many sizes.
 template <class Use>
 void extract(const std::string &text, Use use) {
     for (const std::size_t capacity : {1U, 2U, 3U, 7U, 64U, 4096U}) {
@@ -322,7 +321,7 @@ std::string from_hex(const std::string &hex) {
     return bytes;
 }
 
-/// Calls `use` with a zero of the type that the vectors call so, if `<<` and `>>` have it.
+/// Calls `use` with a zero of the type with this name in the vectors, if `<<` and `>>` support it.
 template <class Use>
 void with_type(const std::string &type, Use use) {
     const auto one = [&](const char *name, auto zero) {
@@ -342,7 +341,7 @@ void with_type(const std::string &type, Use use) {
     one("f64", double{});
 }
 
-/// A value as the vectors for putting have it: decimal, or the bits of a float.
+/// Parses a value in the form of the vectors: decimal, or the bits of a float.
 template <class T>
 T put_value(const std::string &column) {
     T value{};
@@ -376,7 +375,7 @@ TEST(Vectors, Scan) {
             std::string expected;
             std::istringstream words(columns[3]);
             for (std::string word; words >> word;) {
-                // Floats are written in several ways there; the value counts.
+                // The vectors contain several forms of floats, so values are compared.
                 const bool real = std::is_floating_point_v<Value> && word.find('_') == word.npos;
                 add(expected, real ? text_of(std::is_same_v<Value, float>
                                                  ? static_cast<Value>(std::strtof(word.c_str(), nullptr))

@@ -1,4 +1,4 @@
-// SyncIOLazyWriteBuffer: what programs written for the original rely on, and what goes beyond it.
+// Tests of SyncIOLazyWriteBuffer: behaviour that programs for the original rely on, and new behaviour.
 
 #include "millstream/smart_buffer.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What every call of an io was given.
+/// The arguments of every call of an io.
 using Calls = std::vector<std::string>;
 
 auto io_into(Calls &calls) {
@@ -179,7 +179,7 @@ TEST(Writing, ASmallSizeDoesNotOverflow) {
     for (int i = 0; i < 10; ++i) {
         EXPECT_EQ(buffer.write(text.data(), 250), 250);
     }
-    buffer << text << text; // more than an 8-bit size can say
+    buffer << text << text; // more than an 8-bit size can represent
     buffer.close();
     EXPECT_EQ(output, std::string(3010, 'x'));
 }
@@ -213,7 +213,7 @@ TEST(Writing, AFlushIntervalWritesWhatIsOld) {
     EXPECT_TRUE(buffer.due());
 }
 
-/// Any sequence of calls writes what was accepted, in order, as late as can be.
+/// Any sequence of calls writes the accepted bytes in order, as late as possible.
 TEST(Writing, IsLikeAString) {
     for (unsigned seed = 0; seed < 400; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));

@@ -18,7 +18,7 @@ namespace {
 
 bool last_words = false;
 
-// Older than its last flush are only objects above the #include.
+// Only objects above the #include are older than its last flush.
 struct speaker {
     ~speaker() {
         if (last_words)
@@ -48,7 +48,7 @@ int run(std::string_view what, const char *argument) {
     if (what == "broken_pipe") {
         std::signal(SIGPIPE, SIG_IGN);
         ms::out.print("lost");
-        wait_for_a_byte(); // until the reader has gone
+        wait_for_a_byte(); // until the reader has exited
         return 3;
     }
     if (what == "stdio_too") {

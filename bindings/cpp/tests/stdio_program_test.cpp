@@ -1,4 +1,4 @@
-// Whole programs with ms::in and ms::out: at their end, with uncaught errors, and at a terminal.
+// Tests of complete programs with ms::in and ms::out: at their end, with uncaught errors, and at a terminal.
 
 #include <array>
 #include <chrono>
@@ -91,7 +91,7 @@ struct Pipe {
     }
 };
 
-// All that comes until the end, or until `enough` is there, or nothing for so long that nothing will.
+// Reads until the end, until `enough` bytes have arrived, or until a timeout.
 std::string read_until(int fd, const std::string &enough = "\xff\xff") {
     std::string all;
     std::array<char, 4096> piece;
@@ -105,7 +105,7 @@ std::string read_until(int fd, const std::string &enough = "\xff\xff") {
     return all;
 }
 
-// Nothing more, for as long as one can wait in a test.
+// Checks that no more output arrives within the time limit of a test.
 bool is_silent(int fd) {
     pollfd one{fd, POLLIN, 0};
     return ::poll(&one, 1, 50) == 0;
@@ -217,7 +217,7 @@ TEST_P(Program, AsksBeforeItReads) {
     EXPECT_EQ(child.wait(), 0);
 }
 
-// A terminal that shows what a program writes as it is.
+// A terminal that does not translate a program's output.
 struct Terminal {
     int master = ::posix_openpt(O_RDWR | O_NOCTTY), slave = -1;
     Terminal() {

@@ -1,5 +1,5 @@
-// millstream/output.hpp and millstream/input.hpp over descriptors of every kind. What happens at a program's end, and
-// at a terminal, is in stdio_program_test.cpp.
+// Tests of millstream/output.hpp and millstream/input.hpp with descriptors of every kind. Tests of the end of a
+// program, and of terminals, are in stdio_program_test.cpp.
 
 #include <millstream/stdio.hpp>
 
@@ -91,7 +91,7 @@ void write_all(int fd, std::string_view bytes) {
     }
 }
 
-// What `print` puts out, through a file.
+// Returns the output of `print`, through a file.
 std::string printed(const std::function<void(ms::output &)> &print) {
     std::string path = testing::TempDir() + "millstream_stdio_test_XXXXXX";
     int fd = ::mkstemp(path.data());
@@ -116,7 +116,7 @@ void with_input(const std::vector<std::string> &pieces, const std::function<void
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     for (const std::string &piece : pieces) {
-        if (piece.empty()) // which would be the end
+        if (piece.empty()) // it would be the end
             continue;
         ASSERT_EQ(::send(ends[0], piece.data(), piece.size(), 0), static_cast<ssize_t>(piece.size()));
     }
@@ -128,7 +128,7 @@ void with_input(const std::vector<std::string> &pieces, const std::function<void
     ::close(ends[1]);
 }
 
-// The same for an input of any size, which comes by a thread through a pipe.
+// Calls `use` with an input of any size, which a thread writes to a pipe.
 void with_large_input(const std::string &text, const std::function<void(ms::input &)> &use) {
     Pipe pipe;
     std::thread feeder([&] {
@@ -142,7 +142,7 @@ void with_large_input(const std::string &text, const std::function<void(ms::inpu
     feeder.join();
 }
 
-// Uncut, byte by byte, and in two pieces cut everywhere.
+// In one piece, byte by byte, and in two pieces split at every position.
 void with_every_split(const std::string &text, const std::function<void(ms::input &)> &use) {
     std::vector<std::string> bytes;
     for (char byte : text)
@@ -228,7 +228,7 @@ bool with_integer_type(const std::string &type, const Use &use) {
     return true;
 }
 
-// By std::from_chars, or digit by digit where that does not know the type.
+// Uses std::from_chars, or digit by digit if that does not support the type.
 template <class T>
 T integer_from(const std::string &text) {
     T value = 0;
@@ -398,7 +398,7 @@ TEST(Output, StreamsAndLines) {
               std::string("a1 (5, 6)\nff\nb2\n\nraw\0bytes!", 27));
 }
 
-// What has no text does not compile.
+// Types without a text form do not compile.
 static_assert(!ms::detail::is_part<std::nullptr_t> && !ms::detail::has_hook<std::nullptr_t>);
 
 TEST(Output, ANullPointerIsNoText) {
@@ -444,7 +444,7 @@ TEST(Output, FloatsReadBackAsTheSame) {
 }
 
 TEST(Output, ManyPrintsOfEverySizeThroughEveryDescriptor) {
-    // So that prints end at, before and past the end of the buffer, many times.
+    // Prints end at, before and after the end of the buffer, many times.
     std::string expected;
     const auto print = [](auto &&take) {
         std::mt19937 random(6);
@@ -481,7 +481,7 @@ TEST(Output, PartsLargerThanTheBuffer) {
     EXPECT_EQ(printed([&](ms::output &out) { out.print("a").write(large).write("b"); }), "a" + large + "b");
 }
 
-// The arrays are on the heap, where a byte after them would be noticed.
+// The arrays are on the heap, where an access after their end would be detected.
 TEST(Output, ArraysOfChar) {
     using three = char[3];
     const auto print = [](const std::string &bytes) {
@@ -583,7 +583,7 @@ TEST_P(Waiting, LosesNothing) {
     unsigned wrong = 0;
     for (unsigned i = 0; i < count; i++) {
         if (i % 1000 == 0)
-            ::usleep(50); // so that both sides wait in turn
+            ::usleep(50); // so that both sides alternately wait
         wrong += in.require<unsigned>() != i;
         if (i % 10000 == 0)
             wrong += in.word().size() != 5000;
@@ -612,7 +612,7 @@ TEST(OutputErrors, ABrokenPipeIsReportedOnce) {
                                              "stop writing: the reader has closed the pipe or connection");
     EXPECT_EQ(error_of([&] { out.print("third"); }).kind(), ms::errc::closed);
     EXPECT_EQ(error_of([&] { out.write("fourth"); }).kind(), ms::errc::closed);
-    out.flush(); // nothing is there to flush, and nothing is reported again
+    out.flush(); // there is nothing to flush, and no error is reported again
 }
 
 TEST(OutputErrors, AFullDisk) {
@@ -632,7 +632,7 @@ TEST(OutputErrors, AFullDisk) {
         EXPECT_FALSE(out.try_flush());
         EXPECT_EQ(errno, ENOSPC);
         EXPECT_FALSE(out.try_flush()) << "the bytes are still there";
-    } // whose destructor says nothing
+    } // the destructor reports nothing
     ::close(fd);
 }
 
@@ -698,11 +698,11 @@ TEST(Input, TheEndIsAnErrorWhereAValueMustBe) {
     };
     with_every_split("1\n2 ", [&](ms::input &in) {
         int a = 0, b = 0, c = 0;
-        // In the middle, tested or not.
+        // Between values, with or without a test.
         expect_missing(error_of([&] { static_cast<void>(static_cast<bool>(in >> a >> b >> c)); }),
                        "an integer (-2147483648 to 2147483647)");
         EXPECT_EQ(b, 2);
-        // At the beginning, when nobody tests.
+        // At the start, without a test.
         expect_missing(error_of([&] { in >> a; }), "an integer (-2147483648 to 2147483647)");
         expect_missing(error_of([&] { in.require<uint64_t>(); }), "an integer (0 to 18446744073709551615)");
         expect_missing(error_of([&] { in.require<int8_t>(); }), "an integer (-128 to 127)");
@@ -849,7 +849,8 @@ TEST(Input, TheRecordLimit) {
     });
 }
 
-// A limit is one for the bytes between the ends, however they arrive: at the end of the buffer, in one piece or many.
+// The limit applies to the bytes between the ends, regardless of how they arrive: at the end of the buffer, in one
+// piece or many.
 TEST(Input, ExactlyTheRecordLimit) {
     for (const std::size_t limit : {std::size_t{5}, std::size_t{1} << 18}) {
         const std::string most(limit, 'x'), more(limit + 1, 'x');
@@ -911,7 +912,7 @@ TEST(Input, YourOwnType) {
 }
 
 TEST(Input, AFailedReadIsReportedOnceAndThenTheEnd) {
-    int fd = ::open("/", O_RDONLY); // which cannot be read
+    int fd = ::open("/", O_RDONLY); // a directory cannot be read
     ms::input in{fd};
     const ms::error error = error_of([&] { in.require<int>(); });
     EXPECT_EQ(error.kind(), ms::errc::io);
@@ -942,7 +943,7 @@ TEST(Input, FlushesTheOutputItIsTiedTo) {
     other.join();
 }
 
-// What another error left behind must not be answered by a second one.
+// A second error must not follow from the state after another error.
 TEST(Input, AnUntestedEndGivesWayToTheErrorThatIsOnItsWay) {
     with_input({}, [](ms::input &in) {
         int value = 0;

@@ -1,4 +1,4 @@
-// All headers in one file: no name of one is another's.
+// All headers in one file, to check that their names do not conflict.
 
 #include "millstream/bson.hpp"
 #include "millstream/cancel.hpp"
@@ -27,7 +27,7 @@ TEST(Together, TheHeadersWithTheLibraryAndThoseWithout) {
     out.print("one ", 2, '\n').flush();
     ::close(pipe[1]);
     EXPECT_EQ(ms::lines(ms::fd{pipe[0]}).next(), "one 2");
-    // One class of errors.
+    // There is one class of errors.
     EXPECT_THROW(out.print("three").flush(), ms::error);
     EXPECT_THROW(ms::reader(ms::path{"/nonexistent/file"}), ms::error);
 }

@@ -1,4 +1,4 @@
-// Writers: every sink, bytes and text, and what is reported when something fails.
+// Tests of writers: every sink, bytes and text, and errors.
 
 #include "millstream/writer.hpp"
 #include "millstream/reader.hpp"
@@ -163,8 +163,8 @@ TEST(Sink, Sockets) {
     sockaddr_in remote{};
     remote.sin_family = AF_INET;
     remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    // What is written waits in the connection until it is accepted, so one thread is enough, which does not wait for
-    // the peer to close.
+    // The data waits in the connection until it is accepted, so one thread is sufficient; it does not wait until the
+    // peer closes.
     const ms::writer_options options{.linger = std::chrono::nanoseconds(0)};
     const auto serve = [](int listener, auto &address, auto write) {
         socklen_t len = sizeof address;
@@ -188,7 +188,7 @@ TEST(Sink, ThatIsGivenUpIsNotWaitedFor) {
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     ms::writer writer(ms::fd{ends[1]}, {.capacity = 1 << 24});
-    writer.write(std::string(1 << 22, 'x')); // more than a pipe takes, and nothing reads it
+    writer.write(std::string(1 << 22, 'x')); // more than a pipe can contain, and no process reads it
     writer.print("small");
     writer.abort();
     EXPECT_EQ(error_of([&] { writer.print("more").flush(); }).code(), ms::errc::closed);
@@ -246,13 +246,13 @@ TEST(Callback, WhatItThrowsIsThrownByTheCallAndNothingIsLost) {
     writer.print(" two");
     writer.close();
     EXPECT_EQ(taken, "one two");
-    // What is dropped does its best silently, also if that throws.
+    // The destructor finishes silently as far as possible, even if the callback throws.
     refuses = true;
     { ms::writer(ms::callback{take}).print("three"); }
 }
 
-// When the sink has taken part of a record, the record is accepted, and the error is the next one's: who repeats what
-// has failed, and nothing else, loses nothing and doubles nothing.
+// If the sink has accepted part of a record, the record is accepted, and the next call reports the error: a caller that
+// repeats only failed calls neither loses nor duplicates data.
 TEST(Callback, ThatTakesPartAndThenFailsDoublesNothing) {
     for (const bool writes : {false, true}) {
         std::string taken;

@@ -1,4 +1,4 @@
-# The shared vectors of behaviour: what counts as which compression, what a limit counts, what options are by default.
+# The shared vectors of behaviour: detection of compression, limits, defaults of options.
 using Millstream, Test
 using Millstream: Reader, Writer, Lines, Delimiter, AnyOf, Fixed, LengthPrefixed, Documents, next_line
 
@@ -67,7 +67,7 @@ end
 const zipped = hex("1f8b080000000000020333e4020053fc516702000000")
 is_decoded(reader) = next_line(reader) == "1" ? "yes" : "no"
 
-# What an option is by default, as the behaviour shows it; nothing where Julia has none.
+# Returns the default of an option, as determined from behaviour; nothing if Julia lacks the option.
 function default_of(option, directory)
     path = joinpath(directory, "file.gz")
     long(size) = fails(() -> next_line(Reader(fill(UInt8('x'), size)))) !== nothing

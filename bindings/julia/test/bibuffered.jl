@@ -1,5 +1,5 @@
-# Every case over every supply: a command that we start, one that Julia has started, one that Julia has begun to read, a file,
-# memory; with windows that cut every record.
+# Every case with every supply: a command that the library starts, one that Julia has started, one that Julia has
+# started to read, a file, memory; with windows that split every record.
 using Millstream, Test
 
 const supplies = [
@@ -18,7 +18,7 @@ file_of(bytes) = (path = joinpath(directory, string(hash(bytes))); isfile(path) 
 # A command whose output Julia has buffered already.
 begun(process) = (eof(process); process)
 
-# The same as by Base, for all sources and buffer sizes.
+# Checks that the results equal those of Base, for all sources and buffer sizes.
 function same_as_base(read_all, bytes)
     both(io) = (read_all(io), read(io))
     expected = both(IOBuffer(bytes))
@@ -34,7 +34,7 @@ end
 const texts = Vector{UInt8}.(["", "\n", "one", "one\n", "one\ntwo", "one\r\ntwo\r\n", "a\r\r\n\r\nlast\r", "\n\n", "ü→\nß\0\n→",
     "x"^100 * "\n" * "y"^300, "\xff\xfe\n\x80"])
 
-@testset "lines are those of Base" begin
+@testset "lines are the same as in Base" begin
     for text in texts
         same_as_base(io -> readlines(io), text)
         same_as_base(io -> readlines(io; keep = true), text)
@@ -42,7 +42,7 @@ const texts = Vector{UInt8}.(["", "\n", "one", "one\n", "one\ntwo", "one\r\ntwo\
     end
 end
 
-@testset "all else that an IO does" begin
+@testset "other functions of an IO" begin
     for text in texts[[1, 2, 6, 9, 11]]
         same_as_base(read, text)
         same_as_base(io -> read(io, String), text)
@@ -68,7 +68,7 @@ end
     for delimiter in (';', '→', ";→", "→→;", "absent", "b"), keep in (false, true)
         same_as_base(io -> (parts = String[]; while !eof(io); push!(parts, readuntil(io, delimiter; keep = keep)); end; parts), text)
     end
-    # Base gives bytes for a byte; the original, and so this, a string.
+    # For a byte, Base returns bytes; the original, and so this type, returns a string.
     for supply in supplies, size in (1, 2, 2^24)
         stream = supply(text, size)
         @test readuntil(stream, UInt8(';')) === "a"
@@ -90,7 +90,7 @@ end
     end
 end
 
-@testset "a line is seen when it is written" begin
+@testset "a line is available when it is written" begin
     for make in (BiBufferedStream, command -> BiBufferedStream(open(command)), command -> BiBufferedStream(begun(open(command))))
         go = joinpath(directory, "go")
         rm(go; force = true)
@@ -117,14 +117,14 @@ function lines_and_failure(stream)
     lines, nothing
 end
 
-@testset "a failing command is no end" begin
+@testset "a failing command is not an end" begin
     for make in (BiBufferedStream, command -> BiBufferedStream(open(command)), command -> BiBufferedStream(begun(open(command))))
         stream = make(`sh -c 'echo one; printf two; exit 3'`)
         lines, failure = lines_and_failure(stream)
         @test lines == ["one", "two"]
         @test failure isa ProcessFailedException
         @test failure.procs[1].exitcode == 3
-        # It is said once.
+        # It is reported once.
         @test eof(stream)
         @test readline(stream) == ""
         close(stream)
@@ -145,7 +145,7 @@ end
     @test_throws Base.IOError BiBufferedStream(`there-is-no-such-program`)
 end
 
-@testset "a Cmd is what it is in Julia" begin
+@testset "a Cmd works as in Julia" begin
     lines(command) = readlines(BiBufferedStream(command))
     @test lines(setenv(`sh -c 'echo $A; pwd'`, "A" => "b"; dir = "/")) == ["b", "/"]
     @test lines(pipeline(`printf 'b\na\n'`, `sort`)) == ["a", "b"]
@@ -153,7 +153,7 @@ end
     path = file_of(Vector{UInt8}("from a file\n"))
     @test lines(pipeline(`cat`, stdin = path)) == ["from a file"]
     @test lines(pipeline(`sh -c 'echo err >&2; echo out'`, stderr = devnull)) == ["out"]
-    # Without a command's own input there is none.
+    # Without an input of its own, a command gets none.
     @test lines(`cat`) == []
     both = open(`cat`, "r+")
     stream = BiBufferedStream(both)
@@ -173,23 +173,23 @@ end
     close(stream)
     close(stream)
     @test process_exited(process)
-    # Nothing is served any more.
+    # No more data is returned.
     @test eof(stream)
     @test readline(stream) == ""
     @test bytesavailable(stream) == 0
     @test_throws EOFError read(stream, UInt8)
-    # A command that does not write is notified by a signal.
+    # A command that does not write is stopped by a signal.
     stream = BiBufferedStream(`sleep 1000`)
     process = stream.io
     close(stream)
     @test process.termsignal == Base.SIGTERM
-    # One that had failed before is an error.
+    # A command that had failed before is an error.
     stream = BiBufferedStream(`sh -c 'echo one; exit 3'`)
     readline(stream)
     wait(stream.io)
     @test_throws ProcessFailedException close(stream)
     @test !isopen(stream)
-    # Forgotten ones are stopped as well.
+    # Commands that are no longer referenced are stopped as well.
     process = (stream -> stream.io)(BiBufferedStream(`yes`))
     GC.gc()
     @test BiBufferedStream(IOBuffer("a\n")) |> readline == "a"
@@ -203,7 +203,7 @@ end
     @test occursin("BiBufferedStream(", sprint(show, BiBufferedStream(IOBuffer("a"))))
 end
 
-@testset "an error of the IO comes through" begin
+@testset "an error of the IO is rethrown" begin
     path = joinpath(directory, "no file")
     @test_throws SystemError BiBufferedStream(open(path))
     struct Broken <: IO end

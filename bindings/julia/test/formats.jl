@@ -1,4 +1,4 @@
-# What promises a format, and files that change: see the core's tests for all of it.
+# Names that imply a format, and files that change; the core's tests cover all cases.
 using Millstream, Test
 using Millstream: Reader, Writer, next_line
 

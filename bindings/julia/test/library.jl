@@ -1,4 +1,4 @@
-# The library that is found, and the functions that are called, against the header.
+# Checks the library that is found, and the functions that are called, against the header.
 using Millstream, Test
 
 const folder = joinpath(@__DIR__, "..")
@@ -31,7 +31,7 @@ end
     @test issubset(Symbol.(names), fieldnames(Millstream.CommandEnd))
 end
 
-@testset "a call has the arguments that the header says" begin
+@testset "a call has the arguments in the header" begin
     problem(call) = try
         macroexpand(Millstream, call)
         ""
@@ -41,12 +41,12 @@ end
     @test problem(:(@c millstream_framer_free(handle))) == ""
     @test occursin("has 1 parameters, but 2 arguments are passed", problem(:(@c millstream_framer_free(handle, more))))
     @test occursin("KeyError: key :millstream_no_such_function", problem(:(@c millstream_no_such_function())))
-    # And the types: a text is no number.
+    # The types are checked too: a text is not a number.
     @test_throws MethodError Millstream.@c millstream_code_name("1")
     @test sizeof(Millstream.CBatch) == 64 && sizeof(Millstream.CTrim) == 12
 end
 
-# In a separate process, since the library is searched for only once.
+# In a separate process, because the library is searched for only once.
 function load(library)
     program = "using Millstream; print(eltype(BiBufferedStream(IOBuffer(\"a\")) |> readlines)); Millstream.Writer()"
     errors = IOBuffer()
@@ -56,11 +56,11 @@ function load(library)
 end
 
 @testset "without a library" begin
-    # One that was asked for has to be there, and has to be Millstream.
+    # A library that was requested has to exist, and has to be Millstream.
     told = load("/no/such/library.so")
     @test occursin("MILLSTREAM_LIB names \"/no/such/library.so\"", told)
     @test occursin("cargo build", told)
-    # Otherwise, code that does not need the library works, and code that does reports what to do.
+    # Otherwise, code that does not need the library works, and other code reports what to do.
     told = load("")
     @test startswith(told, "String")
     @test occursin("set the environment variable MILLSTREAM_LIB", told) || !occursin("ERROR", told)

@@ -1,4 +1,4 @@
-# Programs as they were written for BiBufferedStreams.jl, with nothing changed but the name of the package.
+# Programs written for BiBufferedStreams.jl, unchanged except for the name of the package.
 using Millstream
 using Test
 
@@ -21,7 +21,7 @@ end
     @test lines == readlines(sam)
 end
 
-@testset "the function that the original is measured by" begin
+@testset "the function from the original's benchmark" begin
     function read_all(cmd; use_bi_buffered_stream = true)
         io = use_bi_buffered_stream ? BiBufferedStream(open(cmd)) : open(cmd)
         c = 0
@@ -44,7 +44,7 @@ end
         @test readuntil(io, UInt8('\t'); keep = true) == "0\t"
         @test readuntil(io, '→') == "chr1\t3\t60\tACGT\tü"
         @test readuntil(io, 0x0a) == ""
-        # Nothing is found of what is not there: the rest, and then nothing.
+        # If the delimiter is missing, the rest is returned, and then nothing.
         rest = readuntil(io, '\0')
         @test startswith(rest, "read2\t") && endswith(rest, "\tü→\n")
         @test eof(io)
@@ -64,7 +64,7 @@ end
     end
 end
 
-# What the original got wrong.
-@testset "a carriage return is a part of the line's end" begin
+# A bug of the original.
+@testset "a carriage return is part of the line end" begin
     @test readline(BiBufferedStream(open(`printf 'one\r\n'`))) == "one"
 end

@@ -48,7 +48,7 @@ end
     @test_throws MethodError Reader(path; colour = :blue)
     @test_throws MillstreamError Reader(path; capacity = 0)
     @test_throws MillstreamError Reader(path; stall_timeout = 0)
-    # Wrong values are refused before anything is opened.
+    # Invalid values are errors before anything is opened.
     for (option, values) in (:capacity => (-1, 1.5, "1", true), :record_limit => (-1, :all), :decode => (true, "auto"),
         :decode_limit => (-1, (1, 2)), :read_ahead_capacity => (1, (1,), (1, 2, 3)), :stall_timeout => (-1, NaN, Inf, "1", true), :cancel => (true, 1),
         :name => (1, :name), :follow => (true,), :latency => (:high,)), value in values
@@ -92,7 +92,7 @@ end
     @test length(collect(kept)) == length(kept)
 end
 
-@testset "a loop that is left" begin
+@testset "a loop that ends early" begin
     # The reader continues after the last record that the loop received.
     reader() = Reader(b"header\na\nb\n3 4\nlast")
     r = reader()
@@ -129,19 +129,19 @@ end
     end
     @test found == expected || found == [expected; "the end"]
 
-    # A loop that is begun again.
+    # A loop that is started again.
     r = reader()
     records = eachrecord(r)
     @test first(records) == "header"
     @test first(records) == "a"
     @test collect(records) == ["b", "3 4", "last"]
 
-    # One that is left at a time, over a command.
+    # Loops that end after one record, for a command.
     r = Reader(`seq 3000`)
     @test [first(eachrecord(r)) for i in 1:3000] == string.(1:3000)
     @test isempty(eachrecord(r))
 
-    # A batch is taken as a whole.
+    # A batch is consumed as a whole.
     r = reader()
     for batch in batches(r; most = 2)
         batch[1] == "header" && break
@@ -166,7 +166,7 @@ end
     catch error
         error
     end
-    # The line without an end is none, and the error shows it.
+    # The line without an end is not a record, and the error shows it.
     @test lines == ["one"]
     @test occursin("two", error.message)
     @test (error.kind, error.code, error.offset) == (:command_failed, 4, 7)
@@ -197,21 +197,21 @@ end
 end
 
 @testset "how sources end" begin
-    # A source that is read no further has no status of interest. Whether it has failed by then is a matter of time.
+    # After reading stopped, the status of a source is ignored. The source may or may not have failed by then.
     for i in 1:200
         reader = Reader(`sh -c "seq 2; exit 3"`)
         @test first(eachrecord(reader)) == "1"
         i % 4 == 0 && sleep(0.003)
         @test close(reader) === nothing
     end
-    # An error that a loop has ignored is reported again.
+    # An error that a loop ignored is reported again.
     reader = Reader(`sh -c "echo one; exit 3"`)
     for i in 1:3
         try next_line(reader) catch end
     end
     @test (try close(reader) catch error; error.kind end) == :command_failed
     @test !isopen(reader)
-    # A member that a later one has stopped reading has not failed.
+    # A command whose output a later one stopped reading has not failed.
     @test collect(eachrecord(pipeline(`yes`, `head -n 3`))) == ["y", "y", "y"]
     @test collect(eachrecord(pipeline(`sh -c "exit 141"`, `echo x`))) == ["x"]
     @test (try collect(eachrecord(pipeline(`yes`, `sh -c "exit 3"`))) catch error; error.kind end) == :command_failed
@@ -229,7 +229,7 @@ end
     @test (try Reader(`there-is-no-such-program`) catch error; error.kind end) == :command_not_started
 end
 
-@testset "an IO of Julia's" begin
+@testset "a Julia IO" begin
     mutable struct Failing <: IO
         left::Int
     end
@@ -250,7 +250,7 @@ end
     end
     @test Reader(next_line, path) == "line 1"
     @test_throws ErrorException Reader(reader -> error("mine"), path)
-    # What is read no further need not succeed; a failure that was overlooked is reported again.
+    # After reading stopped, the source need not succeed; a failure that was ignored is reported again.
     failed = Reader(`false`)
     sleep(0.2)
     close(failed)
@@ -259,7 +259,7 @@ end
     @test_throws MillstreamError close(failed)
 end
 
-# Both by the library and by Julia, which waits for all but descriptors and read-ahead.
+# With waits of the library and of Julia, which waits for all sources except descriptors and read-ahead.
 quiet_sources(server) = (`sh -c "echo one; exec sleep 60"`, pipeline(`sh -c "echo one; exec sleep 60"`, `cat`), Shell("echo one; sleep 60"),
     Tcp("127.0.0.1:$server"), open(`sh -c "echo one; exec sleep 60"`))
 
@@ -272,13 +272,13 @@ quiet_sources(server) = (`sh -c "echo one; exec sleep 60"`, pipeline(`sh -c "ech
         write(connection, "one\n")
     end
     for source in quiet_sources(port), read_ahead in (:off, :on)
-        # The library would wait for what tasks of this thread do.
+        # The library would wait for tasks of this thread.
         source isa Union{Base.Process,Tcp} && read_ahead == :on && continue
         token = CancelToken()
         reader = kind == :cancel ? Reader(source; cancel = token, read_ahead = read_ahead) :
             Reader(source; stall_timeout = 0.3, read_ahead = read_ahead)
         @test next_line(reader) == "one"
-        # With read-ahead the library waits, and only another thread could cancel meanwhile.
+        # With read-ahead the library waits, and only another thread could cancel the wait.
         kind == :cancel && (read_ahead == :on ? cancel(token) : Timer(_ -> cancel(token), 0.1))
         started = time()
         error = try next_line(reader) catch error; error end
@@ -286,7 +286,7 @@ quiet_sources(server) = (`sh -c "echo one; exec sleep 60"`, pipeline(`sh -c "ech
         @test kind == :cancel || occursin("no progress for 0.3 s", error.message)
         @test time() - started < 20
         if kind == :cancel
-            # It is cancelled until that is taken back; then it waits again.
+            # The reader is cancelled until the token is reset; then it waits again.
             @test (try next_line(reader) catch error; error.kind end) == :cancelled
             reset(token)
             read_ahead == :on ? cancel(token) : Timer(_ -> cancel(token), 0.1)
@@ -294,7 +294,7 @@ quiet_sources(server) = (`sh -c "echo one; exec sleep 60"`, pipeline(`sh -c "ech
         else
             @test next_line(reader) === nothing
         end
-        # An error that was reported is reported again, for a loop that ignored it.
+        # An error is reported again, for a loop that ignored it.
         @test (try close(reader) catch error; error.kind end) == (kind == :cancel ? nothing : :stalled)
         source isa Base.Process && kill(source, Base.SIGKILL)
     end
@@ -302,9 +302,9 @@ quiet_sources(server) = (`sh -c "echo one; exec sleep 60"`, pipeline(`sh -c "ech
     close(server)
 end
 
-@testset "nothing is lost by a wait that was cancelled" begin
+@testset "a cancelled wait loses no data" begin
     for source in (identity, open)
-        # The rest of the line comes after the wait has been cancelled.
+        # The rest of the line arrives after the wait was cancelled.
         file = tempname()
         command = `sh -c "printf o; until [ -e $file ]; do sleep 0.05; done; echo ne; echo two"`
         token = CancelToken()
@@ -315,7 +315,7 @@ end
         touch(file)
         @test collect(eachrecord(reader)) == ["one", "two"]
     end
-    # What an IO throws while it is waited for comes through.
+    # An exception of an IO during a wait is rethrown.
     struct Broken <: IO end
     Base.eof(::Broken) = (sleep(0.05); error("it broke"))
     Base.bytesavailable(::Broken) = 0

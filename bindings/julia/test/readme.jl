@@ -1,4 +1,4 @@
-# Every example of the README runs, and prints what stands below it.
+# Every example of the README runs and prints the documented output.
 using Test
 
 const readme = read(joinpath(@__DIR__, "..", "README.md"), String)

@@ -1,11 +1,10 @@
-# While a reader waits, Julia's other tasks run; and Ctrl-C ends its wait, after which it continues as if nothing had
-# been.
+# While a reader waits, Julia's other tasks run. Ctrl-C ends the wait, and reading can continue normally.
 using Millstream, Test
 using Millstream: Reader, next_line, Lines
 
 const directory = mktempdir()
 
-# The command writes a piece when a task of Julia's has run meanwhile: if a wait held that up, it would be indefinitely.
+# The command writes a piece only after a Julia task has run in the meantime: if a wait blocked tasks, this would hang.
 waiting(command) = `sh -c "$command"`
 
 @testset "tasks run while $kind waits" for kind in ("a BiBufferedStream", "one over open", "a reader", "a reader of a pipeline")
@@ -56,7 +55,7 @@ const program = """
     @test readline(process) == "ready"
     sleep(0.4)
     kill(process, Base.SIGINT)
-    # Though the interrupt came when part of the line was there, nothing of it is lost.
+    # The interrupt came when part of the line had arrived, and no part of it is lost.
     @test readlines(process) == ["InterruptException", "begun and ended",
         kind == "stream" ? "ProcessFailedException" : "MillstreamError"]
 end
@@ -81,7 +80,7 @@ if Sys.islinux()
         "a BiBufferedStream" => BiBufferedStream(`grep -E "^Sig(Blk|Ign)" /proc/self/status`))
         lines = source isa Reader ? collect(eachrecord(source)) : collect(eachline(source))
         blocked, ignored = (parse(UInt64, split(line, '\t')[2]; base = 16) for line in lines)
-        # Signals 32 and 33 belong to the C library, which lets no program change them. SIGHUP, SIGINT, SIGQUIT, SIGTSTP,
+        # Signals 32 and 33 belong to the C library, and programs cannot change them. SIGHUP, SIGINT, SIGQUIT, SIGTSTP,
         # SIGTTIN and SIGTTOU stay ignored if they were, as in a background job.
         kept = reduce(|, UInt64(1) << (signal - 1) for signal in (1, 2, 3, 20, 21, 22, 32, 33))
         @test blocked == 0 && ignored & ~kept == 0
@@ -96,7 +95,7 @@ end
     @test read(file, String) == "asked\n"
 end
 
-# Whether a process is there, zombies not counted.
+# Whether a process exists, not counting zombies.
 runs(pid) = isfile("/proc/$pid/stat") ? !occursin(") Z ", read("/proc/$pid/stat", String)) : success(`sh -c "kill -0 $pid 2>/dev/null"`)
 
 @testset "finalizers do not wait" begin
@@ -108,6 +107,6 @@ runs(pid) = isfile("/proc/$pid/stat") ? !occursin(") Z ", read("/proc/$pid/stat"
     foreach(finalize, writers)
     @test time() - started < 8 # they would take two seconds each
     @test !any(isopen, readers) && !any(isopen, writers)
-    # No process is left.
+    # No process remains.
     @test timedwait(() -> !any(runs, pids), 30.0) == :ok
 end

@@ -4,12 +4,12 @@ using Millstream: Reader, Writer, scan, Lines, Delimiter, AnyOf, Fixed, LengthPr
 
 const folder = normpath(joinpath(@__DIR__, "..", "..", "..", "vectors"))
 
-# The cases of a file: its lines but comments, in columns.
+# Returns the cases of a file: its lines without comments, split into columns.
 cases(file) = [split(line, '\t') for line in eachline(joinpath(folder, file)) if !isempty(line) && !startswith(line, '#')]
 
 const hex = hex2bytes
 
-# Gives bytes a few at a time.
+# An IO that delivers bytes a few at a time.
 struct Pieces <: IO
     io::IOBuffer
     most::Int

@@ -1,4 +1,4 @@
-# Every file that the real BSON.jl and BSONqs have written, against what is known to be in it.
+# Every file in the corpus, written by BSON.jl and BSONqs, compared with its description.
 using Test
 using Millstream: BSON
 
@@ -7,7 +7,7 @@ Base.include(@__MODULE__, "shared/describe.jl")
 
 value_of(root) = collect(keys(root)) == [:value] ? root[:value] : root
 
-# Always by the careful way, and by code for each type.
+# With the slow path only, and with code for each type.
 careful = BSON.ParseCtx(allow_code = true, patience = typemax(Int))
 quick = BSON.ParseCtx(allow_code = true, patience = 0)
 
@@ -25,7 +25,7 @@ quick = BSON.ParseCtx(allow_code = true, patience = 0)
         @test_throws BSON.BSONError BSON.load(path)
     else
         @test same(BSON.load(path))
-        # What is written again is read again.
+        # Written values are read back.
         io = IOBuffer()
         BSON.bson(io, BSON.load(path))
         @test same(BSON.load(seekstart(io)))

@@ -2,7 +2,7 @@
 using Test
 using Millstream: BSON
 
-# A prompt and what it shows, as doctests have it.
+# A prompt and its output, in the form of doctests.
 function examples(text)
     found = Tuple{String,String}[]
     for block in eachmatch(r"```jldoctest\n(.*?)```"s, text)
@@ -23,7 +23,7 @@ function examples(text)
     found
 end
 
-# As the prompt shows it, with the array types of 1.5.
+# The output of the prompt, with the array types of 1.5.
 function shown(m, code)
     value = include_string(m, code)
     (value === nothing || endswith(rstrip(code), ';')) && return ""
@@ -41,7 +41,7 @@ for page in ("README.md", joinpath("docs", "bson.md"))
 end
 
 @testset "$name" for (i, (name, text)) in enumerate(sort(collect(docs)))
-    # In Main, where types are found.
+    # In Main, where types are looked up.
     m = Core.eval(Main, :(module $(Symbol(:Example, i)) end))
     Core.eval(m, :(const BSON = $BSON; const bson = $(BSON.bson)))
     for (code, expected) in examples(text)

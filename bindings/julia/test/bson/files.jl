@@ -1,4 +1,4 @@
-# Files, mapped and not; members one at a time; names and macros.
+# Tests of files, mapped and unmapped, single members, names and macros.
 using Test
 using Mmap
 using Millstream: BSON
@@ -31,7 +31,7 @@ end
     end
 end
 
-@testset "types of a module that is given" begin
+@testset "types of a given module" begin
     io = IOBuffer()
     bson(io, Dict(:h => Here(7)))
     @test BSON.load(seekstart(io), @__MODULE__)[:h] === Here(7)
@@ -62,13 +62,13 @@ end
         for mmap in (false, true)
             back = BSON.load(path; mmap = mmap)
             @test back[:w] == weights[:w] && back[:b] == weights[:b] && back[:deep].x == weights[:deep].x && back[:s] == weights[:s]
-            # They can be written into, and the file stays as it is.
+            # Arrays can be modified without changing the file.
             back[:w][1] = -1
             back[:b][1] = 0
             @test back[:w][1] == -1 && read(path) == before
             back = GC.gc()
         end
-        # What is mapped is not copied.
+        # Mapped arrays are not copied.
         w = BSON.load(path; mmap = true)[:w]
         @test w isa Matrix{Float32} && UInt(pointer(w)) % 16 == 0
         GC.gc()

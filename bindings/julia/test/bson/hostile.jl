@@ -1,4 +1,4 @@
-# Whatever a file contains, reading it gives a value or an error, in bounded memory and time.
+# Reading any file returns a value or throws an error, in bounded memory and time.
 using Test
 using Random
 using Millstream: BSON
@@ -13,7 +13,7 @@ function document(elements::Vector)
     foreach(e -> append!(body, e), elements)
     joined(bytes(Int32(length(body) + 5)), body, 0x00)
 end
-# Bytes one after another, without code for each number of them.
+# Concatenates bytes, without code for each number of arguments.
 joined(parts...) = joined(Any[parts...])
 function joined(parts::Vector{Any})
     all = UInt8[]
@@ -35,7 +35,7 @@ array(key, of, size, data) = doc(key, text("tag", "array"), of, list("size", Vec
 
 backref(key, n) = doc(key, text("tag", "backref"), int("ref", n))
 
-# What reading gives: a value, or the name of the error, which is always one of ours.
+# The result of reading: a value, or the name of the error, which is always a BSONError.
 const contexts = [BSON.ParseCtx(patience = 0), BSON.ParseCtx(patience = typemax(Int))]
 function read_all(file, contexts = contexts)
     outcomes = map(contexts) do ctx
@@ -54,7 +54,7 @@ function read_all(file, contexts = contexts)
     outcomes
 end
 
-# Both ways agree on whether there is a value.
+# Both paths agree on whether there is a value.
 function outcome(file)
     a, b = read_all(file, contexts)
     (a isa BSON.BSONError) == (b isa BSON.BSONError) || error("the two ways differ: $(repr(a)) and $(repr(b)), of $(bytes2hex(file))")
@@ -78,7 +78,8 @@ end
         for i in 1:100
             changed = copy(file)
             changed[rand(random, 1:length(file))] = rand(random, Bool) ? rand(random, UInt8) : rand(random, UInt8[0, 1, 2, 3, 4, 5, 16, 18, 255])
-            # A changed type is a new one, for which code would have to be made: so the quick way takes part in few of them.
+            # A changed type is a new type, for which code would have to be generated, so the quick path is used for
+            # only a few.
             result = i % 20 == 0 ? outcome(changed) : first(read_all(changed, contexts[2:2]))
             counts[1+(result isa BSON.BSONError)] += 1
         end
@@ -97,7 +98,7 @@ end
     @test refused(element(0x07, "id", zeros(UInt8, 12))) == :shape_mismatch
     @test refused(element(0x66, "id", zeros(UInt8, 12))) == :shape_mismatch
     @test outcome(bytes(typemax(Int32))).name == :document_truncated
-    # An announced length takes no memory.
+    # A length in the file does not cause an allocation.
     mktemp() do path, io
         write(io, bytes(typemax(Int32)), zeros(UInt8, 100))
         close(io)
@@ -152,7 +153,7 @@ end
     sub = type("type", "Main", "Base", "SubString"; params = list("params", type("0", "Core", "String")))
     @test refused(struct_("s", sub, list("data", text("0", "abc"), int("1", 0), int("2", 3)))) == :a_value
     @test refused(struct_("s", sub, list("data", text("0", "abc"), int("1", 1), int("2", 2^40)))) == :julia_invalid
-    # A dictionary of more keys than values; bits that are not there.
+    # A dictionary with more keys than values; missing bits.
     dict = type("type", "Main", "Base", "Dict"; params = list("params", type("0", "Core", "String"), type("1", "Core", "Int64")))
     @test refused(struct_("s", dict, list("data", list("0", text("0", "a")), list("1")))) == :julia_invalid
     bits = type("type", "Main", "Base", "BitArray"; params = list("params", int("0", 1)))
@@ -202,7 +203,7 @@ end
         end
         document(element_)
     end
-    # Built from the inside out, so 2,000 levels are some megabytes of copying.
+    # Built from the inside out, so 2,000 levels copy a few megabytes.
     for wrap in (e -> list("0", e), e -> doc("0", e), e -> doc("0", text("tag", "tuple"), list("data", e)))
         file = nested(2_000, wrap)
         @test BSON.load(IOBuffer(file)) isa Dict

@@ -1,4 +1,4 @@
-# MongoDB's documents: every type in and out, and a real dump.
+# Tests of MongoDB documents: decoding and encoding of every type, and a real dump.
 using Millstream, Test
 using Millstream: BSON, Reader, Documents, Writer
 using Millstream.BSON: decode, encode, documents, Map, BSONError
@@ -40,7 +40,7 @@ json(::BSON.Undefined) = one("undefined", "true")
 json(::BSON.MinKey) = one("minKey", "1")
 json(::BSON.MaxKey) = one("maxKey", "1")
 
-# Doubles are written in several ways; the value counts.
+# Doubles have several text forms, so values are compared.
 same_numbers(line) = replace(line, r"(?<=\"\$numberDouble\":\")[-+.0-9E]+(?=\")" => x -> string(parse(Float64, x)))
 
 @testset "every type: $name" for (name, bytes, canonical) in cases("bson.tsv")
@@ -84,12 +84,12 @@ const dump = joinpath(vectors, "mongodump", "orders.bson")
     writer = Writer()
     foreach(document -> write(writer, encode(document)), documents(dump))
     @test take!(writer) == read(dump)
-    # A loop that is left.
+    # A loop that ends early.
     reader = Reader(dump)
     @test first(documents(reader)) == all[1]
     @test first(documents(reader)) == all[2]
     @test count(reader, Documents()) == 3498
-    # A dump that was cut, and a command that fails.
+    # A truncated dump, and a command that fails.
     @test (try collect(documents(read(dump)[1:end-1])) catch error; error.kind end) == :frame_truncated
     @test (try collect(documents(`sh -c "cat $dump; exit 3"`)) catch error; error.kind end) == :command_failed
 end

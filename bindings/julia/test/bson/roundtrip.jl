@@ -1,4 +1,4 @@
-# What is written is read back: values of every sort, shared and cyclic ones, deep ones.
+# Written values are read back: values of every kind, shared, cyclic and deep values.
 using Test
 using Millstream: BSON
 
@@ -8,7 +8,7 @@ using Main.BSONTypes: Foo, Of, Nothing_, Wide, Tree, Some_, Cons, Cell, Cache, C
 same(a, b) = isequal(a, b) && typeof(a) == typeof(b)
 there(x) = same(BSON.roundtrip(x), x)
 
-@testset "values that BSON has" begin
+@testset "values of BSON types" begin
     for x in Any[nothing, 1, Int32(-1), true, 2.5, NaN, -0.0, "b", "", "a\0b\xff", UInt8[1, 2, 3], UInt8[], Any[1, "b", nothing]]
         @test there(x)
     end
@@ -48,7 +48,7 @@ end
         @test back isa Wide && all(i -> same(getfield(back, i), getfield(wide, i)), 1:fieldcount(Wide))
     end
     @test [p.b for p in BSON.roundtrip([Padded(1, 2), Padded(3, 4)])] == [2, 4]
-    # Many of them, so that code is made for them; the last one is another type's.
+    # Many values, so that code is generated for them; the last one has another type.
     many = Any[Of("a$i") for i in 1:5000]
     @test BSON.roundtrip(many) isa Vector{Of{String}} && BSON.roundtrip(many) == many
     @test there(push!(copy(many), 1)) && typeof(BSON.roundtrip([many; Of(1)])) == Vector{Of}
@@ -83,7 +83,7 @@ end
     push!(v, v)
     back = BSON.roundtrip(v)
     @test back[1] == 1 && back[2] === back
-    # The array of kids is reached without its type first, and is part of itself.
+    # The array of kids is first reached without its type, and is part of itself.
     tree = Tree("root", [], nothing)
     push!(tree.kids, Tree("kid", tree.kids, tree))
     back = BSON.roundtrip(Any[tree.kids, tree])
@@ -97,7 +97,7 @@ end
     s = Dict("k" => [1.0])
     s2 = BSON.roundtrip(Any[s, Of(s)])
     @test s2[1] === s2[2].x
-    # A value that cannot change is part of itself by way of one that can.
+    # An immutable value is part of itself through a mutable one.
     cell = Cell(nothing)
     cell.tail = Of(cell)
     back = BSON.roundtrip(Any[cell.tail, cell])
@@ -158,7 +158,7 @@ end
     @test BSON.newstruct!(BSON.initstruct(Foo), 5).x == 5
 end
 
-@testset "what cannot be written" begin
+@testset "values that cannot be written" begin
     root = Dict{Symbol,Any}()
     root[:me] = root
     @test_throws BSON.BSONError BSON.bson(IOBuffer(), root)

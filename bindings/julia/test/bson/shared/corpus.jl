@@ -1,4 +1,4 @@
-# The files in vectors/julia-bson, and the types that they name, in Main, where they were defined.
+# The files in vectors/julia-bson, and their types, which are in Main, where they were defined.
 
 const folder = normpath(@__DIR__, "..", "..", "..", "..", "..", "vectors", "julia-bson")
 const names = sort([splitext(f)[1] for f in readdir(folder) if endswith(f, ".bson")])

@@ -71,7 +71,7 @@ end
 
 # ---- comparison ----
 
-# The objects that have been seen, by the description's numbers for them.
+# The objects that have been compared, by their numbers in the description.
 agrees(x, known) = same(x, known, Dict{String,Any}())
 
 function same(@nospecialize(x), known, ids)
@@ -135,7 +135,7 @@ function body(@nospecialize(x), known::Dict, ids)
     elseif has("\$array")
         dims = [parse(Int, n.text) for n in known["size"]]
         x isa Array && collect(Int, size(x)) == dims && length(x) == length(known["\$array"]) || return false
-        # Of vectors that are not of bits the element type is not in the file.
+        # For vectors whose elements are not bits, the file does not contain the element type.
         (ndims(x) == 1 && !isbitstype(eltype(x)) || text(eltype(x)) == known["eltype"] || VERSION >= v"1.6" ||
             (ndims(x) == 1 && isempty(x)) || (ndims(x) == 1 && startswith(known["eltype"], "Union{")) || known["eltype"] in ("Any", "Number")) || return false
         for (i, k) in enumerate(known["\$array"])
@@ -172,7 +172,7 @@ end
 
 is_gap(known) = known isa Dict && haskey(known, "\$undef")
 
-# Of keys, of which many are tried.
+# Compares keys; many candidates are tried.
 quietly_same(@nospecialize(x), known) = body(x, known, Dict{String,Any}())
 
 text(T) = string(T)

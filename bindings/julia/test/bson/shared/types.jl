@@ -1,4 +1,4 @@
-# Types of many sorts, in Main, where files find them.
+# Types of many kinds, in Main, where files refer to them.
 isdefined(Main, :BSONTypes) || @eval Main module BSONTypes
 mutable struct Foo
     x::Any
@@ -43,7 +43,7 @@ end
 mutable struct Cell
     tail::Any
 end
-# Of somebody who says how it is written.
+# A type whose author defines how it is written.
 mutable struct Cache
     path::String
     opened::Int
