@@ -1,12 +1,12 @@
 /*
- * millstream/bson.h: what C programs do per value of a BSON document, inlined.
+ * millstream/bson.h: inlined functions that C programs call per value of a BSON document.
  *
- * Part of millstream.h, which includes it. Two things:
+ * It is a part of millstream.h, which includes it, and has two parts:
  *   - millstream_bson_as_i64() and similar functions a value as a C type;
  *   - millstream_bson_builder_append_i64() and similar functions append a C value to a builder.
  *
- * The common case, a value that has the requested type, is handled here; the library is called for everything else, and
- * reports all errors. The functions here do not check for NULL.
+ * The common case, a value that has the requested type, is handled here. For all other cases the library is called,
+ * which reports all errors. The functions here do not check for NULL.
  */
 #ifndef MILLSTREAM_BSON_H
 #define MILLSTREAM_BSON_H
@@ -18,7 +18,7 @@
 
 /* ---- values as types of C: `document` is the one that contains `value` ---- */
 
-/* An integer, or any number that this type represents exactly; otherwise MILLSTREAM_VALUE_OUT_OF_RANGE. */
+/* Returns an integer, or any number that this type represents exactly; otherwise MILLSTREAM_VALUE_OUT_OF_RANGE. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_i32(const millstream_bson_document *document,
                                                          const millstream_bson_value *value, int32_t *number,
                                                          millstream_error **error) {
@@ -46,7 +46,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_u64(const millstream_bson_d
     return MILLSTREAM_OK;
 }
 
-/* A double, or an integer that a double represents exactly. */
+/* Returns a double, or an integer that a double represents exactly. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_f64(const millstream_bson_document *document,
                                                          const millstream_bson_value *value, double *number,
                                                          millstream_error **error) {
@@ -56,7 +56,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_f64(const millstream_bson_d
     return MILLSTREAM_OK;
 }
 
-/* MILLSTREAM_OK if the value has this type. */
+/* Returns MILLSTREAM_OK if the value has this type. */
 MILLSTREAM_INLINE millstream_code millstream_bson_is(const millstream_bson_document *document,
                                                      const millstream_bson_value *value, millstream_bson_type type,
                                                      millstream_error **error) {
@@ -71,7 +71,8 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_bool(const millstream_bson_
     return code;
 }
 
-/* A string, a code or a symbol. The text is part of the document; a NUL follows it, and others may be in it. */
+/* Returns a string, a code or a symbol. The text is part of the document; a NUL follows it, and it may contain others.
+ */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_text(const millstream_bson_document *document,
                                                           const millstream_bson_value *value, const char **text,
                                                           size_t *len, millstream_error **error) {
@@ -81,7 +82,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_text(const millstream_bson_
     return code;
 }
 
-/* A binary, of any subtype: `value->subtype`. */
+/* Returns a binary of any subtype, which is in `value->subtype`. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_binary(const millstream_bson_document *document,
                                                             const millstream_bson_value *value, const void **bytes,
                                                             size_t *len, millstream_error **error) {
@@ -91,7 +92,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_binary(const millstream_bso
     return code;
 }
 
-/* The 12 bytes of an object id, which are part of the document. */
+/* Returns the 12 bytes of an object id, which are part of the document. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_object_id(const millstream_bson_document *document,
                                                                const millstream_bson_value *value, const char **id,
                                                                millstream_error **error) {
@@ -100,7 +101,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_object_id(const millstream_
     return code;
 }
 
-/* The 16 bytes of a decimal number, the lowest first, which are part of the document. */
+/* Returns the 16 bytes of a decimal number, the lowest first, which are part of the document. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_decimal128(const millstream_bson_document *document,
                                                                 const millstream_bson_value *value, const char **bytes,
                                                                 millstream_error **error) {
@@ -118,7 +119,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_date_time(const millstream_
     return code;
 }
 
-/* Seconds since 1970, and which operation within that second. */
+/* Returns the seconds since 1970, and the number of the operation within that second. */
 MILLSTREAM_INLINE millstream_code millstream_bson_as_timestamp(const millstream_bson_document *document,
                                                                const millstream_bson_value *value, uint32_t *seconds,
                                                                uint32_t *increment, millstream_error **error) {
@@ -131,7 +132,7 @@ MILLSTREAM_INLINE millstream_code millstream_bson_as_timestamp(const millstream_
 
 /* ---- values of C into a builder: `key` ends with a NUL; in an array it is NULL ---- */
 
-/* A value of this type, with nothing else set yet. */
+/* Returns a value of this type, without other fields set. */
 MILLSTREAM_INLINE millstream_bson_value millstream_bson_value_of(millstream_bson_type type) {
     millstream_bson_value value;
     memset(&value, 0, sizeof value);
@@ -139,7 +140,7 @@ MILLSTREAM_INLINE millstream_bson_value millstream_bson_value_of(millstream_bson
     return value;
 }
 
-/* A value that is bytes. */
+/* Returns a value that consists of bytes. */
 MILLSTREAM_INLINE millstream_bson_value millstream_bson_value_of_bytes(millstream_bson_type type, const void *bytes,
                                                                        size_t len) {
     millstream_bson_value value = millstream_bson_value_of(type);
@@ -148,7 +149,7 @@ MILLSTREAM_INLINE millstream_bson_value millstream_bson_value_of_bytes(millstrea
     return value;
 }
 
-/* A value that is an integer: also a boolean, a date or a timestamp. */
+/* Returns a value that is an integer, a boolean, a date or a timestamp. */
 MILLSTREAM_INLINE millstream_bson_value millstream_bson_value_of_integer(millstream_bson_type type, int64_t integer) {
     millstream_bson_value value = millstream_bson_value_of(type);
     value.integer = integer;

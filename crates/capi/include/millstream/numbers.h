@@ -1,5 +1,5 @@
 /*
- * millstream/numbers.h: whole numbers out of and into memory, at full speed. C99 and C++17; no library to link.
+ * millstream/numbers.h: scans and prints whole numbers in memory. C99 and C++17; no library to link.
  *
  *     char text[MILLSTREAM_NUMBER_SLACK];
  *     char *end = millstream_put_u32(text, 1234);            // "1234", four bytes, no '\0'
@@ -8,20 +8,20 @@
  *     uint32_t value;
  *     if (millstream_scan_u32(&at, limit, &value) == MILLSTREAM_SCANNED) ...    // 17; `at` is at the space
  *
- * The text is the same as in every language of Millstream (vectors/put.tsv and vectors/scan.tsv): decimal digits, `-`
- * for negative numbers, lower-case hexadecimal without a prefix. Nothing here allocates, reads or writes a file,
- * depends on the locale, or keeps state, except for one word per program that remembers what the processor can do.
+ * The format is that of every language of Millstream (vectors/put.tsv and vectors/scan.tsv): decimal digits, `-`
+ * for negative numbers, lower-case hexadecimal without a prefix. No function here allocates memory, does I/O,
+ * depends on the locale, or keeps state, except for one word per program that stores what the processor supports.
  *
- * What it does not do: floating-point numbers. C has them from the library (millstream.h), C++ from stdio.hpp.
+ * It does not support floating-point numbers: for C they are in the library (millstream.h), for C++ in stdio.hpp.
  *
  * Two ways to make digits, which give the same bytes, and a third for comparison:
  *   - ifma      x86-64 with AVX-512 IFMA and VBMI: sixteen digits at once, without a branch;
- *   - portable  any little-endian processor and a compiler that speaks GNU C: eight digits at once;
+ *   - portable  any little-endian processor and a compiler that supports GNU C: eight digits at once;
  *   - plain     one digit after another: for all others, and as the reference of the tests.
  * On x86-64 (Linux and similar systems) the processor decides, when the first number is printed. There the environment
  * variable MILLSTREAM_DIGITS=ifma|portable|plain selects one way, as the tests do; a way that the processor does not
- * support, and any other value, is ignored. With the macro MILLSTREAM_NO_DISPATCH defined there is only the portable
- * (or plain) way, and neither processor nor environment is queried.
+ * support, and any other value, is ignored. With the macro MILLSTREAM_NO_DISPATCH defined only the portable
+ * (or plain) way is available, and neither processor nor environment is queried.
  *
  * Any number of threads may call any function here at the same time.
  */
@@ -74,13 +74,13 @@ extern "C++" { /* also when a C++ file includes this inside of extern "C" */
 #endif
 
 enum {
-    /* How many bytes must be writable at `to` for a number of up to 64 bits, whatever its value. */
+    /* The number of bytes that must be writable at `to` for any number of up to 64 bits. */
     MILLSTREAM_NUMBER_SLACK = 24,
-    /* The same for 128 bits. */
+    /* The number of bytes for 128 bits. */
     MILLSTREAM_NUMBER_SLACK_128 = 48
 };
 
-/* Where the compiler has integers of 128 bits, they are printed and scanned too. */
+/* If the compiler has integers of 128 bits, they are printed and scanned too. */
 #ifdef __SIZEOF_INT128__
 __extension__ typedef unsigned __int128 millstream_u128;
 __extension__ typedef __int128 millstream_i128;
@@ -118,7 +118,7 @@ MILLSTREAM_HOT uint64_t millstream_power_of_10(unsigned exponent) {
 
 /* ---- Printing: the plain way --------------------------------------------------------------------------------- */
 
-/* Writes the digits of `value` at `to`; returns how many. Writes no byte more. */
+/* Writes the digits of `value` at `to`, and no other bytes; returns their number. */
 MILLSTREAM_INLINE size_t millstream_digits_plain(char *to, uint64_t value) {
     char reversed[20];
     size_t count = 0, i;
@@ -135,12 +135,12 @@ MILLSTREAM_INLINE size_t millstream_digits_plain(char *to, uint64_t value) {
 
 #ifdef MILLSTREAM_SWAR
 
-/* The index of the highest bit that is set; one must be. */
+/* Returns the index of the highest bit that is set; at least one must be set. */
 MILLSTREAM_HOT unsigned millstream_highest_bit(uint64_t value) {
 #ifdef MILLSTREAM_ASSEMBLY
-    /* The instruction waits for the old value of its target. Compilers like to give it the last number's length, and
-     * then each number waits for the one before: 6.9 ns a record instead of 3.7. A register that is zeroed waits for
-     * nothing. */
+    /* The instruction waits for the old value of its target. Compilers often use the register of the last number's
+     * length, and then each number waits for the previous one: 6.9 ns a record instead of 3.7. A zeroed register has no
+     * dependency. */
     uint64_t index = 0;
     __asm__("bsr {%1, %0|%0, %1}" : "+r"(index) : "r"(value) : "cc");
     return (unsigned)index;
@@ -149,16 +149,16 @@ MILLSTREAM_HOT unsigned millstream_highest_bit(uint64_t value) {
 #endif
 }
 
-/* How many decimal digits `value` has: 1 to 20. */
+/* Returns the number of decimal digits of `value`: 1 to 20. */
 MILLSTREAM_HOT unsigned millstream_count_digits(uint64_t value) {
     /* 0 has as many digits as 1, and no even number is the last before one with more digits. */
     uint64_t odd = value | 1;
-    /* 1233 / 4096 is just above log10(2), so this is the number of digits or one less. */
+    /* 1233 / 4096 is slightly more than log10(2), so this is the number of digits or one less. */
     unsigned least = (millstream_highest_bit(odd) + 1) * 1233 >> 12;
     return least + (odd >= millstream_power_of_10(least));
 }
 
-/* The eight digits of `value` < 10^8, leading zeros included, the first one in the lowest byte. */
+/* Returns the eight digits of `value` < 10^8, including leading zeros, the first one in the lowest byte. */
 MILLSTREAM_HOT uint64_t millstream_eight_digits(uint32_t value) {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
                                 "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
@@ -181,7 +181,7 @@ MILLSTREAM_HOT void millstream_sixteen_digits(char *to, uint64_t value) {
     memcpy(to + 8, &second, 8);
 }
 
-/* The rare cases beyond the two short ways below; not worth a copy at each call. */
+/* The rare cases that the two fast ways below do not handle. They are not inlined. */
 MILLSTREAM_COLD size_t millstream_digits_long(char *to, uint64_t value) {
     uint64_t top = value / UINT64_C(10000000000000000);
     unsigned count = millstream_count_digits(top);
@@ -191,7 +191,7 @@ MILLSTREAM_COLD size_t millstream_digits_long(char *to, uint64_t value) {
     return count + 16;
 }
 
-/* Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many. */
+/* Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns their number. */
 MILLSTREAM_HOT size_t millstream_digits_portable(char *to, uint64_t value) {
     unsigned count;
     uint64_t text;
@@ -219,7 +219,7 @@ MILLSTREAM_HOT size_t millstream_digits_portable(char *to, uint64_t value) {
 
 #ifdef MILLSTREAM_IFMA
 
-/* Whether this processor, and the system on it, supports millstream_digits_ifma. */
+/* Returns whether this processor, and the system on it, supports millstream_digits_ifma. */
 MILLSTREAM_INLINE int millstream_has_ifma(void) {
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
@@ -227,7 +227,7 @@ MILLSTREAM_INLINE int millstream_has_ifma(void) {
 }
 
 /*
- * Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many.
+ * Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns their number.
  *
  * The idea: digit j of n < 10^8, counted from the left, is the first digit of the fraction n / 10^(8-j). A fraction is
  * kept as 52 bits, since the processor multiplies eight 52-bit numbers at once and returns either half of the products:
@@ -235,12 +235,12 @@ MILLSTREAM_INLINE int millstream_has_ifma(void) {
  *     fraction = low 52 bits of (n * floor(2^52 / 10^(8-j))) + bias
  *     digit    = high bits of (fraction * 10), plus '0'
  *
- * The reciprocals are rounded down, by d < 1, so that the product is too small by n * d < 10^8 * d. The bias makes up
- * for that; it must be more than 10^8 * d and less than 2^52 / 10^(8-j), the distance to the next multiple. For j = 0,
- * d is 0.274 and the distance 45,035,996, so 40,000,000 is between them; for all others 100,000,000 is. (The tests also
- * try every n.)
+ * The reciprocals are rounded down, by d < 1, so that the product is too small by n * d < 10^8 * d. The bias
+ * compensates for that; it must be more than 10^8 * d and less than 2^52 / 10^(8-j), the distance to the next multiple.
+ * For j = 0, d is 0.274 and the distance 45,035,996, so 40,000,000 is between them; for all others 100,000,000 is. (The
+ * tests also try every n.)
  *
- * Both halves of a sixteen-digit number are computed side by side. At the end one permutation selects the digits of
+ * Both halves of a sixteen-digit number are computed in parallel. At the end one permutation selects the digits of
  * both; the offset of its index table skips leading zeros.
  *
  * Why assembly and not intrinsics: a function that uses other instructions than its caller cannot be inlined, and a
@@ -310,9 +310,9 @@ MILLSTREAM_HOT int *millstream_digits_way(void) {
     return &way;
 }
 
-/* The first number of a program, which decides; and those of a program that has selected the plain way. */
+/* Prints the first number of a program, which selects the way, and all numbers if the plain way is selected. */
 MILLSTREAM_COLD size_t millstream_digits_unusual(char *to, uint64_t value) {
-    /* Threads that arrive here at the same time decide the same. */
+    /* Threads that are here at the same time select the same way. */
     int way = millstream_choose_digits();
     __atomic_store_n(millstream_digits_way(), way, __ATOMIC_RELAXED);
     if (way == MILLSTREAM_DIGITS_IFMA)
@@ -326,11 +326,11 @@ MILLSTREAM_COLD size_t millstream_digits_unusual(char *to, uint64_t value) {
 
 /* ---- Printing: the functions to call ------------------------------------------------------------------------- */
 
-/* Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns how many. */
+/* Writes the digits of `value` at `to`, where MILLSTREAM_NUMBER_SLACK bytes are writable; returns their number. */
 MILLSTREAM_HOT size_t millstream_digits(char *to, uint64_t value) {
 #if defined(MILLSTREAM_IFMA)
     int way = __atomic_load_n(millstream_digits_way(), __ATOMIC_RELAXED);
-    /* No hint about likelihood: compilers make code that they consider rare small, with real divisions. */
+    /* There is no hint about likelihood: compilers optimise rare code for size, with real divisions. */
     if (way == MILLSTREAM_DIGITS_IFMA)
         return millstream_digits_ifma(to, value);
     if (MILLSTREAM_LIKELY(way == MILLSTREAM_DIGITS_PORTABLE))
@@ -343,10 +343,10 @@ MILLSTREAM_HOT size_t millstream_digits(char *to, uint64_t value) {
 #endif
 }
 
-/* The same with a `-` for negative numbers. */
+/* Writes a signed number, with a `-` for negative ones. */
 MILLSTREAM_HOT size_t millstream_digits_signed(char *to, int64_t value) {
     size_t sign = value < 0;
-    *to = '-'; /* or the first digit, in a moment */
+    *to = '-'; /* overwritten by the first digit if positive */
     return sign + millstream_digits(to + sign, sign ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
@@ -362,7 +362,7 @@ MILLSTREAM_HOT char *millstream_put_i32(char *to, int32_t value) { return to + m
 
 MILLSTREAM_HOT char *millstream_put_i64(char *to, int64_t value) { return to + millstream_digits_signed(to, value); }
 
-/* Hexadecimal, lower case, no prefix. */
+/* Writes hexadecimal digits in lower case, without a prefix. */
 MILLSTREAM_INLINE char *millstream_put_hex_u64(char *to, uint64_t value) {
     unsigned shift = 60;
     while (shift != 0 && value >> shift == 0)
@@ -375,7 +375,8 @@ MILLSTREAM_INLINE char *millstream_put_hex_u64(char *to, uint64_t value) {
     }
 }
 
-/* Right-aligned in `width` bytes, padded with `fill`: width + MILLSTREAM_NUMBER_SLACK bytes must be writable. */
+/* Writes a number right-aligned in `width` bytes, padded with `fill`: width + MILLSTREAM_NUMBER_SLACK bytes must be
+ * writable. */
 MILLSTREAM_INLINE char *millstream_put_u64_padded(char *to, uint64_t value, size_t width, char fill) {
     char digits[MILLSTREAM_NUMBER_SLACK];
     size_t count = millstream_digits(digits, value);
@@ -385,7 +386,7 @@ MILLSTREAM_INLINE char *millstream_put_u64_padded(char *to, uint64_t value, size
     return to + gap + count;
 }
 
-/* The same for signed numbers; the sign is one of the `width` bytes. Zeros follow it, any other fill precedes it. */
+/* As above, for signed numbers; the sign is one of the `width` bytes. Zeros follow it, any other fill precedes it. */
 MILLSTREAM_INLINE char *millstream_put_i64_padded(char *to, int64_t value, size_t width, char fill) {
     char text[MILLSTREAM_NUMBER_SLACK];
     size_t count, gap;
@@ -421,7 +422,7 @@ MILLSTREAM_INLINE char *millstream_put_i128(char *to, millstream_i128 value) {
 
 /*
  * A token is the text between white space: the bytes 9 to 13 and 32. A number is an optional sign and at least one
- * digit, with any number of leading zeros; a `-` is for signed types. Anything else in a token makes it
+ * digit, with any number of leading zeros; a `-` is for signed types. Any other token is
  * MILLSTREAM_SCAN_INVALID, even if it is also too large.
  */
 enum {
@@ -433,14 +434,14 @@ enum {
 
 MILLSTREAM_HOT int millstream_is_space(char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-/* The first byte at or after `at` that is not white space; `end` if there is none. */
+/* Returns the first byte at or after `at` that is not white space, or `end` if there is none. */
 MILLSTREAM_HOT const char *millstream_skip_space(const char *at, const char *end) {
     while (at != end && millstream_is_space(*at))
         ++at;
     return at;
 }
 
-/* Whether the bytes between `at` and `end` are all that will ever be there. */
+/* Whether no bytes will follow `end`. */
 typedef enum { MILLSTREAM_MORE_MAY_COME, MILLSTREAM_ALL_IS_HERE } millstream_extent;
 
 /* The result for the digits of a token, before they become a number of some type. */
@@ -486,21 +487,21 @@ MILLSTREAM_INLINE int millstream_scan_plain(const char **at, const char *end, mi
 
 #ifdef MILLSTREAM_SWAR
 
-/* The eight bytes at `p`, with those that are digits turned into their values. */
+/* Returns the eight bytes at `p`, with digits converted to their values. */
 MILLSTREAM_HOT uint64_t millstream_load_digits(const char *p) {
     uint64_t bytes;
     memcpy(&bytes, p, 8);
     return bytes ^ UINT64_C(0x3030303030303030);
 }
 
-/* How many digits `loaded` begins with. */
+/* Returns the number of leading digits of `loaded`. */
 MILLSTREAM_HOT unsigned millstream_leading_digits(uint64_t loaded) {
     /* Values above 9 reach the highest bit of their byte. A carry affects only bytes after it. */
     uint64_t others = ((loaded + UINT64_C(0x7676767676767676)) | loaded) & UINT64_C(0x8080808080808080);
     return others == 0 ? 8 : (unsigned)__builtin_ctzll(others) >> 3;
 }
 
-/* The number of the first `count` <= 8 digits of `loaded`. */
+/* Returns the value of the first `count` <= 8 digits of `loaded`. */
 MILLSTREAM_HOT uint64_t millstream_join_digits(uint64_t loaded, unsigned count) {
     /* Others are shifted out, zeros are shifted in; in two steps, since a shift by 64 is undefined. */
     uint64_t v = loaded << (4 * (8 - count)) << (4 * (8 - count));
@@ -512,7 +513,7 @@ MILLSTREAM_HOT uint64_t millstream_join_digits(uint64_t loaded, unsigned count) 
 
 #endif /* MILLSTREAM_SWAR */
 
-/* The same as millstream_scan_plain, for up to 64 bits. */
+/* Does what millstream_scan_plain does, for up to 64 bits. */
 MILLSTREAM_HOT int millstream_scan_token(const char **at, const char *end, uint64_t most, uint64_t most_negative,
                                          millstream_extent extent, uint64_t *magnitude_out, int *negative_out) {
     millstream_scanned scanned = {0, 0};
@@ -563,7 +564,7 @@ MILLSTREAM_HOT int millstream_scan_token(const char **at, const char *end, uint6
 }
 
 /*
- * A number of at most `most`, of an unsigned type. `*at` is the token's first byte, white space having been skipped.
+ * Scans a number of at most `most`, of an unsigned type. `*at` is the token's first byte, after white space.
  * Only MILLSTREAM_SCANNED moves `*at` and writes `*out`.
  */
 MILLSTREAM_HOT int millstream_scan_unsigned(const char **at, const char *end, uint64_t most, millstream_extent extent,
@@ -576,7 +577,7 @@ MILLSTREAM_HOT int millstream_scan_unsigned(const char **at, const char *end, ui
     return result;
 }
 
-/* The same for a signed type: a number between `-most - 1` and `most`. */
+/* Scans a number of a signed type, between `-most - 1` and `most`. */
 MILLSTREAM_HOT int millstream_scan_signed(const char **at, const char *end, int64_t most, millstream_extent extent,
                                           int64_t *out) {
     uint64_t magnitude;
@@ -643,7 +644,7 @@ MILLSTREAM_HOT int millstream_scan_last_i32(const char **at, const char *end, in
 }
 
 #ifdef __SIZEOF_INT128__
-/* 128 bits, byte by byte. */
+/* Scans 128 bits, byte by byte. */
 MILLSTREAM_INLINE int millstream_scan_u128(const char **at, const char *end, millstream_extent extent,
                                            millstream_u128 *out) {
     millstream_scanned scanned;

@@ -1,14 +1,14 @@
 /*
- * millstream/window.h: what C programs do per record or per number, inlined.
+ * millstream/window.h: inlined functions that C programs call per record or per number.
  *
- * Part of millstream.h, which includes it. Three things:
+ * It is a part of millstream.h, which includes it, and has three parts:
  *   - millstream_batch_record()  the records of a batch;
  *   - millstream_input numbers and words from a reader;
  *   - millstream_output numbers and text to a writer.
  *
  * An input or output is a window: pointers into the buffer of its reader or writer. The common case, a complete and
- * valid number or a record that fits, is handled here; the library is called for everything else, and reports all
- * errors. So the results, and the errors, are those of millstream_reader_scan_u64() and similar functions.
+ * valid number or a record that fits, is handled here. For all other cases the library is called, which reports all
+ * errors. So the results and the errors are those of millstream_reader_scan_u64() and similar functions.
  *
  * While a window is open, its reader or writer accepts only const calls: others are MILLSTREAM_ARGUMENT_INVALID. An
  * input or output belongs to one thread at a time. The functions here do not check for NULL.
@@ -24,8 +24,8 @@
 /* ---- batches ---- */
 
 /*
- * The content of record `i` of a batch, which has more than `i` of them: without delimiter or length, according to the
- * framer. It is part of the batch's memory.
+ * Returns the content of record `i` of a batch, which must have more than `i` records: without delimiter or length,
+ * according to the framer. It is part of the batch's memory.
  */
 MILLSTREAM_INLINE void millstream_batch_record(const millstream_batch *batch, size_t i, const char **record,
                                                size_t *len) {
@@ -70,14 +70,14 @@ MILLSTREAM_INLINE millstream_code millstream_input_open(millstream_input *in, mi
     return code;
 }
 
-/* Begins to scan what `reader` has not delivered yet. */
+/* Starts scanning the data that `reader` has not delivered yet. */
 MILLSTREAM_INLINE millstream_code millstream_input_begin(millstream_input *in, millstream_reader *reader,
                                                          millstream_error **error) {
     in->reader = reader;
     return millstream_input_open(in, error);
 }
 
-/* Ends the scanning: what was used is consumed, and the reader accepts all calls again. */
+/* Ends the scanning: consumes the bytes that were used, and the reader accepts all calls again. */
 MILLSTREAM_INLINE millstream_code millstream_input_end(millstream_input *in, millstream_error **error) {
     millstream_code code = MILLSTREAM_OK;
     if (in->start != NULL)
@@ -86,7 +86,7 @@ MILLSTREAM_INLINE millstream_code millstream_input_end(millstream_input *in, mil
     return code;
 }
 
-/* What the inlined functions leave to the library: `call`, a call of a reader function. */
+/* The slow path of the inlined functions: `call` is a call of a reader function. */
 #define MILLSTREAM_INPUT_CALL(call)                                                                                    \
     do {                                                                                                               \
         millstream_code code = millstream_input_end(in, error);                                                        \
@@ -188,7 +188,7 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_i64(millstream_input *in
     return MILLSTREAM_OK;
 }
 
-/* The end of the token that begins at `at`: white space, or `end`, where more of it may follow. */
+/* Returns the end of the token that begins at `at`: white space, or `end`, after which more of it may follow. */
 MILLSTREAM_INLINE const char *millstream_token_end(const char *at, const char *end) {
     while (at < end && !millstream_is_space(*at))
         at++;
@@ -217,7 +217,8 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_f64(millstream_input *in
     return MILLSTREAM_OK;
 }
 
-/* The next word: the bytes up to the next white space or the end, valid until the next call. NULL at the end. */
+/* Returns the next word: the bytes up to the next white space or the end, valid until the next call. NULL at the end.
+ */
 MILLSTREAM_INLINE millstream_code millstream_input_next_word(millstream_input *in, const char **word, size_t *len,
                                                              millstream_error **error) {
     const char *at = millstream_skip_space(in->at, in->end), *behind = millstream_token_end(at, in->end);
@@ -230,8 +231,9 @@ MILLSTREAM_INLINE millstream_code millstream_input_next_word(millstream_input *i
 }
 
 /*
- * The rest of the line, without blanks and tabs before it and without its line end, valid until the next call. Right
- * after a number or a word it is the rest of their line, also where the input ends without a line end. NULL at the end.
+ * Returns the rest of the line, without leading blanks and tabs and without its line end, valid until the next call.
+ * Directly after a number or a word it is the rest of its line, even if the input ends without a line end. NULL at the
+ * end.
  */
 MILLSTREAM_INLINE millstream_code millstream_input_rest_of_line(millstream_input *in, const char **line, size_t *len,
                                                                 millstream_error **error) {
@@ -252,7 +254,7 @@ MILLSTREAM_INLINE millstream_code millstream_input_rest_of_line(millstream_input
 /* ---- output ---- */
 
 /*
- * Records of numbers and text into a writer.
+ * Writes records of numbers and text to a writer.
  *
  *     millstream_output out;
  *     code = millstream_output_begin(&out, writer, &error);
@@ -268,11 +270,12 @@ MILLSTREAM_INLINE millstream_code millstream_input_rest_of_line(millstream_input
  *     if (code == MILLSTREAM_OK)
  *         code = millstream_output_end(&out, &error);
  *
- * That is one check per record. Shorter to write, with one check per part: millstream_output_put_text(&out, "Hello, ",
- * &error), millstream_output_put_u64(&out, i, &error) and so on, each of which returns a code.
+ * This does one check per record. Functions with one check per part are shorter to write:
+ * millstream_output_put_text(&out, "Hello, ", &error), millstream_output_put_u64(&out, i, &error) and so on, each of
+ * which returns a code.
  *
- * A record is what is put between two commits. It is accepted as a whole or not at all: after an error, none of the
- * begun record is there, and it has to be put again from its first byte.
+ * A record consists of the bytes that are put between two commits. It is accepted as a whole or not at all: an error
+ * discards the record in progress, which has to be put again from its first byte.
  */
 typedef struct {
     millstream_writer *writer;
@@ -285,7 +288,7 @@ typedef struct {
     bool collects;
 } millstream_output;
 
-/* The next window, with the begun part of the record, and at least `least` bytes of space. */
+/* Opens the next window, with the begun part of the record, and at least `least` bytes of space. */
 MILLSTREAM_COLD millstream_code millstream_output_next(millstream_output *out, size_t least, millstream_error **error) {
     size_t used = (size_t)(out->record - out->start), kept = (size_t)(out->at - out->record);
     millstream_code code =
@@ -294,7 +297,7 @@ MILLSTREAM_COLD millstream_code millstream_output_next(millstream_output *out, s
     return code;
 }
 
-/* Begins to write after what `writer` has accepted. */
+/* Starts writing after the bytes that `writer` has accepted. */
 MILLSTREAM_INLINE millstream_code millstream_output_begin(millstream_output *out, millstream_writer *writer,
                                                           millstream_error **error) {
     out->writer = writer;
@@ -309,7 +312,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_reserve(millstream_output *o
                                                                     : millstream_output_next(out, least, error);
 }
 
-/* Ends the writing: accepts what was put, committed or not, and the writer accepts all calls again. */
+/* Ends the writing: accepts all bytes that were put, committed or not, and the writer accepts all calls again. */
 MILLSTREAM_INLINE millstream_code millstream_output_end(millstream_output *out, millstream_error **error) {
     millstream_code code = MILLSTREAM_OK;
     if (out->start != NULL)
@@ -319,8 +322,8 @@ MILLSTREAM_INLINE millstream_code millstream_output_end(millstream_output *out, 
 }
 
 /*
- * A record is complete: the writer accepts it. With a writer that flushes at line ends (as to a terminal) or after a
- * delay, it is passed on immediately, and an error means that it was not accepted. When the sink fails after part of
+ * Completes a record, which the writer accepts. With a writer that flushes at line ends (as to a terminal) or after a
+ * delay, it is passed on immediately, and an error means that it was not accepted. If the sink fails after part of
  * it, the record is accepted, and the next call reports the error.
  */
 MILLSTREAM_INLINE millstream_code millstream_output_commit(millstream_output *out, millstream_error **error) {
@@ -333,7 +336,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_commit(millstream_output *ou
     return millstream_output_end(out, error);
 }
 
-/* Each of the following appends to the record. For failures see above. */
+/* Each of the following functions appends to the record. Errors are described above. */
 
 MILLSTREAM_INLINE millstream_code millstream_output_put_bytes(millstream_output *out, const void *bytes, size_t len,
                                                               millstream_error **error) {
@@ -345,7 +348,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_bytes(millstream_output 
     return code;
 }
 
-/* A string that ends with a NUL, which is not written. */
+/* Appends a string that ends with a NUL, which is not written. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_text(millstream_output *out, const char *text,
                                                              millstream_error **error) {
     return millstream_output_put_bytes(out, text, strlen(text), error);
@@ -359,7 +362,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_char(millstream_output *
     return code;
 }
 
-/* `true` or `false`. */
+/* Appends `true` or `false`. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_bool(millstream_output *out, bool value,
                                                              millstream_error **error) {
     return millstream_output_put_text(out, value ? "true" : "false", error);
@@ -397,7 +400,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_i64(millstream_output *o
     return code;
 }
 
-/* Hexadecimal, lower case, no prefix. */
+/* Appends hexadecimal digits in lower case, without a prefix. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_hex_u64(millstream_output *out, uint64_t value,
                                                                 millstream_error **error) {
     millstream_code code = millstream_output_reserve(out, MILLSTREAM_NUMBER_SLACK, error);
@@ -406,7 +409,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_hex_u64(millstream_outpu
     return code;
 }
 
-/* Right-aligned in `width` bytes, padded with `fill`. */
+/* Appends a number right-aligned in `width` bytes, padded with `fill`. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_u64_padded(millstream_output *out, uint64_t value,
                                                                    uint16_t width, char fill,
                                                                    millstream_error **error) {
@@ -416,7 +419,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_u64_padded(millstream_ou
     return code;
 }
 
-/* The same for signed numbers; the sign is one of the `width` bytes. Zeros follow it, any other fill precedes it. */
+/* As above, for signed numbers; the sign is one of the `width` bytes. Zeros follow it, any other fill precedes it. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_i64_padded(millstream_output *out, int64_t value,
                                                                    uint16_t width, char fill,
                                                                    millstream_error **error) {
@@ -426,7 +429,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_i64_padded(millstream_ou
     return code;
 }
 
-/* The shortest text that reads back as the same number. */
+/* Appends the shortest text that reads back as the same number. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_f32(millstream_output *out, float value,
                                                             millstream_error **error) {
     size_t len = 0;
@@ -449,7 +452,7 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_f64(millstream_output *o
     return code;
 }
 
-/* With this many digits after the decimal point, as "%.*f" does. */
+/* Appends a number with this many digits after the decimal point, as "%.*f" does. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_f64_fixed(millstream_output *out, double value, uint16_t digits,
                                                                   millstream_error **error) {
     size_t len = 0;

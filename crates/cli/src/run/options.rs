@@ -20,14 +20,14 @@ use super::sink::Sink;
 use super::source::Source;
 use super::stages::StageText;
 
-/// What `--encode` names.
+/// The values of `--encode`.
 const ENCODINGS: [(&str, Encode); 4] =
     [("off", Encode::Off), ("gzip", Encode::Gzip), ("bgzf", Encode::Bgzf), ("zstd", Encode::Zstd)];
 
-/// Options of a writer's buffer.
+/// The options of a writer's buffer.
 const BUFFER: [&str; 3] = ["capacity", "flush_policy", "flush_delay"];
 
-/// The default limit for records: the library's own limit.
+/// The default limit for records, which is the library's own.
 const DEFAULT_RECORD_LIMIT: usize = 64 << 20;
 
 /// The end of `--help` and of the manual page. The lines are short enough for both, and begin with a blank where
@@ -66,7 +66,7 @@ Durations: 10ms, 2s, 1m30s.
 
 Exit status:
   0  complete: every source succeeded, every output has all of the data
-  1  a source or an output failed; one line on standard error says
+  1  a source or an output failed; one line on standard error reports
      which and why
   2  the command line is invalid
 
@@ -111,7 +111,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = MORE_HELP)]
 pub(crate) struct Options {
-    /// Where records come from, one after another: files, '-', tcp:HOST:PORT, unix:PATH
+    /// The sources of the records, one after another: files, '-', tcp:HOST:PORT, unix:PATH
     #[arg(value_name = "SOURCE", value_parser = OsStringValueParser::new().try_map(Source::parse))]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) sources: Vec<Source>,
@@ -120,7 +120,7 @@ pub(crate) struct Options {
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
 
-    /// Where records go: a file, '-', tcp:HOST:PORT or unix:PATH [default: standard output]
+    /// The destination of the records: a file, '-', tcp:HOST:PORT or unix:PATH [default: standard output]
     ///
     /// A file appears under its name when it is complete, so that no other process ever sees part of it. Until then a
     /// new file has no name, and a replacement is written next to the old file as .NAME.millstream-XXXXXX.tmp, which
@@ -136,12 +136,12 @@ pub(crate) struct Options {
 
     /// Append to a compressed file without checking that it is complete
     ///
-    /// With --append, a compressed output file has to be complete, because data after a truncated stream cannot be
-    /// read. A plain gzip file is decoded to find out.
+    /// With --append, a compressed output file must be complete, because data after a truncated stream cannot be read.
+    /// A plain gzip file is decoded to check this.
     #[arg(long, help_heading = "Output", requires = "append")]
     append_unchecked: bool,
 
-    /// Write output files in place, and keep what was written if the run fails
+    /// Write output files in place, and keep the written data if the run fails
     #[arg(long, help_heading = "Output", conflicts_with_all = ["count", "append", "partial"])]
     keep_partial: bool,
 
@@ -161,11 +161,13 @@ pub(crate) struct Options {
 
     /// Records end with these bytes; accepts \n \r \t \0 \\ \xHH
     #[arg(long, value_name = "BYTES", help_heading = "Records", group = "framing", value_parser = escape::parse)]
-    // The whole path: clap's derive would take a plain `Vec<u8>` for an option that is given many times.
+    // The type is written as a whole path, because clap's derive would read a plain `Vec<u8>` as an option that is
+    // given many times.
     pub(crate) delimiter: Option<std::vec::Vec<u8>>,
 
     /// Records end with a NUL byte, as with find -print0
-    // -0 as of xargs, the neighbour in a pipeline; -z, as of sort and grep, means compression elsewhere.
+    // -0 is the name in xargs, which is often next in a pipeline; -z of sort and grep means compression in other
+    // programs.
     #[arg(short = '0', long, help_heading = "Records", group = "framing")]
     pub(crate) null: bool,
 
@@ -185,7 +187,7 @@ pub(crate) struct Options {
 
     /// Send the records through a stage; can be given several times, and stages run in that order
     ///
-    /// A stage sees the content of a record without its delimiter; records that it passes are written unchanged. The
+    /// A stage gets the content of a record without its delimiter; records that it passes on are written unchanged. The
     /// forms are explained below, under Stages.
     #[arg(long = "stage", value_name = "STAGE", help_heading = "Work", value_parser = StageText::parse)]
     pub(crate) stages: Vec<StageText>,
@@ -196,7 +198,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     pub(crate) settings: Settings,
 
-    /// Move at most this many bytes a second
+    /// Move at most this many bytes per second
     #[arg(long, value_name = "SIZE", help_heading = "Flow", value_parser = rate)]
     pub(crate) rate_limit: Option<u64>,
 
@@ -209,54 +211,55 @@ pub(crate) struct Options {
 
     /// Write statistics as JSON to this file, or '-' for standard output
     ///
-    /// Records, bytes, seconds, rates, the longest record, waiting times, the checksum, and how each source ended. They
-    /// are also written if the run fails. '-' needs -o for the records, or replaces the output of --count.
+    /// They contain the records, bytes, seconds, rates, the longest record, waiting times, the checksum, and how each
+    /// source ended. They are also written if the run fails. '-' needs -o for the records, or replaces the output of
+    /// --count.
     #[arg(long, value_name = "OUTPUT", help_heading = "Reports")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
     pub(crate) stats: Option<Sink>,
 
-    /// Show progress on standard error; auto: if it is a terminal
+    /// Show progress on standard error; auto: only on a terminal
     #[arg(long, value_name = "WHEN", help_heading = "Reports", value_enum, default_value_t = Show::Auto)]
     pub(crate) progress: Show,
 }
 
 impl Options {
-    /// The longest record that may be read, or made by a stage.
+    /// Returns the length of the longest record that may be read, or made by a stage.
     pub(super) fn longest_record(&self) -> usize {
         self.settings.number("record_limit").map_or(DEFAULT_RECORD_LIMIT, |bytes| bytes as usize)
     }
 
-    /// How long a source or an output may do nothing.
+    /// Returns how long a source or an output may make no progress.
     pub(super) fn stall_timeout(&self) -> Option<Duration> {
         self.settings.time("stall_timeout")
     }
 
-    /// Whether output files are appended to.
+    /// Returns whether output files are appended to.
     pub(super) fn appends(&self) -> bool {
         self.append || matches!(self.settings.word("existing"), Some("append" | "append_unchecked"))
     }
 
-    /// Whether a compressed file to append to is checked.
+    /// Returns whether a compressed file to append to is checked.
     pub(super) fn checks_append(&self) -> bool {
         self.appends() && !self.append_unchecked && self.settings.word("existing") != Some("append_unchecked")
     }
 
-    /// Whether incomplete output files are kept.
+    /// Returns whether incomplete output files are kept.
     fn keeps_partial(&self) -> bool {
         self.keep_partial || self.settings.word("partial") == Some("keep")
     }
 
-    /// Whether it was said when the buffer is flushed.
+    /// Returns whether an option sets when the buffer is flushed.
     pub(super) fn flushes(&self) -> bool {
         self.settings.has("flush_policy") || self.settings.has("flush_delay")
     }
 
-    /// Whether output files are written in place.
+    /// Returns whether output files are written in place.
     pub(super) fn is_in_place(&self) -> bool {
         self.appends() || self.keeps_partial()
     }
 
-    /// The names of all sources that are files, unless there is also a command.
+    /// Returns the names of all sources that are files, unless there is also a command.
     pub(super) fn source_files(&self) -> Vec<&OsStr> {
         let sources = self.sources.iter().filter(|_| self.command.is_empty());
         sources
@@ -264,14 +267,14 @@ impl Options {
             .collect()
     }
 
-    /// Every output, with its checksum to compute, in the order of completion: when that of `--output` exists, all of
-    /// them do. None if records are only counted.
+    /// Returns every output and the checksum to compute for it, in the order of completion: when the output of
+    /// `--output` exists, all of them do. There are none if records are only counted.
     pub(super) fn sinks(&self) -> impl Iterator<Item = (&Sink, Option<Algorithm>)> {
         let output = (self.output.as_ref().unwrap_or(&Sink::Stdout), self.hash);
         self.tee.iter().map(|sink| (sink, None)).chain([output]).filter(|_| !self.count)
     }
 
-    /// How the bytes of an output are compressed.
+    /// Returns the compression of an output.
     ///
     /// # Errors
     /// See [`Sink::encode`].
@@ -284,12 +287,12 @@ impl Options {
         }
     }
 
-    /// A reader with the options that apply to every source.
+    /// Returns a reader builder with the options that apply to every source.
     pub(super) fn reader(&self) -> ReaderBuilder {
         self.settings.apply(READER, |_| true, Reader::builder().decode(Decode::Auto))
     }
 
-    /// A writer with the options that do not depend on the output.
+    /// Returns a writer builder with the options that do not depend on the output.
     pub(super) fn writer(&self) -> WriterBuilder {
         let builder = Writer::builder().flush_policy(FlushPolicy::WhenFull);
         self.settings.apply(WRITER, |name| BUFFER.contains(&name), builder)
@@ -312,12 +315,12 @@ impl Options {
             _ => !BUFFER.contains(&name),
         };
         let builder = self.settings.apply(WRITER, wanted, builder);
-        // It has been checked, with a progress line.
+        // The file has been checked already, with a progress line.
         let builder = if is_file && self.appends() { builder.existing(Existing::AppendUnchecked) } else { builder };
         if is_file && self.keep_partial { builder.partial(Partial::Keep) } else { builder }
     }
 
-    /// Fails if an option or a source would have no effect. Nothing has been opened yet.
+    /// Fails if an option or a source would have no effect. No file has been opened yet.
     pub(super) fn check(&self) -> millstream::Result<()> {
         if self.sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
             return Err(Error::new(ErrorKind::InvalidOption)
@@ -343,18 +346,18 @@ impl Options {
         Ok(())
     }
 
-    /// Whether records are processed.
+    /// Returns whether records are processed.
     fn works(&self) -> bool {
         !self.stages.is_empty() || self.each.each.is_some()
     }
 
-    /// Whether sources are joined record by record, with a delimiter added where one is missing: if records are
-    /// processed, and not only counted. Otherwise their bytes are joined unchanged.
+    /// Returns whether sources are joined record by record, with a delimiter added if one is missing. This is so if
+    /// records are processed, and not only counted; otherwise their bytes are joined unchanged.
     pub(super) fn joins_records(&self) -> bool {
         self.works() || self.delimiter.is_some() || self.null
     }
 
-    /// Whether a result was requested that needs counted records.
+    /// Returns whether a result was requested that needs counted records.
     pub(super) fn wants_records(&self) -> bool {
         self.count || self.stats.is_some() || self.settings.has("record_limit") || self.works()
     }
@@ -387,7 +390,7 @@ impl Prefix {
         Ok(Prefix { width, endian, counts })
     }
 
-    /// The framer for such records.
+    /// Returns the framer for these records.
     pub(crate) fn framer(self) -> LengthPrefixed {
         LengthPrefixed::new(self.width, self.endian).counts(self.counts)
     }
@@ -396,11 +399,11 @@ impl Prefix {
 /// Whether progress is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Show {
-    /// Even if standard error is not a terminal: then one line a second
+    /// Always; without a terminal, one line per second
     Always,
     /// Never
     Never,
-    /// If standard error is a terminal and the records do not go to one
+    /// Only if standard error is a terminal and the records are not written to one
     Auto,
 }
 

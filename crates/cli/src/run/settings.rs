@@ -1,7 +1,7 @@
 //! The library's options on the command line: each is `--` and its name, with hyphens.
 //!
-//! They come from the library's tables, so that a new one is here without more work. What a table cannot know is here
-//! too: the limits of numbers, and other help where the command differs from the library.
+//! They come from the library's tables, so that a new option is available here without more work. This module adds what
+//! a table does not contain: the limits of numbers, and the help if the command differs from the library.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -13,16 +13,17 @@ use millstream::options::{READER, Set, Setting, WRITER, Word};
 
 use crate::size;
 
-/// The largest record limit and record: with its neighbours it has to fit into a batch, whose offsets are 32 bits.
+/// The maximum record limit and record length: a record and its neighbours have to fit into a batch, whose offsets have
+/// 32 bits.
 const RECORD_LIMIT: u64 = 1 << 31;
 
-/// Options that the command has in another form, or not at all: `vectors/options.tsv` says why.
+/// Options that the command has in another form, or does not have; `vectors/options.tsv` has the reasons.
 const OTHERWISE: [&str; 4] = ["name", "lend_pages", "read_ahead_capacity", "follow"];
 
-/// The range of numbers; others have no limit.
+/// Returns the range of a number; other numbers have no limit.
 fn range(name: &str) -> RangeInclusive<u64> {
     match name {
-        // More only moves the memory from the page cache to us.
+        // A larger buffer only moves memory from the page cache to this process.
         "capacity" => 1..=1 << 30,
         "record_limit" => 1..=RECORD_LIMIT,
         "decode_memory" => 1..=2 << 30,
@@ -31,7 +32,7 @@ fn range(name: &str) -> RangeInclusive<u64> {
     }
 }
 
-/// The help where the command differs from the library: a line, and more in the long help.
+/// Returns the help if the command differs from the library: a line, and more for the long help.
 fn help(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name {
         "capacity" => ("Size of the buffers for reading and writing", ""),
@@ -41,19 +42,19 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
         "decode_limit" => ("Fail if a source has more decoded bytes than this", ""),
         "decode_ratio" => ("Fail if a source has more decoded bytes than this for each compressed byte", ""),
         "decode_memory" => (
-            "The most memory that a decoder's window may use: zstd --long makes frames that need up to 2G \
+            "The maximum memory of a decoder's window: zstd --long makes frames that need up to 2G \
              [default: 128M]",
             "",
         ),
         "stall_timeout" => (
-            "Fail if nothing arrives, or nothing is accepted, for this long, such as 30s or 5m",
-            "This applies to sources, outputs and the copies of --each. A copy fails if it writes nothing for this \
+            "Fail if no bytes arrive, or none are accepted, for this long, such as 30s or 5m",
+            "This applies to sources, outputs and the copies of --each. A copy fails if it writes no bytes for this \
              long; a copy kept alive by --round-robin fails if it neither reads nor writes.",
         ),
-        "pin" => ("What must not change about a source file while it is read", ""),
+        "pin" => ("Which properties of a source file must not change while it is read", ""),
         "flush_policy" => (
             "When to flush the output buffer [default: as soon as bytes arrive]",
-            "A file stays invisible until it is complete, whatever this option says, unless --append or \
+            "A file stays invisible until it is complete, regardless of this option, unless --append or \
              --keep-partial is also given.",
         ),
         "flush_delay" => ("Flush the output buffer at most this long after a byte arrived, such as 10ms", ""),
@@ -68,7 +69,7 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
         "linger" => (
             "How long the peer of an output connection may take to close it at the end \
              [default: --stall-timeout, or 30s]",
-            "That confirms that everything arrived. With 0s it is not waited for.",
+            "This confirms that all bytes arrived. With 0s there is no wait.",
         ),
         _ => return None,
     })
@@ -82,7 +83,7 @@ enum Value {
     Word(&'static str),
 }
 
-/// The options that were given.
+/// The options that were given, with their values.
 #[derive(Clone)]
 pub(crate) struct Settings(Vec<(&'static str, Value)>);
 
@@ -108,7 +109,7 @@ impl Settings {
         self.0.iter().find(|(given, _)| *given == name).map(|(_, value)| *value)
     }
 
-    /// Whether an option was given.
+    /// Returns whether an option was given.
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
@@ -158,7 +159,7 @@ impl FromArgMatches for Settings {
     }
 }
 
-/// The argument of an option, unless the command has it in another form.
+/// Returns the argument of an option, unless the command has it in another form.
 fn arg<B>(option: &Setting<B>) -> Option<Arg> {
     if OTHERWISE.contains(&option.name) {
         return None;
@@ -187,7 +188,7 @@ fn arg<B>(option: &Setting<B>) -> Option<Arg> {
     Some(if long.is_empty() { arg } else { arg.long_help(format!("{short}\n\n{long}")) })
 }
 
-/// One of these words, which are explained in the long help.
+/// Parses one of these words, which the long help explains.
 fn words<B>(words: &'static [Word<B>]) -> ValueParser {
     let values = words.iter().map(|word| PossibleValue::new(hyphens(word.word)).help(word.about));
     let known: Vec<&'static str> = words.iter().map(|word| word.word).collect();
@@ -210,7 +211,7 @@ pub(crate) fn record_size(text: &str) -> Result<usize, String> {
     size::parse(text, range("record_limit")).map(|size| size as usize)
 }
 
-/// The most memory that a decoder's window may use.
+/// Parses the maximum memory of a decoder's window.
 pub(crate) fn decode_memory(text: &str) -> Result<u64, String> {
     size::parse(text, range("decode_memory"))
 }
