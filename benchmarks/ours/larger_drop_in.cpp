@@ -1,5 +1,5 @@
-// The larger of two numbers a line through the drop-in classes, in the manner of the programs that they were made for:
-// buffers over std::cin and std::cout, sscanf and sprintf.
+// Prints the larger of two numbers per line with the drop-in classes, like the programs that they were made for:
+// buffers for std::cin and std::cout, sscanf and sprintf.
 //
 // Usage: larger_drop_in BUFFER-SIZE
 #include <cstdint>
@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     SyncIOReadBuffer<std::uint32_t> in(size);
     SyncIOLazyWriteBuffer<std::uint32_t> out(size, to_cout);
 
-    // `readUntil` writes no zero behind the line; a line that is shorter than the last one leaves its rest there.
+    // `readUntil` writes no zero after the line; after a shorter line, the rest of the previous line is still there.
     char line[128] = {};
     const auto next_line = [&] { line[in.readUntil(line, from_cin, '\n')] = '\0'; };
     std::uint32_t lines = 0;

@@ -1,4 +1,4 @@
-// The larger of two numbers a line, with millstream::in and millstream::out.
+// Prints the larger of two numbers per line, with millstream::in and millstream::out.
 #include <algorithm>
 #include <cstdint>
 

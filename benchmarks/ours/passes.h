@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* What arrives behind the last stage: lines are counted, and each one is touched. */
+/* The output of the last stage: lines are counted, and each one is accessed. */
 struct tally {
     uint64_t count, length, first;
 };
@@ -23,7 +23,7 @@ static inline void tally_add(struct tally *tally, const char *line, size_t len) 
     tally->first += len > 0 ? (unsigned char)line[0] : 0U;
 }
 
-/* One pass with so many stages over the lines of a file; it ends the program where it fails. */
+/* Runs one pass with this many stages over the lines of a file; a failure ends the program. */
 typedef struct tally (*pass_function)(int stages, const char *input);
 
 enum {

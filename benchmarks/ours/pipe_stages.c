@@ -16,7 +16,7 @@ static void must(millstream_code code, millstream_error *error) {
     }
 }
 
-/* Each item goes on, as through a filter that wants all of them. */
+/* Passes each item on, like a filter that keeps all of them. */
 static millstream_code hand_on(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
     size_t left = 0;
     (void)user;

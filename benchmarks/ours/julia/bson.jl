@@ -1,12 +1,12 @@
-# BSON in Julia: Millstream.BSON, what reading the bytes costs, and a plain walk over the document.
+# BSON in Julia: Millstream.BSON, reading only the bytes, and a simple traversal of the document.
 #
 #     bson.jl WORK FILE|COUNT [--once]
 #
-# The works on a FILE (arrays-mapped, arrays-copied, arrays-read) take the model that documents.rs writes. It is written
-# again by Millstream first, which aligns the arrays; arrays-unaligned loads the file as it is, mapped. The works on a COUNT
-# (structs-mapped, structs-copied, structs-read, structs-walk) make so many nested structs and write them. The first pass is
-# not timed and sums up what was loaded, which is the answer; of the others the median is told. With --once it is the first
-# pass in the process that is timed, the compiler included.
+# The works on a FILE (arrays-mapped, arrays-copied, arrays-read) use the model that documents.rs writes. Millstream
+# first writes it again, which aligns the arrays; arrays-unaligned maps the original file. The works on a COUNT
+# (structs-mapped, structs-copied, structs-read, structs-walk) create this many nested structs and write them. The first
+# pass is not timed and sums the loaded values, which is the answer; the median of the other passes is printed. With
+# --once, the first pass in the process is timed, including compilation.
 
 using Millstream: BSON
 
@@ -45,7 +45,7 @@ function structs_answer(items)
     (count = length(items), sum = Int(sum), text = Int(text))
 end
 
-# The same of the tree that the walk makes.
+# The sum of the tree that the traversal creates.
 field(tree, i) = tree["data"][i]
 function walked_answer(root)
     items = root["items"]

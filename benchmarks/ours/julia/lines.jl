@@ -1,4 +1,4 @@
-# Ours as ways of `benchmarks/rivals/julia/lines.jl`.
+# Millstream's runners for `benchmarks/rivals/julia/lines.jl`.
 using Millstream
 
 # The drop-in, as its README begins: the command opened by Julia; and by itself.
@@ -6,7 +6,7 @@ ways["bibuffered-open"] = command -> loop(BiBufferedStream(open(command)))
 ways["bibuffered"] = command -> loop(BiBufferedStream(command))
 ways["eachrecord"] = command -> over(eachrecord(command))
 
-# Each record's place, and no look at its bytes.
+# The position of each record, without accessing its bytes.
 ways["batches"] = function (command)
     count = length = 0
     for batch in batches(command)

@@ -1,4 +1,4 @@
-// BSON in JavaScript: ours.
+// BSON in JavaScript with Millstream.
 //
 // Usage: bson.mjs WAY FILE
 //

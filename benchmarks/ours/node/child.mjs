@@ -1,4 +1,4 @@
-// Ours as ways of `benchmarks/rivals/node/child.mjs`.
+// Millstream's runners for `benchmarks/rivals/node/child.mjs`.
 
 import { command, lineFramer, pipe } from "../../../bindings/node/dist/index.js";
 

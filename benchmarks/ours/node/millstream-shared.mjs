@@ -1,4 +1,4 @@
-// Ours without `new Function`: all stages share one loop, as under a content security policy.
+// Millstream without `new Function`: all stages share one loop, as under a content security policy.
 
 import { pipe } from "../../../bindings/node/dist/index.js";
 import { runWith } from "./millstream.mjs";

@@ -1,4 +1,4 @@
-// Ours as a way of `benchmarks/rivals/node/stages.mjs`.
+// Millstream's runner for `benchmarks/rivals/node/stages.mjs`.
 
 import { asyncMap, forEach, map, open, pipe, Writer } from "../../../bindings/node/dist/index.js";
 
@@ -6,7 +6,7 @@ import { asyncMap, forEach, map, open, pipe, Writer } from "../../../bindings/no
 // waits for one setImmediate with each array of lines.
 export const modes = ["sync", "async", "tick", "microtask", "declared", "batch"];
 
-// As many lines as a stream of Node holds.
+// The number of lines that a Node stream buffers.
 const concurrency = 16;
 
 export const run = (job, tally) => runWith(pipe, job, tally);

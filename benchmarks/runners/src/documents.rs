@@ -1,8 +1,8 @@
-//! Documents to read: BSON files generated from a seed, the same on every machine.
+//! Documents to read: BSON files that are generated from a seed and are the same on every machine.
 //!
-//! The bytes are written here by hand from <https://bsonspec.org/spec.html>: neither the library under test nor a rival
-//! has made what all of them are asked to read. Text is mostly ASCII; one name in sixteen is not. Numbers with a
-//! fraction are small multiples of a power of two, so that their sum is exact in whatever order it is taken.
+//! The bytes are written here by hand from <https://bsonspec.org/spec.html>: neither the library under test nor a
+//! competitor has created the input. Text is mostly ASCII; one name in sixteen is not. Numbers with a fraction are
+//! small multiples of a power of two, so that their sum is exact in any order.
 
 use std::io::{self, Write};
 
@@ -53,7 +53,7 @@ pub struct Weights {
     pub seed: u64,
 }
 
-/// Documents of which no two are alike: members of 14 types, there or not, nested up to five deep.
+/// Documents that all differ: optional members of 14 types, nested up to five levels deep.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Irregular {
@@ -274,7 +274,7 @@ fn below(random: &mut SplitMix64, limit: u64) -> u64 {
     random.next_u64() % limit
 }
 
-/// So many lower-case letters.
+/// This many lower-case letters.
 fn word(random: &mut SplitMix64, least: u64, most: u64) -> String {
     let length = least + below(random, most - least + 1);
     (0..length).map(|_| char::from(b'a' + below(random, 26) as u8)).collect()

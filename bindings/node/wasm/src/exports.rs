@@ -176,7 +176,7 @@ pub extern "C" fn step_scanned() -> usize {
     host(|host| host.scanned)
 }
 
-/// Checks the documents in this many bytes of `input`; `is_last` tells whether they are the last. `reply` has the
+/// Checks the documents in this many bytes of `input`; `is_last` is true if they are the last. `reply` has the
 /// outcome.
 #[unsafe(no_mangle)]
 pub extern "C" fn check(length: usize, is_last: bool) {

@@ -1,6 +1,6 @@
-//! Counts how often memory is asked for. While nobody counts, an allocation costs one predictable branch more.
+//! Counts allocations. While counting is off, an allocation costs one additional predictable branch.
 //!
-//! Only the thread that counts should allocate meanwhile: the sum of two threads would be too small.
+//! Only the counting thread should allocate at the same time: the sum of two threads would be too small.
 
 #![allow(unsafe_code)] // an allocator is unsafe to write; this one only passes on
 
@@ -13,7 +13,7 @@ static COUNTED: Counted = Counted;
 static COUNTING: AtomicBool = AtomicBool::new(false);
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
-/// How often this asks for new or larger memory.
+/// Returns how often a function requests new or larger memory.
 pub fn count<T>(work: impl FnOnce() -> T) -> (T, u64) {
     TIMES.store(0, Relaxed);
     COUNTING.store(true, Relaxed);
@@ -32,12 +32,12 @@ fn note() {
     }
 }
 
-// SAFETY: every call is passed on unchanged to `System`, which keeps the promises of the trait, and so does its answer.
+// SAFETY: every call is passed on unchanged to `System`, which fulfils the contract of the trait.
 unsafe impl GlobalAlloc for Counted {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note();
-        // SAFETY: our caller's promises are those that `System` asks for.
+        // SAFETY: the caller fulfils the conditions that `System` requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -51,7 +51,7 @@ unsafe impl GlobalAlloc for Counted {
     #[inline]
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note();
-        // SAFETY: as above; `memory` came from `System`, because all of ours does.
+        // SAFETY: as above; `memory` came from `System`, like all memory of this allocator.
         unsafe { System.realloc(memory, layout, size) }
     }
 

@@ -1,4 +1,4 @@
-//! Small typed records, encoded into one reused buffer. What comes out must be the input, byte for byte.
+//! Small typed records, encoded into one reused buffer. The output must equal the input byte for byte.
 
 use std::hint::black_box;
 
@@ -66,7 +66,7 @@ fn decoded<'a, T>(bytes: &'a [u8], decode: impl FnMut(&'a [u8]) -> Result<T>) ->
     documents(bytes).map(decode).collect()
 }
 
-/// Encodes all records behind each other, as a file is written.
+/// Encodes all records consecutively, as in a file.
 fn each<T>(
     right: &[u8],
     records: &[T],

@@ -1,4 +1,4 @@
-//! Files, and where in them each document is.
+//! Files, and the position of each document in them.
 
 use std::fs;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| path.display().to_string())
 }
 
-/// The documents of a file, by their lengths alone. Inputs are ours: one that is cut short panics.
+/// The documents of a file, found by their lengths alone. A truncated input panics, because inputs are generated.
 pub fn documents(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let len = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
@@ -24,7 +24,7 @@ pub fn documents(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The same documents as JSON, one in each line, with dates as milliseconds.
+/// The documents as JSON, one per line, with dates as milliseconds.
 pub fn json<T: Serialize>(documents: impl Iterator<Item = Result<T>>) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
     for document in documents {
@@ -34,12 +34,12 @@ pub fn json<T: Serialize>(documents: impl Iterator<Item = Result<T>>) -> Result<
     Ok(lines)
 }
 
-/// The lines of what [`json`] made.
+/// The lines that [`json`] created.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split_inclusive(|&byte| byte == b'\n')
 }
 
-/// Decodes each document: once to look at what came out, then against the clock.
+/// Decodes each document: once to check the result, then for timing.
 pub fn decode_each<'a, I: Iterator<Item = &'a [u8]>, T, E: Into<anyhow::Error>>(
     documents: impl Fn() -> I,
     mut decode: impl FnMut(&'a [u8]) -> Result<T, E>,

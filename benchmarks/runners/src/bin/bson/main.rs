@@ -1,9 +1,9 @@
 //! The runners for BSON that are written in Rust: Millstream, the `bson` crate, and JSON parsers on the same records.
 //! Those in C, Go, JavaScript and Python are in `benchmarks/rivals/bson`.
 //!
-//! The input is in memory before the clock starts, unless reading it is what is measured. A first pass is not timed: it
-//! sums over every field that it decoded, which is the answer. The passes that follow are timed each; they
-//! decode the same and drop it. What is told is `answer… ns=… allocations=…`: see [`passes`].
+//! The input is in memory before the clock starts, unless reading is measured. The first pass is not timed: it sums all
+//! decoded fields, which is the answer. Each of the following passes is timed; they decode the same documents and drop
+//! the results. The output is `answer… ns=… allocations=…`: see [`passes`].
 
 mod allocations;
 mod columns;
@@ -40,7 +40,7 @@ enum Work {
     Records { way: records::Way, file: PathBuf },
     /// Nested documents.
     Orders { way: orders::Way, file: PathBuf },
-    /// Documents of which nothing is known.
+    /// Documents without a known schema.
     Untyped { way: untyped::Way, file: PathBuf },
     /// Members of one large document.
     Wide { way: wide::Way, file: PathBuf, gets: u64 },
@@ -48,9 +48,9 @@ enum Work {
     Weights { way: weights::Way, file: PathBuf },
     /// Small typed records as columns.
     Columns { way: columns::Way, file: PathBuf },
-    /// Small typed records, the other way round.
+    /// Encoding of small typed records.
     Encode { way: encode::Way, file: PathBuf },
-    /// Writes small records to standard output, for as long as asked.
+    /// Writes small records to standard output, up to a given size.
     Produce(produce::Producer),
 }
 

@@ -1,4 +1,4 @@
-//! Nested documents, in every way to decode them.
+//! Nested documents, decoded in every way.
 
 use anyhow::Result;
 use bson::RawDocument;
@@ -99,7 +99,7 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
         Way::DeriveBorrowed => decode_each(each, ours::decode, |order: &Order<&str>| tally.add_order(order), passes),
         Way::Map => {
             for document in each() {
-                // What the tree holds is seen by writing it and reading it as structs.
+                // The content of the tree is checked by writing it and reading it as structs.
                 let bytes = Map::from_slice(document)?.to_vec()?;
                 tally.add_order::<&str>(&ours::decode(&bytes)?);
             }

@@ -1,4 +1,4 @@
-//! The clock: one pass after the other over the same input, each timed, of which the median is told.
+//! The clock: times passes over the same input and prints the median.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,19 +8,19 @@ use clap::Args;
 
 use crate::allocations;
 
-/// How often to go over the input.
+/// The number of passes over the input.
 #[derive(Args)]
 pub struct Passes {
-    /// Only give the answer, for a clock around the whole process.
+    /// Only print the answer, for a clock around the whole process.
     #[arg(long, global = true)]
     once: bool,
 }
 
-/// At least so many passes are timed.
+/// The minimum number of timed passes.
 const LEAST: usize = 3;
-/// At most so many.
+/// The maximum number of timed passes.
 const MOST: usize = 15;
-/// Between the two: until they have taken so long together.
+/// Between the two numbers, passes are timed until their total reaches this time.
 const ENOUGH: Duration = Duration::from_millis(400);
 
 impl Passes {
@@ -32,7 +32,8 @@ impl Passes {
         self.time_prepared(|| Ok(()), |()| pass())
     }
 
-    /// The same where each pass needs something that is made before its clock starts and dropped behind its end.
+    /// Like the function above, for passes that need an object that is created before the clock starts and dropped
+    /// after it stops.
     ///
     /// # Errors
     /// Those of a pass, and of its preparation.
@@ -60,7 +61,7 @@ impl Passes {
     }
 }
 
-/// What was measured, in the words that the measuring tool reads.
+/// Prints the measurements in the form that the measuring tool reads.
 pub struct Figures(Option<(Duration, u64)>);
 
 impl fmt::Display for Figures {

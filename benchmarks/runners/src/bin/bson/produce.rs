@@ -1,4 +1,4 @@
-//! A stream of small records that ends after as many bytes as asked for. It is never in memory or on a disk as a whole.
+//! A stream of small records that ends after a given number of bytes. It is never in memory or on a disk as a whole.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -7,14 +7,14 @@ use std::os::fd::AsFd;
 use clap::Args;
 use millstream_runners::documents::Records;
 
-/// The same ten thousand records again and again.
+/// Writes the same ten thousand records repeatedly.
 #[derive(Args)]
 pub struct Producer {
-    /// Write whole blocks of records until there are at least so many bytes.
+    /// Write complete blocks of records until there are at least this many bytes.
     bytes: u64,
 }
 
-/// What is repeated; about 1.2 MB.
+/// The block that is repeated, of about 1.2 MB.
 const BLOCK: Records = Records { count: 10_000, seed: 1 };
 
 impl Producer {

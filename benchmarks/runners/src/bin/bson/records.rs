@@ -1,4 +1,4 @@
-//! Small typed records, in every way to decode them.
+//! Small typed records, decoded in every way.
 
 use anyhow::{Context, Result};
 use bson::{Bson, RawDocument};
@@ -42,7 +42,7 @@ pub enum Way {
     SimdJsonBorrowed,
 }
 
-/// A record, with strings of its own or borrowed ones, and whatever a decoder has for dates.
+/// A record, with owned or borrowed strings, and with the decoder's type for dates.
 #[derive(Serialize, Deserialize, FromBson, ToBson)]
 pub struct Record<Text, Date> {
     pub id: i64,
@@ -182,7 +182,7 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
             passes,
         ),
         Way::SimdJsonBorrowed => {
-            // What it borrows is gone with the copy, so that each record is looked at while it is there.
+            // Borrowed data is gone after the copy is dropped, so each record is checked before that.
             let mut parse = |line: &[u8], look: &mut dyn FnMut(&Record<&str, i64>)| -> Result<()> {
                 copy.clear();
                 copy.extend_from_slice(line);

@@ -1,4 +1,4 @@
-//! Sums over every field, which prove that all of it was decoded, and rightly.
+//! Sums of all fields, which prove that everything was decoded correctly.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ pub fn sixty_fourths(value: f64) -> u64 {
     (value * 64.0) as u64
 }
 
-/// Sums by name, in the words that the measuring tool reads.
+/// Sums by name, in the form that the measuring tool reads.
 #[derive(Default)]
 pub struct Tally(Vec<(&'static str, u64)>);
 

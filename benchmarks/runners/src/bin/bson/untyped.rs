@@ -1,5 +1,4 @@
-//! Documents of which nothing is known, as trees. The answer is how many values there are, in all levels, and their
-//! text.
+//! Documents without a known schema, as trees. The answer is the number of values on all levels, and their text.
 
 use anyhow::Result;
 use bson::{Bson, RawDocument};

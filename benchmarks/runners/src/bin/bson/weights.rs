@@ -1,7 +1,7 @@
-//! The arrays of a model: read as a whole, copied out, or viewed where they lie.
+//! The arrays of a model: read as a whole, copied, or viewed in place.
 //!
-//! Opening and reading the file is part of the time here. The answer is how many arrays there are, and floats, and
-//! their sum in steps of 1/256, which is exact.
+//! Opening and reading the file is part of the time here. The answer is the number of arrays and of floats, and their
+//! sum in steps of 1/256, which is exact.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -20,15 +20,15 @@ use crate::passes::{Figures, Passes};
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
-    /// Millstream: the file is mapped, and where each array lies is found.
+    /// Millstream: the file is mapped, and the position of each array is found.
     Views,
-    /// The same of a model with a tenth of the numbers, which is made beside the input first.
+    /// Millstream: views of a model with a tenth of the numbers, which is first created next to the input.
     ViewsTenth,
-    /// Millstream: the same, and every float is added up.
+    /// Millstream: views of all arrays, and every float is summed.
     ViewsSummed,
-    /// Millstream: every array is copied out of the mapped file, into a vector of floats.
+    /// Millstream: every array is copied from the mapped file into a vector of floats.
     Copied,
-    /// The floor of everybody who reads: the bytes, and nothing done with them.
+    /// The floor of all runners that read: the bytes are read and not processed.
     FsRead,
     /// The `bson` crate's tree from a reader.
     BsonReader,
@@ -110,7 +110,7 @@ pub fn run(way: Way, path: &Path, passes: &Passes) -> Result<String> {
     }
 }
 
-/// Millstream's views of all arrays, none of which is looked at.
+/// Millstream's views of all arrays, whose content is not accessed.
 fn views(path: &Path, passes: &Passes) -> Result<String> {
     let model = Mapped::open(path)?;
     let answer = answer(arrays(&model)?.iter().map(|view| (view.len(), sum(view))));
@@ -125,13 +125,13 @@ fn views(path: &Path, passes: &Passes) -> Result<String> {
     Ok(format!("{answer} {figures}"))
 }
 
-/// Where the arrays lie.
+/// The positions of the arrays.
 fn arrays(model: &Mapped) -> millstream::Result<Vec<View<'_, f32>>> {
     let weights: Array = model.document()?.require("weights")?;
     weights.iter().map(|array| array?.get::<Document>()?.require("data")).collect()
 }
 
-/// Opens the model, looks where its payloads are, and drops both behind the clock.
+/// Opens the model, finds its payloads, and drops both after the clock stops.
 fn rival<M>(
     open: impl Fn() -> Result<M>,
     payloads: impl Fn(&M) -> Result<Payloads<&[u8]>>,
@@ -173,7 +173,7 @@ fn sum(view: &View<'_, f32>) -> f64 {
     rest.iter().map(f64::from).chain(parts).sum()
 }
 
-/// The same of bytes, for those who have no views.
+/// The sum of floats in bytes, for runners without views.
 fn sum_bytes(bytes: &[u8]) -> f64 {
     let floats = bytes.as_chunks().0.iter();
     floats.map(|float| f64::from(f32::from_le_bytes(*float))).sum()

@@ -1,6 +1,6 @@
 //! One int near the end of a document with many members, by name; or all members.
 //!
-//! The document is prepared anew for each get (`index` makes its index): nothing is kept from one to the next.
+//! The document is prepared again for each get (`index` builds its index); no state is kept between gets.
 
 use std::fmt;
 use std::hint::black_box;
@@ -37,7 +37,7 @@ pub enum Way {
     BsonDocumentAllByName,
 }
 
-/// The key that is asked for.
+/// The requested key.
 const KEY: &str = "field_0988";
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Lines through any number of stages that hand them on, each a function of its own.
+//! Lines through any number of stages that pass them on, each of which is a separate function.
 //!
 //! A stage that does nothing may disappear where the compiler sees all of them. So there is another that adds the length of
 //! each line, and its own number, into a sum of its own; all sums are checked.
@@ -22,13 +22,13 @@ pub enum Way {
     Fused,
     /// A pipe with stages in boxes.
     Boxed,
-    /// Our batches, and a loop with the stages written out.
+    /// Millstream's batches, and a loop with the stages written by hand.
     Loop,
-    /// Our batches, and std's iterators.
+    /// Millstream's batches, and std's iterators.
     Iterators,
 }
 
-/// What a stage does before it hands a line on.
+/// The work of a stage before it passes a line on.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Stage {
     /// Nothing.
@@ -147,7 +147,7 @@ fn each_batch(input: &Path, mut work: impl FnMut(millstream::frame::Batch<'_>)) 
     Ok(())
 }
 
-/// A sum that is told when its stage is dropped.
+/// A sum that is reported when its stage is dropped.
 struct Told {
     stage: u64,
     sum: u64,
@@ -156,7 +156,7 @@ struct Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        // Nobody listens only after an error.
+        // The receiver is gone only after an error.
         let _ = self.to.send((self.stage, self.sum));
     }
 }
@@ -187,7 +187,7 @@ fn boxed(stage: Stage, n: usize, input: &Path, measured: bool) -> Result<Pass> {
     Ok((tally.to_string(), Some(stats)))
 }
 
-/// Whether each stage has seen each line.
+/// Checks that each stage has processed each line.
 fn check(tally: &Tally, sums: impl IntoIterator<Item = (u64, u64)>) -> Result<()> {
     for (stage, sum) in sums {
         ensure!(sum == tally.length + stage * tally.count, "stage {stage} has the sum {sum}");

@@ -1,4 +1,4 @@
-//! The SHA-256 of each line: a stage that computes, on one thread and on several. What comes out is mixed in order.
+//! The SHA-256 of each line: a stage that computes, on one thread and on several. The results are combined in order.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -13,14 +13,14 @@ use sha2::{Digest, Sha256};
 use crate::Pass;
 use crate::added::lines;
 
-/// Who does it.
+/// The implementation.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Hasher {
     /// A pipe on one thread.
     Pipe,
     /// A pipe with the stage on threads, in order.
     Parallel,
-    /// The same as they come, put in order by hand.
+    /// A pipe with the stage on threads, unordered; the results are put in order by hand.
     Unordered,
     /// std's lines, on one thread.
     Iterators,

@@ -1,7 +1,7 @@
-//! Pipelines in Rust: what one more stage costs, and a stage that computes on several threads.
+//! Pipelines in Rust: the cost of one more stage, and a stage that computes on several threads.
 //!
-//! A first pass over the input gives the answer; then some are timed, and their median is told. Opening the file and finding
-//! the lines are part of a pass.
+//! The first pass over the input gives the answer; then several passes are timed, and their median is printed. Opening
+//! the file and finding the lines are part of a pass.
 
 mod added;
 mod hashed;
@@ -27,13 +27,13 @@ struct Options {
     /// Instead of timing passes, measure within one where the time of our pipe goes, and write that to this file as JSON.
     #[arg(long, global = true)]
     stats: Option<PathBuf>,
-    /// Only give the answer, for a clock around the whole process.
+    /// Only print the answer, for a clock around the whole process.
     #[arg(long, global = true)]
     once: bool,
 }
 
 impl Options {
-    /// Tells the answer of a pass, and the median of the times of some; or writes where the time of one goes.
+    /// Prints the answer of a pass and the median time of several passes, or writes how the time of one pass is spent.
     fn tell(&self, mut pass: impl FnMut(bool) -> Result<Pass>) -> Result<()> {
         let (answer, _) = pass(false)?;
         if self.once {
@@ -64,14 +64,14 @@ type Pass = (String, Option<Stats>);
 
 #[derive(Subcommand)]
 enum Runner {
-    /// Lines through so many stages.
+    /// Lines through a number of stages.
     Added {
         #[arg(long, value_enum)]
         way: Way,
         /// What a stage does.
         #[arg(long, value_enum, default_value_t = Stage::None)]
         stage: Stage,
-        /// How many stages.
+        /// The number of stages.
         #[arg(long)]
         n: usize,
         input: PathBuf,
@@ -86,11 +86,11 @@ enum Runner {
     },
 }
 
-/// At least so many passes are timed.
+/// The minimum number of timed passes.
 const LEAST: usize = 3;
-/// At most so many.
+/// The maximum number of timed passes.
 const MOST: usize = 15;
-/// Between the two: until they have taken so long together.
+/// Between the two numbers, passes are timed until their total reaches this time.
 const ENOUGH: Duration = Duration::from_millis(400);
 
 fn main() -> Result<()> {

@@ -1,8 +1,8 @@
-//! What arrives behind the last stage.
+//! Counts the output of the last stage.
 
 use std::fmt;
 
-/// Counts lines, and touches each one.
+/// Counts lines and accesses each one.
 #[derive(Default)]
 pub struct Tally {
     pub count: u64,

@@ -9,7 +9,7 @@ pub fn stdout(numbers: impl Iterator<Item = u64>) -> Result<()> {
     records(Writer::stdout()?, numbers)
 }
 
-/// Into a pipe that is lent pages: whoever measures reads it with read(2).
+/// Writes to a pipe that is lent pages; the measuring process reads it with read(2).
 pub fn lent(numbers: impl Iterator<Item = u64>) -> Result<()> {
     records(Writer::builder().lend_pages(LendPages::ConsumerCopies).stdout()?, numbers)
 }

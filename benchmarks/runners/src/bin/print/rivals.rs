@@ -1,4 +1,4 @@
-//! The ways to print that one finds without Millstream, from the slowest to those that nobody writes twice.
+//! The usual ways to print without Millstream, from the slowest to the most elaborate.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -45,7 +45,7 @@ pub fn itoa(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     parts(&mut BufWriter::with_capacity(BUFFER, raw()?), numbers)
 }
 
-/// What most people write.
+/// The most common form.
 pub fn write_macro(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(BUFFER, raw()?);
     for number in numbers {
@@ -87,8 +87,8 @@ pub fn vecbuf(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     out.write_all(&buffer)
 }
 
-/// No number is ever turned into digits: the text of the record is counted up, and the numbers only say how often.
-/// Right for 0, 1, 2, … and for nothing else.
+/// No number is converted to digits: the text of the record is incremented, and the numbers only define how often. This
+/// is correct only for 0, 1, 2, …
 pub fn turbo(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     let mut out = raw()?;
     let mut buffer = vec![0; BUFFER];

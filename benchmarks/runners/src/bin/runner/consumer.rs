@@ -1,4 +1,4 @@
-//! What is done with each record: the least that proves it was seen, or work that takes its time.
+//! The processing of each record: the minimum that proves it was found, or work that takes time.
 
 use std::fmt;
 use std::thread;
@@ -12,7 +12,7 @@ pub trait Consumer: fmt::Display {
     fn record(&mut self, record: &[u8]);
 }
 
-/// Counts, and touches each record once so that nobody can answer without having found it.
+/// Counts, and accesses each record once, so that every record has to be found.
 #[derive(Default)]
 pub struct Tally {
     count: u64,
@@ -35,7 +35,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// How much a consumer does besides counting.
+/// The work of a consumer besides counting.
 #[derive(Args, Clone, Copy)]
 pub struct Effort {
     /// Hash each byte this many times.
@@ -43,7 +43,7 @@ pub struct Effort {
     work: u32,
     /// Pause whenever this many bytes have been taken.
     ///
-    /// The first time after half of them, so that this side and a producer with bursts of the same size stall in
+    /// The first pause is after half of them, so that this side and a producer with bursts of the same size stall in
     /// turn and not together.
     #[arg(long)]
     stall: Option<u64>,
@@ -59,7 +59,7 @@ impl Effort {
     }
 }
 
-/// Counts with an effort; whoever worked on the bytes answers with their hash too.
+/// Counts and works; a consumer that processes the bytes also reports their hash.
 pub struct Slow {
     tally: Tally,
     effort: Effort,

@@ -1,6 +1,6 @@
-//! The runners that are written in Rust: readers of a file or of a command's output, and a producer with a rhythm.
+//! The runners in Rust: readers of a file or of a command's output, and a producer with a rhythm.
 //!
-//! Each prints what it found as `key=number` words and exits with 0 only if its source succeeded.
+//! Each prints its results as `key=number` words and exits with 0 only if its source succeeded.
 
 mod consumer;
 mod ours;
@@ -51,7 +51,7 @@ enum Runner {
         #[arg(long, default_value_t = 8192)]
         buffer: usize,
     },
-    /// No lines: only reads all bytes, the floor.
+    /// The floor: only reads all bytes, without finding lines.
     Drain {
         #[command(flatten)]
         source: Source,

@@ -46,7 +46,7 @@ impl Ours {
 
     /// One line at a time, with as much effort as asked for.
     pub fn next_line(&self, effort: Effort) -> Result<String> {
-        // Two loops, so that counting alone pays nothing for the work that others ask for.
+        // Two loops, so that counting alone does not pay for the optional work.
         match effort.is_none() {
             true => self.lines_into(Tally::default()),
             false => self.lines_into(Slow::new(effort)),

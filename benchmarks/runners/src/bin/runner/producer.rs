@@ -29,7 +29,7 @@ pub struct Producer {
     work: u32,
 }
 
-/// What is repeated.
+/// The block that is repeated.
 const BLOCK: usize = 1 << 20;
 
 impl Producer {

@@ -1,4 +1,4 @@
-//! What one would write without Millstream.
+//! The usual code without Millstream.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -7,7 +7,7 @@ use bstr::io::BufReadExt;
 use crate::consumer::{Consumer, Tally};
 use crate::source::Source;
 
-/// One line at a time into a buffer of one's own.
+/// One line at a time into a separate buffer.
 pub fn read_until(source: &Source, buffer: usize) -> io::Result<Tally> {
     let mut tally = Tally::default();
     let mut reader = BufReader::with_capacity(buffer, source.open()?);
@@ -32,7 +32,7 @@ pub fn for_byte_line(source: &Source, buffer: usize) -> io::Result<Tally> {
     Ok(tally)
 }
 
-/// Reads everything and looks at nothing; how many bytes there were.
+/// Reads all bytes without processing them; returns their number.
 pub fn drain(source: &Source, buffer: usize) -> io::Result<u64> {
     let mut stream = source.open()?;
     let mut buffer = vec![0; buffer];

@@ -1,4 +1,4 @@
-//! Where the rivals read: a file, or the standard output of a command, by std alone.
+//! The sources of the competitors: a file, or the standard output of a command, with std alone.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -25,7 +25,7 @@ pub enum Stream {
     Command(Child, ChildStdout),
 }
 
-/// What Millstream asks of the system too; without it the comparison would be one of pipe sizes.
+/// The pipe size that Millstream requests too; otherwise the comparison would be between pipe sizes.
 const PIPE: usize = 1 << 20;
 
 impl Source {
