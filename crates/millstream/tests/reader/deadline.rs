@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Runs `body` and returns its result; panics if it takes longer than `seconds`.
 ///
@@ -20,19 +20,4 @@ pub fn within_seconds<T: Send + 'static>(seconds: u64, body: impl FnOnce() -> T 
             Ok(()) => unreachable!("a body that returns sends its result"),
         },
     }
-}
-
-/// Asserts that at least one of up to five calls takes less than `limit`: a busy machine can delay some calls, but code that
-/// waits for `limit` delays all.
-pub fn assert_once_within(limit: Duration, mut call: impl FnMut()) {
-    let mut times = vec![];
-    for _ in 0..5 {
-        let start = Instant::now();
-        call();
-        times.push(start.elapsed());
-        if start.elapsed() < limit {
-            return;
-        }
-    }
-    panic!("not once within {limit:?}: {times:?}");
 }
