@@ -11,7 +11,7 @@ export type Latency =
 
 /** Whether compressed sources are decoded. By default it is `auto` for files, pipes, commands and memory, and `off` for sockets (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of its messages might begin like a compressed stream. With `auto` the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed format. */
 export type Decode =
-  /** gzip, bgzf and zstd are detected by their first bytes (in a build with the feature `compression`), and so are xz, lz4 and bzip2, which cannot be decoded and are `unsupported`. */
+  /** Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are `unsupported`. */
   | "auto"
   /** Bytes are delivered unchanged. */
   | "off";
@@ -41,15 +41,15 @@ export type FlushPolicy =
 
 /** Whether the bytes are compressed on the way to the sink. */
 export type Encode =
-  /** According to the suffix of a path: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, in upper or lower case. A name that implies another compressed format, such as `.xz`, is `unsupported`. Not for other sinks. */
+  /** According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A name that implies another compressed format, such as `.xz`, is `unsupported`. Not for other sinks. */
   | "auto"
   /** As they are. */
   | "off"
-  /** gzip. */
+  /** gzip (RFC 1952). The levels are 0 to 9, 6 by default. */
   | "gzip"
-  /** bgzf: gzip in blocks, as used by samtools and tabix, compressed by several threads. */
+  /** bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1). The levels are 0 to 9, 6 by default. */
   | "bgzf"
-  /** Zstandard. */
+  /** Zstandard (RFC 8878). The levels are 1 to 22, 3 by default. */
   | "zstd";
 
 /** The library's options of a reader. Times are in milliseconds. */
@@ -99,7 +99,7 @@ export interface WriterSettings {
   flushDelay?: number;
   /** Whether the bytes are compressed. */
   encode?: Encode;
-  /** The level of compression, if there is one: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3). */
+  /** The level of compression, if there is one; the values of `Encode` name their levels. */
   level?: number;
   /** How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set. */
   linger?: number;

@@ -899,6 +899,44 @@ void millstream_framer_free(millstream_framer *framer);
 }  // extern "C"
 #endif  // __cplusplus
 
+/* ---- format ----
+ *
+ * Compressed formats.
+ */
+
+/**
+ * How a source is compressed. Later versions may add some.
+ */
+enum millstream_format
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Not at all, or not known yet.
+     */
+    MILLSTREAM_FORMAT_NONE = 0,
+    /**
+     * gzip (RFC 1952).
+     */
+    MILLSTREAM_FORMAT_GZIP = 1,
+    /**
+     * bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1).
+     */
+    MILLSTREAM_FORMAT_BGZF = 2,
+    /**
+     * Zstandard (RFC 8878).
+     */
+    MILLSTREAM_FORMAT_ZSTD = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_format millstream_format;
+#else
+typedef uint32_t millstream_format;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 /* ---- reader ----
  *
  * Readers, which read bytes and records from a source.
@@ -910,39 +948,6 @@ void millstream_framer_free(millstream_framer *framer);
  *
  * The bytes of lines, records and batches belong to the reader: they are valid until the next non-const call on it.
  */
-
-/**
- * How a source is compressed.
- */
-enum millstream_format
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * Not at all, or not known yet, or in a format that this header does not know.
-     */
-    MILLSTREAM_FORMAT_NONE = 0,
-    /**
-     * gzip.
-     */
-    MILLSTREAM_FORMAT_GZIP = 1,
-    /**
-     * gzip in blocks, as samtools and tabix write it.
-     */
-    MILLSTREAM_FORMAT_BGZF = 2,
-    /**
-     * Zstandard.
-     */
-    MILLSTREAM_FORMAT_ZSTD = 3,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_format millstream_format;
-#else
-typedef uint32_t millstream_format;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
 
 /**
  * Whether the next records require a wait. The values that require no wait come first.
@@ -1442,8 +1447,8 @@ enum millstream_decode
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * gzip, bgzf and zstd are detected by their first bytes (in a build with the feature `compression`), and so are xz,
-     * lz4 and bzip2, which cannot be decoded and are MILLSTREAM_UNSUPPORTED.
+     * Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the
+     * feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are MILLSTREAM_UNSUPPORTED.
      */
     MILLSTREAM_DECODE_AUTO = 0,
     /**
@@ -1806,7 +1811,7 @@ millstream_code millstream_writer_options_new(millstream_writer_options **option
 void millstream_writer_options_free(millstream_writer_options *options);
 
 /**
- * Writes a file, compressed if its name ends in .gz, .bgz, .bgzf or .zst.
+ * Writes a file, compressed if its name implies that, such as one in .gz.
  *
  * A regular file, new or replaced, appears complete when the writer is closed: until then the bytes are in a temporary
  * file next to it, whose name begins with a dot. The permissions of an existing file are kept; a symbolic link is
@@ -2069,7 +2074,7 @@ enum millstream_encode
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * According to the suffix of a path: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, in upper or lower case. A name
+     * According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A name
      * that implies another compressed format, such as `.xz`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
      */
     MILLSTREAM_ENCODE_AUTO = 0,
@@ -2078,15 +2083,16 @@ enum millstream_encode
      */
     MILLSTREAM_ENCODE_OFF = 1,
     /**
-     * gzip.
+     * gzip (RFC 1952). The levels are 0 to 9, 6 by default.
      */
     MILLSTREAM_ENCODE_GZIP = 2,
     /**
-     * bgzf: gzip in blocks, as used by samtools and tabix, compressed by several threads.
+     * bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1). The levels are 0 to 9, 6 by
+     * default.
      */
     MILLSTREAM_ENCODE_BGZF = 3,
     /**
-     * Zstandard.
+     * Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.
      */
     MILLSTREAM_ENCODE_ZSTD = 4,
 };
@@ -2252,7 +2258,7 @@ millstream_code millstream_writer_options_set_encode(millstream_writer_options *
                                                      millstream_error **error);
 
 /**
- * The level of compression, if there is one: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3).
+ * The level of compression, if there is one; the values of `Encode` name their levels.
  */
 millstream_code millstream_writer_options_set_level(millstream_writer_options *options,
                                                     uint32_t level,

@@ -25,6 +25,7 @@ mod bson_write;
 mod cancel;
 mod command;
 mod error;
+mod format;
 mod frame;
 mod pipe;
 mod pipe_stage;

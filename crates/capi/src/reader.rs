@@ -14,7 +14,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use millstream::frame::Delimiter;
-use millstream::{Error, ErrorKind, Format, Progress, Reader, ReaderBuilder, Result, Waits};
+use millstream::{Error, ErrorKind, Progress, Reader, ReaderBuilder, Result, Waits};
 
 use crate::boundary::{
     Condition, User, bytes, c_string, call, duplicate_fd, free, given, invalid, items, lend, out, own_fd, path, string,
@@ -22,6 +22,7 @@ use crate::boundary::{
 };
 use crate::command::millstream_command;
 use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstream_error};
+use crate::format::millstream_format;
 use crate::frame::{millstream_batch, millstream_framer};
 use crate::settings::Settings;
 
@@ -39,20 +40,6 @@ pub struct millstream_reader {
     ends: CommandEnds,
     /// Its position when it was closed.
     closed_at: Progress,
-}
-
-/// How a source is compressed.
-#[repr(u32)]
-#[derive(Clone, Copy)]
-pub enum millstream_format {
-    /// Not at all, or not known yet, or in a format that this header does not know.
-    None = 0,
-    /// gzip.
-    Gzip = 1,
-    /// gzip in blocks, as samtools and tabix write it.
-    Bgzf = 2,
-    /// Zstandard.
-    Zstd = 3,
 }
 
 /// Whether the next records require a wait. The values that require no wait come first.
@@ -102,12 +89,7 @@ impl From<&Progress> for millstream_progress {
             source_bytes: progress.source_bytes,
             source_size: progress.source_size.unwrap_or(0),
             source_size_known: progress.source_size.is_some(),
-            format: match progress.format {
-                Some(Format::Gzip) => millstream_format::Gzip,
-                Some(Format::Bgzf) => millstream_format::Bgzf,
-                Some(Format::Zstd) => millstream_format::Zstd,
-                _ => millstream_format::None,
-            },
+            format: progress.format.into(),
             elapsed_ns: nanoseconds(progress.elapsed),
             waited_ns: nanoseconds(progress.waited),
             longest_record: progress.longest_record as u64,

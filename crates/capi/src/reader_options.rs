@@ -51,8 +51,8 @@ choice!(millstream_latency is Latency {
 /// format.
 #[repr(u32)]
 pub enum millstream_decode {
-    /// gzip, bgzf and zstd are detected by their first bytes (in a build with the feature `compression`), and so are xz,
-    /// lz4 and bzip2, which cannot be decoded and are MILLSTREAM_UNSUPPORTED.
+    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the
+    /// feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are MILLSTREAM_UNSUPPORTED.
     Auto = 0,
     /// Bytes are delivered unchanged.
     Off = 1,

@@ -92,7 +92,7 @@ fn open(
     Ok(())
 }
 
-/// Writes a file, compressed if its name ends in .gz, .bgz, .bgzf or .zst.
+/// Writes a file, compressed if its name implies that, such as one in .gz.
 ///
 /// A regular file, new or replaced, appears complete when the writer is closed: until then the bytes are in a temporary
 /// file next to it, whose name begins with a dot. The permissions of an existing file are kept; a symbolic link is

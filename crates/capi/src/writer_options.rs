@@ -32,16 +32,17 @@ choice!(millstream_flush_policy is FlushPolicy {
 /// Whether the bytes are compressed on the way to the sink.
 #[repr(u32)]
 pub enum millstream_encode {
-    /// According to the suffix of a path: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, in upper or lower case. A name
+    /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A name
     /// that implies another compressed format, such as `.xz`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
     Auto = 0,
     /// As they are.
     Off = 1,
-    /// gzip.
+    /// gzip (RFC 1952). The levels are 0 to 9, 6 by default.
     Gzip = 2,
-    /// bgzf: gzip in blocks, as used by samtools and tabix, compressed by several threads.
+    /// bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1). The levels are 0 to 9, 6 by
+    /// default.
     Bgzf = 3,
-    /// Zstandard.
+    /// Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.
     Zstd = 4,
 }
 
@@ -184,7 +185,7 @@ pub extern "C" fn millstream_writer_options_set_encode(
     })
 }
 
-/// The level of compression, if there is one: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3).
+/// The level of compression, if there is one; the values of `Encode` name their levels.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_level(
     options: Option<&mut millstream_writer_options>,

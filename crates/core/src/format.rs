@@ -1,7 +1,8 @@
 //! The compressed formats, for both directions: their names, and the first bytes by which they are detected.
 //!
-//! [`KNOWN`] is the only table. A format in it that we cannot decode is detected anyway, so that its bytes are not
-//! mistaken for data. `CONTRIBUTING.md` lists what else a new format needs.
+//! [`formats!`] is the only table; `cargo xtask generate` writes what other languages repeat of it. A format in it that
+//! we cannot decode is detected anyway, so that its bytes are not mistaken for data. `CONTRIBUTING.md` lists what else a
+//! new format needs.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -9,53 +10,196 @@ use std::path::Path;
 
 use crate::error::{Error, ErrorKind};
 
-/// A compressed format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Format {
-    /// gzip, RFC 1952.
-    Gzip,
-    /// Blocked gzip, SAM specification section 4.1.
-    Bgzf,
-    /// Zstandard, RFC 8878.
-    Zstd,
+/// The lowest and the highest value of each byte that a format begins with.
+type Beginning = &'static [(u8, u8)];
+
+struct Row {
+    known: Known,
+    /// Of names, without the dot.
+    endings: &'static [&'static str],
+    beginnings: &'static [Beginning],
+}
+
+/// Declares [`Format`] and [`Codec`], and [`KNOWN`] with everything that is detected.
+macro_rules! formats {
+    (
+        $($(#[doc = $doc:literal])* $format:ident {
+            name: $name:literal,
+            endings: $endings:expr,
+            beginnings: $beginnings:expr,
+            levels: $levels:expr,
+            usual_level: $usual_level:literal,
+            feature: $feature:literal,
+            command: $command:literal,
+        })*
+        ;
+        $({ name: $other:literal, endings: $other_endings:expr, beginnings: $other_beginnings:expr, })*
+    ) => {
+        /// A compressed format that is read and written.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Format {
+            $($(#[doc = $doc])* $format,)*
+        }
+
+        /// The same for our own crates, where a `match` must name every format: the compiler shows what a new one needs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Codec {
+            $($(#[doc = $doc])* $format,)*
+        }
+
+        impl Format {
+            /// Every format.
+            pub const ALL: &'static [Format] = &[$(Format::$format),*];
+
+            /// Its name, the same in every language.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Format::$format => $name,)*
+                }
+            }
+
+            /// The same, for a `match` that names every format.
+            #[doc(hidden)]
+            pub const fn codec(self) -> Codec {
+                match self {
+                    $(Format::$format => Codec::$format,)*
+                }
+            }
+
+            /// The useful levels, from fast to small.
+            #[doc(hidden)]
+            pub fn levels(self) -> RangeInclusive<u32> {
+                match self {
+                    $(Format::$format => $levels,)*
+                }
+            }
+
+            /// The default level of the format's own command.
+            #[doc(hidden)]
+            pub const fn usual_level(self) -> u32 {
+                match self {
+                    $(Format::$format => $usual_level,)*
+                }
+            }
+
+            /// The feature of the crate `millstream` that reads and writes it.
+            #[doc(hidden)]
+            pub const fn feature(self) -> &'static str {
+                match self {
+                    $(Format::$format => $feature,)*
+                }
+            }
+
+            /// The usual command that decodes it to its standard output.
+            #[doc(hidden)]
+            pub const fn command(self) -> &'static str {
+                match self {
+                    $(Format::$format => $command,)*
+                }
+            }
+        }
+
+        /// Every format that is detected.
+        const KNOWN: &[Row] = &[
+            $(Row { known: Known::Ours(Format::$format), endings: &$endings, beginnings: &$beginnings },)*
+            $(Row { known: Known::Other($other), endings: &$other_endings, beginnings: &$other_beginnings },)*
+        ];
+    };
+}
+
+formats! {
+    /// gzip (RFC 1952).
+    Gzip {
+        name: "gzip",
+        endings: ["gz"],
+        beginnings: [&[(0x1f, 0x1f), (0x8b, 0x8b), (8, 8)]],
+        levels: 0..=9,
+        usual_level: 6,
+        feature: "compression",
+        command: "zcat",
+    }
+    /// bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1).
+    Bgzf {
+        name: "bgzf",
+        endings: ["bgz", "bgzf"],
+        // It begins like gzip, followed by a field that `guess` looks for.
+        beginnings: [],
+        levels: 0..=9,
+        usual_level: 6,
+        feature: "compression",
+        command: "zcat",
+    }
+    /// Zstandard (RFC 8878).
+    Zstd {
+        name: "zstd",
+        endings: ["zst"],
+        // The second is a frame to be skipped, as pzstd writes at the front.
+        beginnings: [
+            &[(0x28, 0x28), (0xb5, 0xb5), (0x2f, 0x2f), (0xfd, 0xfd)],
+            &[(0x50, 0x5f), (0x2a, 0x2a), (0x4d, 0x4d), (0x18, 0x18)],
+        ],
+        levels: 1..=22,
+        usual_level: 3,
+        feature: "compression",
+        command: "zstdcat",
+    }
+
+    ; // What is only detected, and refused:
+
+    {
+        name: "xz",
+        endings: ["xz"],
+        beginnings: [&[(0xfd, 0xfd), (0x37, 0x37), (0x7a, 0x7a), (0x58, 0x58), (0x5a, 0x5a), (0, 0)]],
+    }
+    {
+        name: "lz4",
+        endings: ["lz4"],
+        beginnings: [&[(0x04, 0x04), (0x22, 0x22), (0x4d, 0x4d), (0x18, 0x18)]],
+    }
+    {
+        name: "bzip2",
+        endings: ["bz2"],
+        // "BZh" and a digit could be text: the magic of the first block follows, or of the end if there is no block.
+        beginnings: [
+            &[
+                (0x42, 0x42), (0x5a, 0x5a), (0x68, 0x68), (0x31, 0x39),
+                (0x31, 0x31), (0x41, 0x41), (0x59, 0x59), (0x26, 0x26), (0x53, 0x53), (0x59, 0x59),
+            ],
+            &[
+                (0x42, 0x42), (0x5a, 0x5a), (0x68, 0x68), (0x31, 0x39),
+                (0x17, 0x17), (0x72, 0x72), (0x45, 0x45), (0x38, 0x38), (0x50, 0x50), (0x90, 0x90),
+            ],
+        ],
+    }
+    // The first bytes of the others could be text.
+    { name: "zlib", endings: ["zlib", "zz"], beginnings: [], }
+    { name: "lzma", endings: ["lzma"], beginnings: [], }
+    { name: "lzip", endings: ["lz"], beginnings: [], }
+    { name: "lzop", endings: ["lzo"], beginnings: [], }
+    { name: "brotli", endings: ["br"], beginnings: [], }
+    { name: "compress", endings: ["z"], beginnings: [], }
 }
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Format::Gzip => "gzip",
-            Format::Bgzf => "bgzf",
-            Format::Zstd => "zstd",
-        })
+        f.write_str(self.name())
     }
 }
 
 impl Format {
-    /// The useful levels, from fast to small.
-    #[doc(hidden)]
-    pub fn levels(self) -> RangeInclusive<u32> {
-        match self {
-            Format::Gzip | Format::Bgzf => 0..=9,
-            Format::Zstd => 1..=22,
-        }
-    }
-
-    /// The default level of the format's own command.
-    #[doc(hidden)]
-    pub fn usual_level(self) -> u32 {
-        match self {
-            Format::Gzip | Format::Bgzf => 6,
-            Format::Zstd => 3,
-        }
-    }
-
     /// Whether a decoder of this format reads `other` too: every bgzf stream is a gzip stream.
     #[doc(hidden)]
     pub fn reads(self, other: Format) -> bool {
-        match (self, other) {
-            (Format::Gzip | Format::Bgzf, Format::Gzip | Format::Bgzf) | (Format::Zstd, Format::Zstd) => true,
-            (Format::Gzip | Format::Bgzf, Format::Zstd) | (Format::Zstd, Format::Gzip | Format::Bgzf) => false,
+        self == other || matches!((self, other), (Format::Gzip, Format::Bgzf) | (Format::Bgzf, Format::Gzip))
+    }
+
+    /// All names, for messages: `gzip, bgzf or zstd`.
+    fn names() -> String {
+        let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
+        match names.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+            _ => names.concat(),
         }
     }
 }
@@ -84,7 +228,7 @@ impl Known {
         self.ours().map_err(|name| {
             Error::new(ErrorKind::Unsupported)
                 .with_found(format!("{name} data"))
-                .with_expected("gzip, bgzf or zstd data, or decoding switched off")
+                .with_expected(format!("{} data, or decoding switched off", Format::names()))
         })
     }
 
@@ -96,7 +240,7 @@ impl Known {
         self.ours().map_err(|name| {
             Error::new(ErrorKind::Unsupported)
                 .with_found(format!("a name that implies {name} data"))
-                .with_expected("one that implies gzip, bgzf or zstd data")
+                .with_expected(format!("one that implies {} data", Format::names()))
         })
     }
 
@@ -107,49 +251,6 @@ impl Known {
         }
     }
 }
-
-/// The lowest and the highest value of each byte that a format begins with.
-type Beginning = &'static [(u8, u8)];
-
-struct Row {
-    known: Known,
-    /// Of names, without the dot.
-    endings: &'static [&'static str],
-    beginnings: &'static [Beginning],
-}
-
-/// Every format that is detected.
-#[rustfmt::skip]
-const KNOWN: &[Row] = &[
-    Row { known: Known::Ours(Format::Gzip), endings: &["gz"], beginnings: &[&[(0x1f, 0x1f), (0x8b, 0x8b), (8, 8)]] },
-    // It begins like gzip, followed by a field that `guess` looks for.
-    Row { known: Known::Ours(Format::Bgzf), endings: &["bgz", "bgzf"], beginnings: &[] },
-    Row { known: Known::Ours(Format::Zstd), endings: &["zst"], beginnings: &[
-        &[(0x28, 0x28), (0xb5, 0xb5), (0x2f, 0x2f), (0xfd, 0xfd)],
-        // A frame to be skipped, as pzstd writes at the front.
-        &[(0x50, 0x5f), (0x2a, 0x2a), (0x4d, 0x4d), (0x18, 0x18)],
-    ] },
-    Row { known: Known::Other("xz"), endings: &["xz"], beginnings: &[
-        &[(0xfd, 0xfd), (b'7', b'7'), (b'z', b'z'), (b'X', b'X'), (b'Z', b'Z'), (0, 0)],
-    ] },
-    Row { known: Known::Other("lz4"), endings: &["lz4"], beginnings: &[
-        &[(0x04, 0x04), (0x22, 0x22), (0x4d, 0x4d), (0x18, 0x18)],
-    ] },
-    // "BZh" and a digit could be text: the magic of the first block follows, or of the end if there is no block.
-    Row { known: Known::Other("bzip2"), endings: &["bz2"], beginnings: &[
-        &[(b'B', b'B'), (b'Z', b'Z'), (b'h', b'h'), (b'1', b'9'),
-          (0x31, 0x31), (0x41, 0x41), (0x59, 0x59), (0x26, 0x26), (0x53, 0x53), (0x59, 0x59)],
-        &[(b'B', b'B'), (b'Z', b'Z'), (b'h', b'h'), (b'1', b'9'),
-          (0x17, 0x17), (0x72, 0x72), (0x45, 0x45), (0x38, 0x38), (0x50, 0x50), (0x90, 0x90)],
-    ] },
-    // Their first bytes could be text.
-    Row { known: Known::Other("zlib"), endings: &["zlib", "zz"], beginnings: &[] },
-    Row { known: Known::Other("lzma"), endings: &["lzma"], beginnings: &[] },
-    Row { known: Known::Other("lzip"), endings: &["lz"], beginnings: &[] },
-    Row { known: Known::Other("lzop"), endings: &["lzo"], beginnings: &[] },
-    Row { known: Known::Other("brotli"), endings: &["br"], beginnings: &[] },
-    Row { known: Known::Other("compress"), endings: &["z"], beginnings: &[] },
-];
 
 /// What the first bytes of a stream show.
 #[derive(Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ pub use records::{InMemory, ReadRecords, WriteRecord};
 pub mod internal {
     pub use crate::argv::show_argv;
     pub use crate::buffer::{Buffer, Lent, NoMemory};
-    pub use crate::format::{Guess, Known, SNIFF, guess, is_known, may_begin};
+    pub use crate::format::{Codec, Guess, Known, SNIFF, guess, is_known, may_begin};
     pub use crate::frame::simd::index;
     pub use crate::put::json::{append_escaped, append_json};
     pub use crate::put::parts::{Parts, SLACK, append, need};

@@ -20,6 +20,7 @@
 
 #[cfg(feature = "bson")]
 pub mod bson;
+mod features;
 pub mod options;
 mod os;
 pub mod pipe;
@@ -30,6 +31,8 @@ mod source;
 mod workers;
 mod writer;
 
+#[doc(hidden)] // for a `match` that names every format
+pub use millstream_core::internal::Codec;
 pub use millstream_core::{
     CommandEnd, CommandStatus, Error, ErrorKind, Format, Result, error, frame, put, put_parts, scan,
 };

@@ -12,12 +12,13 @@ use crate::NOTICE;
 use crate::source::ErrorKind;
 
 /// The modules, ordered so that each only needs earlier ones.
-pub const MODULES: [&str; 19] = [
+pub const MODULES: [&str; 20] = [
     "version",
     "error",
     "cancel",
     "command",
     "frame",
+    "format",
     "reader",
     "reader_options",
     "scan",
@@ -106,8 +107,12 @@ fn config() -> Config {
         tab_width: 4,
         usize_is_size_t: true,
         enumeration: EnumConfig { rename_variants: RenameRule::QualifiedScreamingSnakeCase, ..EnumConfig::default() },
-        // The codes are an enum that this generator makes.
-        export: ExportConfig { exclude: vec!["millstream_code".into()], ..ExportConfig::default() },
+        // The codes are an enum that this generator makes. The formats are used by another module than their own.
+        export: ExportConfig {
+            include: vec!["millstream_format".into()],
+            exclude: vec!["millstream_code".into()],
+            ..ExportConfig::default()
+        },
         function: FunctionConfig::default(),
         ..Config::default()
     }

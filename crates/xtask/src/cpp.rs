@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::formats::{Format, ours};
 use crate::options::{Builder, Choices, Kind, Link, Setting, linked, of_field};
 use crate::source::{ErrorKind, snake_case};
 use crate::{NOTICE, comment};
@@ -44,6 +45,33 @@ inline constexpr std::array<kind_text, {count}> kind_texts{{{{
 "
     );
     header("errc", 17, "The kinds of error, of `error.hpp`.", &content)
+}
+
+/// `format.hpp`: how a source can be compressed.
+pub fn formats(formats: &[Format]) -> String {
+    let mut values = String::new();
+    for (variant, Format { about, .. }) in ours(formats) {
+        values += &comment("    ///", about, 120);
+        writeln!(values, "    {} = MILLSTREAM_FORMAT_{},", snake_case(variant), snake_case(variant).to_uppercase())
+            .unwrap();
+    }
+    let content = format!(
+        "#include <cstdint>
+
+#include <millstream.h>
+
+namespace millstream {{
+
+/// How a source is compressed. Later versions may add some.
+enum class format : std::uint32_t {{
+    /// Not at all, or not known yet.
+    none = MILLSTREAM_FORMAT_NONE,
+{values}}};
+
+}} // namespace millstream
+"
+    );
+    header("format", 20, "Compressed formats.", &content)
 }
 
 /// `options.hpp`: the enums and the structures of options, and how they are passed on to the C ABI.

@@ -6,6 +6,7 @@
 mod c;
 mod c_options;
 mod cpp;
+mod formats;
 mod julia;
 mod options;
 mod python;
@@ -48,8 +49,12 @@ fn fail(message: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Hands everything that is generated to `finish`. The C ABI's own sources come first: the rest is made from them.
+/// Hands everything that is generated to `finish`. Sources in Rust come first: the rest is made from them.
 fn generate(root: &Path, finish: fn(&Path, &[Output]) -> Result<(), String>) -> Result<(), String> {
+    let formats = formats::formats(root)?;
+    let encode = Output { path: "crates/millstream/src/writer/encode.rs", text: formats::encode(&formats)? };
+    let format = Output { path: "crates/capi/src/format.rs", text: formats::abi(&formats)? };
+    finish(root, &[encode, format])?;
     let (builders, choices) = options::options(root)?;
     let mut sources = Vec::new();
     for builder in &builders {
@@ -65,11 +70,13 @@ fn generate(root: &Path, finish: fn(&Path, &[Output]) -> Result<(), String>) -> 
         &[
             Output { path: "crates/capi/include/millstream.h", text: c::header(root, &kinds)? },
             Output { path: "bindings/cpp/include/millstream/errc.hpp", text: cpp::error_kinds(&kinds) },
+            Output { path: "bindings/cpp/include/millstream/format.hpp", text: cpp::formats(&formats) },
             Output { path: "bindings/cpp/include/millstream/options.hpp", text: cpp::options(&builders, &choices) },
             Output { path: "bindings/julia/src/declarations.jl", text: julia::declarations(&abi)? },
             Output { path: "bindings/julia/src/kinds.jl", text: julia::error_kinds(&kinds) },
             Output { path: "bindings/julia/src/options.jl", text: julia::options(&builders) },
             Output { path: "bindings/node/src/errors.ts", text: typescript::error_kinds(&kinds) },
+            Output { path: "bindings/node/src/formats.ts", text: typescript::formats(&formats) },
             Output { path: "bindings/node/src/settings.ts", text: typescript::options(&builders, &choices) },
             Output { path: "bindings/python/python/millstream/_kinds.py", text: python::error_kinds(&kinds) },
             Output {

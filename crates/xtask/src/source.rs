@@ -187,7 +187,7 @@ pub fn items(root: &Path, path: &str) -> Result<Vec<Item>, String> {
     Ok(syn::parse_file(&text).map_err(|error| located(path, &error))?.items)
 }
 
-fn located(path: &str, error: &syn::Error) -> String {
+pub fn located(path: &str, error: &syn::Error) -> String {
     format!("{path}:{}: {error}", error.span().start().line)
 }
 

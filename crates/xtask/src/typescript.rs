@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::NOTICE;
+use crate::formats::{Format, ours};
 use crate::options::{Builder, Choices, Kind, Setting, find, is_otherwise, plain, title};
 use crate::source::{ErrorKind, snake_case};
 
@@ -99,4 +100,41 @@ fn camel_case(name: &str) -> String {
     let mut words = name.split('_');
     let first = words.next().unwrap_or_default().to_string();
     words.fold(first, |name, word| name + &title(word))
+}
+
+/// `formats.ts`: the names and the first bytes of compressed formats.
+pub fn formats(formats: &[Format]) -> String {
+    let names: Vec<String> = ours(formats).map(|(_, format)| format!("\"{}\"", format.name)).collect();
+    let (mut endings, mut beginnings) = (String::new(), String::new());
+    for Format { variant, name, endings: of, beginnings: bytes, .. } in formats {
+        let key = if variant.is_some() { "format" } else { "unreadable" };
+        for ending in of {
+            writeln!(endings, "  {ending}: {{ {key}: \"{name}\" }},").unwrap();
+        }
+        for pairs in bytes {
+            let pairs: Vec<String> = pairs.iter().map(|(low, high)| format!("{low:02x}{high:02x}")).collect();
+            writeln!(beginnings, "  \"{}\",", pairs.join(" ")).unwrap();
+        }
+    }
+    format!(
+        "// {NOTICE}
+
+/** A compressed format that is read and written. */
+export type Format = {};
+
+/** What a name promises by its ending. */
+export type Promised =
+  | {{ readonly format: Format; readonly unreadable?: undefined }}
+  | {{ readonly format?: undefined; readonly unreadable: string }};
+
+/** The endings of names, in lower case. */
+export const ENDINGS: {{ readonly [ending: string]: Promised | undefined }} = {{
+{endings}}};
+
+/** The first bytes of every format that is detected: the lowest and the highest value of each byte, in hexadecimal. */
+export const BEGINNINGS: readonly string[] = [
+{beginnings}];
+",
+        names.join(" | ")
+    )
 }

@@ -47,8 +47,8 @@ enum class latency : std::uint32_t {
 /// protocol, and one of its messages might begin like a compressed stream. With `decode::automatic` the content of the
 /// source decides. Bytes are held back only while all of them could be the beginning of a compressed format.
 enum class decode : std::uint32_t {
-    /// gzip, bgzf and zstd are detected by their first bytes (in a build with the feature `compression`), and so are
-    /// xz, lz4 and bzip2, which cannot be decoded and are `unsupported`.
+    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with
+    /// the feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are `unsupported`.
     automatic = MILLSTREAM_DECODE_AUTO,
     /// Bytes are delivered unchanged.
     off = MILLSTREAM_DECODE_OFF,
@@ -86,16 +86,17 @@ enum class flush_policy : std::uint32_t {
 
 /// Whether the bytes are compressed on the way to the sink.
 enum class encode : std::uint32_t {
-    /// According to the suffix of a path: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, in upper or lower case. A
+    /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A
     /// name that implies another compressed format, such as `.xz`, is `unsupported`. Not for other sinks.
     automatic = MILLSTREAM_ENCODE_AUTO,
     /// As they are.
     off = MILLSTREAM_ENCODE_OFF,
-    /// gzip.
+    /// gzip (RFC 1952). The levels are 0 to 9, 6 by default.
     gzip = MILLSTREAM_ENCODE_GZIP,
-    /// bgzf: gzip in blocks, as used by samtools and tabix, compressed by several threads.
+    /// bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1). The levels are 0 to 9, 6
+    /// by default.
     bgzf = MILLSTREAM_ENCODE_BGZF,
-    /// Zstandard.
+    /// Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.
     zstd = MILLSTREAM_ENCODE_ZSTD,
 };
 
@@ -237,7 +238,7 @@ struct writer_options {
     std::optional<std::chrono::nanoseconds> flush_delay{};
     /// Whether the bytes are compressed.
     std::optional<millstream::encode> encode{};
-    /// The level of compression, if there is one: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3).
+    /// The level of compression, if there is one; the values of `Encode` name their levels.
     std::optional<std::uint32_t> level{};
     /// What happens to an existing file, for a path.
     std::optional<millstream::existing> existing{};

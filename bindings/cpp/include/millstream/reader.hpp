@@ -26,20 +26,13 @@
 #include <millstream/boundary.hpp>
 #include <millstream/cancel.hpp>
 #include <millstream/command.hpp>
+#include <millstream/format.hpp>
 #include <millstream/frame.hpp>
 #include <millstream/options.hpp>
 #include <millstream/scan.hpp>
 #include <millstream/source.hpp>
 
 namespace millstream {
-
-/// The compression of a source.
-enum class format : std::uint32_t {
-    none = MILLSTREAM_FORMAT_NONE, ///< Not compressed, not known yet, or in a format that this header does not know.
-    gzip = MILLSTREAM_FORMAT_GZIP,
-    bgzf = MILLSTREAM_FORMAT_BGZF, ///< gzip in blocks, as samtools and tabix write it.
-    zstd = MILLSTREAM_FORMAT_ZSTD,
-};
 
 /// Whether the next records require a wait. The values that require no wait come first.
 enum class waits : std::uint32_t {

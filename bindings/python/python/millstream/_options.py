@@ -68,7 +68,7 @@ class WriterSettings(TypedDict, total=False):
     flush_delay: float
     #: Whether the bytes are compressed.
     encode: Encode
-    #: The level of compression, if there is one: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3).
+    #: The level of compression, if there is one; the values of `Encode` name their levels.
     level: int
     #: What happens to an existing file, for a path.
     existing: Existing

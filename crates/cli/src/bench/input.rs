@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use millstream::{Error, ErrorKind, Format, Reader, Result};
+use millstream::{Error, ErrorKind, Reader, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
@@ -73,7 +73,7 @@ pub(super) fn check(path: &Path) -> Result<()> {
     match reader.progress().format {
         None => Ok(()),
         Some(format) => {
-            let decoder = if format == Format::Zstd { "zstdcat" } else { "zcat" };
+            let decoder = format.command();
             let expected = format!(
                 "a file that is not compressed: decode it first, or use `millstream bench command -- {decoder} {path}` to measure readers after a decoder, and `time millstream run --count {path}` to measure decoding in process",
                 path = path.display()

@@ -261,7 +261,8 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let formats = options.as_formats()?;
     let sink = options.output.as_ref().unwrap_or(&Sink::Stdout);
     let encode = sink.encode().map_err(|error| {
-        unusable(error.found().unwrap_or_default(), "a name that implies gzip, bgzf or zstd data, or no compression")
+        let expected = error.expected().unwrap_or_default();
+        unusable(error.found().unwrap_or_default(), &format!("{expected}, or no compression"))
     })?;
     let input = options
         .stream

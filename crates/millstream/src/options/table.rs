@@ -72,7 +72,7 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
         set: Set::Word(&[
             Word {
                 word: "auto",
-                about: "gzip, bgzf and zstd are detected by their first bytes (in a build with the feature `compression`), and so are xz, lz4 and bzip2, which cannot be decoded and are `unsupported`.",
+                about: "Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are `unsupported`.",
                 is_default: false,
                 set: |builder| builder.decode(Decode::Auto),
             },
@@ -184,24 +184,34 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
         set: Set::Word(&[
             Word {
                 word: "auto",
-                about: "According to the suffix of a path: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, in upper or lower case. A name that implies another compressed format, such as `.xz`, is `unsupported`. Not for other sinks.",
+                about: "According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A name that implies another compressed format, such as `.xz`, is `unsupported`. Not for other sinks.",
                 is_default: true,
                 set: |builder| builder.encode(Encode::Auto),
             },
             Word { word: "off", about: "As they are.", is_default: false, set: |builder| builder.encode(Encode::Off) },
-            Word { word: "gzip", about: "gzip.", is_default: false, set: |builder| builder.encode(Encode::Gzip) },
+            Word {
+                word: "gzip",
+                about: "gzip (RFC 1952). The levels are 0 to 9, 6 by default.",
+                is_default: false,
+                set: |builder| builder.encode(Encode::Gzip),
+            },
             Word {
                 word: "bgzf",
-                about: "bgzf: gzip in blocks, as used by samtools and tabix, compressed by several threads.",
+                about: "bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1). The levels are 0 to 9, 6 by default.",
                 is_default: false,
                 set: |builder| builder.encode(Encode::Bgzf),
             },
-            Word { word: "zstd", about: "Zstandard.", is_default: false, set: |builder| builder.encode(Encode::Zstd) },
+            Word {
+                word: "zstd",
+                about: "Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.",
+                is_default: false,
+                set: |builder| builder.encode(Encode::Zstd),
+            },
         ]),
     },
     Setting {
         name: "level",
-        about: "The level of compression, if there is one: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3).",
+        about: "The level of compression, if there is one; the values of `Encode` name their levels.",
         set: Set::Number(|builder, number| builder.level(u32::try_from(number).unwrap_or(u32::MAX))),
     },
     Setting {

@@ -13,6 +13,7 @@ use super::apart::Apart;
 use super::supply::{Plan, ReadAhead, Supply};
 use super::{Meter, Observer, Progress, Reader, State};
 use crate::error::{Error, ErrorKind, Result};
+use crate::features;
 use crate::os::cancel::{CancelToken, Wait};
 use crate::os::command::Command;
 use crate::os::connect;
@@ -58,8 +59,8 @@ pub enum Latency {
 /// are held back only while all of them could be the beginning of a compressed format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decode {
-    /// gzip, bgzf and zstd are detected by their first bytes (in a build with the feature `compression`), and so are
-    /// xz, lz4 and bzip2, which cannot be decoded and are [`ErrorKind::Unsupported`].
+    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the
+    /// feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are [`ErrorKind::Unsupported`].
     Auto,
     /// Bytes are delivered unchanged.
     Off,
@@ -232,12 +233,12 @@ impl ReaderBuilder {
 impl ReaderBuilder {
     /// Reads a file, FIFO or device.
     ///
-    /// A name that ends in `.gz`, `.bgz`, `.bgzf` or `.zst` implies that format: a file that does not begin accordingly
+    /// A name that ends like a compressed file, such as `.gz`, implies that format: a file that does not begin accordingly
     /// is [`ErrorKind::DecodeDamaged`] or [`ErrorKind::DecodeTruncated`], unless [`Decode::Off`] is set.
     ///
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`], or [`ErrorKind::Unsupported`] for a name that implies a format that cannot be
-    /// decoded, such as `.xz`, unless [`Decode::Off`] is set.
+    /// decoded, such as `.lz4`, unless [`Decode::Off`] is set.
     pub fn path(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         self.check_name(path)?;
@@ -486,14 +487,8 @@ impl ReaderBuilder {
     /// Checks that the format implied by the name of a file can be read.
     fn check_name(&self, path: &Path) -> Result<()> {
         let promised = Known::of_name(path).filter(|_| self.decodes());
-        let format = promised.map(Known::decoded).transpose();
-        match format.map_err(|error| error.with_name(path.display().to_string()))? {
-            Some(format) if cfg!(not(feature = "compression")) => Err(Error::new(ErrorKind::Unsupported)
-                .with_name(path.display().to_string())
-                .with_found(format!("{format} data, as its name implies"))
-                .with_expected("a build with the feature `compression`, or Decode::Off")),
-            _ => Ok(()),
-        }
+        let check = |known: Known| features::require(known.decoded()?);
+        promised.map_or(Ok(()), check).map_err(|error| error.with_name(path.display().to_string()))
     }
 
     #[cfg(feature = "compression")]

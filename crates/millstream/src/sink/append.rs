@@ -13,7 +13,7 @@ use crate::os::cancel::CancelToken;
 use crate::os::read_exact_at;
 use crate::reader::{Decode, Reader};
 use crate::source::decode::{BGZF_END, ZstdHeader};
-use millstream_core::internal::{Guess, Known, SNIFF, guess};
+use millstream_core::internal::{Codec, Guess, Known, SNIFF, guess};
 
 /// Fails if the file exists but is not a complete file of this format. If the file has to be decoded, `progress` is
 /// called with the number of bytes that have been decoded, and the file's size.
@@ -72,10 +72,10 @@ fn find_fault(
         Guess::Is(Known::Other(found)) => return Err(Fault::Content(format!("{found} data"))),
         Guess::Plain | Guess::Open => return Err(Fault::Content(format!("data that begins with {first:02x?}"))),
     };
-    match found {
-        Format::Zstd => walk_zstd(&file, len),
-        Format::Bgzf if ends_with(&file, len, &BGZF_END)? => Ok(()),
-        _ => decode(file, len, token, progress),
+    match found.codec() {
+        Codec::Zstd => walk_zstd(&file, len),
+        Codec::Bgzf if ends_with(&file, len, &BGZF_END)? => Ok(()),
+        Codec::Gzip | Codec::Bgzf => decode(file, len, token, progress),
     }
 }
 

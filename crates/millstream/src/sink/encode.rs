@@ -11,9 +11,10 @@
 use std::io::{self, Write};
 
 use crate::Format;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::sink::Sink;
 use crate::sink::WriterEnd;
+use millstream_core::internal::Codec as Chosen;
 
 mod blocks;
 
@@ -82,15 +83,14 @@ impl EncodeSink {
     /// Compresses for `sink`. `level` is one of [`Format::levels`], or the default.
     pub(crate) fn new(format: Format, level: Option<u32>, sink: Box<dyn Sink>) -> Result<EncodeSink> {
         let level = level.unwrap_or(format.usual_level());
-        let codec = match format {
-            Format::Gzip => Codec::Gzip(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level))),
-            Format::Bgzf => Codec::Bgzf(blocks::BlockEncoder::new(level)),
-            Format::Zstd => {
+        let codec = match format.codec() {
+            Chosen::Gzip => Codec::Gzip(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level))),
+            Chosen::Bgzf => Codec::Bgzf(blocks::BlockEncoder::new(level)),
+            Chosen::Zstd => {
                 let mut codec = zstd::stream::write::Encoder::new(Vec::new(), level as i32)?;
                 codec.include_checksum(true)?; // as the zstd command does: damage is found when it is read
                 Codec::Zstd(codec)
             }
-            other => return Err(Error::new(ErrorKind::Unsupported).with_found(format!("{other} data"))),
         };
         Ok(EncodeSink { codec, out: Vec::new(), start: 0, holds_back: false, ended: false, sink })
     }

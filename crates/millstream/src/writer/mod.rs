@@ -35,12 +35,14 @@ use millstream_core::internal;
 
 mod builder;
 mod delay;
+mod encode;
 mod shared;
 #[allow(unsafe_code)] // a pointer into memory that the same type owns, and parts that are written there
 mod space;
 
 pub use crate::sink::{Durability, Existing, Partial, WriterEnd};
-pub use builder::{Encode, FlushPolicy, LendPages, WriterBuilder};
+pub use builder::{FlushPolicy, LendPages, WriterBuilder};
+pub use encode::Encode;
 pub use shared::SharedWriter;
 use space::Space;
 
@@ -113,7 +115,7 @@ impl Writer {
         WriterBuilder::default()
     }
 
-    /// Writes a file, compressed if its name ends in `.gz`, `.bgz`, `.bgzf` or `.zst`.
+    /// Writes a file, compressed if its name implies that, such as one in `.gz`.
     ///
     /// A regular file, new or replaced, appears complete when the writer is [closed](Self::close): until then the bytes
     /// are in a temporary file next to it, whose name begins with a dot. The permissions of an existing file are kept;

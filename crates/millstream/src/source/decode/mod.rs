@@ -25,9 +25,10 @@ use self::zstd::ZstdDecoder;
 use super::{ByteSource, Nature};
 use crate::Format;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
+use crate::features;
 use crate::os::cancel::Wait;
 use crate::source::DecodeLimit;
-use millstream_core::internal::{Guess, Known, SNIFF, guess, may_begin};
+use millstream_core::internal::{Codec, Guess, Known, SNIFF, guess, may_begin};
 
 pub(crate) use self::gzip::BGZF_END;
 pub(crate) use self::zstd::Header as ZstdHeader;
@@ -115,7 +116,11 @@ impl DecodeSource {
             }
         };
         let format = match said {
-            Guess::Is(known) => Some(known.decoded()?),
+            Guess::Is(known) => {
+                let format = known.decoded()?;
+                features::require(format)?;
+                Some(format)
+            }
             Guess::Plain | Guess::Open => None,
         };
         if let Some(promised) = self.promised
@@ -189,10 +194,9 @@ impl Decoding {
         let ended = Arc::new(AtomicBool::new(false));
         let compressed =
             Compressed { first: first.into(), inner: inner.clone(), wait: wait.clone(), ended: ended.clone() };
-        let decoder: Box<dyn Read + Send> = match format {
-            Format::Zstd => Box::new(ZstdDecoder::new(compressed, memory)?),
-            Format::Gzip | Format::Bgzf => Box::new(GzipDecoder::new(compressed, nature == Nature::File)),
-            other => return Err(Error::new(ErrorKind::Unsupported).with_found(format!("{other} data"))),
+        let decoder: Box<dyn Read + Send> = match format.codec() {
+            Codec::Gzip | Codec::Bgzf => Box::new(GzipDecoder::new(compressed, nature == Nature::File)),
+            Codec::Zstd => Box::new(ZstdDecoder::new(compressed, memory)?),
         };
         let nature = if nature == Nature::CallerOnly { nature } else { Nature::Foreign };
         Ok(Decoding { decoder, inner, nature, interruptible, wait, ended })
