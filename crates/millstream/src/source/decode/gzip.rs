@@ -202,6 +202,9 @@ fn inflater() -> Work<Block> {
 
 fn inflate_block(inflate: &mut Inflate, encoded: &[u8], data: &mut Vec<u8>) -> Result<(), &'static str> {
     data.clear();
+    if encoded.len() < HEADER {
+        return Err("a bgzf block that is shorter than its header");
+    }
     let body = 12 + usize::from(u16::from_le_bytes([encoded[10], encoded[11]]));
     let Some(end) = encoded.len().checked_sub(TRAILER).filter(|&end| body <= end) else {
         return Err("a bgzf block that is shorter than its header");
