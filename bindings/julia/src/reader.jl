@@ -45,7 +45,7 @@ Only one task at a time can use a reader.
 Options, with their defaults first:
 - `read_ahead`: `:auto` (`:off` for commands and sockets, since Julia cannot wait for read-ahead), `:on`, `:off`
 - `decode`: `:auto` (`:off` for sockets and `IO`s), `:off`; `decode_limit` and `decode_ratio`: no limits by default;
-  `decode_memory`: the memory for the window of a zstd frame, 128 MiB
+  `decode_memory`: the memory for the window of a zstd frame or an xz block, 128 MiB
 - `record_limit`: the maximum length of a record, 64 MiB; `capacity`: the initial size of the buffer, 256 KiB
 - `latency`: `:normal`, `:low`; `follow`: `:no`, `:growing`; `pin`: `:content` (a file may grow while it is read), `:identity`; `stall_timeout`: seconds
 - `cancel`: a [`CancelToken`](@ref); `name`: the name of the source in errors

@@ -9,7 +9,7 @@
 Writes to a sink: a path, a `Cmd` (its standard input), a `RawFD` (a duplicate of it), an `IO`, [`Tcp`](@ref) or
 [`UnixSocket`](@ref). Without a sink, it writes to memory, which `take!` returns.
 
-A path is compressed if its name ends in .gz, .bgz, .bgzf or .zst, and appears complete when the writer is closed, or
+A path is compressed if its name implies that, such as one in .gz, and appears complete when the writer is closed, or
 not at all. `put!` writes text and numbers without an allocation; `print`, `write` and all other functions of `Base` for
 an `IO` work too. It is certain that bytes have reached the sink only after `close` has succeeded. A call that passes
 bytes to the sink waits for it and blocks Julia's other tasks.
@@ -17,7 +17,7 @@ bytes to the sink waits for it and blocks Julia's other tasks.
 Options, with their defaults first:
 - `flush_policy`: `:auto`, `:when_full`, `:line`; or `flush_delay`: the maximum number of seconds before bytes are
   passed on
-- `encode`: `:auto`, `:off`, `:gzip`, `:bgzf`, `:zstd`; `level`
+- `encode`: `:auto`, `:off`, or a format, such as `:gzip`, `:zstd` or `:xz`; `level`
 - `existing`: `:replace`, `:append`, `:append_unchecked`; `partial`: `:remove`, `:keep`; `durability`: `:cached`, `:data`, `:all`
 - `capacity`: the size of the buffer, 64 KiB, 256 KiB for pipes; `stall_timeout`: seconds
 - `linger`: the number of seconds that `close` waits until the peer of a connection closes it too, which confirms that

@@ -22,7 +22,7 @@ export type Input =
 
 /** Options of `from` and `lines`. */
 export interface FromOptions<A extends As = As> extends ReaderOptions<A> {
-  /** Whether compressed memory (gzip, bgzf, zstd) is detected from its first bytes and decoded. The default in Node is
+  /** Whether compressed memory (gzip, for example) is detected from its first bytes and decoded. The default in Node is
    * `"auto"`; the native part decodes it. In browsers, and for sources that deliver chunks, bytes are not decoded.
    */
   decode?: Decode;

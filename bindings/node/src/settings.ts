@@ -41,7 +41,7 @@ export type FlushPolicy =
 
 /** Whether the bytes are compressed on the way to the sink. */
 export type Encode =
-  /** According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A name that implies another compressed format, such as `.xz`, is `unsupported`. Not for other sinks. */
+  /** According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz` xz. A name that implies another compressed format, such as `.lz4`, is `unsupported`. Not for other sinks. */
   | "auto"
   /** As they are. */
   | "off"
@@ -50,7 +50,9 @@ export type Encode =
   /** bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1). The levels are 0 to 9, 6 by default. */
   | "bgzf"
   /** Zstandard (RFC 8878). The levels are 1 to 22, 3 by default. */
-  | "zstd";
+  | "zstd"
+  /** xz (the .xz file format of XZ Utils). The levels are 0 to 9, 6 by default. */
+  | "xz";
 
 /** The library's options of a reader. Times are in milliseconds. */
 export interface ReaderSettings {
@@ -64,7 +66,7 @@ export interface ReaderSettings {
   decodeLimit?: number;
   /** The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded. */
   decodeRatio?: number;
-  /** How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need 2 GiB, the maximum. A longer window is `decode_limit`. */
+  /** How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is `decode_limit`. */
   decodeMemory?: number;
   /** How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit. After that time, the error is `stalled`. */
   stallTimeout?: number;
@@ -111,7 +113,7 @@ export const WRITER_SETTINGS: Rules<WriterSettings> = {
   capacity: whole(0),
   flushPolicy: word("auto", "when_full", "line"),
   flushDelay: number(0),
-  encode: word("auto", "off", "gzip", "bgzf", "zstd"),
+  encode: word("auto", "off", "gzip", "bgzf", "zstd", "xz"),
   level: whole(0),
   linger: number(0),
   name: text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import io
 import os
 import socket
@@ -449,21 +450,34 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path) -> None:
 
 
 def test_names_and_first_bytes_promise_a_format(tmp_path: Path) -> None:
-    plain, unknown, hidden = tmp_path / "a.gz", tmp_path / "b.xz", tmp_path / "c"
+    plain, unknown, hidden = tmp_path / "a.gz", tmp_path / "b.lz4", tmp_path / "c"
     plain.write_bytes(b"plain\n")
     unknown.write_bytes(b"plain\n")
-    hidden.write_bytes(b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4F")
+    hidden.write_bytes(b"\x04\x22\x4d\x18\x64\x40\xa7")
     with pytest.raises(millstream.DecodeError, match="as its name implies"):
         list(millstream.open(plain))
     for path in unknown, hidden:
-        with pytest.raises(millstream.Unsupported, match="xz data"):
+        with pytest.raises(millstream.Unsupported, match="lz4 data"):
             list(millstream.open(path))
     assert list(millstream.open(unknown, decode="off")) == [b"plain"]
-    with pytest.raises(millstream.Unsupported, match="xz data"):
-        millstream.Writer.path(tmp_path / "d.xz")
-    assert not (tmp_path / "d.xz").exists()
-    with millstream.Writer.path(tmp_path / "d.xz", encode="off") as writer:
+    with pytest.raises(millstream.Unsupported, match="lz4 data"):
+        millstream.Writer.path(tmp_path / "d.lz4")
+    assert not (tmp_path / "d.lz4").exists()
+    with millstream.Writer.path(tmp_path / "d.lz4", encode="off") as writer:
         writer.write(b"plain\n")
+
+
+def test_xz_is_read_and_written(tmp_path: Path) -> None:
+    text = b"one\ntwo\n" * 10_000
+    for name, encode in ("a.xz", "auto"), ("b", "xz"):
+        with millstream.Writer.path(tmp_path / name, encode=encode, level=1) as writer:
+            writer.write(text)
+        assert lzma.decompress((tmp_path / name).read_bytes()) == text
+    (tmp_path / "c").write_bytes(lzma.compress(text, check=lzma.CHECK_SHA256) + lzma.compress(b"three\n"))
+    assert list(millstream.open(tmp_path / "c"))[-2:] == [b"two", b"three"]
+    (tmp_path / "c").write_bytes(lzma.compress(text)[:-1])
+    with pytest.raises(millstream.DecodeError, match="truncated"):
+        list(millstream.open(tmp_path / "c"))
 
 
 def test_nothing_is_appended_to_a_file_that_is_cut(tmp_path: Path) -> None:

@@ -928,6 +928,10 @@ enum millstream_format
      * Zstandard (RFC 8878).
      */
     MILLSTREAM_FORMAT_ZSTD = 3,
+    /**
+     * xz (the .xz file format of XZ Utils).
+     */
+    MILLSTREAM_FORMAT_XZ = 4,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -1585,8 +1589,9 @@ millstream_code millstream_reader_options_set_decode_ratio(millstream_reader_opt
                                                            millstream_error **error);
 
 /**
- * How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need 2
- * GiB, the maximum. A longer window is MILLSTREAM_DECODE_LIMIT.
+ * How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
+ * --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is
+ * MILLSTREAM_DECODE_LIMIT.
  */
 millstream_code millstream_reader_options_set_decode_memory(millstream_reader_options *options,
                                                             uint64_t bytes,
@@ -2074,8 +2079,8 @@ enum millstream_encode
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A name
-     * that implies another compressed format, such as `.xz`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
+     * According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz`
+     * xz. A name that implies another compressed format, such as `.lz4`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
      */
     MILLSTREAM_ENCODE_AUTO = 0,
     /**
@@ -2095,6 +2100,10 @@ enum millstream_encode
      * Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.
      */
     MILLSTREAM_ENCODE_ZSTD = 4,
+    /**
+     * xz (the .xz file format of XZ Utils). The levels are 0 to 9, 6 by default.
+     */
+    MILLSTREAM_ENCODE_XZ = 5,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -15,6 +15,8 @@ pub enum millstream_format {
     Bgzf = 2,
     /// Zstandard (RFC 8878).
     Zstd = 3,
+    /// xz (the .xz file format of XZ Utils).
+    Xz = 4,
 }
 
 impl From<Option<Format>> for millstream_format {
@@ -24,6 +26,7 @@ impl From<Option<Format>> for millstream_format {
             Some(Codec::Gzip) => millstream_format::Gzip,
             Some(Codec::Bgzf) => millstream_format::Bgzf,
             Some(Codec::Zstd) => millstream_format::Zstd,
+            Some(Codec::Xz) => millstream_format::Xz,
         }
     }
 }

@@ -208,8 +208,9 @@ pub extern "C" fn millstream_reader_options_set_decode_ratio(
     })
 }
 
-/// How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need 2
-/// GiB, the maximum. A longer window is MILLSTREAM_DECODE_LIMIT.
+/// How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
+/// --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is
+/// MILLSTREAM_DECODE_LIMIT.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_decode_memory(
     options: Option<&mut millstream_reader_options>,

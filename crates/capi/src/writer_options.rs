@@ -32,8 +32,8 @@ choice!(millstream_flush_policy is FlushPolicy {
 /// Whether the bytes are compressed on the way to the sink.
 #[repr(u32)]
 pub enum millstream_encode {
-    /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A name
-    /// that implies another compressed format, such as `.xz`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
+    /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz`
+    /// xz. A name that implies another compressed format, such as `.lz4`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
     Auto = 0,
     /// As they are.
     Off = 1,
@@ -44,6 +44,8 @@ pub enum millstream_encode {
     Bgzf = 3,
     /// Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.
     Zstd = 4,
+    /// xz (the .xz file format of XZ Utils). The levels are 0 to 9, 6 by default.
+    Xz = 5,
 }
 
 choice!(millstream_encode is Encode {
@@ -52,6 +54,7 @@ choice!(millstream_encode is Encode {
     Gzip => Encode::Gzip,
     Bgzf => Encode::Bgzf,
     Zstd => Encode::Zstd,
+    Xz => Encode::Xz,
 });
 
 /// What happens to an existing regular file.

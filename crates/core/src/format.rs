@@ -144,14 +144,19 @@ formats! {
         feature: "compression",
         command: "zstdcat",
     }
-
-    ; // What is only detected, and refused:
-
-    {
+    /// xz (the .xz file format of XZ Utils).
+    Xz {
         name: "xz",
         endings: ["xz"],
         beginnings: [&[(0xfd, 0xfd), (0x37, 0x37), (0x7a, 0x7a), (0x58, 0x58), (0x5a, 0x5a), (0, 0)]],
+        levels: 0..=9,
+        usual_level: 6,
+        feature: "xz",
+        command: "xzcat",
     }
+
+    ; // What is only detected, and refused:
+
     {
         name: "lz4",
         endings: ["lz4"],
@@ -334,7 +339,7 @@ mod tests {
         assert_eq!(guess(&BGZF, false), ours(Format::Bgzf));
         assert_eq!(guess(&[0x28, 0xb5, 0x2f, 0xfd], false), ours(Format::Zstd));
         assert_eq!(guess(&[0x5a, 0x2a, 0x4d, 0x18], false), ours(Format::Zstd));
-        assert_eq!(guess(b"\xfd7zXZ\0", false), Guess::Is(Known::Other("xz")));
+        assert_eq!(guess(b"\xfd7zXZ\0", false), ours(Format::Xz));
         assert_eq!(guess(b"\x04\x22\x4d\x18", false), Guess::Is(Known::Other("lz4")));
         assert_eq!(guess(b"BZh91AY&SY", false), Guess::Is(Known::Other("bzip2")));
         assert_eq!(guess(b"BZh1\x17\x72\x45\x38\x50\x90", false), Guess::Is(Known::Other("bzip2")));
@@ -352,12 +357,16 @@ mod tests {
     #[test]
     fn names_promise_a_format() {
         let of = |name: &str| Known::of_name(Path::new(name));
-        for (name, format) in
-            [("a.gz", Format::Gzip), ("a.BGZ", Format::Bgzf), ("b.bgzf", Format::Bgzf), ("a.b.Zst", Format::Zstd)]
-        {
+        for (name, format) in [
+            ("a.gz", Format::Gzip),
+            ("a.BGZ", Format::Bgzf),
+            ("b.bgzf", Format::Bgzf),
+            ("a.b.Zst", Format::Zstd),
+            ("a.xz", Format::Xz),
+        ] {
             assert_eq!(of(name), Some(Known::Ours(format)), "{name}");
         }
-        for (name, other) in [("a.xz", "xz"), ("a.LZ4", "lz4"), ("a.bz2", "bzip2"), ("a.zlib", "zlib")] {
+        for (name, other) in [("a.LZ4", "lz4"), ("a.bz2", "bzip2"), ("a.zlib", "zlib")] {
             assert_eq!(of(name), Some(Known::Other(other)), "{name}");
         }
         for name in ["a", "gz", ".gz", "a.txt", "a.gz.txt", "a.gzz"] {

@@ -7,6 +7,8 @@ use crate::error::{Error, ErrorKind, Result};
 const FEATURES: &[&str] = &[
     #[cfg(feature = "compression")]
     "compression",
+    #[cfg(feature = "xz")]
+    "xz",
 ];
 
 /// Fails if this build does not have the code for a format.

@@ -24,6 +24,8 @@ enum class format : std::uint32_t {
     bgzf = MILLSTREAM_FORMAT_BGZF,
     /// Zstandard (RFC 8878).
     zstd = MILLSTREAM_FORMAT_ZSTD,
+    /// xz (the .xz file format of XZ Utils).
+    xz = MILLSTREAM_FORMAT_XZ,
 };
 
 } // namespace millstream

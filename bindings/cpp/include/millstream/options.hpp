@@ -86,8 +86,8 @@ enum class flush_policy : std::uint32_t {
 
 /// Whether the bytes are compressed on the way to the sink.
 enum class encode : std::uint32_t {
-    /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A
-    /// name that implies another compressed format, such as `.xz`, is `unsupported`. Not for other sinks.
+    /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd,
+    /// `.xz` xz. A name that implies another compressed format, such as `.lz4`, is `unsupported`. Not for other sinks.
     automatic = MILLSTREAM_ENCODE_AUTO,
     /// As they are.
     off = MILLSTREAM_ENCODE_OFF,
@@ -98,6 +98,8 @@ enum class encode : std::uint32_t {
     bgzf = MILLSTREAM_ENCODE_BGZF,
     /// Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.
     zstd = MILLSTREAM_ENCODE_ZSTD,
+    /// xz (the .xz file format of XZ Utils). The levels are 0 to 9, 6 by default.
+    xz = MILLSTREAM_ENCODE_XZ,
 };
 
 /// What happens to an existing regular file.
@@ -168,8 +170,9 @@ struct reader_options {
     /// The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by
     /// default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded.
     std::optional<std::uint64_t> decode_ratio{};
-    /// How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need
-    /// 2 GiB, the maximum. A longer window is `decode_limit`.
+    /// How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
+    /// --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is
+    /// `decode_limit`.
     std::optional<std::uint64_t> decode_memory{};
     /// How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
     /// After that time, the error is `stalled`.

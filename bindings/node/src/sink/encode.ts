@@ -109,7 +109,9 @@ function makeEncoder(encoding: Encoded, level: number | undefined, name: string)
     throw misuse({ stream: name, found, expected: `a level from ${least} to ${most}` }, "invalid_option");
   }
   if (encoding === "gzip") return zlib.createGzip({ chunkSize: 64 << 10, level });
-  if (encoding === "bgzf") throw new MillstreamError("unsupported", { stream: name, found: "bgzf", expected: "gzip" });
+  if (encoding !== "zstd") {
+    throw new MillstreamError("unsupported", { stream: name, found: `${encoding} output`, expected: "gzip or zstd" });
+  }
   const { createZstdCompress } = zlib as { createZstdCompress?: (options: object) => zlib.Gzip };
   if (createZstdCompress !== undefined) {
     const parameter = (zlib.constants as { ZSTD_c_compressionLevel?: number }).ZSTD_c_compressionLevel as number;

@@ -9,7 +9,7 @@ Decode = Literal["auto", "off"]
 Follow = Literal["no", "growing"]
 Pin = Literal["content", "identity"]
 FlushPolicy = Literal["auto", "when_full", "line"]
-Encode = Literal["auto", "off", "gzip", "bgzf", "zstd"]
+Encode = Literal["auto", "off", "gzip", "bgzf", "zstd", "xz"]
 Existing = Literal["replace", "append", "append_unchecked"]
 Partial = Literal["remove", "keep"]
 LendPages = Literal["no", "consumer_copies"]
@@ -39,8 +39,9 @@ class ReaderSettings(TypedDict, total=False):
     #: The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default.
     #: If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded.
     decode_ratio: int
-    #: How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need 2
-    #: GiB, the maximum. A longer window is `decode_limit`.
+    #: How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
+    #: --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is
+    #: `decode_limit`.
     decode_memory: int
     #: How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
     #: After that time, the error is `stalled`.

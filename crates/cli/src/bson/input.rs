@@ -42,7 +42,7 @@ pub(super) struct File {
     #[arg(value_name = "PATH", value_parser = Place::parse)]
     pub(super) place: Option<Place>,
 
-    /// Decode a compressed source (gzip, bgzf, zstd; detected by its content)
+    /// Decode a compressed source (gzip or xz, for example; detected by its content)
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Decode::Auto)]
     decode: Decode,
 
@@ -67,7 +67,7 @@ pub(super) struct Stream {
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 
-    /// Decode a compressed source (gzip, bgzf, zstd; detected by its content)
+    /// Decode a compressed source (gzip or xz, for example; detected by its content)
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Decode::Auto)]
     decode: Decode,
 

@@ -124,8 +124,8 @@ pub(crate) struct Options {
     ///
     /// A file appears under its name when it is complete, so that no other process ever sees part of it. Until then a
     /// new file has no name, and a replacement is written next to the old file as .NAME.millstream-XXXXXX.tmp, which
-    /// only SIGKILL can leave behind. FIFOs and devices are written directly. If the name ends in .gz, .bgz, .bgzf or
-    /// .zst, the output is compressed, unless --encode is off.
+    /// only SIGKILL can leave behind. FIFOs and devices are written directly. If the name implies a compressed
+    /// format, as NAME.gz does, the output is compressed, unless --encode is off.
     #[arg(short, long, value_name = "OUTPUT", help_heading = "Output", conflicts_with = "count")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<Sink>,

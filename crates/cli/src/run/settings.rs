@@ -38,7 +38,7 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
         "capacity" => ("Size of the buffers for reading and writing", ""),
         "read_ahead" => ("Read ahead on a thread while the output is busy", ""),
         "record_limit" => ("Fail at a record longer than this, read or made by a stage [default: 64M]", ""),
-        "decode" => ("Decode compressed sources (gzip, bgzf, zstd; detected by their content) [default: auto]", ""),
+        "decode" => ("Decode compressed sources, such as gzip or xz, detected by their content [default: auto]", ""),
         "decode_limit" => ("Fail if a source has more decoded bytes than this", ""),
         "decode_ratio" => ("Fail if a source has more decoded bytes than this for each compressed byte", ""),
         "decode_memory" => (
@@ -60,9 +60,9 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
         "flush_delay" => ("Flush the output buffer at most this long after a byte arrived, such as 10ms", ""),
         "encode" => (
             "Compress the outputs",
-            "By default an output file is compressed if its name ends in .gz, .bgz, .bgzf or .zst.",
+            "By default an output file is compressed if its name implies that, as NAME.gz does.",
         ),
-        "level" => ("The level of compression: 0 to 9 for gzip and bgzf (6 by default), 1 to 22 for zstd (3)", ""),
+        "level" => ("The level of compression: 0 to 9 (6 by default); for zstd 1 to 22 (3)", ""),
         "existing" => ("What to do with an output file that exists", "--append is short for --existing append."),
         "partial" => ("What to do with an incomplete output file", "--keep-partial is short for --partial keep."),
         "durability" => ("What the end of an output file waits for", ""),

@@ -96,7 +96,7 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
     },
     Setting {
         name: "decode_memory",
-        about: "How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need 2 GiB, the maximum. A longer window is `decode_limit`.",
+        about: "How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is `decode_limit`.",
         set: Set::Number(|builder, number| builder.decode_memory(number)),
     },
     Setting {
@@ -184,7 +184,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
         set: Set::Word(&[
             Word {
                 word: "auto",
-                about: "According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A name that implies another compressed format, such as `.xz`, is `unsupported`. Not for other sinks.",
+                about: "According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz` xz. A name that implies another compressed format, such as `.lz4`, is `unsupported`. Not for other sinks.",
                 is_default: true,
                 set: |builder| builder.encode(Encode::Auto),
             },
@@ -206,6 +206,12 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
                 about: "Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.",
                 is_default: false,
                 set: |builder| builder.encode(Encode::Zstd),
+            },
+            Word {
+                word: "xz",
+                about: "xz (the .xz file format of XZ Utils). The levels are 0 to 9, 6 by default.",
+                is_default: false,
+                set: |builder| builder.encode(Encode::Xz),
             },
         ]),
     },

@@ -182,8 +182,9 @@ impl ReaderBuilder {
         self
     }
 
-    /// How much memory the window of a zstd frame may use: 128 MiB by default. `zstd --long=31` makes frames that need
-    /// 2 GiB, the maximum. A longer window is [`ErrorKind::DecodeLimit`].
+    /// How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
+    /// --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is
+    /// [`ErrorKind::DecodeLimit`].
     pub fn decode_memory(mut self, bytes: u64) -> ReaderBuilder {
         self.decode_memory = bytes;
         self

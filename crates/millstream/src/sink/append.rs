@@ -1,7 +1,10 @@
 //! Checks that a compressed file is complete, before data is appended to it: data after a truncated stream cannot be
 //! read.
 //!
-//! bgzf has a final block, and the frames and blocks of zstd have lengths. Plain gzip has to be decoded.
+//! bgzf has a final block, the frames and blocks of zstd have lengths, and an xz stream ends with an index of its blocks.
+//! Plain gzip has to be decoded.
+
+mod xz;
 
 use std::fs::File;
 use std::io;
@@ -74,6 +77,7 @@ fn find_fault(
     };
     match found.codec() {
         Codec::Zstd => walk_zstd(&file, len),
+        Codec::Xz => xz::walk(&file, len),
         Codec::Bgzf if ends_with(&file, len, &BGZF_END)? => Ok(()),
         Codec::Gzip | Codec::Bgzf => decode(file, len, token, progress),
     }

@@ -1,4 +1,4 @@
-//! Compression on the way out: gzip, bgzf and zstd around another sink.
+//! Compression on the way out, around another sink.
 //!
 //! It promises a complete stream: after `finish` the trailers are written, and every decoder accepts it; an empty
 //! stream is also valid. `flush` makes everything accepted decodable by a reader at that point, at some cost in size,
@@ -17,6 +17,8 @@ use crate::sink::WriterEnd;
 use millstream_core::internal::Codec as Chosen;
 
 mod blocks;
+#[cfg(feature = "xz")]
+mod xz;
 
 /// How much is compressed before the result is passed on.
 const CHUNK: usize = 64 << 10;
@@ -38,6 +40,8 @@ enum Codec {
     Gzip(flate2::write::GzEncoder<Vec<u8>>),
     Bgzf(blocks::BlockEncoder),
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+    #[cfg(feature = "xz")]
+    Xz(xz::XzEncoder),
 }
 
 impl Codec {
@@ -47,6 +51,8 @@ impl Codec {
             Codec::Gzip(codec) => codec.write_all(bytes)?,
             Codec::Bgzf(codec) => codec.write_all(bytes)?,
             Codec::Zstd(codec) => codec.write_all(bytes)?,
+            #[cfg(feature = "xz")]
+            Codec::Xz(codec) => codec.encode(bytes, out)?,
         }
         self.collect(out)
     }
@@ -56,6 +62,8 @@ impl Codec {
             Codec::Gzip(codec) => codec.flush()?,
             Codec::Bgzf(codec) => codec.flush()?,
             Codec::Zstd(codec) => codec.flush()?,
+            #[cfg(feature = "xz")]
+            Codec::Xz(codec) => codec.flush(out)?,
         }
         self.collect(out)
     }
@@ -65,6 +73,8 @@ impl Codec {
             Codec::Gzip(codec) => codec.try_finish()?,
             Codec::Bgzf(codec) => codec.finish()?,
             Codec::Zstd(codec) => codec.do_finish()?,
+            #[cfg(feature = "xz")]
+            Codec::Xz(codec) => codec.finish(out)?,
         }
         self.collect(out)
     }
@@ -74,6 +84,8 @@ impl Codec {
             Codec::Gzip(codec) => out.append(codec.get_mut()),
             Codec::Bgzf(codec) => codec.collect(out)?,
             Codec::Zstd(codec) => out.append(codec.get_mut()),
+            #[cfg(feature = "xz")]
+            Codec::Xz(_) => {} // it writes to `out` itself
         }
         Ok(())
     }
@@ -91,6 +103,10 @@ impl EncodeSink {
                 codec.include_checksum(true)?; // as the zstd command does: damage is found when it is read
                 Codec::Zstd(codec)
             }
+            #[cfg(feature = "xz")]
+            Chosen::Xz => Codec::Xz(xz::XzEncoder::new(level)?),
+            #[cfg(not(feature = "xz"))]
+            Chosen::Xz => unreachable!("the builder has refused it"),
         };
         Ok(EncodeSink { codec, out: Vec::new(), start: 0, holds_back: false, ended: false, sink })
     }

@@ -8,9 +8,9 @@ use millstream_core::internal::Codec;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Encode {
-    /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd. A name
-    /// that implies another compressed format, such as `.xz`, is [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported).
-    /// Not for other sinks.
+    /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz`
+    /// xz. A name that implies another compressed format, such as `.lz4`, is
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported). Not for other sinks.
     #[default]
     Auto,
     /// As they are.
@@ -22,6 +22,8 @@ pub enum Encode {
     Bgzf,
     /// Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.
     Zstd,
+    /// xz (the .xz file format of XZ Utils). The levels are 0 to 9, 6 by default.
+    Xz,
 }
 
 impl From<Format> for Encode {
@@ -30,6 +32,7 @@ impl From<Format> for Encode {
             Codec::Gzip => Encode::Gzip,
             Codec::Bgzf => Encode::Bgzf,
             Codec::Zstd => Encode::Zstd,
+            Codec::Xz => Encode::Xz,
         }
     }
 }
@@ -42,6 +45,7 @@ impl Encode {
             Encode::Gzip => Some(Format::Gzip),
             Encode::Bgzf => Some(Format::Bgzf),
             Encode::Zstd => Some(Format::Zstd),
+            Encode::Xz => Some(Format::Xz),
         }
     }
 }

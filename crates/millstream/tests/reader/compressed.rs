@@ -34,6 +34,13 @@ fn zstd(data: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+/// By another implementation than the decoder's.
+fn xz(data: &[u8]) -> Vec<u8> {
+    let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
 /// Two members, or frames, one after the other: both formats say that their contents follow each other too.
 fn two(encode: Encode, data: &[u8]) -> Vec<u8> {
     let (first, second) = data.split_at(data.len() / 3);
@@ -41,12 +48,14 @@ fn two(encode: Encode, data: &[u8]) -> Vec<u8> {
 }
 
 /// Each format: its name, an encoder, and how many bytes make a reader recognise it.
-const FORMATS: [(&str, Encode, usize); 5] = [
+const FORMATS: [(&str, Encode, usize); 7] = [
     ("gzip", gzip, 3),
     ("gzip, two members", |data| two(gzip, data), 3),
     ("bgzf", bgzf, 3),
     ("zstd", zstd, 4),
     ("zstd, two frames", |data| two(zstd, data), 4),
+    ("xz", xz, 6),
+    ("xz, two streams", |data| two(xz, data), 6),
 ];
 
 #[test]
@@ -129,7 +138,16 @@ fn compressed_streams_in_small_pieces() {
 /// Text that begins like a compressed file, as far as it goes.
 #[test]
 fn data_that_only_looks_compressed_stays_unchanged() {
-    let beginnings: [&[u8]; 6] = [b"\x1f", b"\x1f\x8b\x07", b"\x28", b"\x28\xb5", b"\x28\xb5\x2f", b"\x1f\x9d\x90abc"];
+    let beginnings: [&[u8]; 8] = [
+        b"\x1f",
+        b"\x1f\x8b\x07",
+        b"\x28",
+        b"\x28\xb5",
+        b"\x28\xb5\x2f",
+        b"\xfd7zXZ",
+        b"\xfd7zXZ\x01",
+        b"\x1f\x9d\x90abc",
+    ];
     for mode in every_mode() {
         for text in beginnings {
             assert_eq!(drain_whole(&mut mode.builder().memory(text.to_vec()).unwrap(), Pull::Fill), text);
@@ -204,7 +222,7 @@ fn damaged_at_every_byte() {
     for (name, encode, magic) in FORMATS {
         let encoded = encode(&data);
         for at in 0..encoded.len() {
-            for flip in [0x01, 0x80, 0xff] {
+            for flip in (0..8).map(|bit| 1 << bit).chain([0xff]) {
                 let mut damaged = encoded.clone();
                 damaged[at] ^= flip;
                 let what = format!("{name} byte {at} of {} flipped by {flip:#x}", encoded.len());
@@ -452,7 +470,12 @@ fn closing_does_not_wait_for_a_read_that_blocks() {
 fn a_name_is_a_promise() {
     let data = sample::lines(10_000);
     let directory = sample::directory();
-    let names = [("gzip", ["a.gz", "b.GZ"]), ("bgzf", ["c.bgz", "d.Bgzf"]), ("zstd", ["e.zst", "f.ZST"])];
+    let names = [
+        ("gzip", ["a.gz", "b.GZ"]),
+        ("bgzf", ["c.bgz", "d.Bgzf"]),
+        ("zstd", ["e.zst", "f.ZST"]),
+        ("xz", ["g.xz", "h.XZ"]),
+    ];
     for (name, encode, _) in FORMATS.into_iter().filter(|(name, ..)| !name.contains("two")) {
         for file in names.iter().find(|(format, _)| *format == name).unwrap().1 {
             let whole = sample::file(&directory, file, &encode(&data));
@@ -492,8 +515,7 @@ fn a_name_is_a_promise() {
 /// What is compressed by a format that we cannot decode is not taken for data either.
 #[test]
 fn formats_that_cannot_be_decoded() {
-    let samples: [(&str, &[u8]); 4] = [
-        ("xz", b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4F"),
+    let samples: [(&str, &[u8]); 3] = [
         ("lz4", b"\x04\x22\x4d\x18\x64\x40\xa7"),
         ("bz2", b"BZh91AY&SY\x94$|\xcf"),
         ("bz2", b"BZh9\x17rE8P\x90\0\0\0\0"),
@@ -519,7 +541,7 @@ fn formats_that_cannot_be_decoded() {
         }
     }
     // By their names, whatever they contain.
-    for ending in ["xz", "XZ", "lz4", "bz2", "zlib", "zz"] {
+    for ending in ["lz4", "LZ4", "bz2", "zlib", "zz", "lzma"] {
         let path = sample::file(&directory, &format!("input.{ending}"), b"text\n");
         for open in [millstream::ReaderBuilder::path, millstream::ReaderBuilder::mapped] {
             let error = open(Reader::builder(), &path).unwrap_err();
@@ -559,7 +581,10 @@ fn the_first_flushed_bytes_of_a_compressed_stream_arrive() {
     let mut zstd = zstd::stream::write::Encoder::new(Vec::new(), 3).unwrap();
     zstd.write_all(b"a").unwrap();
     zstd.flush().unwrap();
-    for begun in [gzip.get_ref().clone(), zstd.get_ref().clone()] {
+    let mut xz = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
+    xz.write_all(b"a").unwrap();
+    xz.flush().unwrap();
+    for begun in [gzip.get_ref().clone(), zstd.get_ref().clone(), xz.inner().clone()] {
         for mode in every_mode() {
             let begun = begun.clone();
             within_seconds(60, move || {
@@ -634,4 +659,90 @@ fn zstd_reports_the_needs_of_a_frame() {
     let error = error.unwrap();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
     assert!(error.to_string().contains("needs the dictionary 7"), "{error}");
+}
+
+/// The header of an xz block names the size of its dictionary: what that needs is compared with the limit first.
+#[test]
+fn the_memory_of_an_xz_block_is_limited() {
+    // A block that claims a dictionary of this size, in the format's notation.
+    let claiming = |dictionary: u8| {
+        let mut stream = xz(b"hello\n");
+        let len = (usize::from(stream[12]) + 1) * 4;
+        let header = &mut stream[12..12 + len];
+        assert_eq!(header[1..4], [0, 0x21, 1], "one filter, LZMA2");
+        header[4] = dictionary;
+        let mut crc = flate2::Crc::new();
+        crc.update(&header[..len - 4]);
+        header[len - 4..].copy_from_slice(&crc.sum().to_le_bytes());
+        stream
+    };
+    let (mib_64, mib_128, gib_4) = (claiming(28), claiming(30), claiming(40));
+    assert_eq!(drain_whole(&mut Reader::memory(mib_64.clone()).unwrap(), Pull::Fill), b"hello\n");
+    for front in [Vec::new(), xz(b"first\n")] {
+        for long in [&mib_128, &gib_4] {
+            let (bytes, error) = drain(&mut Reader::memory([&front[..], long].concat()).unwrap(), Pull::Fill);
+            let error = error.unwrap();
+            assert_eq!(error.kind(), ErrorKind::DecodeLimit, "{error}");
+            assert!(error.to_string().contains("needs more than 134217728 bytes of memory"), "{error}");
+            assert_eq!(bytes, if front.is_empty() { &b""[..] } else { b"first\n" });
+        }
+    }
+    let with = |bytes, stream: &[u8]| {
+        drain(&mut Reader::builder().decode_memory(bytes).memory(stream.to_vec()).unwrap(), Pull::Fill)
+    };
+    assert_eq!(with(256 << 20, &mib_128).0, b"hello\n");
+    assert_eq!(with(1 << 20, &mib_64).1.unwrap().kind(), ErrorKind::DecodeLimit);
+}
+
+/// What the format allows, as the xz command writes it: every checksum, filters, several blocks, padding.
+#[test]
+fn what_the_xz_command_writes_is_read() {
+    let directory = sample::directory();
+    let data = sample::lines(300_000);
+    let path = sample::file(&directory, "input", &data);
+    let ways: [&[&str]; 9] = [
+        &["--check=none"],
+        &["--check=crc32"],
+        &["--check=crc64"],
+        &["--check=sha256"],
+        &["--x86", "--lzma2=preset=1"],
+        &["--arm", "--delta=dist=4", "--lzma2=preset=1"],
+        &["--delta=dist=1", "--lzma2=preset=1"],
+        &["-1", "--block-size=10000"],
+        &["-0", "-T2", "--block-size=50000"],
+    ];
+    for way in ways {
+        let output = match std::process::Command::new("xz").args(way).arg("-c").arg(&path).output() {
+            Ok(output) => output,
+            Err(error) => {
+                let _ = writeln!(std::io::stderr(), "SKIPPED: xz: {error}");
+                return;
+            }
+        };
+        assert!(output.status.success(), "{way:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let one = output.stdout;
+        assert!(drain_whole(&mut Reader::memory(one.clone()).unwrap(), Pull::Frames) == data, "{way:?}");
+        for (padding, kind) in [(4, None), (400, None), (1, Some(ErrorKind::DecodeDamaged))] {
+            let padded = [&one[..], &vec![0; padding], &one].concat();
+            let (bytes, error) = drain(&mut Reader::memory(padded).unwrap(), Pull::Frames);
+            assert_eq!(error.map(|error| error.kind()), kind, "{way:?}, {padding} bytes of padding");
+            assert!(bytes == data.repeat(2 - usize::from(kind.is_some())), "{way:?}: {} bytes", bytes.len());
+        }
+    }
+}
+
+/// The index of an xz stream repeats what its blocks hold: a decoder that does not compare accepts what was changed.
+#[test]
+fn the_index_of_an_xz_stream_is_compared_with_its_blocks() {
+    let mut stream = xz(b"hello\n");
+    let footer = stream.len() - 12;
+    let len = (usize::from(stream[footer + 4]) + 1) * 4;
+    let index = &mut stream[footer - len..footer];
+    assert_eq!((index[0], index[1], index[3]), (0, 1, 6), "one block of six bytes");
+    index[3] = 7;
+    let mut crc = flate2::Crc::new();
+    crc.update(&index[..len - 4]);
+    index[len - 4..].copy_from_slice(&crc.sum().to_le_bytes());
+    let (bytes, error) = drain(&mut Reader::memory(stream).unwrap(), Pull::Fill);
+    assert_eq!((&bytes[..], error.unwrap().kind()), (&b"hello\n"[..], ErrorKind::DecodeDamaged));
 }

@@ -1,8 +1,8 @@
 //! Compressed sources, detected by their first bytes and decoded in process.
 //!
 //! gzip (RFC 1952, any number of members) and bgzf (SAM specification, section 4.1) with zlib-rs, bgzf files with one
-//! worker per core; zstd (RFC 8878, any number of frames) with libzstd. In process, because a pipe from `zcat` costs
-//! four times as much as the decoding.
+//! worker per core; zstd (RFC 8878, any number of frames) with libzstd; xz (any number of streams) with liblzma. In
+//! process, because a pipe from `zcat` costs four times as much as the decoding.
 //!
 //! Valid data is delivered first; then damage is [`DecodeDamaged`](ErrorKind::DecodeDamaged) and a missing end is
 //! [`DecodeTruncated`](ErrorKind::DecodeTruncated). A run of bgzf blocks without its end-of-file block is truncated. A
@@ -11,6 +11,8 @@
 
 mod gzip;
 mod input;
+#[cfg(feature = "xz")]
+mod xz;
 mod zstd;
 
 use crate::os::BorrowedFd;
@@ -42,7 +44,7 @@ pub(crate) struct DecodeSource {
     /// The format that its name implies.
     promised: Option<Format>,
     limit: DecodeLimit,
-    /// For the window of a zstd frame.
+    /// For the window of a zstd frame, or the decoder of an xz block.
     memory: u64,
     /// Bytes delivered after decoding.
     decoded: u64,
@@ -197,6 +199,10 @@ impl Decoding {
         let decoder: Box<dyn Read + Send> = match format.codec() {
             Codec::Gzip | Codec::Bgzf => Box::new(GzipDecoder::new(compressed, nature == Nature::File)),
             Codec::Zstd => Box::new(ZstdDecoder::new(compressed, memory)?),
+            #[cfg(feature = "xz")]
+            Codec::Xz => Box::new(xz::XzDecoder::new(compressed, memory)?),
+            #[cfg(not(feature = "xz"))]
+            Codec::Xz => unreachable!("`decide` has refused it"),
         };
         let nature = if nature == Nature::CallerOnly { nature } else { Nature::Foreign };
         Ok(Decoding { decoder, inner, nature, interruptible, wait, ended })
