@@ -1,4 +1,4 @@
-//! Answers of runners: what was found in the stream, so that speed is never the speed of a mistake.
+//! Answers of runners, which are checked so that wrong results are never reported as fast.
 //!
 //! An answer is a few numbers by name: `count` (records), `length` (the sum of their lengths without the
 //! delimiters), `first` (the sum of their first bytes), `bytes` (the size of the stream), `hash`; of documents, sums
@@ -122,7 +122,7 @@ impl Answer {
     /// Whether every number of this answer is the right one.
     ///
     /// # Errors
-    /// An empty answer, a wrong number, or one that nobody expects.
+    /// An empty answer, a wrong number, or an unexpected one.
     pub fn check(&self, right: &Answer) -> Result<()> {
         ensure!(!self.is_empty(), "no answer");
         for (key, value) in &self.0 {

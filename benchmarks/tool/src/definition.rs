@@ -1,4 +1,4 @@
-//! What is measured, as data: one TOML file in `benchmarks/definitions` per question.
+//! Definitions of measurements as data: one TOML file in `benchmarks/definitions` per question.
 //!
 //! A definition names its input, the answer every runner must give, the runners (ours and the rivals alike) and
 //! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
@@ -25,45 +25,46 @@ use crate::destination::{Destination, Written};
 use crate::goal::{Clock, Goal, Measure};
 use crate::parameter::{self, BYTES, Cell, LENGTH, STAGES, Sweep};
 
-/// One question, all who answer it, and what we want to reach.
+/// One question, its runners, and the targets.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// The name on the command line and in records. The file is called like it, behind a number for the order.
+    /// The name on the command line and in records. The file name is a number for the order, followed by this name.
     pub name: String,
-    /// What the numbers answer, in one sentence.
+    /// The question, in one sentence.
     pub question: String,
-    /// What they teach, and why they are as they are: a paragraph.
+    /// A paragraph that explains the results.
     pub lesson: Option<String>,
-    /// Measured rounds, where this definition needs another number than the tool's default.
+    /// The number of measured rounds, if it differs from the tool's default.
     pub runs: Option<usize>,
-    /// Seconds that one run may take, where that is known to be more than others get.
+    /// The maximum number of seconds for one run, if it is more than the default.
     pub patience: Option<u64>,
     /// How many times the usual budget each runner gets, where a run takes seconds: more rounds, and more time for each.
     pub budget_factor: Option<u32>,
-    /// What the wall time covers.
+    /// The part of the run that the wall time covers.
     #[serde(default)]
     pub clock: Clock,
     /// What the runners find at their standard input.
     #[serde(default)]
     pub stdin: Stdin,
-    /// Where their standard output goes.
+    /// The destination of their standard output.
     #[serde(default)]
     pub destination: Destination,
     /// The value of the size that says how many records there are, if times are to be shown for one record too.
     pub per: Option<String>,
-    /// What is varied.
+    /// The parameter that is varied.
     pub sweep: Option<Sweep>,
     /// Short for a sweep over `stages`.
     #[serde(default)]
     pub stages: Vec<u64>,
-    /// The runner, without a value of the sweep, that is the physical limit: it does only what nobody can leave out.
+    /// The name (without a value of the sweep) of the runner that is the physical limit: it does only what no program
+    /// can avoid.
     pub floor: Option<String>,
     /// The size that is measured.
     pub full: Size,
     /// A small size that takes milliseconds, for checking answers.
     pub quick: Size,
-    /// Everyone who answers the question, in the order of their turns.
+    /// All runners, in the order of their turns.
     #[serde(rename = "runner")]
     pub runners: Vec<Runner>,
     /// The rows of the table. Without any, the runners are only ranked.
@@ -85,7 +86,7 @@ pub enum Stdin {
 /// Which of the two sizes of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// The one whose times count.
+    /// The size whose times are reported.
     Full,
     /// The one that only checks answers.
     Quick,
@@ -113,12 +114,12 @@ pub struct Size {
 pub struct Runner {
     /// The name in tables and records.
     pub name: String,
-    /// Whether it is Millstream, if no target says so.
+    /// Whether the runner is Millstream, if no target names it.
     #[serde(default)]
     pub ours: bool,
     /// The program and its arguments, or for a pipeline one line for `bash -o pipefail -c`.
     pub command: Command,
-    /// What its standard output is.
+    /// The meaning of its standard output.
     #[serde(default)]
     pub output: Output,
     /// Which of the size's answers it must give.
@@ -140,10 +141,10 @@ pub struct Runner {
     /// [`PipeTimes`](millstream_runners::times::PipeTimes).
     #[serde(default)]
     pub stats: bool,
-    /// Directories where its programs are looked up before everybody's.
+    /// Directories that are searched for its programs first.
     #[serde(skip)]
     pub programs: Vec<PathBuf>,
-    /// Where it stands in the sweep, if its command names the parameter.
+    /// Its position in the sweep, if its command names the parameter.
     #[serde(skip)]
     pub cell: Option<Cell>,
 }
@@ -173,7 +174,7 @@ pub enum Command {
     Shell(String),
 }
 
-/// One row of the table: ours against the better of its rivals.
+/// One row of the table: Millstream against the better of its competitors.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
@@ -187,9 +188,9 @@ pub struct Target {
     /// What is compared.
     #[serde(default)]
     pub measure: Measure,
-    /// What we want to reach.
+    /// The goal.
     pub goal: Goal,
-    /// What the processor must have for this goal.
+    /// The processor features that this goal requires.
     pub processor: Option<Feature>,
 }
 
@@ -264,7 +265,7 @@ impl Definition {
             .collect()
     }
 
-    /// Whether the runner is Millstream: it says so itself, or a target does.
+    /// Whether the runner is Millstream, as declared by the runner or by a target.
     pub fn is_ours(&self, runner: &Runner) -> bool {
         runner.ours || self.targets.iter().any(|target| [&runner.name, runner.base()].contains(&&target.ours))
     }
@@ -274,7 +275,7 @@ impl Definition {
         self.sweep.as_ref().is_some_and(|sweep| sweep.parameter == STAGES)
     }
 
-    /// How many records each runner takes, if all take the same.
+    /// The number of records that each runner processes, if it is the same for all.
     pub fn count(&self, scale: Scale) -> Option<u64> {
         let Size { values, answers, .. } = self.size(scale);
         match &self.per {

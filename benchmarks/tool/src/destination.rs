@@ -1,4 +1,4 @@
-//! Where a runner's standard output goes, and whether the right bytes arrived there.
+//! The destination of a runner's standard output, and the check of its bytes.
 //!
 //! Bytes that went to nowhere cannot be looked at. So each runner's first run goes through a pipe into a hash; only
 //! the others are timed. What was written to a file is hashed after every run, when the clock has stopped.
@@ -12,7 +12,7 @@ use anyhow::{Result, ensure};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-/// Where standard output goes.
+/// The destination of standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Destination {

@@ -1,17 +1,17 @@
-//! What is compared, and what we want to reach: words that definitions and results share.
+//! Comparisons and goals: terms that definitions and results share.
 
 use serde::{Deserialize, Serialize};
 
 use crate::parameter;
 
-/// What the wall time of a run covers.
+/// The part of a run that the wall time covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// The whole process, from before its start until it has been waited for.
     #[default]
     Process,
-    /// What the runner measured inside itself and printed as `ns=…`.
+    /// The time that the runner measured itself and printed as `ns=…`.
     Inside,
 }
 
@@ -31,7 +31,7 @@ pub enum Measure {
     AddedStage([u64; 2]),
 }
 
-/// A goal for ours against the rival.
+/// A goal for Millstream against the competitor.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
@@ -64,7 +64,7 @@ impl Measure {
 }
 
 impl Goal {
-    /// Whether ours is compared with nobody.
+    /// Whether there is no competitor.
     pub fn is_alone(self) -> bool {
         matches!(self, Goal::UnderMib(_) | Goal::UnderMs(_) | Goal::UnderNs(_))
     }

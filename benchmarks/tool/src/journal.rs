@@ -22,9 +22,9 @@ pub struct Journal {
 /// What was asked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Header {
-    /// Where and when it began.
+    /// Where and when the run started.
     pub machine: Machine,
-    /// Everything that decides what is measured, as text.
+    /// Everything that determines the measurement, as text.
     pub asked: String,
 }
 

@@ -45,7 +45,7 @@ pub fn question(definition: &Definition, scale: Scale, outcomes: Vec<Outcome>) -
 enum Lack {
     Wrong,
     Skipped,
-    /// More than so many seconds.
+    /// More than this many seconds.
     Over(f64),
 }
 
@@ -166,7 +166,7 @@ impl Question {
     }
 }
 
-/// Ours against one rival, in the terms of the goal.
+/// Millstream against one competitor, in the terms of the goal.
 struct Comparison {
     text: String,
     value: f64,

@@ -60,7 +60,7 @@ pub fn look(root: &Path, definitions: &[Definition], search_path: &OsStr) -> Mac
     machine
 }
 
-/// What `rustc` says of itself.
+/// The version that `rustc` prints.
 pub fn compiler() -> String {
     first_line(Command::new("rustc").arg("--version")).unwrap_or("unknown".into())
 }

@@ -1,4 +1,4 @@
-//! `millstream-bench`: measures what `benchmarks/definitions` asks, says what comes of it, and keeps a record.
+//! `millstream-bench` measures the definitions in `benchmarks/definitions`, reports the results, and stores a record.
 
 use std::env;
 use std::fs;
@@ -20,7 +20,7 @@ use millstream_bench::session::{self, Session};
 use millstream_bench::tap::Tap;
 use millstream_bench::{chart, docs, flame, html, instructions, machine, programs, report, revision, rivals, sweep};
 
-/// Measure Millstream against its rivals.
+/// Measure Millstream against competitors.
 ///
 /// Inputs and outputs are kept in memory (/dev/shm where there is one; up to 1.6 GB at a time). What comes of each
 /// definition is said at once; a measurement at full size is also written to benchmarks/runs/. Exit status 1: a runner
@@ -39,7 +39,7 @@ struct Options {
     /// Small inputs, one run each: checks the answers, measures nothing.
     #[arg(long, conflicts_with_all = ["quick", "runs", "budget", "resume"])]
     check: bool,
-    /// Measured rounds, where the definition does not say otherwise [default: 7; 5 with --quick].
+    /// The number of measured rounds, unless the definition sets it [default: 7; 5 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
     /// The time for all runs of one runner of a definition: who takes long gets fewer rounds. A run that by itself takes
@@ -50,10 +50,10 @@ struct Options {
     /// report's "Where the time goes". Each for as long as --budget says at most.
     #[arg(long = "where", conflicts_with_all = ["check", "vs"])]
     watches: bool,
-    /// Continue a run that was killed: what it has answered is not measured again.
+    /// Continue a run that was killed, without repeating its results.
     #[arg(long)]
     resume: bool,
-    /// How to say what comes of it.
+    /// The format of the report.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     format: Format,
     /// Keep the inputs in this directory and find them there again.
@@ -69,10 +69,10 @@ struct Options {
     /// Measure the programs as they were built last.
     #[arg(long)]
     no_build: bool,
-    /// Ask what the definitions in this directory ask.
+    /// Measure the definitions in this directory.
     #[arg(long, value_name = "DIR")]
     definitions: Option<PathBuf>,
-    /// Note here what has been answered [default: bench-journal.jsonl beside the tool].
+    /// The journal of results [default: bench-journal.jsonl next to the tool].
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// List the definitions, with the time that each will take by the record, and end.
@@ -107,7 +107,7 @@ enum Work {
         #[arg(long, value_name = "RECORD_DIR")]
         record: Option<PathBuf>,
     },
-    /// Write one HTML file out of a record: who wins, tables, charts.
+    /// Write one HTML file from a record: comparisons, tables, charts.
     Report {
         /// The directory of the record; otherwise the newest.
         #[arg(value_name = "RECORD_DIR")]
@@ -127,7 +127,7 @@ enum Work {
     /// Count the instructions of some runners and compare them with benchmarks/baseline. Exit status 1: one of them needs more
     /// than it did.
     Instructions {
-        /// Store what is counted.
+        /// Store the counts.
         #[arg(long)]
         write: bool,
     },
@@ -135,7 +135,7 @@ enum Work {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
-    /// What one more stage of a pipeline costs: time, bytes and lines a second, and their change for each stage.
+    /// Print the cost of one more stage of a pipeline: time, bytes and lines per second, and their change per stage.
     Stages,
 }
 
@@ -151,7 +151,7 @@ enum Format {
     Json,
 }
 
-/// The time for one run where the whole is to be quick.
+/// The time for one run in a quick measurement.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The record, from the root of the repository.
@@ -211,7 +211,7 @@ fn main() -> Result<ExitCode> {
     }
 }
 
-/// Measures sweeps and prints their tables. Whoever asks for one waits until it is there.
+/// Measures sweeps completely and prints their tables.
 fn table(root: &Path, mut definitions: Vec<Definition>, runs: usize) -> Result<ExitCode> {
     measure_optimised()?;
     for definition in &mut definitions {
@@ -226,7 +226,7 @@ fn table(root: &Path, mut definitions: Vec<Definition>, runs: usize) -> Result<E
     Ok(verdict(&questions))
 }
 
-/// Measures ours beside ours at another revision.
+/// Compares Millstream with another revision of itself.
 fn versus(root: &Path, definitions: Vec<Definition>, options: &Options) -> Result<ExitCode> {
     measure_optimised()?;
     let place = build_all(root)?;
@@ -248,7 +248,7 @@ fn versus(root: &Path, definitions: Vec<Definition>, options: &Options) -> Resul
     Ok(if slower { ExitCode::FAILURE } else { verdict(&questions) })
 }
 
-/// Counts instructions, and judges or stores them. They are those of optimised programs, however this tool has been built.
+/// Counts instructions and compares or stores them. The counted programs are always optimised.
 fn instructions(root: &Path, definitions: &[Definition], write: bool) -> Result<ExitCode> {
     let path = root.join("benchmarks/baseline").join(env::consts::ARCH).with_extension("toml");
     let baseline = Baseline::load(&path)?;
@@ -305,7 +305,7 @@ impl Options {
     }
 }
 
-/// Measures definitions, says what came of them and keeps it.
+/// Measures definitions, reports the results and stores them.
 fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> Result<ExitCode> {
     if options.list {
         return list(root, &definitions, options);
@@ -399,7 +399,7 @@ fn build(root: &Path, optimised: bool) -> Result<()> {
     programs::build(root, target, optimised).context("the programs to measure cannot be built")
 }
 
-/// Where the programs to measure are, ours and the rivals.
+/// The locations of the measured programs of Millstream and of competitors.
 fn place(root: &Path) -> Result<Place> {
     let programs = own_programs()?;
     let rivals = rivals::directory(&programs)?;
@@ -431,7 +431,7 @@ fn keep(root: &Path, results: &Results) -> Result<()> {
     Ok(())
 }
 
-/// Says loudly who was wrong or missing.
+/// Reports runners that were wrong or missing.
 fn verdict(questions: &[Question]) -> ExitCode {
     let mut bad = false;
     for question in questions {

@@ -29,7 +29,7 @@ use crate::goal::{Clock, Measure};
 use crate::noise::{Noise, Watch, warnings};
 use crate::results::{Outcome, Run};
 
-/// Where things are on this machine.
+/// Locations on this machine.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// The root of the repository; runners start here.
@@ -227,7 +227,7 @@ fn run_once(
     }
 }
 
-/// A run whose standard output is an answer.
+/// Runs a program whose standard output is an answer.
 fn answer(command: Command, definition: &Definition, runner: &Runner, size: &Size, limit: Duration) -> Result<Run> {
     let (mut run, output) = time_piped(command, limit, |mut pipe| {
         let mut output = Vec::new();

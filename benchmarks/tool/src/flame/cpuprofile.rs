@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-/// What of the file matters here.
+/// The relevant parts of the file.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Profile {

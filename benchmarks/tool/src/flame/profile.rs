@@ -24,7 +24,7 @@ use crate::measure::Place;
 use crate::results::SystemCalls;
 use crate::watch::Ready;
 
-/// Where profiles are in a record.
+/// The location of profiles in a record.
 pub const DIRECTORY: &str = "profiles";
 
 /// The time for one run that is watched, in which samplers and `strace` may make it many times as long.
@@ -38,11 +38,11 @@ pub struct Profile {
     pub question: String,
     /// The runner.
     pub runner: String,
-    /// Seconds of the run that nobody watched.
+    /// The seconds of the run without a sampler.
     pub plain: f64,
     /// Seconds of the run that was sampled.
     pub profiled: f64,
-    /// Who sampled.
+    /// The name of the sampler.
     pub sampler: String,
     /// How often the runner and its children called the system, the most frequent call first; none without `strace`.
     pub system_calls: Vec<SystemCalls>,

@@ -211,7 +211,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// Who was wrong, missing or too slow, and why to doubt the others.
+/// The runners that were wrong, missing or too slow, and doubts about the others.
 fn notes(question: &Question) -> Vec<Note<'_>> {
     let notes = question.runners.iter().flat_map(|runner| {
         let note = |kind, text| Note { kind, runner: &runner.name, text };
@@ -227,7 +227,7 @@ fn notes(question: &Question) -> Vec<Note<'_>> {
     notes.collect()
 }
 
-/// The scale of the overview: how many times faster ours is, logarithmic.
+/// The logarithmic scale of the overview: how many times faster Millstream is.
 struct Reach {
     least: f64,
     most: f64,
@@ -235,7 +235,7 @@ struct Reach {
 
 /// Where a ratio is, in per cent of the width.
 struct Mark {
-    /// How many times faster ours is.
+    /// How many times faster Millstream is.
     ratio: f64,
     at: f64,
     interval: Option<(f64, f64)>,
@@ -260,7 +260,7 @@ impl Reach {
         Mark { ratio: value, at: self.place(value), interval }
     }
 
-    /// Where nobody is faster.
+    /// The position at which both are equally fast.
     fn even(&self) -> f64 {
         self.place(1.0)
     }

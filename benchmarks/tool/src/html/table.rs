@@ -189,7 +189,7 @@ pub fn sweep(question: &Question) -> Option<Table> {
     Some(table)
 }
 
-/// What we wanted to reach, and whether we did.
+/// The target, and whether it was reached.
 pub fn targets(targets: &[&Target]) -> Table {
     let mut table = Table::new("What we wanted to reach".to_owned(), "work");
     let row = |target: &&Target| Row { class: "", cells: vec![Cell::text(&target.work)] };

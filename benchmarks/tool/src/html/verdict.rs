@@ -7,13 +7,13 @@ use crate::statistics::{median, range};
 /// A runner that was measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured<'a> {
-    /// Who it is.
+    /// The name of the runner.
     pub runner: &'a Runner,
     /// The median of its wall time in seconds.
     pub median: f64,
 }
 
-/// What a question came to.
+/// The outcome of a question.
 #[derive(Debug)]
 pub enum Verdict<'a> {
     /// One side is faster, or none that can be told.
@@ -24,7 +24,7 @@ pub enum Verdict<'a> {
     Nothing,
 }
 
-/// The best of ours and the best rival, the faster first.
+/// The best runners of Millstream and of the competitors, the faster first.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     /// The value of the swept parameter, the largest at which both sides were measured.
@@ -35,7 +35,7 @@ pub struct Comparison<'a> {
     pub loser: Measured<'a>,
     /// How many times faster the winner is: at least 1.
     pub times: Times,
-    /// How many times longer ours takes than the floor.
+    /// How many times longer Millstream takes than the floor.
     pub over_floor: Option<f64>,
 }
 

@@ -81,7 +81,7 @@ void open(callback<Function> sink, writer_opening &to) {
 
 } // namespace detail
 
-/// What a writer can write to.
+/// The sinks to which a writer can write.
 template <class Sink>
 concept sink = requires(Sink &&given, detail::writer_opening &to) {
     open(std::forward<Sink>(given), to);

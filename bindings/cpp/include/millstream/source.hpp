@@ -192,7 +192,7 @@ void open(callback<Function> source, reader_opening &to) {
 
 } // namespace detail
 
-/// What a reader can read.
+/// The sources that a reader can read.
 template <class Source>
 concept source = requires(Source &&given, detail::reader_opening &to) {
     open(std::forward<Source>(given), to);

@@ -27,7 +27,7 @@ impl Passes {
     /// Counts the allocations of one pass, then times some.
     ///
     /// # Errors
-    /// Those of a pass.
+    /// The errors of a pass.
     pub fn time(&self, mut pass: impl FnMut() -> Result<()>) -> Result<Figures> {
         self.time_prepared(|| Ok(()), |()| pass())
     }
@@ -36,7 +36,7 @@ impl Passes {
     /// after it stops.
     ///
     /// # Errors
-    /// Those of a pass, and of its preparation.
+    /// The errors of a pass and of its preparation.
     pub fn time_prepared<T, R>(
         &self,
         mut prepare: impl FnMut() -> Result<T>,
