@@ -3,8 +3,8 @@
 Usage: bson.py WAY FILE
 
 The ways are `records` and `columns`, small typed records as dicts and as columns, and `arrays`, a file that is mapped. The
-answers are those of `benchmarks/rivals/bson/pymongo_bson.py`. The first pass gives the answer; of the others the median is
-told. The cyclic garbage collector is as Python has it.
+answers are those of `benchmarks/rivals/bson/pymongo_bson.py`. The first pass gives the answer; the median of the others
+is reported. The cyclic garbage collector keeps its default settings.
 """
 
 import datetime

@@ -132,7 +132,7 @@ def main(arguments):
         assert b"".join(encode()) == data
         told({"count": len(documents), "bytes": len(data)}, timed(encode, once))
         return
-    # Dates of the irregular documents may be those of no calendar.
+    # Dates of the irregular documents may be outside the range of `datetime`.
     options = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_AUTO)
 
     def decode():

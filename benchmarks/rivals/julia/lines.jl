@@ -4,7 +4,7 @@
 #
 # A first pass is for Julia's compiler; the second is timed, and its allocations are counted.
 
-# What a loop finds: how many lines, and how many bytes they have.
+# Returns the number of lines and their total length in bytes.
 function loop(io)
     count = length = 0
     while !eof(io)

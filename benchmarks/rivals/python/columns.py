@@ -49,7 +49,7 @@ def pyarrow(path):
 
 
 def text_bytes(table):
-    """How many bytes the columns of text have, by Arrow's own means for all."""
+    """Returns the size in bytes of the text columns, counted by Arrow for every library."""
     import pyarrow
     import pyarrow.compute
 

@@ -140,10 +140,10 @@ impl Input {
         matches!(self, Input::Bam(_)).then_some("samtools")
     }
 
-    /// The path of this input in the directory; made now if it is not there yet, whole or not at all.
+    /// The path of this input in the directory. A missing input is created, completely or not at all.
     ///
     /// # Errors
-    /// The system's (no space), or those of `samtools`.
+    /// Errors of the system (such as no space), and of `samtools`.
     pub fn make(&self, directory: &Path) -> Result<PathBuf> {
         if let Input::File(path) = self {
             return Ok(path.clone());
@@ -247,7 +247,7 @@ fn words(random: &mut SplitMix64) -> Vec<Vec<u8>> {
     let mut words: Vec<Vec<u8>> = (0..WORDS).map(|_| word(random)).collect();
     for place in (0..WORDS).step_by(4) {
         let length = 3 + below(random, 4);
-        // An odd place, where there is never a phrase.
+        // An odd index, which never contains a phrase.
         words[place] = (0..length).flat_map(|_| words[below(random, WORDS as u64) as usize | 1].clone()).collect();
     }
     words

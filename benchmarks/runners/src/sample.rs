@@ -1,7 +1,6 @@
-//! A sampler inside our own programs, which a variable of the environment turns on.
+//! A sampler inside the millstream runners, which an environment variable enables.
 //!
-//! Where it is not set, the cost is one look at the environment at the start of the program; nothing else is done, and no
-//! signal is sent.
+//! If it is not set, the cost is one look-up in the environment at the start of the program; no signal is sent.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,13 +15,13 @@ pub const VARIABLE: &str = "MILLSTREAM_PROFILE";
 /// How often to look, in samples for each second of processor time: not a divisor of what programs do regularly.
 const FREQUENCY: i32 = 997;
 
-/// A profile that is being taken; dropping it writes the file.
+/// A profile that is being recorded; dropping it writes the file.
 pub struct Sampler {
     guard: ProfilerGuard<'static>,
     path: PathBuf,
 }
 
-/// Starts sampling, if [`VARIABLE`] says where to. Keep what it gives until the end of the program.
+/// Starts sampling if [`VARIABLE`] names a file. Keep the result until the end of the program.
 pub fn from_environment() -> Option<Sampler> {
     let path = env::var_os(VARIABLE)?.into();
     let guard = ProfilerGuardBuilder::default().frequency(FREQUENCY).blocklist(&["libc", "libgcc", "vdso"]).build();
@@ -44,7 +43,7 @@ impl Drop for Sampler {
                 // A frame is several functions where some were inlined; the innermost of all comes first.
                 let functions = stack.frames.iter().rev().flat_map(|frame| frame.iter().rev());
                 let names = functions.map(|symbol| symbol.name().replace(';', ","));
-                // Behind what was interrupted comes the sampler itself.
+                // The sampler's own frames follow those of the interrupted code.
                 let names: Vec<String> = names.take_while(|name| !name.contains("pprof::")).collect();
                 *stacks.entry(names.join(";")).or_default() += count;
             }

@@ -1,19 +1,19 @@
-//! Where the time of a pipe went, as a program tells it to the tool.
+//! How a pipe spent its time, as a runner reports it to the tool.
 
 use millstream::pipe::{StageStats, Stats};
 use serde::{Deserialize, Serialize};
 
-/// Where the time of a pipe went, in seconds: a part of what `millstream run --stats` says.
+/// How a pipe spent its time, in seconds: a part of the output of `millstream run --stats`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PipeTimes {
-    /// The whole, waiting included.
+    /// The total time, including waiting.
     pub seconds: f64,
     /// For how long it waited for its source.
     pub waited_on_source_seconds: f64,
     /// For how long it waited for its sink.
     #[serde(default)]
     pub waited_on_sink_seconds: f64,
-    /// Its stages in their order. Those that the compiler has fused are not among them: they are one loop with the sink.
+    /// Its stages, in order, except those that the compiler has fused into one loop with the sink.
     #[serde(default)]
     pub stages: Vec<StageTimes>,
 }
@@ -25,9 +25,9 @@ pub struct StageTimes {
     pub stage: String,
     /// The records that came out.
     pub records: u64,
-    /// Seconds inside it; where it runs on several threads, of all of them.
+    /// Seconds inside it; if it runs on several threads, the sum over all of them.
     pub seconds: f64,
-    /// Seconds for which the pipe stood still for it: for stages on other threads.
+    /// Seconds for which the pipe waited for it, if the stage runs on other threads.
     #[serde(default)]
     pub waited_seconds: f64,
 }
@@ -43,7 +43,7 @@ impl From<Stats> for PipeTimes {
         PipeTimes {
             seconds: stats.elapsed.as_secs_f64(),
             waited_on_source_seconds: stats.source_waited.as_secs_f64(),
-            // Who takes the items is a function.
+            // The items are passed to a function.
             waited_on_sink_seconds: 0.0,
             stages: stats.stages.into_iter().map(stage).collect(),
         }

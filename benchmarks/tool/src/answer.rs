@@ -1,10 +1,10 @@
 //! Answers of runners, which are checked so that wrong results are never reported as fast.
 //!
 //! An answer is a few numbers by name: `count` (records), `length` (the sum of their lengths without the
-//! delimiters), `first` (the sum of their first bytes), `bytes` (the size of the stream), `hash`; of documents, sums
-//! over their fields. A runner tells those that it knows; each must be right.
+//! delimiters), `first` (the sum of their first bytes), `bytes` (the size of the stream), `hash`; for documents, sums
+//! over their fields. A runner reports those that it knows; each must be right.
 //!
-//! Beside the answer a runner may tell what it measured inside itself: see [`Inside`].
+//! In addition to the answer, a runner may report what it measured inside itself: see [`Inside`].
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,9 +29,9 @@ pub enum Output {
 /// What a runner measured inside itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside {
-    /// Told as `ns=…`: the time of one pass over the input, in nanoseconds.
+    /// Reported as `ns=…`: the time of one pass over the input, in nanoseconds.
     pub nanoseconds: Option<u64>,
-    /// Told as `allocations=…`: how often such a pass asked for memory.
+    /// Reported as `allocations=…`: the number of allocations in such a pass.
     pub allocations: Option<u64>,
 }
 
@@ -71,8 +71,8 @@ impl Answer {
         }
     }
 
-    /// What runners tell of a text whose lines they hand on: how many, how long in units of UTF-16, all lengths and
-    /// first units mixed in order, and of the file they write its bytes and the start of its SHA-256.
+    /// The answer of runners that pass on the lines of a text: the number of lines, their length in UTF-16 units, a
+    /// checksum of all lengths and first units in order, and the size and the start of the SHA-256 of the file written.
     ///
     /// ```
     /// use millstream_bench::answer::Answer;

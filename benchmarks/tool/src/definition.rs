@@ -1,9 +1,10 @@
 //! Definitions of measurements as data: one TOML file in `benchmarks/definitions` per question.
 //!
-//! A definition names its input, the answer every runner must give, the runners (ours and the rivals alike) and
+//! A definition names its input, the answer every runner must give, the runners (millstream and its competitors) and
 //! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
 //!
-//! A runner whose command names the parameter of the definition's `sweep` stands for as many runners as that has values: see
+//! A runner whose command names the parameter of the definition's `sweep` stands for one runner per value of the
+//! parameter: see
 //! [`crate::parameter`].
 //!
 //! In commands, `{input}` is the path of the input, `{output}` that of the file to write, and `{NAME}` is the
@@ -39,18 +40,18 @@ pub struct Definition {
     pub runs: Option<usize>,
     /// The maximum number of seconds for one run, if it is more than the default.
     pub patience: Option<u64>,
-    /// How many times the usual budget each runner gets, where a run takes seconds: more rounds, and more time for each.
+    /// A factor for each runner's budget, for runs that take seconds: more rounds, and more time for each.
     pub budget_factor: Option<u32>,
     /// The part of the run that the wall time covers.
     #[serde(default)]
     pub clock: Clock,
-    /// What the runners find at their standard input.
+    /// What the runners read from standard input.
     #[serde(default)]
     pub stdin: Stdin,
     /// The destination of their standard output.
     #[serde(default)]
     pub destination: Destination,
-    /// The value of the size that says how many records there are, if times are to be shown for one record too.
+    /// The value of the size that contains the number of records, if times per record are also shown.
     pub per: Option<String>,
     /// The parameter that is varied.
     pub sweep: Option<Sweep>,
@@ -72,7 +73,7 @@ pub struct Definition {
     pub targets: Vec<Target>,
 }
 
-/// What the runners find at their standard input.
+/// What the runners read from standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stdin {
@@ -83,12 +84,12 @@ pub enum Stdin {
     Input,
 }
 
-/// Which of the two sizes of a definition.
+/// One of the two sizes of a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// The size whose times are reported.
     Full,
-    /// The one that only checks answers.
+    /// The small size, which only checks answers.
     Quick,
 }
 
@@ -101,7 +102,7 @@ pub struct Size {
     /// Numbers that commands may name.
     #[serde(default)]
     pub values: BTreeMap<String, u64>,
-    /// The right answers by name; runners give the one called `all` unless they say otherwise.
+    /// The right answers by name; runners give the one called `all` by default.
     #[serde(default)]
     pub answers: BTreeMap<String, Answer>,
     /// The right bytes, where the destination is not the tool. How they were found is in `benchmarks/README.md`.
@@ -133,11 +134,11 @@ pub struct Runner {
     pub presence: Presence,
     /// Measured rounds to take part in, for runners that take many times as long as the others.
     pub runs: Option<usize>,
-    /// What a stage does with each record before it hands it on, as a word for `{mode}`; with `{stages}` only.
+    /// What a stage does with each record before it passes it on, as a word for `{mode}`; with `{stages}` only.
     pub mode: Option<String>,
     /// The most stages it takes part with, where more would take minutes.
     pub most_stages: Option<u64>,
-    /// Whether it takes `--stats FILE` behind its other words, and writes there where the time of its pipe went, as
+    /// Whether it accepts `--stats FILE` after its other arguments and writes there how its pipe spent its time, as
     /// [`PipeTimes`](millstream_runners::times::PipeTimes).
     #[serde(default)]
     pub stats: bool,
@@ -149,14 +150,14 @@ pub struct Runner {
     pub cell: Option<Cell>,
 }
 
-/// How much a runner is missed that a machine lacks.
+/// What it means if a machine lacks a runner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
-    /// With `CI=true` its lack is a failure.
+    /// With `CI=true`, it is an error if the runner is missing.
     #[default]
     Required,
-    /// It is shown where it is present, and skipped elsewhere.
+    /// The runner is shown if it is present and skipped otherwise.
     Optional,
 }
 
@@ -180,7 +181,7 @@ pub enum Command {
 pub struct Target {
     /// The work, in a few words.
     pub work: String,
-    /// The runner that is ours. Where added stages are measured, this and the rivals are names without the number.
+    /// The millstream runner. Where added stages are measured, this and the rivals are names without the number.
     pub ours: String,
     /// The runners to compare with; the one with the best median counts.
     #[serde(default)]
@@ -226,7 +227,7 @@ impl Definition {
     /// The definition in this text.
     ///
     /// # Errors
-    /// Text that is not a definition, and names that lead nowhere.
+    /// Text that is not a definition, and unknown names.
     pub fn parse(text: &str) -> Result<Definition> {
         let mut definition: Definition = toml::from_str(text)?;
         let stages = mem::take(&mut definition.stages);
@@ -372,7 +373,7 @@ impl Runner {
         })
     }
 
-    /// The command as it is shown in reports: with `INPUT` and `OUTPUT` in the places of their paths.
+    /// The command as shown in reports, with `INPUT` and `OUTPUT` in place of their paths.
     pub fn shown(&self, size: &Size) -> Vec<String> {
         let [input, output] = ["INPUT", "OUTPUT"].map(|word| Some(Path::new(word)));
         self.argv(size, input, output).expect("a definition names only values it has")
@@ -393,7 +394,7 @@ impl Runner {
     }
 }
 
-/// One runner for each value, in the place of a runner whose command names the parameter.
+/// One runner for each value, in place of a runner whose command names the parameter.
 fn expand(runners: Vec<Runner>, sweep: &Sweep) -> Vec<Runner> {
     runners.into_iter().flat_map(|runner| expand_one(runner, sweep)).collect()
 }

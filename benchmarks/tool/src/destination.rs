@@ -1,7 +1,7 @@
 //! The destination of a runner's standard output, and the check of its bytes.
 //!
-//! Bytes that went to nowhere cannot be looked at. So each runner's first run goes through a pipe into a hash; only
-//! the others are timed. What was written to a file is hashed after every run, when the clock has stopped.
+//! Bytes written to `/dev/null` cannot be checked. Therefore the output of each runner's first run is hashed through a
+//! pipe, and only the other runs are timed. What was written to a file is hashed after every run, when the clock has stopped.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -70,7 +70,7 @@ impl Written {
         Ok(())
     }
 
-    /// Whether so many bytes are at least the right number.
+    /// Checks that this is the right number of bytes.
     ///
     /// # Errors
     /// They are not.
@@ -80,7 +80,7 @@ impl Written {
     }
 }
 
-/// Takes everything from the pipe and looks at nothing; how many bytes there were.
+/// Reads the pipe to its end without looking at the bytes; returns their number.
 ///
 /// # Errors
 /// The system's.
@@ -101,8 +101,8 @@ fn blocks(mut source: impl Read, mut each: impl FnMut(&[u8])) -> io::Result<u64>
     }
 }
 
-/// A file that did not exist before: nobody finds memory there that another runner paid for. It can be read too,
-/// because whoever maps it must be able to.
+/// Creates a new file, so that no runner reuses pages that another runner allocated. It is also readable, because a
+/// runner that maps it needs that.
 ///
 /// # Errors
 /// The system's.

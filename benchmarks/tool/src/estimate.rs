@@ -1,6 +1,6 @@
-//! How long a measurement will take, by what the record says of each runner.
+//! How long a measurement will take, estimated from the record of each runner.
 //!
-//! Making inputs and building are not in it. A runner that the record does not have is taken to use all of its budget.
+//! Creating inputs and building are not included. A runner without a record is assumed to use its whole budget.
 
 use std::time::Duration;
 
@@ -74,7 +74,7 @@ mod tests {
         record.take(&results, std::slice::from_ref(&definition));
         let budget = Duration::from_secs(4);
         let plan = Plan { scale: Scale::Full, rounds: 7, warm_up: true, budget, limit: 2 * budget };
-        // 8 turns of 0.5 s, 2 of 3 s, one of 8 s that is ended.
+        // 8 turns of 0.5 s, 2 of 3 s, one of 8 s that is killed.
         assert_eq!(estimate(&definition, &plan, &record), Duration::from_secs(4 + 6 + 8));
         assert_eq!(estimate(&definition, &plan, &Record::default()), 4 * budget);
     }

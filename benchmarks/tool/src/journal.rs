@@ -36,7 +36,7 @@ impl Header {
 }
 
 impl Journal {
-    /// Begins a journal in the place of an older one, with the answers that are known already.
+    /// Begins a journal in place of an older one, with the answers that are known already.
     ///
     /// # Errors
     /// The system's.

@@ -22,9 +22,9 @@ use millstream_bench::{chart, docs, flame, html, instructions, machine, programs
 
 /// Measure Millstream against competitors.
 ///
-/// Inputs and outputs are kept in memory (/dev/shm where there is one; up to 1.6 GB at a time). What comes of each
-/// definition is said at once; a measurement at full size is also written to benchmarks/runs/. Exit status 1: a runner
-/// gave a wrong answer, or with CI=true a rival is missing.
+/// Inputs and outputs are kept in memory (/dev/shm if it exists; up to 1.6 GB at a time). The result of each
+/// definition is printed immediately; a measurement at full size is also written to benchmarks/runs/. The exit status is
+/// 1 if a runner gave a wrong answer or, with CI=true, if a competitor is missing.
 #[derive(Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 struct Options {
@@ -33,7 +33,8 @@ struct Options {
     /// Measure this definition only (may be given several times).
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Small inputs and the ends of sweeps: a first look within two minutes. No target is judged, no record kept.
+    /// Small inputs and the ends of sweeps: a first look within two minutes. Targets are not checked, and no record is
+    /// kept.
     #[arg(long)]
     quick: bool,
     /// Small inputs, one run each: checks the answers, measures nothing.
@@ -42,12 +43,13 @@ struct Options {
     /// The number of measured rounds, unless the definition sets it [default: 7; 5 with --quick].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     runs: Option<u64>,
-    /// The time for all runs of one runner of a definition: who takes long gets fewer rounds. A run that by itself takes
-    /// twice as long is ended and shown as "over N s" [default: 5; with --quick 0.2, and no run is ended before 10 s].
+    /// The time for all runs of one runner of a definition: slow runners get fewer rounds. A single run that takes
+    /// twice as long is killed and shown as "over N s" [default: 5; with --quick 0.2, and no run is killed before 10
+    /// s].
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     budget: Option<Duration>,
-    /// Run each runner once more under `strace -c`, and those of ours that can tell where the time of their stages went: for the
-    /// report's "Where the time goes". Each for as long as --budget says at most.
+    /// Run each runner once more under `strace -c`, and millstream runners that can measure their stages once more
+    /// with these measurements, for the report's "Where the time goes". Each run takes at most the time of --budget.
     #[arg(long = "where", conflicts_with_all = ["check", "vs"])]
     watches: bool,
     /// Continue a run that was killed, without repeating its results.
@@ -56,17 +58,17 @@ struct Options {
     /// The format of the report.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Keep the inputs in this directory and find them there again.
+    /// Keep the inputs in this directory and reuse them.
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
-    /// Compare ours with ours at this revision, which is built for it. Exit status 1: something is slower than it was by
-    /// more than 5 %, and surely so.
+    /// Compare the current millstream with this revision, which is built first. The exit status is 1 if something is
+    /// slower by more than 5 % and the difference is significant.
     #[arg(long, value_name = "REV", conflicts_with_all = ["quick", "check", "resume", "format", "no_build", "journal"])]
     vs: Option<String>,
     /// Write no record.
     #[arg(long)]
     no_record: bool,
-    /// Measure the programs as they were built last.
+    /// Measure the existing programs without building them.
     #[arg(long)]
     no_build: bool,
     /// Measure the definitions in this directory.
@@ -75,7 +77,7 @@ struct Options {
     /// The journal of results [default: bench-journal.jsonl next to the tool].
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// List the definitions, with the time that each will take by the record, and end.
+    /// List the definitions, with the estimated time of each, and exit.
     #[arg(long)]
     list: bool,
 }
@@ -84,7 +86,7 @@ struct Options {
 enum Work {
     /// Measure and print one kind of table only, in Markdown; no record.
     Table {
-        /// Which.
+        /// The kind of table.
         kind: Kind,
         /// Measure this definition only (may be given several times).
         #[arg(long, value_name = "NAME")]
@@ -92,7 +94,7 @@ enum Work {
         /// Measured rounds.
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         runs: u64,
-        /// Take this text of lines, instead of one that is made.
+        /// Use this text file instead of a generated one.
         #[arg(long, value_name = "FILE")]
         input: Option<PathBuf>,
     },
@@ -154,12 +156,12 @@ enum Format {
 /// The time for one run in a quick measurement.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The record, from the root of the repository.
+/// The path of the record, relative to the root of the repository.
 const RECORD: &str = "benchmarks/record.json";
 
 fn seconds(text: &str) -> Result<Duration> {
     let seconds = Duration::try_from_secs_f64(text.parse()?)?;
-    ensure!(!seconds.is_zero(), "no time is too little");
+    ensure!(!seconds.is_zero(), "the time is zero, expected more than zero seconds");
     Ok(seconds)
 }
 
@@ -392,7 +394,7 @@ fn choose(definitions: Vec<Definition>, only: &[String]) -> Result<Vec<Definitio
     Ok(definitions.into_iter().filter(|one| only.is_empty() || only.contains(&one.name)).collect())
 }
 
-/// Builds our own programs, so that nothing old is measured.
+/// Builds the millstream runners, so that nothing outdated is measured.
 fn build(root: &Path, optimised: bool) -> Result<()> {
     let target = own_programs()?;
     let target = target.parent().context("the tool is in no target directory")?;

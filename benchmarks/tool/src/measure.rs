@@ -1,7 +1,8 @@
 //! Runs the runners of a definition in turn (A B A B …) and measures each as a whole process tree.
 //!
-//! Turns, because a machine that becomes slower does so for everybody. One round is a warm-up and not counted; bytes whose
-//! destination is a pipe or nowhere are hashed in it. A runner that answers wrongly or fails has no time at all: see
+//! Runners take turns because a machine that becomes slower then affects all of them. One round is a warm-up and not
+//! counted; bytes whose destination is a pipe or nowhere are hashed in it. A runner that answers wrongly or fails has
+//! no time at all: see
 //! [`Outcome::Wrong`]. One that takes long gets fewer rounds, and one whose run takes more than the [limit](Plan::limit) is
 //! not waited for.
 
@@ -34,7 +35,7 @@ use crate::results::{Outcome, Run};
 pub struct Place {
     /// The root of the repository; runners start here.
     pub root: PathBuf,
-    /// The directories of our own programs and of the rivals, looked up before `PATH`.
+    /// The directories of millstream's programs and of its competitors', looked up before `PATH`.
     pub programs: Vec<PathBuf>,
     /// Where inputs are made, or found again, and where outputs are while they are looked at.
     pub inputs: PathBuf,
@@ -43,15 +44,16 @@ pub struct Place {
 /// How much to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Which of the two sizes.
+    /// The size of the definition.
     pub scale: Scale,
-    /// Counted rounds, where a definition does not say otherwise. No definition does at the quick size.
+    /// The number of counted rounds, unless the definition sets it; no definition does at the quick size.
     pub rounds: usize,
     /// Whether a round before them is not counted.
     pub warm_up: bool,
-    /// The time for all runs of one runner, the warm-up included. Who has no counted run by then still gets one.
+    /// The time for all runs of one runner, the warm-up included. A runner without a counted run by then still gets
+    /// one.
     pub budget: Duration,
-    /// The time for one run, after which it is ended.
+    /// The time limit for one run, after which it is killed.
     pub limit: Duration,
 }
 
@@ -71,7 +73,7 @@ impl Plan {
     }
 }
 
-/// A run that was ended because it had taken this long.
+/// A run that was killed because it had taken this long.
 #[derive(Debug)]
 struct Overrun(Duration);
 
@@ -96,11 +98,11 @@ struct Process<'a> {
     noises: Vec<Noise>,
 }
 
-/// Measures one definition: one outcome for each runner, in their order. Each turn, taken or left out, is told to
+/// Measures one definition: one outcome for each runner, in their order. Each turn, taken or skipped, is reported to
 /// `progress` with the runner's name.
 ///
 /// # Errors
-/// The input cannot be made. What goes wrong with a runner is its outcome.
+/// Fails if the input cannot be created. A failure of a runner is its outcome, not an error.
 pub fn measure(definition: &Definition, plan: &Plan, place: &Place, progress: &dyn Fn(&str)) -> Result<Vec<Outcome>> {
     let begin = |runner| Process::begin(definition, runner, plan, place);
     let mut all = definition.runners.iter().map(begin).collect::<Result<Vec<_>>>()?;
@@ -160,7 +162,7 @@ impl Contender for Process<'_> {
 }
 
 impl Place {
-    /// `PATH` with our own programs in front, and before them those in `first`.
+    /// `PATH`, preceded by the directories in `first` and those of millstream's programs.
     pub fn search_path(&self, first: &[PathBuf]) -> OsString {
         let path = env::var_os("PATH").unwrap_or_default();
         let directories = first.iter().chain(&self.programs).cloned().chain(env::split_paths(&path));
@@ -168,12 +170,12 @@ impl Place {
     }
 }
 
-/// How closely to look at bytes that a runner wrote to a pipe, or to nowhere.
+/// How thoroughly to check bytes that a runner wrote to a pipe or to `/dev/null`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// At each of them, which takes longer than writing them: the time of such a run is none.
+    /// Every byte, which takes longer than writing them, so the run is not timed.
     Hash,
-    /// At their number, where they can be counted.
+    /// Only their number, if they can be counted.
     Length,
 }
 
@@ -254,10 +256,10 @@ fn time_piped<T>(
     time(command, limit, |stdout| consume(stdout.expect("standard output is piped")))
 }
 
-/// Runs the command to its end, or for so long; what it took, and what `consume` made of its standard output.
+/// Runs the command to its end or for at most `limit`; returns its cost and what `consume` returned.
 ///
 /// # Errors
-/// It cannot be started, fails, or is ended because it has taken too long.
+/// Fails if the command cannot be started, fails, or is killed because it has taken too long.
 pub fn time<T>(
     mut command: Command,
     limit: Duration,

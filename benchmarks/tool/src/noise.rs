@@ -33,7 +33,7 @@ pub struct Noise {
     pub others: f64,
     /// Cores that the host took away, on average.
     pub stolen: f64,
-    /// The frequency of the fastest core just behind the run, in MHz; none if nobody tells.
+    /// The frequency of the fastest core just after the run, in MHz; `None` if it is unknown.
     pub frequency: Option<f64>,
 }
 

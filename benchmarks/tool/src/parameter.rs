@@ -1,4 +1,4 @@
-//! What a definition varies: a parameter whose name stands in braces in commands, and its values.
+//! What a definition varies: a parameter, whose name is in braces in commands, and its values.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
-    /// `stages`, or a name that stands in braces in the commands: `buffer` (bytes), `length` (bytes of a record).
+    /// `stages`, or a name in braces in the commands: `buffer` (bytes), `length` (bytes of a record).
     pub parameter: String,
     /// Which values it takes, one after another.
     pub values: Vec<u64>,
@@ -24,7 +24,7 @@ pub const BYTES: &str = "bytes";
 /// What a stage does where nothing else is said.
 pub const SYNC: &str = "sync";
 
-/// Where a runner stands in the sweep.
+/// The position of a runner in the sweep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     /// The name of the runner in the definition.

@@ -64,7 +64,7 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reached {
-    /// Its answers were right.
+    /// It was measured, and its answers were right.
     Measured {
         /// How many runs were counted.
         runs: usize,
@@ -128,7 +128,7 @@ impl Record {
         fs::write(path, text).with_context(|| path.display().to_string())
     }
 
-    /// Puts a measurement in the place of older ones of the same questions. What is not defined any more goes.
+    /// Replaces older measurements of the same questions. Questions that are no longer defined are removed.
     pub fn take(&mut self, results: &Results, definitions: &[Definition]) {
         let time = &results.machine.time;
         self.machines.insert(time.clone(), results.machine.clone());

@@ -26,7 +26,7 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
     let mut obstacles: Vec<String> = Vec::new();
     for target in targets {
         let number = target.obstacle().map(|obstacle| {
-            // One that stands in the way of several is said once.
+            // A limit that affects several is printed once.
             let known = obstacles.iter().position(|known| *known == obstacle);
             known.unwrap_or_else(|| {
                 obstacles.push(obstacle);
@@ -81,7 +81,7 @@ pub fn lines(question: &Question) -> String {
         let all = question.runners.len();
         writeln!(text, "{:7} {name}: {right} of {all} right; fastest: {}", "", first.join(", ")).expect(INFALLIBLE);
     }
-    // On a busy machine all would say the same: the record has each of them.
+    // On a busy machine, all lines would be the same: the record has each of them.
     let doubts: Vec<_> = question.measured().filter(|(_, _, warnings)| !warnings.is_empty()).collect();
     if let [(runner, _, warnings), others @ ..] = &doubts[..] {
         let more = if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };

@@ -23,7 +23,7 @@ pub struct Results {
     pub schema: u32,
     /// Where and when.
     pub machine: Machine,
-    /// Counted rounds, where a definition does not say otherwise and time allowed.
+    /// The number of counted rounds, unless a definition sets it or time ran out.
     pub rounds: usize,
     /// Whether inputs were small: then starting a process is much of its time, and no target is judged.
     #[serde(default)]
@@ -43,7 +43,7 @@ pub struct Machine {
     pub cores: usize,
     /// Name and release.
     pub kernel: String,
-    /// What `rustc --version` says.
+    /// The output of `rustc --version`.
     pub compiler: String,
     /// Of this repository, and whether what is measured had changed since.
     pub commit: String,

@@ -28,10 +28,10 @@ pub struct Ready<'a> {
     place: &'a Place,
 }
 
-/// Watches a runner, each time for at most so long. What cannot be seen is said on standard error, and why.
+/// Watches a runner, each time for at most `limit`. Standard error reports what cannot be observed, and why.
 ///
 /// # Errors
-/// The input cannot be made.
+/// Fails if the input cannot be created.
 pub fn watch(runner: &Runner, definition: &Definition, scale: Scale, place: &Place, limit: Duration) -> Result<Seen> {
     let ready = Ready::new(runner, definition, scale, place)?;
     let skipped = |what: &str, error: anyhow::Error| {

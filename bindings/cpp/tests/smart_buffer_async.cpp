@@ -489,7 +489,8 @@ TEST(AsyncBuffers, ARequestOfManyBuffersTakesNoStack) {
     EXPECT_EQ(got, 200'000U);
 }
 
-/// Requests from several threads, answered by one more: every byte arrives once, and each thread's in order.
+/// Requests from several threads, answered by one more: every byte arrives once, and the bytes of each thread arrive
+/// in order.
 TEST(AsyncBuffers, RequestsFromSeveralThreads) {
     constexpr std::size_t threads = 3;
     constexpr std::size_t count = 2000;

@@ -73,7 +73,7 @@ TEST(Writing, TheDestructorDoesNotThrow) {
 TEST(Writing, AnyCallableIsAnIo) {
     std::string output;
     {
-        // With char * and without a result: all is taken.
+        // A callback that takes `char *` and returns nothing accepts all bytes.
         SyncIOLazyWriteBuffer<std::size_t> buffer(4, [&](char *from, std::size_t len) { output.append(from, len); });
         EXPECT_EQ(buffer.write("abcdef", 6), 6U);
         EXPECT_EQ(buffer.flush(), 2U);

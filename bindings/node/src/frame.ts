@@ -169,7 +169,7 @@ export interface LengthPrefixedOptions {
   width?: 1 | 2 | 4 | 8;
   /** The byte order: by default `"little"`, the lowest byte first. Most network protocols use `"big"`. */
   endian?: "big" | "little";
-  /** What the length counts: only the bytes after it, or itself too. */
+  /** Whether the length counts only the bytes after it, or also its own bytes. */
   counts?: "payload" | "itself";
 }
 

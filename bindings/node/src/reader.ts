@@ -681,8 +681,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       this.#pos = 0;
       this.#end = unread;
     } else if (!this.#own || this.#end + chunk.length > this.#bytes.length) {
-      // Allocates twice as much as needed if a record does not end, so that a long record is not copied for each chunk,
-      // and if the memory is reused, so that the next chunk fits.
+      // Allocates twice as much as needed in two cases: if a record is incomplete, so that a long record is not copied
+      // for each chunk, and if the memory is reused, so that the next chunk fits.
       const longer = platform.allocate(this.#scanned > 0 || !this.#lent ? needed * 2 : needed);
       longer.set(this.#bytes.subarray(this.#pos, this.#end));
       this.#release();

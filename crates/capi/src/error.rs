@@ -63,7 +63,7 @@ pub enum millstream_status {
 pub struct millstream_command_end {
     /// The command and its arguments, as it was started.
     pub argv: *const *const c_char,
-    /// The number of words.
+    /// The number of elements of `argv`.
     pub argc: usize,
     /// How it ended.
     pub status: millstream_status,

@@ -99,7 +99,8 @@ pub enum millstream_lend_pages {
     /// must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader
     /// takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps
     /// changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written
-    /// normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot lend.
+    /// normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot pass pages
+    /// without copying.
     ConsumerCopies = 1,
 }
 

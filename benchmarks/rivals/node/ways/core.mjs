@@ -1,4 +1,4 @@
-// What all ways over Node's own streams share: where lines come from, and where they go.
+// The source and the sink that all variants with Node's own streams share.
 
 import { createReadStream, createWriteStream } from "node:fs";
 import { Readable, Transform, Writable } from "node:stream";

@@ -1,7 +1,7 @@
-//! Runs a runner as it is, under a sampler, and under `strace`, and keeps what they say.
+//! Runs a runner as it is, under a sampler, and under `strace`, and keeps their output.
 //!
-//! The sampler is whichever says something: Node's own (a `node` in front of the real one adds `--cpu-prof`), the one inside
-//! our programs ([`sample`]), or else `perf`. A run that is watched is slower, so both times are kept: only the
+//! The sampler is the first that has output: Node's own (a `node` in front of the real one adds `--cpu-prof`), the one
+//! inside our programs ([`sample`]), or else `perf`. A run that is watched is slower, so both times are kept: only the
 //! plain one is a measurement.
 
 use std::env;
@@ -30,7 +30,7 @@ pub const DIRECTORY: &str = "profiles";
 /// The time for one run that is watched, in which samplers and `strace` may make it many times as long.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Where the time of one runner went. The files beside it have the same name: `.svg`, `.png`, `.folded`, and from Node
+/// How one runner spent its time. The files beside it have the same name: `.svg`, `.png`, `.folded`, and from Node
 /// `.cpuprofile`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Profile {
@@ -40,7 +40,7 @@ pub struct Profile {
     pub runner: String,
     /// The seconds of the run without a sampler.
     pub plain: f64,
-    /// Seconds of the run that was sampled.
+    /// The duration in seconds of the sampled run.
     pub profiled: f64,
     /// The name of the sampler.
     pub sampler: String,
@@ -74,7 +74,7 @@ pub fn profile(definition: &Definition, name: Option<&str>, place: &Place, direc
     Ok(profiles)
 }
 
-/// The profiles of a directory in the order of their names, each with its SVG.
+/// Returns the profiles in a directory, sorted by name, each with its SVG.
 ///
 /// # Errors
 /// A file that cannot be read, or is none.
@@ -152,7 +152,7 @@ impl Run<'_> {
         Ok((seconds, "perf, by the clock", folded, "ns"))
     }
 
-    /// Under `perf`, which many kernels allow to root only, or to nobody.
+    /// Under `perf`, which many kernels allow for root only, or not at all.
     fn perf(&self, scratch: &Path) -> Result<(f64, String)> {
         let data = scratch.join("perf.data").display().to_string();
         let record = [

@@ -19,7 +19,7 @@ const WIDE: f64 = 25.0;
 #[derive(Debug, Template)]
 #[template(path = "bars.html")]
 pub struct Bars {
-    /// What it says, for those who do not see it.
+    /// The text alternative, for screen readers.
     pub alternative: String,
     /// The unit of all values.
     pub unit: &'static str,

@@ -1,7 +1,7 @@
 //! How time grows with a swept parameter: a line for each runner, with error bars from the fastest to the slowest run.
 //!
-//! Drawn by plotters as SVG, with classes in the place of colours, so that both themes fit. Labels at the ends of the
-//! lines name the runners, or on narrow screens their numbers in the list below.
+//! Drawn by plotters as SVG, with classes in place of colours, so that it works in both themes. Labels at the ends of
+//! the lines name the runners, or on narrow screens their numbers in the list below.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ use crate::statistics::range;
 #[derive(Debug, Template)]
 #[template(path = "lines.html")]
 pub struct Lines {
-    /// What it says, for those who do not see it.
+    /// The text alternative, for screen readers.
     pub alternative: String,
     /// What the vertical axis has.
     pub quantity: String,
@@ -232,7 +232,7 @@ struct End {
     at: i32,
 }
 
-/// Moves labels apart, so that each has `least` pixels: those that are in each other's way share the room around
+/// Moves labels apart, so that each has `least` pixels: overlapping labels share the space around
 /// the middle of where they would be. None is below `bottom`.
 fn spread(ends: &mut [End], least: i32, bottom: i32) {
     ends.sort_by_key(|end| end.y);
@@ -299,7 +299,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// As `20 ns`, without figures that say nothing.
+/// As `20 ns`, without insignificant digits.
 fn axis_time(seconds: f64) -> String {
     let (sign, scale) = [("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)]
         .into_iter()

@@ -1,7 +1,7 @@
 //! One HTML file out of results: no network, no other file, complete without JavaScript.
 //!
-//! [`verdict`] says who wins, [`table`], [`bars`] and [`lines`] show it, [`quantity`] gives numbers their form. The
-//! template in `templates/` only arranges; it escapes every text, whoever it is from.
+//! [`verdict`] finds the winner, [`table`], [`bars`] and [`lines`] show it, [`quantity`] formats numbers. The
+//! template in `templates/` only arranges; it escapes all text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ struct Section<'a> {
     sentence: Text,
     class: &'static str,
     missed: Vec<&'a Target>,
-    /// The work, and what stands in its way.
+    /// The work, and known limits.
     obstacles: Vec<(&'a str, String)>,
     bars: Option<Bars>,
     lines: Option<Lines>,

@@ -40,7 +40,7 @@ pub struct Column {
 pub struct Row {
     /// For style sheets: `ours`, `rival` or `floor`.
     pub class: &'static str,
-    /// As many as there are columns.
+    /// One for each column.
     pub cells: Vec<Cell>,
 }
 
@@ -206,7 +206,7 @@ pub fn targets(targets: &[&Target]) -> Table {
     table
 }
 
-/// How often each runner that was watched called the system.
+/// The number of system calls of each watched runner.
 pub fn system_calls(question: &Question) -> Table {
     let seen =
         |runner: &'_ Runner| Some((runner.name.clone(), runner.ours, runner.seen.as_ref()?.system_calls.clone()?));
@@ -220,7 +220,7 @@ pub fn system_calls(question: &Question) -> Table {
     table
 }
 
-/// Where the time of each pipe went that told so.
+/// How each pipe that reported its times spent them.
 pub fn pipes(question: &Question) -> Table {
     let seen = |runner: &'_ Runner| Some((runner.name.clone(), runner.seen.as_ref()?.pipe.clone()?));
     let all: Vec<(String, PipeTimes)> = question.runners.iter().filter_map(seen).collect();

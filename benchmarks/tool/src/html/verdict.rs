@@ -1,4 +1,5 @@
-//! Who wins a question, and by how much: the best of ours against the best rival, by the median of the wall time.
+//! The winner of a question and its margin: the best millstream runner against the best competitor, by the median of
+//! the wall time.
 
 use super::times::Times;
 use crate::results::{Outcome, Question, Run, Runner};
@@ -40,8 +41,8 @@ pub struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// Whether there is a difference for sure: the interval is above 1, or where runs are too few for one, the slowest run of
-    /// the winner is faster than the fastest of the other.
+    /// Whether the difference is significant: the interval is above 1 or, if there are too few runs for an interval,
+    /// the slowest run of the winner is faster than the fastest run of the other.
     pub fn is_told(&self) -> bool {
         let apart = || range(&walls(self.winner.runner)).1 < range(&walls(self.loser.runner)).0;
         self.times.interval.map_or_else(apart, |(low, _)| low > 1.0)
@@ -52,7 +53,7 @@ impl Comparison<'_> {
         if self.winner.runner.ours { self.times } else { self.times.inverse() }
     }
 
-    /// For style sheets.
+    /// The class name for style sheets.
     pub fn class(&self) -> &'static str {
         match (self.is_told(), self.winner.runner.ours) {
             (false, _) => "even",
@@ -87,17 +88,17 @@ pub fn walls(runner: &Runner) -> Vec<f64> {
     runs(runner).iter().map(|run| run.wall).collect()
 }
 
-/// Whether this runner is the physical limit: shown beside the others, and in no competition.
+/// Whether this runner is the physical limit: shown next to the others but not compared with them.
 pub fn is_floor(question: &Question, runner: &Runner) -> bool {
     question.floor.as_ref() == Some(&runner.base)
 }
 
-/// Judges a question. The floor is nobody's rival.
+/// Compares the runners of a question. The floor is not a competitor.
 pub fn judge(question: &Question) -> Verdict<'_> {
     let (floor, all): (Vec<_>, Vec<_>) = ranked(question).into_iter().partition(|one| is_floor(question, one.runner));
     let rivals = || all.iter().filter(|one| !one.runner.ours);
     let ours = || all.iter().filter(|one| one.runner.ours);
-    // At the largest value that both sides reached: a rival that gave up early has no say beyond.
+    // At the largest value that both sides reached: a competitor that stopped early is not compared beyond that.
     let at = ours().map(|one| one.runner.at).filter(|at| rivals().any(|rival| rival.runner.at == *at)).max();
     let Some(at) = at else {
         return all.first().map_or(Verdict::Nothing, |&first| Verdict::Alone(ours().next().copied().unwrap_or(first)));

@@ -131,7 +131,7 @@ enum class lend_pages : std::uint32_t {
     /// reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory
     /// that keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected to a
     /// file, are written normally; so are pieces of less than a quarter of the buffer, and pipes to which the system
-    /// cannot lend.
+    /// cannot pass pages without copying.
     consumer_copies = MILLSTREAM_LEND_PAGES_CONSUMER_COPIES,
 };
 

@@ -980,7 +980,7 @@ struct AsyncIOWriteBuffer {
     }
 
 #ifdef MILLSTREAM_HAS_SPAN
-    /// Writes `data`, at most up to the maximum of `SizeType`.
+    /// Writes `data`, at most as many bytes as `SizeType` can represent.
     void write(std::span<const char> data, const WriteResultHandler &handler) {
         state_->ask({data.data(), std::min(data.size(), millstream::buffer_detail::largest<SizeType>()), handler});
     }

@@ -18,7 +18,7 @@ pub struct CommandWords {
     pub env: Option<HashMap<String, String>>,
     /// `"null"` or `"inherit"`.
     pub stdin: String,
-    /// A descriptor in its place, which the caller owns.
+    /// A descriptor that replaces `stdin` and that the caller owns.
     pub stdin_fd: Option<i32>,
     /// `"forward"`, `"capture"`, `"inherit"` or `"null"`.
     pub stderr: String,

@@ -280,8 +280,8 @@ MILLSTREAM_INLINE millstream_code millstream_input_rest_of_line(millstream_input
 typedef struct {
     millstream_writer *writer;
     /*
-     * The window, NULL if none is open. Up to `record` there are whole records, from there to `at` the begun part of
-     * the next one, and after it free space.
+     * The window; NULL if none is open. It has whole records up to `record`, then up to `at` the beginning of
+     * the next one, then free space.
      */
     char *start, *record, *at, *end;
     /* Whole records may stay in the window until it is full. */

@@ -220,8 +220,9 @@ impl TermLike for Log {
     }
 }
 
-/// A progress line on a terminal. If a terminal accepts no output at the moment, because it was stopped or its other
-/// side is busy, it misses a drawing: the drawing thread holds a lock that counting threads need.
+/// A progress line on a terminal. If the terminal accepts no output at the moment, because it was stopped or its other
+/// side is busy, the update is skipped: the drawing thread holds a lock that counting threads need, so it must not
+/// wait.
 #[derive(Debug, Default)]
 struct Screen(Mutex<String>);
 

@@ -292,7 +292,7 @@ fn a_command_can_ask_on_the_terminal() {
     }
 }
 
-/// Like `| less`: the consumer reads keys from the terminal while the command writes, and quits first.
+/// As with `| less`, the consumer reads keys from the terminal while the command writes, and exits first.
 #[test]
 fn a_pager_works() {
     let place = Place::new();

@@ -274,7 +274,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
             },
             Word {
                 word: "consumer_copies",
-                about: "The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot lend.",
+                about: "The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot pass pages without copying.",
                 is_default: false,
                 set: |builder| builder.lend_pages(LendPages::ConsumerCopies),
             },

@@ -116,7 +116,7 @@ pub enum LendPages {
     /// memory that keeps changing, and its output is silently wrong.
     ///
     /// Other sinks, such as standard output redirected to a file, are written normally; so are pieces of less than a
-    /// quarter of the buffer, and pipes to which the system cannot lend.
+    /// quarter of the buffer, and pipes to which the system cannot pass pages without copying.
     ConsumerCopies,
 }
 

@@ -629,7 +629,7 @@ fn bgzf_ends_with_its_end_of_file_block() {
     }
 }
 
-/// A window is as long as the memory for it allows, and a dictionary is asked for by its number.
+/// The memory limit applies to the window, and an error about a missing dictionary contains its number.
 #[test]
 fn zstd_reports_the_needs_of_a_frame() {
     let frame = |log| {

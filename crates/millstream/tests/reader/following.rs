@@ -1,4 +1,4 @@
-//! Following a growing file, and changes to it meanwhile.
+//! Following a growing file that is also truncated, renamed or replaced.
 
 use std::fs::{self, File};
 use std::io::Write;

@@ -46,7 +46,7 @@ impl FdSource {
             }
             FileType::RegularFile => {
                 let pos = rustix::fs::tell(&fd).unwrap_or(0);
-                // This is only a hint, with which the kernel reads ahead further.
+                // This is only a hint, which makes the kernel read further ahead.
                 #[cfg(target_os = "linux")]
                 let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::Sequential);
                 (Nature::File, Some(Extent { stamp: Stamp::of(&stat), pos, has_been_read: false }))

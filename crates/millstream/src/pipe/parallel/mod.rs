@@ -228,7 +228,7 @@ struct Section<P, M: SendItem, O: SendItem> {
     crew: Option<Crew<M, O>>,
     /// The chunk that is being filled.
     chunk: Chunk<M, O>,
-    /// The maximum number of its items.
+    /// The maximum number of items in a chunk.
     most: usize,
     /// Chunks of the current batch that have not been sent.
     ready: VecDeque<Chunk<M, O>>,

@@ -45,7 +45,7 @@ pub(super) struct GzipDecoder<R> {
 enum Stage<R> {
     /// Before a member, or between two members.
     Between(Input<R>),
-    /// Within a member that is not a block.
+    /// Within a member that is not a BGZF block.
     Member(Box<GzDecoder<Input<R>>>),
     /// The state during a change.
     Changing,
