@@ -15,7 +15,7 @@ struct window {
     bool is_last;
 };
 
-/* Moves what is left to the front and reads behind it. */
+/* Moves the remaining bytes to the front and reads after them. */
 static void refill(struct window *in) {
     const size_t left = (size_t)(in->end - in->at);
     memmove(in->bytes, in->at, left);

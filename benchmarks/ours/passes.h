@@ -1,5 +1,5 @@
 /* What pipelines in C and C++ are measured by, as those in Rust are: a first pass over the input gives the answer; then
- * some are timed, and their median is told. Opening the file and finding the lines are part of a pass.
+ * several are timed, and their median is reported. Opening the file and finding the lines are part of a pass.
  *
  * For C and for C++.
  */
@@ -30,7 +30,7 @@ enum {
     PASSES_LEAST = 3, /* are timed at least */
     PASSES_MOST = 15
 };
-/* Between the two: until they have taken so long together. */
+/* Between the two limits, passes are timed until they have taken this long together. */
 #define PASSES_ENOUGH_NS 400000000LL
 
 static inline int64_t passes_now(void) {

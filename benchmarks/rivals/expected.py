@@ -151,7 +151,7 @@ def answer(work, data):
 
 
 def lines(data):
-    """What is told of a text, as strings are counted in UTF-16."""
+    """Returns the expected answer for a text, with lengths in UTF-16 units."""
     units, mix = 0, 0
     found = data.decode().split("\n")[:-1]
     for line in found:

@@ -4,7 +4,8 @@
 //
 // WAY: `objects` makes an object of each document; `columns` makes columns of all and sums over those of numbers, by the native part
 // where `tools/node native` has built it, `columns-wasm` without it. The answers are those of
-// `benchmarks/rivals/bson/js_bson.mjs`. The first pass is not timed and gives the answer; of the others the median is told.
+// `benchmarks/rivals/bson/js_bson.mjs`. The first pass is not timed and gives the answer; the median of the others is
+// reported.
 
 import { readFileSync } from "node:fs";
 import { bson, native } from "../../../bindings/node/dist/index.js";

@@ -4,7 +4,7 @@
 //        js_bson.mjs --version
 //
 // The works and their answers are those of crates/runners/src/bin/bson; `sums` are records, and each pass adds up their numbers. The
-// first pass is not timed; of the others the median is told.
+// first pass is not timed; the median of the others is reported.
 
 import assert from "node:assert";
 import { readFileSync } from "node:fs";
@@ -37,7 +37,7 @@ if (process.argv[2] === "--version") {
   } else if (work === "encode") {
     // Longs as `Long`: a number would be written as an int or a double.
     const decoded = [...documents(bytes)].map((one) => deserialize(one, { ...options, promoteLongs: false }));
-    // A double without a fraction is told from an int only by its class.
+    // Only its class distinguishes a double without a fraction from an int.
     const { Double } = await import("bson");
     for (const record of decoded) record.score = new Double(record.score);
     const encode = () => decoded.map((record) => serialize(record));

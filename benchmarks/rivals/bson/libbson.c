@@ -5,8 +5,8 @@
 //
 // The works and their answers are those of crates/runners/src/bin/bson, and besides: `walk` goes over every member of
 // every level and checks the UTF-8 of its key and text; `validate` is libbson's own function for that; `sum` maps the
-// weights and adds them all up, without looking at a document while the clock runs. The first pass is not timed; of
-// the others the median is told.
+// weights and adds them all up, without looking at a document while the clock runs. The first pass is not timed; the
+// median of the others is reported.
 #define _POSIX_C_SOURCE 200809L
 #include <bson/bson.h>
 #include <fcntl.h>

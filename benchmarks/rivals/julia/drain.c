@@ -1,5 +1,5 @@
 /*
- * The floor: a command's output through a pipe of 1 MiB, in which nobody looks for lines.
+ * The floor: a command's output through a pipe of 1 MiB, without looking for lines.
  *
  *     drain COMMAND ARGUMENT...
  *

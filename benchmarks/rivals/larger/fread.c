@@ -7,7 +7,7 @@
 
 enum { BUFFER = 64 * 1024, LONGEST = 11 };
 
-/* All of standard input, with a byte behind it that ends the last number. */
+/* All of standard input, followed by a byte that ends the last number. */
 static char *read_all(void) {
     size_t capacity = 1 << 20;
     size_t used = 0;

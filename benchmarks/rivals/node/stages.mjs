@@ -9,10 +9,10 @@
 // for a queueMicrotask; ours have some more. `--from push` takes the lines from memory, where they are before the
 // clock starts. `--to nowhere` counts what arrives, `--to FILE` writes it.
 //
-// Prints what arrived, and the time of a pass from opening the input to the end of the output: the median of so many
-// passes behind a first one that is not timed. Without --repeat there are passes until so many milliseconds are full (half
-// a second by default), at least one; and a first pass of more than two seconds counts itself, because it had
-// warmed up long before its end. With --first there is only the first, as in the original: the compiler learns on the way.
+// Prints what arrived, and the time of a pass from opening the input to the end of the output: the median of this many
+// passes after a first one that is not timed. Without --repeat, passes continue for this many milliseconds (half a
+// second by default), at least one; and a first pass of more than two seconds counts itself, because it had warmed up
+// long before its end. With --first there is only the first, as in the original: the compiler learns on the way.
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -67,7 +67,7 @@ async function main() {
 
   let tally;
   const pass = async () => {
-    // A new file each time: nobody finds memory there that the last pass paid for.
+    // A new file each time, so that no pass reuses pages that the previous one allocated.
     if (job.output !== undefined) rmSync(job.output, { force: true });
     sums.fill(0);
     tally = new Tally();

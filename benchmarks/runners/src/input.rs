@@ -1,7 +1,7 @@
 //! Inputs: files generated from a seed, the same on every machine.
 //!
 //! They are written into memory-backed storage, so that no disk is measured. Lines hold made-up words:
-//! text compresses like text, and line ends are where nobody can predict them; documents are in
+//! text compresses like text, and line ends are unpredictable; documents are in
 //! [`documents`](crate::documents). Everything is streamed through
 //! small buffers: a child's peak memory starts with what its parent had, so this process must stay small.
 
@@ -65,7 +65,7 @@ pub struct Lines {
     pub seed: u64,
 }
 
-/// Lines of two numbers of 32 bits with a blank between, behind a first line that says how many there are.
+/// Lines of two numbers of 32 bits separated by a space, after a first line with their number.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pairs {

@@ -20,10 +20,10 @@ pub struct Names {
 /// Of two, three and four bytes in UTF-8; the last ones are two units in UTF-16.
 const FOREIGN: [&str; 8] = ["é", "å", "·", "ß", "—", "ツ", "𝄞", "🜛"];
 
-/// One line in so many has letters that are not ASCII, as one in 406 of the original has; also in small texts.
+/// One in this many lines has letters that are not ASCII, as one in 406 of the original has; also in small texts.
 const FOREIGN_EVERY: u64 = 400;
 
-/// One line in so many is a remark of up to 300 bytes.
+/// One in this many lines is a remark of up to 300 bytes.
 const LONG_EVERY: u64 = 64;
 
 impl Names {

@@ -1,6 +1,6 @@
 //! The chart of README.md, from the record: for each row how long Millstream takes, of the time of a competitor.
 //!
-//! It is one SVG without fonts or scripts of its own, and follows the theme of whoever looks at it.
+//! It is one SVG without fonts or scripts of its own, and follows the reader's theme.
 
 use std::fmt::Write;
 

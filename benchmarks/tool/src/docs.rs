@@ -1,8 +1,8 @@
 //! The tables of `docs/benchmarks.md`, made from the record.
 //!
-//! They stand between `<!-- measured: NAME NAME* -->` and `<!-- end of measured -->`; a `*` at the end of a name stands for
-//! anything, and the only name `chart` for the rows of the chart. Where the record has none of the questions, what is there
-//! stays.
+//! They are between `<!-- measured: NAME NAME* -->` and `<!-- end of measured -->`; a `*` at the end of a name stands
+//! for anything, and the only name `chart` for the rows of the chart. Where the record has none of the questions, what
+//! is there stays.
 
 use anyhow::{Context, Result, ensure};
 

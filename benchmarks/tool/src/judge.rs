@@ -130,7 +130,7 @@ impl Question {
         }
 
         // "The better of" needs all of them: a rival that is missing might have been the better one. Only who took
-        // more than its time as a whole process is certainly not better than somebody who did not.
+        // more than its time as a whole process is certainly not better than a runner that did not.
         let mut rivals = Vec::new();
         let mut slowest = None;
         for name in &target.rivals {

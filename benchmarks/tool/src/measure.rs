@@ -274,7 +274,7 @@ pub fn time<T>(
     let pid = Pid::from_child(&child);
     let stdout = child.stdout.take();
     let kill = || {
-        // It may have ended just now: then there is nobody to kill, which is what we want.
+        // It may have ended just now: then there is no process to kill, which is fine.
         let _ = kill_process_group(pid, Signal::KILL);
     };
     let (worked, _, hung) = limited(limit, kill, || -> io::Result<_> {

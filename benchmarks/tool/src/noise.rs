@@ -97,7 +97,7 @@ fn frequency() -> Option<f64> {
     information.lines().filter_map(of).max_by(f64::total_cmp)
 }
 
-/// Why to doubt runs that took so many seconds beside such noise; one sentence each, nothing if all is well.
+/// Reasons to doubt runs that took this many seconds with this noise: one sentence each; empty if there are none.
 ///
 /// ```
 /// use millstream_bench::noise::warnings;

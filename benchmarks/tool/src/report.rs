@@ -171,7 +171,7 @@ fn ranking(question: &Question) -> String {
     let mut runners: Vec<_> = question.measured().map(|(runner, runs, _)| (&runner.name, middle(runs), runs)).collect();
     runners.sort_by(|a, b| a.1.total_cmp(&b.1));
     let best = runners.first().map_or(f64::NAN, |&(_, best, _)| best);
-    // A column for those questions only of which somebody counts.
+    // Only questions with counts have this column.
     let allocations = |runs: &[Run]| runs.first().and_then(|run| run.allocations);
     let counted = runners.iter().any(|(_, _, runs)| allocations(runs).is_some());
     let (title, line) = if counted { (" allocations for each |", "--:|") } else { ("", "") };

@@ -159,7 +159,7 @@ pub struct Run {
     pub peak: u64,
     /// How often a pass over the input asked for memory, if the runner counts that.
     pub allocations: Option<u64>,
-    /// How often the process and its children called the system, if somebody counted.
+    /// How often the process and its children called the system, if that was counted.
     pub system_calls: Option<u64>,
 }
 
@@ -178,7 +178,7 @@ pub struct Target {
     pub goal: Goal,
     /// What we have reached.
     pub row: Row,
-    /// What stands in the way where that is missed.
+    /// The known limit, if the target was missed.
     #[serde(default)]
     pub if_missed: Option<String>,
 }
@@ -214,7 +214,7 @@ pub enum Met {
     No,
     /// Ours or a rival gave a wrong answer.
     Wrong,
-    /// The machine lacks something, or nobody waited long enough.
+    /// The machine lacks something, or the time limit was too short.
     Skipped,
 }
 
@@ -235,7 +235,7 @@ impl Question {
         })
     }
 
-    /// Each runner that nobody waited for, with the seconds it was given.
+    /// Each runner that exceeded its time limit, with the limit in seconds.
     pub fn over(&self) -> impl Iterator<Item = (&Runner, f64)> {
         self.runners.iter().filter_map(|runner| match runner.outcome {
             Outcome::Over(seconds) => Some((runner, seconds)),
@@ -253,7 +253,7 @@ impl Question {
 }
 
 impl Target {
-    /// What stands in its way, if it was missed and anybody knows; in one line.
+    /// The known limit, if the target was missed and the limit is known; in one line.
     pub fn obstacle(&self) -> Option<String> {
         let reason = self.if_missed.as_ref().filter(|_| self.row.met == Met::No)?;
         Some(reason.split_whitespace().collect::<Vec<_>>().join(" "))

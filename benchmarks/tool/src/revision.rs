@@ -181,7 +181,7 @@ mod tests {
             slower(&question).map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(found([110, 111, 109, 110, 112, 110], [100, 101, 99, 100, 100, 100]), ["ours n=0"]);
-        // Slower, but by less than matters; and by more, but nobody can tell.
+        // Slower, but by an irrelevant amount; and by more, but not significantly.
         assert!(found([103, 104, 103, 103, 104, 103], [100, 101, 99, 100, 100, 100]).is_empty());
         assert!(found([60, 200, 70, 190, 110, 115], [200, 60, 190, 70, 100, 101]).is_empty());
         assert!(found([90; 6], [100; 6]).is_empty());

@@ -32,7 +32,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Measures what is not known yet. Each answer is told to `tell` and, if there is a journal, noted there.
+    /// Measures what is not known yet. Each answer is passed to `tell` and, if there is a journal, recorded there.
     ///
     /// # Errors
     /// An input that cannot be made, and the system's. What went wrong with a runner is in the answer.

@@ -71,7 +71,7 @@ impl Tap {
         format!("1..{}\n", self.points)
     }
 
-    /// One point, with a block of YAML behind it if there is something to tell.
+    /// One point, followed by a block of YAML if there are details.
     fn point(&mut self, ok: bool, what: &str, directive: &str, tell: &[(&str, &str)]) -> String {
         self.points += 1;
         let what = what.replace('\\', r"\\").replace('#', r"\#");

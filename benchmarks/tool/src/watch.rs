@@ -76,7 +76,8 @@ impl<'a> Ready<'a> {
         Ok(serde_json::from_str(&fs::read_to_string(stats.path())?)?)
     }
 
-    /// Runs it behind and in front of these words, changed like this; how long it took in seconds, by the clock of the definition.
+    /// Runs it with these words before and after it, and with this change; returns the seconds that it took, by the
+    /// clock of the definition.
     ///
     /// # Errors
     /// It cannot be started, fails, or takes longer than this.

@@ -1,4 +1,5 @@
-//! The report of made-up results: it parses, needs nobody else, says the numbers of the results, and works in a browser.
+//! The report of made-up results: it parses, is self-contained, contains the numbers of the results, and works in a
+//! browser.
 
 use std::env;
 use std::fs;
@@ -238,7 +239,7 @@ fn the_overview_says_who_wins() {
     assert!(said[0].contains("). Ours takes 1.99 times as long as the floor."), "{}", said[0]);
     // Misses are not hidden.
     assert!(said[1].contains("Missed: starts: 3.73 (3.33–4.20) instead of ≤ 1.00."), "{}", said[1]);
-    // Nor is what stands in the way.
+    // Nor is the known limit.
     let obstacle = format!("The copy of write {HOSTILE}");
     assert!(said[0].contains(&format!("instead of ≤ 1.20. {obstacle}")), "{}", said[0]);
     let beside: Vec<String> = all(&html, "#ours-wins .obstacles > *").iter().map(text).collect();

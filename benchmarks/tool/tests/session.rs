@@ -111,7 +111,7 @@ fn where_the_time_goes_is_seen_in_runs_of_their_own() {
     let times = seen(1).pipe.unwrap();
     let inside: Vec<(u64, bool)> = times.stages.iter().map(|stage| (stage.records, stage.seconds > 0.0)).collect();
     assert_eq!(inside, [(3_757, true)]);
-    // A file keeps nobody waiting.
+    // A file never blocks.
     assert!(times.seconds > times.waited_on_source_seconds);
     assert_eq!(seen(0).pipe, None);
 

@@ -6,7 +6,7 @@ import { Splitter } from "../splitter.mjs";
 
 export const modes = ["sync"];
 
-// Written once, like the program it stands for: not anew for each pass.
+// Written once, like the program it represents, not generated for each pass.
 const loops = new WeakMap();
 
 function written(stages) {

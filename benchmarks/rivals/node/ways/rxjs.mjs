@@ -10,7 +10,7 @@ export async function run(job, tally) {
   if (job.output === undefined) await lines.forEach(tally.line);
   else {
     const output = createWriteStream(job.output);
-    // Not a write for each line, which nobody would hold back.
+    // Not one write per line, because no backpressure would limit them.
     await lines.pipe(bufferCount(1000)).forEach((some) => output.write(some.join("\n") + "\n"));
     await new Promise((resolve, reject) => output.on("error", reject).end(resolve));
   }

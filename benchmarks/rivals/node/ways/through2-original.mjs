@@ -1,4 +1,4 @@
-// through2 and binary-split at the versions of the original benchmark; the first stream behind them makes strings.
+// through2 and binary-split at the versions of the original benchmark; the first stream after them creates strings.
 
 import { pipeline } from "node:stream/promises";
 import binarySplit from "binary-split";

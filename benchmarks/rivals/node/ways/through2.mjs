@@ -1,4 +1,4 @@
-// through2 behind split2, both as they are today.
+// through2 after split2, in their current versions.
 
 import { pipeline } from "node:stream/promises";
 import { objectTransform } from "through2";

@@ -1,4 +1,4 @@
-// Node's own Transform with an array of lines in the place of a line: what a careful user makes of it.
+// Node's own Transform with an array of lines in place of a line, as a careful user would write it.
 
 import { createReadStream, createWriteStream } from "node:fs";
 import { Readable, Transform, Writable } from "node:stream";

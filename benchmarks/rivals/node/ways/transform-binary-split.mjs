@@ -1,4 +1,4 @@
-// Node's own Transform behind binary-split, whose lines are bytes: the first transform makes them strings.
+// Node's own Transform after binary-split, whose lines are bytes: the first transform converts them to strings.
 
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";

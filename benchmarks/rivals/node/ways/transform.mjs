@@ -1,4 +1,4 @@
-// Node's own Transform behind split2.
+// Node's own Transform after split2.
 
 import { Transform } from "node:stream";
 import { pipeline } from "node:stream/promises";

@@ -1,7 +1,7 @@
 //! Node's `.cpuprofile` (also what the DevTools of browsers save) as folded stacks.
 //!
-//! The file has a tree of calls, and for each sample the node that was being executed. A sample stands for the time until
-//! the next one, or until the end.
+//! The file has a tree of calls, and for each sample the node that was being executed. A sample represents the time
+//! until the next one, or until the end.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -80,7 +80,7 @@ fn decimals(value: f64) -> usize {
     }
 }
 
-/// A number with so many decimals, and commas between thousands.
+/// A number with this many decimals, and commas between thousands.
 ///
 /// ```
 /// use millstream_bench::html::quantity::grouped;

@@ -1,4 +1,4 @@
-//! Sentences of which some words stand out. Everything is escaped, whoever it is from.
+//! Sentences in which some words are emphasised. All text is escaped.
 
 use askama::Template;
 

@@ -426,7 +426,7 @@ MILLSTREAM_INLINE char *millstream_put_i128(char *to, millstream_i128 value) {
  * MILLSTREAM_SCAN_INVALID, even if it is also too large.
  */
 enum {
-    MILLSTREAM_SCANNED,      /* the value is there, and the position is behind the token */
+    MILLSTREAM_SCANNED,      /* the value is there, and the position is after the token */
     MILLSTREAM_SCAN_MORE,    /* the token goes to the end of what there is: get more, or see `_last` */
     MILLSTREAM_SCAN_INVALID, /* not a number of this type */
     MILLSTREAM_SCAN_OVERFLOW /* a number that is too large or too small for this type */

@@ -1,7 +1,7 @@
 //! Lines through any number of stages that pass them on, each of which is a separate function.
 //!
-//! A stage that does nothing may disappear where the compiler sees all of them. So there is another that adds the length of
-//! each line, and its own number, into a sum of its own; all sums are checked.
+//! A stage that does nothing may disappear where the compiler sees all of them. Therefore a second kind of stage adds
+//! the length of each line, and the number of the stage, to its own sum; all sums are checked.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
@@ -37,10 +37,10 @@ pub enum Stage {
     Sum,
 }
 
-/// The sums of stages that are fused or written out: there are as many as the longest chain has.
+/// The sums of stages that are fused or written out: one for each stage of the longest chain.
 type Sums = [u64; 20];
 
-/// Calls a macro with the names of so many stages.
+/// Calls a macro with the names of this many stages.
 macro_rules! with_stages {
     ($n:expr, $call:ident!($($argument:tt)*)) => {
         match $n {
@@ -54,7 +54,7 @@ macro_rules! with_stages {
     };
 }
 
-/// One pass over the lines of a file; only a pipe of ours can be measured within.
+/// One pass over the lines of a file; only a millstream pipe can be measured inside the pass.
 pub fn pass(way: Way, stage: Stage, n: usize, input: &Path, measured: bool) -> Result<Pass> {
     let mut tally = Tally::default();
     let mut stats = None;

@@ -56,7 +56,7 @@ fn hash(line: &[u8]) -> u32 {
 const PIECE: usize = 1024;
 
 impl Hasher {
-    /// What makes one pass; rayon's threads are started before, and ours within it.
+    /// Returns a function that makes one pass; rayon's threads are started before it, millstream's during it.
     pub fn prepare(self, threads: usize) -> Result<impl Fn(&Path, bool) -> Result<Pass>> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
         Ok(move |input: &Path, measured: bool| match self {

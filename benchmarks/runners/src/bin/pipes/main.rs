@@ -24,7 +24,8 @@ use hashed::Hasher;
 struct Options {
     #[command(subcommand)]
     runner: Runner,
-    /// Instead of timing passes, measure within one where the time of our pipe goes, and write that to this file as JSON.
+    /// Instead of timing passes, measure how a millstream pipe spends its time during one pass, and write that to this
+    /// file as JSON.
     #[arg(long, global = true)]
     stats: Option<PathBuf>,
     /// Only print the answer, for a clock around the whole process.
@@ -59,7 +60,7 @@ impl Options {
     }
 }
 
-/// What a pass over the input gives: its answer, and of a pipe of ours where the time went.
+/// The result of a pass over the input: its answer and, for a millstream pipe, how it spent its time.
 type Pass = (String, Option<Stats>);
 
 #[derive(Subcommand)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use millstream::{LendPages, Result, Writer, put};
 
-/// Into whatever standard output is.
+/// Into standard output of any kind.
 pub fn stdout(numbers: impl Iterator<Item = u64>) -> Result<()> {
     records(Writer::stdout()?, numbers)
 }

@@ -30,12 +30,12 @@ pub fn slow(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     parts(&mut io::stdout().lock(), numbers)
 }
 
-/// Standard output behind a buffer that looks for nothing.
+/// Standard output through a buffer that does not look for line ends.
 pub fn fast(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     parts(&mut BufWriter::with_capacity(32 * 1024, io::stdout().lock()), numbers)
 }
 
-/// The file descriptor behind such a buffer.
+/// The file descriptor through the same kind of buffer.
 pub fn speedy(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     parts(&mut BufWriter::with_capacity(32 * 1024, raw()?), numbers)
 }
@@ -60,7 +60,7 @@ const GREETING: &[u8] = b"Hello, ";
 /// The longest record: the greeting, 20 digits, a tab.
 const LONGEST: usize = GREETING.len() + 20 + 1;
 
-/// A buffer by hand, with digits by hand: one division for each.
+/// A hand-written buffer and hand-written digits: one division for each digit.
 pub fn vecbuf(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     let mut out = raw()?;
     let mut buffer = Vec::with_capacity(BUFFER);
@@ -113,7 +113,7 @@ fn count_up(record: &mut Vec<u8>) {
         digit -= 1;
     }
     if digit < GREETING.len() {
-        // All were nines: one digit more.
+        // All digits were nines: one more digit is needed.
         record.insert(GREETING.len(), b'1');
     } else {
         record[digit] += 1;

@@ -44,7 +44,7 @@ impl Ours {
         }
     }
 
-    /// One line at a time, with as much effort as asked for.
+    /// One line at a time, with the requested effort.
     pub fn next_line(&self, effort: Effort) -> Result<String> {
         // Two loops, so that counting alone does not pay for the optional work.
         match effort.is_none() {
