@@ -3,7 +3,7 @@
 use millstream::{ErrorKind, Reader, Result};
 
 fn main() -> Result<()> {
-    // It stands for `samtools view`, `curl`, `pg_dump`: it writes two records, prints why it gives up, and fails.
+    // It represents `samtools view`, `curl`, `pg_dump`: it writes two records, prints why it gives up, and fails.
     let script = "echo first; echo second; echo 'disk unplugged' >&2; exit 3";
     let mut reader = Reader::command(["sh", "-c", script])?;
     loop {

@@ -51,7 +51,7 @@ impl Journal {
     /// What a journal holds; nothing if there is none, or not even its first line is whole.
     ///
     /// # Errors
-    /// The system's, and a line that is whole and none of ours.
+    /// Errors of the system, and a complete line that is not a journal entry.
     pub fn load(path: &Path) -> Result<Option<(Header, Vec<Question>)>> {
         if !path.exists() {
             return Ok(None);

@@ -114,7 +114,7 @@ pub struct Runner {
 pub struct Seen {
     /// How often it and its children called the system, the most frequent call first; none if they could not be counted.
     pub system_calls: Option<Vec<SystemCalls>>,
-    /// Where the time of its pipe went, if it is one of ours that tells.
+    /// How its pipe spent its time, if the runner is millstream and reports it.
     pub pipe: Option<PipeTimes>,
 }
 

@@ -80,7 +80,7 @@ struct cut_here {
     }
 };
 
-/// A chain behind a dynamic call.
+/// A chain that is called dynamically.
 template <class In, class Out>
 struct work {
     work() = default;

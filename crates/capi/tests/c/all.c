@@ -931,7 +931,7 @@ static void inlined_scanning(void) {
     }
 }
 
-/* What a source that failed has left behind is no number. */
+/* The incomplete input of a failed source is not a number. */
 static void scanning_a_failure(void) {
     struct script script = {"1 23", -EIO, 0};
     millstream_input in;

@@ -170,7 +170,7 @@ static void bson_positions(void) {
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_bson_find(&array, "0", &value, &there, &error));
 }
 
-/* Goes over the members, so many at once, and returns their keys. */
+/* Iterates over the members, several per call, and returns their keys. */
 static const char *keys_by(size_t step, const millstream_bson_document *document) {
     static char keys[64];
     millstream_bson_element members[4];

@@ -30,7 +30,7 @@ static long number_of(millstream_span item) {
     return strtol(digits, NULL, 10);
 }
 
-/* What a stage is told, and what it tells. */
+/* The parameters of a stage, and its counters. */
 struct stage {
     long number;
     int calls;

@@ -84,7 +84,7 @@ fn peer<T: Read>(is_over: &Arc<AtomicBool>, mut open: impl FnMut() -> Option<T> 
         loop {
             let over = is_over.load(Ordering::Acquire);
             if let Some(mut stream) = open() {
-                let _ = stream.read_to_end(&mut got); // a reset is no matter of ours
+                let _ = stream.read_to_end(&mut got); // a reset does not matter here
                 return got;
             }
             if over {
