@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::formats::{Format, ours};
+use crate::formats::{Format, supported};
 use crate::options::{Builder, Choices, Kind, Link, Setting, linked, of_field};
 use crate::source::{ErrorKind, snake_case};
 use crate::{NOTICE, comment};
@@ -50,7 +50,7 @@ inline constexpr std::array<kind_text, {count}> kind_texts{{{{
 /// `format.hpp`: how a source can be compressed.
 pub fn formats(formats: &[Format]) -> String {
     let mut values = String::new();
-    for (variant, Format { about, .. }) in ours(formats) {
+    for (variant, Format { about, .. }) in supported(formats) {
         values += &comment("    ///", about, 120);
         writeln!(values, "    {} = MILLSTREAM_FORMAT_{},", snake_case(variant), snake_case(variant).to_uppercase())
             .unwrap();

@@ -111,14 +111,14 @@ pub fn formats(root: &Path) -> Result<Vec<Format>, String> {
 }
 
 /// Those that are read and written, with their names in Rust.
-pub fn ours(formats: &[Format]) -> impl Iterator<Item = (&str, &Format)> {
+pub fn supported(formats: &[Format]) -> impl Iterator<Item = (&str, &Format)> {
     formats.iter().filter_map(|format| Some((format.variant.as_deref()?, format)))
 }
 
 /// `encode.rs`: the option of writers.
 pub fn encode(formats: &[Format]) -> Result<String, String> {
     let (mut suffixes, mut variants, mut into, mut from) = (Vec::new(), String::new(), String::new(), String::new());
-    for (variant, Format { about, name, endings, levels, .. }) in ours(formats) {
+    for (variant, Format { about, name, endings, levels, .. }) in supported(formats) {
         let endings: Vec<String> = endings.iter().map(|ending| format!("`.{ending}`")).collect();
         suffixes.push(format!("{} {name}", endings.join(" and ")));
         let levels = levels.map_or(String::new(), |(lowest, highest, usual)| {
@@ -181,7 +181,7 @@ impl Encode {{
 /// `format.rs` of the C ABI.
 pub fn abi(formats: &[Format]) -> Result<String, String> {
     let (mut variants, mut from) = (String::new(), String::new());
-    for (number, (variant, Format { about, .. })) in ours(formats).enumerate() {
+    for (number, (variant, Format { about, .. })) in supported(formats).enumerate() {
         variants += &comment("///", about, WIDTH);
         writeln!(variants, "{variant} = {},", number + 1).unwrap();
         writeln!(from, "Some(Codec::{variant}) => millstream_format::{variant},").unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::NOTICE;
-use crate::formats::{Format, ours};
+use crate::formats::{Format, supported};
 use crate::options::{Builder, Choices, Kind, Setting, find, is_otherwise, plain, title};
 use crate::source::{ErrorKind, snake_case};
 
@@ -104,7 +104,7 @@ fn camel_case(name: &str) -> String {
 
 /// `formats.ts`: the names and the first bytes of compressed formats.
 pub fn formats(formats: &[Format]) -> String {
-    let names: Vec<String> = ours(formats).map(|(_, format)| format!("\"{}\"", format.name)).collect();
+    let names: Vec<String> = supported(formats).map(|(_, format)| format!("\"{}\"", format.name)).collect();
     let (mut endings, mut beginnings) = (String::new(), String::new());
     for Format { variant, name, endings: of, beginnings: bytes, .. } in formats {
         let key = if variant.is_some() { "format" } else { "unreadable" };

@@ -182,7 +182,7 @@ impl Report {
     }
 
     fn json_way(&self, way: &Measured) -> Value {
-        let mut value = json!({ "way": way.name, "ours": way.is_millstream });
+        let mut value = json!({ "way": way.name, "is_millstream": way.is_millstream });
         let (state, details) = match &way.outcome {
             Outcome::Timed(times) => {
                 let median = times.median();
@@ -317,7 +317,7 @@ advice
         assert_eq!(json["ways"][0]["records_per_second"], 700.0);
         assert_eq!(
             json["ways"][3],
-            json!({ "way": "liar", "ours": false, "state": "wrong", "answer": { "lines": 8 } })
+            json!({ "way": "liar", "is_millstream": false, "state": "wrong", "answer": { "lines": 8 } })
         );
         assert_eq!(json["expected"]["lines"], 7);
     }

@@ -26,7 +26,7 @@ fn all_agree(json: &Value, others: &[&str]) {
         assert_eq!(ways(json, state), [""; 0], "{state}: {json:#}");
     }
     let timed = ways(json, "timed");
-    for way in json["ways"].as_array().unwrap().iter().filter(|way| way["ours"] == true) {
+    for way in json["ways"].as_array().unwrap().iter().filter(|way| way["is_millstream"] == true) {
         assert!(timed.contains(&way["way"].as_str().unwrap()), "{way:#}");
         assert!(way["median"].as_f64().unwrap() > 0.0, "{way:#}");
     }
