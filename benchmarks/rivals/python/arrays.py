@@ -2,7 +2,7 @@
 
 Usage: arrays.py FILE
 
-The first pass gives the answer; of the others the median is told: from opening the file.
+The first pass gives the answer; the median of the others is reported, measured from opening the file.
 """
 
 import mmap

@@ -11,7 +11,7 @@ import time
 
 
 def over(lines):
-    """What a loop finds: how many lines, and how many bytes they have."""
+    """Returns the number of lines and their total length in bytes."""
     count = length = 0
     for line in lines:
         count += 1

@@ -29,7 +29,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Whether answers of one belong to the other: the same code, asked for the same.
+    /// Whether answers of one are valid for the other: the same code and the same options.
     pub fn is_same(&self, other: &Header) -> bool {
         self.machine.commit == other.machine.commit && self.asked == other.asked
     }

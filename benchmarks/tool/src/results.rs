@@ -157,7 +157,7 @@ pub struct Run {
     pub system: f64,
     /// The largest resident set of any of them, in bytes.
     pub peak: u64,
-    /// How often a pass over the input asked for memory, if the runner counts that.
+    /// The number of allocations in a pass over the input, if the runner counts them.
     pub allocations: Option<u64>,
     /// How often the process and its children called the system, if that was counted.
     pub system_calls: Option<u64>,
