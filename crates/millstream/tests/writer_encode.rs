@@ -214,7 +214,7 @@ fn decode_as_far_as_possible(encode: Encode, encoded: &[u8]) -> (Vec<u8>, bool) 
     let end = match encode {
         Encode::Zstd => zstd::Decoder::new(encoded).unwrap().read_to_end(&mut decoded),
         // By single bytes: a longer read delivers nothing if it meets the end.
-        Encode::Xz => xz(encoded).bytes().try_for_each(|byte| byte.map(|byte| decoded.push(byte))).map(|()| 0),
+        Encode::Xz => std::io::BufReader::with_capacity(1, xz(encoded)).read_to_end(&mut decoded),
         _ => flate2::read::MultiGzDecoder::new(encoded).read_to_end(&mut decoded),
     };
     let has_end = if encode == Encode::Bgzf { encoded.ends_with(&BGZF_END) } else { end.is_ok() };
