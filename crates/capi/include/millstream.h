@@ -2815,6 +2815,116 @@ millstream_code millstream_pipe_tee(millstream_pipe *pipe,
 }  // extern "C"
 #endif  // __cplusplus
 
+/* ---- bson_type ----
+ *
+ * The types of values in BSON documents.
+ */
+
+/**
+ * The types that a value can have: the numbers are those of the format, <https://bsonspec.org/spec.html>.
+ */
+enum millstream_bson_type
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * There is no value.
+     */
+    MILLSTREAM_BSON_TYPE_NOTHING = 0,
+    /**
+     * A 64-bit floating point number.
+     */
+    MILLSTREAM_BSON_TYPE_DOUBLE = 1,
+    /**
+     * UTF-8 text.
+     */
+    MILLSTREAM_BSON_TYPE_STRING = 2,
+    /**
+     * A document.
+     */
+    MILLSTREAM_BSON_TYPE_DOCUMENT = 3,
+    /**
+     * An array: a document whose keys are "0", "1", ….
+     */
+    MILLSTREAM_BSON_TYPE_ARRAY = 4,
+    /**
+     * Bytes with a subtype.
+     */
+    MILLSTREAM_BSON_TYPE_BINARY = 5,
+    /**
+     * No value (deprecated).
+     */
+    MILLSTREAM_BSON_TYPE_UNDEFINED = 6,
+    /**
+     * A 12-byte object id.
+     */
+    MILLSTREAM_BSON_TYPE_OBJECT_ID = 7,
+    /**
+     * True or false.
+     */
+    MILLSTREAM_BSON_TYPE_BOOL = 8,
+    /**
+     * Milliseconds since 1970, UTC.
+     */
+    MILLSTREAM_BSON_TYPE_DATE_TIME = 9,
+    /**
+     * No value.
+     */
+    MILLSTREAM_BSON_TYPE_NULL = 10,
+    /**
+     * A regular expression and its options.
+     */
+    MILLSTREAM_BSON_TYPE_REGEX = 11,
+    /**
+     * A namespace and an object id (deprecated).
+     */
+    MILLSTREAM_BSON_TYPE_DB_POINTER = 12,
+    /**
+     * JavaScript.
+     */
+    MILLSTREAM_BSON_TYPE_CODE = 13,
+    /**
+     * A symbol (deprecated).
+     */
+    MILLSTREAM_BSON_TYPE_SYMBOL = 14,
+    /**
+     * JavaScript and the document it runs with (deprecated).
+     */
+    MILLSTREAM_BSON_TYPE_CODE_WITH_SCOPE = 15,
+    /**
+     * A 32-bit integer.
+     */
+    MILLSTREAM_BSON_TYPE_INT32 = 16,
+    /**
+     * MongoDB's internal timestamp.
+     */
+    MILLSTREAM_BSON_TYPE_TIMESTAMP = 17,
+    /**
+     * A 64-bit integer.
+     */
+    MILLSTREAM_BSON_TYPE_INT64 = 18,
+    /**
+     * A 128-bit decimal floating point number.
+     */
+    MILLSTREAM_BSON_TYPE_DECIMAL128 = 19,
+    /**
+     * Compares higher than everything.
+     */
+    MILLSTREAM_BSON_TYPE_MAX_KEY = 127,
+    /**
+     * Compares lower than everything.
+     */
+    MILLSTREAM_BSON_TYPE_MIN_KEY = 255,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_bson_type millstream_bson_type;
+#else
+typedef uint32_t millstream_bson_type;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 /* ---- bson ----
  *
  * BSON documents, read in place.
@@ -2899,112 +3009,6 @@ typedef uint32_t millstream_bson_utf8;
 #endif // __cplusplus
 
 /**
- * The types that a value can have: the numbers are those of the format, <https://bsonspec.org/spec.html>.
- */
-enum millstream_bson_type
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * There is no value.
-     */
-    MILLSTREAM_BSON_TYPE_NOTHING = 0,
-    /**
-     * A 64-bit floating point number: `number`.
-     */
-    MILLSTREAM_BSON_TYPE_DOUBLE = 1,
-    /**
-     * UTF-8 text: `bytes` and `len`, without the NUL after it.
-     */
-    MILLSTREAM_BSON_TYPE_STRING = 2,
-    /**
-     * A document: `bytes` and `len`; millstream_bson_enter() opens it.
-     */
-    MILLSTREAM_BSON_TYPE_DOCUMENT = 3,
-    /**
-     * An array, which is a document whose keys are "0", "1", and so on: `bytes` and `len`.
-     */
-    MILLSTREAM_BSON_TYPE_ARRAY = 4,
-    /**
-     * Bytes with a `subtype`: `bytes` and `len`. For the old subtype 2, the inner length is omitted.
-     */
-    MILLSTREAM_BSON_TYPE_BINARY = 5,
-    /**
-     * No value (deprecated).
-     */
-    MILLSTREAM_BSON_TYPE_UNDEFINED = 6,
-    /**
-     * An object id: the 12 `bytes`.
-     */
-    MILLSTREAM_BSON_TYPE_OBJECT_ID = 7,
-    /**
-     * True or false: `integer` is 1 or 0.
-     */
-    MILLSTREAM_BSON_TYPE_BOOL = 8,
-    /**
-     * A point in time: `integer` is milliseconds since 1970, UTC.
-     */
-    MILLSTREAM_BSON_TYPE_DATE_TIME = 9,
-    /**
-     * No value: null.
-     */
-    MILLSTREAM_BSON_TYPE_NULL = 10,
-    /**
-     * A regular expression: the pattern in `bytes` and `len`, the options in `more` and `more_len`.
-     */
-    MILLSTREAM_BSON_TYPE_REGEX = 11,
-    /**
-     * A namespace in `bytes` and `len`, and an object id, the 12 bytes of `more` (deprecated).
-     */
-    MILLSTREAM_BSON_TYPE_DB_POINTER = 12,
-    /**
-     * JavaScript, which is treated as text and never executed: `bytes` and `len`.
-     */
-    MILLSTREAM_BSON_TYPE_CODE = 13,
-    /**
-     * A symbol (deprecated): `bytes` and `len`.
-     */
-    MILLSTREAM_BSON_TYPE_SYMBOL = 14,
-    /**
-     * JavaScript in `bytes` and `len`, and the document it runs with in `more` and `more_len` (deprecated).
-     */
-    MILLSTREAM_BSON_TYPE_CODE_WITH_SCOPE = 15,
-    /**
-     * A 32-bit integer: `integer`.
-     */
-    MILLSTREAM_BSON_TYPE_INT32 = 16,
-    /**
-     * MongoDB's internal timestamp: `integer` has the seconds since 1970 in its upper 32 bits, and in the lower ones a
-     * counter within that second.
-     */
-    MILLSTREAM_BSON_TYPE_TIMESTAMP = 17,
-    /**
-     * A 64-bit integer: `integer`.
-     */
-    MILLSTREAM_BSON_TYPE_INT64 = 18,
-    /**
-     * A 128-bit decimal floating point number: the 16 `bytes`, the lowest first.
-     */
-    MILLSTREAM_BSON_TYPE_DECIMAL128 = 19,
-    /**
-     * Compares higher than everything.
-     */
-    MILLSTREAM_BSON_TYPE_MAX_KEY = 127,
-    /**
-     * Compares lower than everything.
-     */
-    MILLSTREAM_BSON_TYPE_MIN_KEY = 255,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_bson_type millstream_bson_type;
-#else
-typedef uint32_t millstream_bson_type;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
  * What is accepted when a document is read. All zeros are the default rules, and so is NULL where rules are expected.
  */
 typedef struct {
@@ -3081,7 +3085,8 @@ typedef struct {
      */
     uint16_t depth_left;
     /**
-     * An integer, a boolean, a date or a timestamp.
+     * An integer; a boolean, 1 or 0; a date, in milliseconds since 1970, UTC; or a timestamp, which has the seconds since
+     * 1970 in its upper 32 bits, and in the lower ones a counter within that second.
      */
     int64_t integer;
     /**
@@ -3089,7 +3094,9 @@ typedef struct {
      */
     double number;
     /**
-     * Text, bytes, a document, an array, an object id or a decimal number.
+     * Text, without the NUL after it; bytes, for the old subtype 2 without the inner length; the pattern of a regular
+     * expression; the namespace of a pointer; JavaScript; or the payload of any other type: a document or an array, which
+     * millstream_bson_enter() opens, the 12 bytes of an object id, the 16 bytes of a decimal number, the lowest first.
      */
     const char *bytes;
     /**
@@ -3097,7 +3104,7 @@ typedef struct {
      */
     size_t len;
     /**
-     * The second part of some deprecated types and of regular expressions.
+     * The options of a regular expression; the object id of a pointer, 12 bytes; the document that JavaScript runs with.
      */
     const char *more;
     /**

@@ -33,84 +33,21 @@ use millstream::bson::{
 };
 use millstream::{Error, ErrorKind, Result};
 
-use crate::boundary::{bytes, call, choice, chosen, given, invalid, items, lend, memory, out, text};
+use crate::boundary::{Choice, bytes, call, choice, chosen, given, invalid, items, lend, memory, out, text};
+use crate::bson_type::millstream_bson_type;
 use crate::error::{millstream_code, millstream_error};
 
-/// The types that a value can have: the numbers are those of the format, <https://bsonspec.org/spec.html>.
-#[repr(u32)]
-#[derive(Clone, Copy)]
-pub enum millstream_bson_type {
-    /// There is no value.
-    Nothing = 0,
-    /// A 64-bit floating point number: `number`.
-    Double = 1,
-    /// UTF-8 text: `bytes` and `len`, without the NUL after it.
-    String = 2,
-    /// A document: `bytes` and `len`; millstream_bson_enter() opens it.
-    Document = 3,
-    /// An array, which is a document whose keys are "0", "1", and so on: `bytes` and `len`.
-    Array = 4,
-    /// Bytes with a `subtype`: `bytes` and `len`. For the old subtype 2, the inner length is omitted.
-    Binary = 5,
-    /// No value (deprecated).
-    Undefined = 6,
-    /// An object id: the 12 `bytes`.
-    ObjectId = 7,
-    /// True or false: `integer` is 1 or 0.
-    Bool = 8,
-    /// A point in time: `integer` is milliseconds since 1970, UTC.
-    DateTime = 9,
-    /// No value: null.
-    Null = 10,
-    /// A regular expression: the pattern in `bytes` and `len`, the options in `more` and `more_len`.
-    Regex = 11,
-    /// A namespace in `bytes` and `len`, and an object id, the 12 bytes of `more` (deprecated).
-    DbPointer = 12,
-    /// JavaScript, which is treated as text and never executed: `bytes` and `len`.
-    Code = 13,
-    /// A symbol (deprecated): `bytes` and `len`.
-    Symbol = 14,
-    /// JavaScript in `bytes` and `len`, and the document it runs with in `more` and `more_len` (deprecated).
-    CodeWithScope = 15,
-    /// A 32-bit integer: `integer`.
-    Int32 = 16,
-    /// MongoDB's internal timestamp: `integer` has the seconds since 1970 in its upper 32 bits, and in the lower ones a
-    /// counter within that second.
-    Timestamp = 17,
-    /// A 64-bit integer: `integer`.
-    Int64 = 18,
-    /// A 128-bit decimal floating point number: the 16 `bytes`, the lowest first.
-    Decimal128 = 19,
-    /// Compares higher than everything.
-    MaxKey = 127,
-    /// Compares lower than everything.
-    MinKey = 255,
-}
+impl Choice for millstream_bson_type {
+    type Core = Option<ElementType>;
+    const NAME: &'static str = "millstream_bson_type";
 
-choice!(millstream_bson_type is Option<ElementType> {
-    Nothing => None,
-    Double => Some(ElementType::Double),
-    String => Some(ElementType::String),
-    Document => Some(ElementType::Document),
-    Array => Some(ElementType::Array),
-    Binary => Some(ElementType::Binary),
-    Undefined => Some(ElementType::Undefined),
-    ObjectId => Some(ElementType::ObjectId),
-    Bool => Some(ElementType::Bool),
-    DateTime => Some(ElementType::DateTime),
-    Null => Some(ElementType::Null),
-    Regex => Some(ElementType::Regex),
-    DbPointer => Some(ElementType::DbPointer),
-    Code => Some(ElementType::Code),
-    Symbol => Some(ElementType::Symbol),
-    CodeWithScope => Some(ElementType::CodeWithScope),
-    Int32 => Some(ElementType::Int32),
-    Timestamp => Some(ElementType::Timestamp),
-    Int64 => Some(ElementType::Int64),
-    Decimal128 => Some(ElementType::Decimal128),
-    MaxKey => Some(ElementType::MaxKey),
-    MinKey => Some(ElementType::MinKey),
-});
+    fn core(number: u32) -> Option<Option<ElementType>> {
+        match u8::try_from(number).ok()? {
+            0 => Some(None),
+            byte => ElementType::from_byte(byte).map(Some),
+        }
+    }
+}
 
 /// Which deviations from the format are accepted. Deviations that prevent reading are never accepted.
 #[repr(u32)]
@@ -204,15 +141,18 @@ pub struct millstream_bson_value {
     pub subtype: u8,
     /// The remaining nesting depth.
     pub depth_left: u16,
-    /// An integer, a boolean, a date or a timestamp.
+    /// An integer; a boolean, 1 or 0; a date, in milliseconds since 1970, UTC; or a timestamp, which has the seconds since
+    /// 1970 in its upper 32 bits, and in the lower ones a counter within that second.
     pub integer: i64,
     /// A double.
     pub number: f64,
-    /// Text, bytes, a document, an array, an object id or a decimal number.
+    /// Text, without the NUL after it; bytes, for the old subtype 2 without the inner length; the pattern of a regular
+    /// expression; the namespace of a pointer; JavaScript; or the payload of any other type: a document or an array, which
+    /// millstream_bson_enter() opens, the 12 bytes of an object id, the 16 bytes of a decimal number, the lowest first.
     pub bytes: *const c_char,
     /// The number of bytes.
     pub len: usize,
-    /// The second part of some deprecated types and of regular expressions.
+    /// The options of a regular expression; the object id of a pointer, 12 bytes; the document that JavaScript runs with.
     pub more: *const c_char,
     /// The number of bytes.
     pub more_len: usize,
@@ -392,35 +332,37 @@ impl<'a> FromBson<'a> for millstream_bson_value {
             T::Int64 | T::DateTime => value.integer = cursor.i64()?,
             T::Timestamp => value.integer = Timestamp::from_bson(kind, cursor)?.to_bits() as i64,
             T::Bool => value.integer = cursor.bool()?.into(),
-            T::String | T::Code | T::Symbol => {
-                main = Some(cursor.clone().string_bytes()?);
-                cursor.text()?; // applies the rules
-            }
-            T::Binary => {
-                let (subtype, bytes) = cursor.binary()?;
-                (value.subtype, main) = (subtype, Some(bytes));
-            }
-            T::Regex => {
-                main = Some(cursor.cstr()?.as_bytes());
-                more = Some(cursor.cstr()?.as_bytes());
-            }
-            T::DbPointer => {
-                main = Some(cursor.str()?.as_bytes());
-                more = cursor.rest().get(..12);
-                cursor.skip(T::ObjectId)?;
-            }
-            T::CodeWithScope => {
-                let mut inside = cursor.code_with_scope()?;
-                main = Some(inside.str()?.as_bytes());
-                more = Some(inside.rest());
-            }
-            // These types have no payload.
-            _ if kind.layout() == Layout::Fixed(0) => {}
-            // The payload is returned unchanged.
-            _ => {
-                cursor.skip(kind)?;
-                main = Some(&rest[..cursor.offset() - start]);
-            }
+            _ => match kind.layout() {
+                Layout::Text => {
+                    main = Some(cursor.clone().string_bytes()?);
+                    cursor.text()?; // applies the rules
+                }
+                Layout::Binary => {
+                    let (subtype, bytes) = cursor.binary()?;
+                    (value.subtype, main) = (subtype, Some(bytes));
+                }
+                Layout::TwoCStrings => {
+                    main = Some(cursor.cstr()?.as_bytes());
+                    more = Some(cursor.cstr()?.as_bytes());
+                }
+                Layout::TextAndId => {
+                    main = Some(cursor.str()?.as_bytes());
+                    more = cursor.rest().get(..12);
+                    cursor.skip(T::ObjectId)?;
+                }
+                Layout::TextAndDocument => {
+                    let mut inside = cursor.code_with_scope()?;
+                    main = Some(inside.str()?.as_bytes());
+                    more = Some(inside.rest());
+                }
+                // These types have no payload.
+                Layout::Fixed(0) => {}
+                // The payload is returned unchanged.
+                Layout::Fixed(_) | Layout::Bool | Layout::Document => {
+                    cursor.skip(kind)?;
+                    main = Some(&rest[..cursor.offset() - start]);
+                }
+            },
         }
         let lent = |bytes: Option<&[u8]>| bytes.map_or((null(), 0), |bytes| (lend(bytes), bytes.len()));
         (value.bytes, value.len) = lent(main);

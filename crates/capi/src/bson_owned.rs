@@ -10,7 +10,8 @@ use millstream::Result;
 use millstream::bson::{Document, DocumentBuf, Json, Mapped, Rules, json_to_bson};
 
 use crate::boundary::{bytes, call, choice, chosen, free, given, out, path};
-use crate::bson::{in_document, millstream_bson_document, millstream_bson_rules, millstream_bson_type, rules_or_usual};
+use crate::bson::{in_document, millstream_bson_document, millstream_bson_rules, rules_or_usual};
+use crate::bson_type::millstream_bson_type;
 use crate::error::{millstream_code, millstream_error};
 use crate::reader::{Span, millstream_reader};
 use crate::writer::millstream_writer;

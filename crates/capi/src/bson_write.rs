@@ -23,7 +23,8 @@ use millstream::bson::{
 use millstream::{Error, ErrorKind, Result};
 
 use crate::boundary::{Condition, bytes, call, chosen, free, given, invalid, items, out};
-use crate::bson::{millstream_bson_element, millstream_bson_type, millstream_bson_value};
+use crate::bson::{millstream_bson_element, millstream_bson_value};
+use crate::bson_type::millstream_bson_type;
 use crate::error::{millstream_code, millstream_error};
 use crate::reader::Span;
 use crate::writer::millstream_writer;
@@ -334,6 +335,13 @@ unsafe fn value_ref<'a>(value: &millstream_bson_value) -> Result<ValueRef<'a>> {
         T::Int64 => ValueRef::Int64(value.integer),
         T::Decimal128 => ValueRef::Decimal128(Decimal128(exactly(main, "a decimal number")?)),
         // The bytes are the unchanged payload.
-        _ => ValueRef::from_bson(kind, &mut Cursor::new(main, Rules::new()))?,
+        _ => {
+            let mut cursor = Cursor::new(main, Rules::new());
+            let found = ValueRef::from_bson(kind, &mut cursor)?;
+            if !cursor.rest().is_empty() {
+                return Err(invalid(format!("{} bytes", main.len()), format!("the {} of its type", cursor.offset())));
+            }
+            found
+        }
     })
 }

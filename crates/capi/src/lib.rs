@@ -21,6 +21,7 @@ mod bson;
 mod bson_owned;
 mod bson_scalar;
 mod bson_stream;
+mod bson_type;
 mod bson_write;
 mod cancel;
 mod command;

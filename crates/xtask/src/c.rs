@@ -12,7 +12,7 @@ use crate::NOTICE;
 use crate::source::ErrorKind;
 
 /// The modules, ordered so that each only needs earlier ones.
-pub const MODULES: [&str; 20] = [
+pub const MODULES: [&str; 21] = [
     "version",
     "error",
     "cancel",
@@ -28,6 +28,7 @@ pub const MODULES: [&str; 20] = [
     "put",
     "pipe",
     "pipe_stage",
+    "bson_type",
     "bson",
     "bson_scalar",
     "bson_owned",
@@ -107,9 +108,9 @@ fn config() -> Config {
         tab_width: 4,
         usize_is_size_t: true,
         enumeration: EnumConfig { rename_variants: RenameRule::QualifiedScreamingSnakeCase, ..EnumConfig::default() },
-        // The codes are an enum that this generator makes. The formats are used by another module than their own.
+        // The codes are an enum that this generator makes. The enums to include are used by other modules than their own.
         export: ExportConfig {
-            include: vec!["millstream_format".into()],
+            include: vec!["millstream_format".into(), "millstream_bson_type".into()],
             exclude: vec!["millstream_code".into()],
             ..ExportConfig::default()
         },

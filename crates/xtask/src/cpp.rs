@@ -198,7 +198,7 @@ fn passed_on(builder: &str, Setting { name, parameters, .. }: &Setting) -> Strin
 }
 
 /// A header for this C++ with this content.
-fn header(name: &str, standard: u32, about: &str, content: &str) -> String {
+pub fn header(name: &str, standard: u32, about: &str, content: &str) -> String {
     let guard = format!("MILLSTREAM_{}_HPP", name.to_uppercase());
     let older = if standard == 17 { "201402L" } else { "201703L" };
     format!(

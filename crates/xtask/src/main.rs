@@ -3,6 +3,7 @@
 //! The sources are parsed, so there is no second table to keep: [`source`] reads them, and one module per language
 //! writes. Only declarations and defaults are generated, never behaviour.
 
+mod bson;
 mod c;
 mod c_options;
 mod cpp;
@@ -62,6 +63,8 @@ fn generate(root: &Path, finish: fn(&Path, &[Output]) -> Result<(), String>) -> 
         sources.push(Output { path, text: c_options::setters(builder, &choices)? });
     }
     sources.push(Output { path: "crates/millstream/src/options/table.rs", text: rust::options(&builders, &choices)? });
+    let types = bson::element_types(root)?;
+    sources.push(Output { path: "crates/capi/src/bson_type.rs", text: bson::c_types(&types) });
     finish(root, &sources)?;
     let kinds = source::error_kinds(root)?;
     let abi = source::c_declarations(root, &c::MODULES)?;
@@ -69,12 +72,15 @@ fn generate(root: &Path, finish: fn(&Path, &[Output]) -> Result<(), String>) -> 
         root,
         &[
             Output { path: "crates/capi/include/millstream.h", text: c::header(root, &kinds)? },
+            Output { path: "bindings/cpp/include/millstream/bson_type.hpp", text: bson::cpp_types(&types) },
             Output { path: "bindings/cpp/include/millstream/errc.hpp", text: cpp::error_kinds(&kinds) },
             Output { path: "bindings/cpp/include/millstream/format.hpp", text: cpp::formats(&formats) },
             Output { path: "bindings/cpp/include/millstream/options.hpp", text: cpp::options(&builders, &choices) },
+            Output { path: "bindings/julia/src/bson/elements.jl", text: bson::julia_types(&types) },
             Output { path: "bindings/julia/src/declarations.jl", text: julia::declarations(&abi)? },
             Output { path: "bindings/julia/src/kinds.jl", text: julia::error_kinds(&kinds) },
             Output { path: "bindings/julia/src/options.jl", text: julia::options(&builders) },
+            Output { path: "bindings/node/src/bson/types.ts", text: bson::node_types(&types) },
             Output { path: "bindings/node/src/errors.ts", text: typescript::error_kinds(&kinds) },
             Output { path: "bindings/node/src/formats.ts", text: typescript::formats(&formats) },
             Output { path: "bindings/node/src/settings.ts", text: typescript::options(&builders, &choices) },

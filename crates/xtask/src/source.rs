@@ -35,29 +35,28 @@ impl Parse for ErrorKind {
 /// The rows of `error_kinds!`, in the order of the codes, which have no gaps.
 pub fn error_kinds(root: &Path) -> Result<Vec<ErrorKind>, String> {
     let path = "crates/core/src/error.rs";
-    let table = items(root, path)?.into_iter().find_map(|item| match item {
-        Item::Macro(item) if item.mac.path.is_ident("error_kinds") => Some(item.mac),
+    let kinds: Vec<ErrorKind> = rows(root, path, "error_kinds")?;
+    match kinds.iter().zip(1..).find(|(kind, code)| kind.code != *code) {
+        Some((kind, code)) => Err(format!("{path}: `{}` has the code {}, expected {code}", kind.name, kind.code)),
+        None => Ok(kinds),
+    }
+}
+
+/// The rows of a table: of the macro of this name.
+pub fn rows<T: Parse>(root: &Path, path: &str, table: &str) -> Result<Vec<T>, String> {
+    let found = items(root, path)?.into_iter().find_map(|item| match item {
+        Item::Macro(item) if item.mac.path.is_ident(table) => Some(item.mac),
         _ => None,
     });
-    let table = table.ok_or_else(|| format!("{path}: no `error_kinds!` found"))?;
-    table
-        .parse_body_with(|input: ParseStream<'_>| {
-            let mut kinds: Vec<ErrorKind> = Vec::new();
-            while !input.is_empty() {
-                let kind: ErrorKind = input.parse()?;
-                if kind.code as usize != kinds.len() + 1 {
-                    return Err(input.error(format!(
-                        "`{}` has the code {}, expected {}",
-                        kind.name,
-                        kind.code,
-                        kinds.len() + 1
-                    )));
-                }
-                kinds.push(kind);
-            }
-            Ok(kinds)
-        })
-        .map_err(|error| located(path, &error))
+    let found = found.ok_or_else(|| format!("{path}: no `{table}!` found"))?;
+    let all = |input: ParseStream<'_>| {
+        let mut rows = Vec::new();
+        while !input.is_empty() {
+            rows.push(input.parse()?);
+        }
+        Ok(rows)
+    };
+    found.parse_body_with(all).map_err(|error| located(path, &error))
 }
 
 /// A function of the C ABI.

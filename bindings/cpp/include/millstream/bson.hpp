@@ -49,38 +49,13 @@
 #include <vector>
 
 #include <millstream/boundary.hpp>
+#include <millstream/bson_type.hpp>
 #include <millstream/reader.hpp>
 #include <millstream/writer.hpp>
 
 namespace millstream::bson {
 
 // ---- values without a C++ type ----
-
-/// The types that a value can have; the numbers are those of the format.
-enum class type : std::uint32_t {
-    nothing = MILLSTREAM_BSON_TYPE_NOTHING, ///< There is no value.
-    float64 = MILLSTREAM_BSON_TYPE_DOUBLE,
-    string = MILLSTREAM_BSON_TYPE_STRING,
-    document = MILLSTREAM_BSON_TYPE_DOCUMENT,
-    array = MILLSTREAM_BSON_TYPE_ARRAY,
-    binary = MILLSTREAM_BSON_TYPE_BINARY,
-    undefined = MILLSTREAM_BSON_TYPE_UNDEFINED, ///< Deprecated.
-    object_id = MILLSTREAM_BSON_TYPE_OBJECT_ID,
-    boolean = MILLSTREAM_BSON_TYPE_BOOL,
-    date_time = MILLSTREAM_BSON_TYPE_DATE_TIME,
-    null = MILLSTREAM_BSON_TYPE_NULL,
-    regex = MILLSTREAM_BSON_TYPE_REGEX,
-    db_pointer = MILLSTREAM_BSON_TYPE_DB_POINTER, ///< Deprecated.
-    code = MILLSTREAM_BSON_TYPE_CODE,
-    symbol = MILLSTREAM_BSON_TYPE_SYMBOL,                   ///< Deprecated.
-    code_with_scope = MILLSTREAM_BSON_TYPE_CODE_WITH_SCOPE, ///< Deprecated.
-    int32 = MILLSTREAM_BSON_TYPE_INT32,
-    timestamp = MILLSTREAM_BSON_TYPE_TIMESTAMP, ///< MongoDB's internal type.
-    int64 = MILLSTREAM_BSON_TYPE_INT64,
-    decimal128 = MILLSTREAM_BSON_TYPE_DECIMAL128,
-    max_key = MILLSTREAM_BSON_TYPE_MAX_KEY,
-    min_key = MILLSTREAM_BSON_TYPE_MIN_KEY,
-};
 
 /// A point in time: milliseconds since 1970, UTC.
 using date_time = std::chrono::sys_time<std::chrono::milliseconds>;

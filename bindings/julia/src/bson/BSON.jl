@@ -25,6 +25,7 @@ using Mmap: Mmap
 export bson
 
 include("errors.jl")
+include("elements.jl")
 include("cursor.jl")
 include("tags.jl")
 include("extend.jl")

@@ -10,12 +10,6 @@
 const DOUBLE, STRING, DOCUMENT, ARRAY, BINARY = 0x01, 0x02, 0x03, 0x04, 0x05
 const BOOLEAN, NULL, INT32, INT64 = 0x08, 0x0a, 0x10, 0x12
 
-const KIND_NAMES = Dict{UInt8,String}(
-    0x01 => "double", 0x02 => "string", 0x03 => "document", 0x04 => "array", 0x05 => "binary", 0x06 => "undefined",
-    0x07 => "ObjectId", 0x08 => "boolean", 0x09 => "datetime", 0x0a => "null", 0x0b => "regular expression",
-    0x0c => "DBPointer", 0x0d => "JavaScript", 0x0e => "symbol", 0x0f => "JavaScript with scope", 0x10 => "int32",
-    0x11 => "timestamp", 0x12 => "int64", 0x13 => "decimal128", 0x7f => "MaxKey", 0xff => "MinKey")
-
 kind_name(kind) = get(() -> "unknown type " * repr(kind), KIND_NAMES, kind)
 
 "The cursor: the mutable part of a [`Reading`](@ref)."
@@ -114,8 +108,8 @@ end
         need(c, len + 1)
         c.pos += len + 1
     else
-        len = kind in (DOUBLE, INT64, 0x09, 0x11) ? 8 : kind == INT32 ? 4 : kind == BOOLEAN ? 1 :
-              kind in (NULL, 0x06, 0x7f, 0xff) ? 0 : kind == 0x07 ? 12 : kind == 0x13 ? 16 : unknown(c, kind)
+        len = get(KIND_SIZES, kind, -1)
+        len >= 0 || unknown(c, kind)
         need(c, len)
         c.pos += len
     end

@@ -12,7 +12,7 @@ import { pathOf } from "../path.js";
 import { platform } from "../text.js";
 import { DECODE_RULES, type DecodeOptions, decode } from "./decode.js";
 import { splitPath } from "./path.js";
-import { bytesText, byteText, SIZES, TYPES } from "./types.js";
+import { LAYOUTS, TYPES } from "./types.js";
 
 /** The number of bytes of the file that are examined at once. */
 const WINDOW = 16 << 10;
@@ -240,23 +240,24 @@ export class DocumentFile {
 
   /** Returns the end of a value of this type. */
   async #end(type: number, start: number, limit: number): Promise<number> {
-    const size = SIZES[type];
-    switch (true) {
-      case size >= 0:
+    const layout = LAYOUTS[type]!;
+    switch (layout) {
+      case "document":
+        return start + (await this.#lengthAt(start, 5, 0, limit));
+      case "binary":
+        return start + 5 + (await this.#lengthAt(start, 0, 5, limit));
+      case "two_c_strings":
+        return (await this.#nul((await this.#nul(start, limit)) + 1, limit)) + 1;
+      case "text_and_document":
+        return start + (await this.#lengthAt(start, 14, 0, limit));
+      case "text":
+        return start + 4 + (await this.#lengthAt(start, 1, 4, limit));
+      case "text_and_id":
+        return this.#end(0x07, start + 4 + (await this.#lengthAt(start, 1, 4, limit)), limit);
+      default: {
+        const size: number = layout;
         if (size > limit - start) this.#fail("document_truncated", start, bytesText(limit - start), bytesText(size));
         return start + size;
-      case isInside(type):
-        return start + (await this.#lengthAt(start, 5, 0, limit));
-      case type === 0x05:
-        return start + 5 + (await this.#lengthAt(start, 0, 5, limit));
-      case type === 0x0b:
-        return (await this.#nul((await this.#nul(start, limit)) + 1, limit)) + 1;
-      case type === 0x0f:
-        return start + (await this.#lengthAt(start, 14, 0, limit));
-      default: {
-        // A string; in a DBPointer, an id follows.
-        const end = start + 4 + (await this.#lengthAt(start, 1, 4, limit));
-        return type === 0x0c ? this.#end(0x07, end, limit) : end;
       }
     }
   }
@@ -331,6 +332,12 @@ const VECTORS: { readonly [header: string]: string | undefined } = { "3 0": "Int
 
 /** Whether this machine is big-endian. */
 const IS_BIG = new Uint8Array(Uint16Array.of(1).buffer)[0] === 0;
+
+function bytesText(count: number): string {
+  return count === 1 ? "1 byte" : `${count} bytes`;
+}
+
+const byteText = (byte: number) => `0x${byte.toString(16).padStart(2, "0")}`;
 
 function isInside(type: number): boolean {
   return type === 0x03 || type === 0x04;
