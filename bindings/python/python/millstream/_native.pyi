@@ -1,6 +1,7 @@
 """The native part. Its content is documented and exported by `millstream`."""
 
 import builtins
+import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import ModuleType, TracebackType
@@ -313,9 +314,11 @@ class Writer:
     def seekable(self) -> Literal[False]: ...
 
 class Types:
-    """The classes for the types that Python lacks."""
+    """The classes for the types that Python lacks, by MongoDB's names of these types."""
 
-    def __init__(self, *classes: Any) -> None: ...
+    def __init__(
+        self, classes: dict[str, Any], date: type[datetime.datetime] | None, zone: datetime.timezone
+    ) -> None: ...
 
 def bson_loads(data: Buffer, types: Types) -> dict[str, Any]: ...
 def bson_decode_all(data: Buffer, types: Types) -> list[dict[str, Any]]: ...

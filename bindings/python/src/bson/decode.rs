@@ -96,58 +96,60 @@ impl<'t, 'py> Decoder<'t, 'py> {
             T::Array => self.list(cursor)?.into_any(),
             T::Binary => match cursor.binary()? {
                 (0, bytes) => PyBytes::new(py, bytes).into_any(),
-                (subtype, bytes) => types.binary.bind(py).call1((PyBytes::new(py, bytes), subtype))?,
+                (subtype, bytes) => types.class(py, kind).call1((PyBytes::new(py, bytes), subtype))?,
             },
             T::Undefined | T::Null => py.None().into_bound(py),
-            T::ObjectId => types.object_id.bind(py).call1((PyBytes::new(py, bytes::<12>(cursor, kind)?),))?,
             T::Bool => PyBool::new(py, cursor.bool()?).to_owned().into_any(),
             T::DateTime => self.date(cursor.i64()?)?,
-            T::Regex => types.regex.bind(py).call1((cursor.cstr()?, cursor.cstr()?))?,
+            T::Regex => types.class(py, kind).call1((cursor.cstr()?, cursor.cstr()?))?,
             T::DbPointer => {
                 let namespace = cursor.str()?;
-                let id = types.object_id.bind(py).call1((PyBytes::new(py, bytes::<12>(cursor, T::ObjectId)?),))?;
+                let id = self.from_payload(T::ObjectId, cursor)?;
                 let reference = PyDict::new(py);
                 reference.set_item("$ref", namespace)?;
                 reference.set_item("$id", id)?;
                 reference.into_any()
             }
-            T::Code => types.code.bind(py).call1((cursor.str()?, py.None()))?,
+            T::Code => types.class(py, kind).call1((cursor.str()?, py.None()))?,
             T::CodeWithScope => {
                 let mut inside = cursor.code_with_scope()?;
                 let code = PyString::new(py, inside.str()?);
                 let scope = self.document(&mut inside)?;
-                types.code.bind(py).call1((code, scope))?
+                types.class(py, T::Code).call1((code, scope))?
             }
             T::Int32 => PyInt::new(py, cursor.i32()?).into_any(),
             T::Timestamp => {
                 let bits = cursor.i64()? as u64;
-                types.timestamp.bind(py).call1(((bits >> 32) as u32, bits as u32))?
+                types.class(py, kind).call1(((bits >> 32) as u32, bits as u32))?
             }
             T::Int64 => PyInt::new(py, cursor.i64()?).into_any(),
-            T::Decimal128 => types.decimal.bind(py).call1((PyBytes::new(py, bytes::<16>(cursor, kind)?),))?,
-            T::MinKey => types.min_key.bind(py).clone(),
-            T::MaxKey => types.max_key.bind(py).clone(),
+            T::MinKey | T::MaxKey => types.class(py, kind).clone(),
+            // `T::ObjectId`, `T::Decimal128`: the payload has no parts that Python has a type for.
+            _ => self.from_payload(kind, cursor)?,
         })
+    }
+
+    /// An object of the class for this type, which takes the payload.
+    fn from_payload(&self, kind: ElementType, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyAny>, Trouble> {
+        let (rest, start) = (cursor.rest(), cursor.offset());
+        cursor.skip(kind)?;
+        let payload = &rest[..cursor.offset() - start];
+        Ok(self.types.class(self.py, kind).call1((PyBytes::new(self.py, payload),))?)
     }
 
     /// Python's dates cover the years 1 to 9999; other dates are numbers of milliseconds.
     fn date(&self, milliseconds: i64) -> Result<Bound<'py, PyAny>, Trouble> {
         let (days, within) = (milliseconds.div_euclid(86_400_000), milliseconds.rem_euclid(86_400_000));
         let date = self.types.date.as_ref().filter(|_| (-719_162..=2_932_896).contains(&days));
-        let Some(date) = date else { return Ok(self.types.other_date.bind(self.py).call1((milliseconds,))?) };
+        let Some(date) = date else {
+            return Ok(self.types.class(self.py, ElementType::DateTime).call1((milliseconds,))?);
+        };
         let (year, month, day) = civil(days);
         let (seconds, thousandths) = (within / 1000, within % 1000);
         let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
         let parts = (year, month, day, hour, minute, second, thousandths * 1000, &self.types.zone);
         Ok(date.bind(self.py).call1(parts)?)
     }
-}
-
-/// This many raw bytes.
-fn bytes<'a, const N: usize>(cursor: &mut Cursor<'a>, kind: ElementType) -> Result<&'a [u8], Trouble> {
-    let rest = cursor.rest();
-    cursor.skip(kind)?;
-    Ok(&rest[..N])
 }
 
 /// The date of a day number counted from the first of 1970: years begin in March here, so that a leap day is the last.

@@ -1,6 +1,6 @@
 //! Converts dicts into documents.
 
-use millstream::bson::{Binary, Builder, DateTime, Decimal128, Map, ObjectId, Timestamp, ToBson, Value};
+use millstream::bson::{Binary, Builder, Cursor, DateTime, ElementType, Map, Rules, Timestamp, ToBson, Value};
 use millstream::{Error, ErrorKind};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -9,7 +9,8 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyT
 use super::decode::{Trouble, raise};
 use crate::foreign;
 
-/// The document of a dict. `other` classifies an object that is not of a built-in type: a word and its parts.
+/// The document of a dict. `other` classifies an object that is not of a built-in type: the name of its type and its
+/// parts, or its payload.
 #[pyfunction]
 pub fn bson_dumps<'py>(
     py: Python<'py>,
@@ -94,25 +95,52 @@ fn put_other(
     match word.as_str() {
         // The value represents another object.
         "as" => put(builder, key, &part(0)?, other),
-        "id" => add(builder, key, &ObjectId(part(0)?.extract::<[u8; 12]>()?)),
         "date" => add(builder, key, &DateTime(part(0)?.extract()?)),
-        "decimal" => add(builder, key, &Decimal128(part(0)?.extract::<[u8; 16]>()?)),
-        "binary" => {
+        "binData" => {
             let bytes = foreign::copy(&part(0)?)?;
             add(builder, key, &Binary { subtype: part(1)?.extract()?, bytes })
         }
         "regex" => add(builder, key, &Value::Regex { pattern: part(0)?.extract()?, options: part(1)?.extract()? }),
-        "code" if part(1)?.is_none() => add(builder, key, &Value::Code(part(0)?.extract()?)),
-        "code" => {
+        "javascript" if part(1)?.is_none() => add(builder, key, &Value::Code(part(0)?.extract()?)),
+        "javascript" => {
             let mut scope = Builder::new();
             members(&mut scope, part(1)?.cast::<PyDict>().map_err(PyErr::from)?, other)?;
             let scope = Map::from_slice(&scope.into_bytes()?)?;
             add(builder, key, &Value::CodeWithScope { code: part(0)?.extract()?, scope })
         }
         "timestamp" => add(builder, key, &Timestamp { time: part(0)?.extract()?, increment: part(1)?.extract()? }),
-        "min" => add(builder, key, &Value::MinKey),
-        "max" => add(builder, key, &Value::MaxKey),
-        word => Err(PyTypeError::new_err(format!("{word} is not a BSON type")).into()),
+        name => match ElementType::ALL.iter().find(|kind| kind.name() == name) {
+            Some(kind) => add(
+                builder,
+                key,
+                &Payload { kind: *kind, bytes: part(0)?.cast::<PyBytes>().map_err(PyErr::from)?.as_bytes() },
+            ),
+            None => Err(PyTypeError::new_err(format!("{name} is not a BSON type")).into()),
+        },
+    }
+}
+
+/// A value of this type, as it is stored.
+struct Payload<'p> {
+    kind: ElementType,
+    bytes: &'p [u8],
+}
+
+impl ToBson for Payload<'_> {
+    fn element_type(&self) -> ElementType {
+        self.kind
+    }
+
+    fn to_bson(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut cursor = Cursor::new(self.bytes, Rules::new());
+        cursor.skip(self.kind)?;
+        if !cursor.rest().is_empty() {
+            return Err(Error::new(ErrorKind::ValueOutOfRange)
+                .with_found(format!("{} bytes for a value of type {}", self.bytes.len(), self.kind))
+                .with_expected(cursor.offset().to_string()));
+        }
+        out.extend_from_slice(self.bytes);
+        Ok(())
     }
 }
 

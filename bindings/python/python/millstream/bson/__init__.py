@@ -175,35 +175,33 @@ def _types(classes: Classes, dates: Dates = "datetime") -> _native.Types:
         )
     date = datetime.datetime if dates == "datetime" else None
     if classes == "millstream":
-        return _native.Types(
-            ObjectId,
-            date,
-            DatetimeMS,
-            Decimal128,
-            Binary,
-            Regex,
-            Code,
-            Timestamp,
-            MinKey(),
-            MaxKey(),
-            datetime.UTC,
-        )
-    import bson as theirs  # pymongo's
+        ours = {
+            "objectId": ObjectId,
+            "date": DatetimeMS,
+            "decimal": Decimal128,
+            "binData": Binary,
+            "regex": Regex,
+            "javascript": Code,
+            "timestamp": Timestamp,
+            "minKey": MinKey(),
+            "maxKey": MaxKey(),
+        }
+        return _native.Types(ours, date, datetime.UTC)
+    import bson as pymongo
     from bson import binary, datetime_ms, max_key, min_key
 
-    return _native.Types(
-        theirs.ObjectId,
-        date,
-        datetime_ms.DatetimeMS,
-        theirs.Decimal128.from_bid,
-        binary.Binary,
-        lambda pattern, flags: theirs.Regex(pattern, flags),
-        theirs.Code,
-        theirs.Timestamp,
-        min_key.MinKey(),
-        max_key.MaxKey(),
-        datetime.UTC,
-    )
+    theirs = {
+        "objectId": pymongo.ObjectId,
+        "date": datetime_ms.DatetimeMS,
+        "decimal": pymongo.Decimal128.from_bid,
+        "binData": binary.Binary,
+        "regex": lambda pattern, flags: pymongo.Regex(pattern, flags),
+        "javascript": pymongo.Code,
+        "timestamp": pymongo.Timestamp,
+        "minKey": min_key.MinKey(),
+        "maxKey": max_key.MaxKey(),
+    }
+    return _native.Types(theirs, date, datetime.UTC)
 
 
 class Options(TypedDict, total=False):
@@ -328,41 +326,42 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 def _other(value: Any) -> tuple[str, tuple[Any, ...]]:
-    """Classifies an object that is not of a simple built-in type, as a word and its parts for the native part."""
+    """Classifies an object that is not of a simple built-in type, for the native part: the name of its type and its parts,
+    or its payload; or "as" and another object."""
     match value:
         case datetime.datetime():
             aware = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
             return "date", ((aware - _EPOCH) // _MILLISECOND,)
         case uuid.UUID():
-            return "binary", (value.bytes, 4)
+            return "binData", (value.bytes, 4)
         case re.Pattern():
             pattern = value.pattern.decode() if isinstance(value.pattern, bytes) else value.pattern
             return "regex", (pattern, _letters(value.flags))
         case bytearray() | memoryview():
-            return "binary", (value, 0)
+            return "binData", (value, 0)
     name = type(value).__name__
     if name == "ObjectId" and hasattr(value, "binary"):
-        return "id", (value.binary,)
+        return "objectId", (value.binary,)
     if name == "Decimal128" and hasattr(value, "bid"):
         return "decimal", (value.bid,)
     if name == "DatetimeMS":
         return "date", (int(value),)
     if name == "Binary" and hasattr(value, "subtype"):
-        return "binary", (getattr(value, "data", value), value.subtype)
+        return "binData", (getattr(value, "data", value), value.subtype)
     if name == "Int64":
         return "as", (int(value),)
     if name == "Regex":
         return "regex", (value.pattern, value.flags if isinstance(value.flags, str) else _letters(value.flags))
     if name == "Code":
-        return "code", (getattr(value, "code", None) or str(value), value.scope)
+        return "javascript", (getattr(value, "code", None) or str(value), value.scope)
     if name == "Timestamp" and hasattr(value, "inc"):
         return "timestamp", (value.time, value.inc)
     if name in ("MinKey", "MaxKey"):
-        return name[:3].lower(), ()
+        return name.replace("M", "m"), (b"",)
     if isinstance(value, (int, float)):  # subclasses, such as of enumerations
         return "as", (int(value) if isinstance(value, int) else float(value),)
     if isinstance(value, bytes):
-        return "binary", (value, 0)
+        return "binData", (value, 0)
     if isinstance(value, str):
         return "as", (str.__str__(value),)
     if isinstance(value, enum.Enum):
