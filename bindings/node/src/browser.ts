@@ -30,18 +30,7 @@ export type { ColumnBatchesOptions, ColumnsOptions } from "./bson/columns/column
 export type { ColumnType, DataType, Field, ScalarName, Schema } from "./bson/columns/schema.js";
 export { Decimal128 } from "./bson/decimal.js";
 export type { DecodeOptions, Document } from "./bson/decode.js";
-export {
-  Binary,
-  BsonSymbol,
-  Code,
-  DateTime,
-  DbPointer,
-  MaxKey,
-  MinKey,
-  ObjectId,
-  RegularExpression,
-  Timestamp,
-} from "./bson/values.js";
+export * from "./bson/values.js";
 export { type Bson, bson } from "./bson.js";
 export { type CommandEnd, MillstreamError } from "./error.js";
 export { ERROR_ADVICE, ERROR_CODES, type ErrorKind } from "./errors.js";

@@ -39,15 +39,6 @@ export class DateTime {
   }
 }
 
-/** The range of `Date`, in milliseconds since 1970. */
-const LAST_DATE = 8_640_000_000_000_000n;
-
-/** A moment, in milliseconds since 1970. */
-export function dateOf(milliseconds: bigint): Date | DateTime {
-  const isDate = milliseconds <= LAST_DATE && milliseconds >= -LAST_DATE;
-  return isDate ? new Date(Number(milliseconds)) : new DateTime(milliseconds);
-}
-
 /** A time of MongoDB's replication: seconds since 1970, and a counter. */
 export class Timestamp {
   constructor(

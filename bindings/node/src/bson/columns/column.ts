@@ -9,7 +9,7 @@ import { misuse } from "../../error.js";
 import { platform } from "../../text.js";
 import { TRIM_NOTHING } from "../../trim.js";
 import { Decimal128 } from "../decimal.js";
-import { dateOf, ObjectId, Timestamp } from "../values.js";
+import { DateTime, ObjectId, Timestamp } from "../values.js";
 import type { DataType, Field } from "./schema.js";
 
 /** The index of the high word of a 64-bit integer on this machine. */
@@ -26,6 +26,9 @@ export interface NumberArrays {
   date: BigInt64Array;
   timestamp: BigUint64Array;
 }
+
+/** The range of `Date`, in milliseconds since 1970. */
+const LAST_DATE = 8_640_000_000_000_000n;
 
 /** The number of column names that an error lists. */
 const SHOWN = 20;
@@ -345,4 +348,9 @@ function columnOf(name: string, type: DataType, rows: number, parts: Iterator<Ui
     case "binData":
       return new PieceColumn(type, name, rows, validity, new Uint32Array(buffer), bytes);
   }
+}
+
+function dateOf(milliseconds: bigint): Date | DateTime {
+  const isDate = milliseconds <= LAST_DATE && milliseconds >= -LAST_DATE;
+  return isDate ? new Date(Number(milliseconds)) : new DateTime(milliseconds);
 }
