@@ -88,7 +88,7 @@ pub use numbers::{
     Alignment, AnyView, Bits, Number, NumberType, Numbers, NumbersOf, PADDING_KEY, Vector, VectorOf, View,
     append_aligned,
 };
-pub use scalar::{DateTime, Decimal128, ObjectId, Timestamp};
+pub use scalar::*;
 #[doc(hidden)]
 pub use typed::derive_support;
 pub use typed::{

@@ -5,7 +5,7 @@ use crate::scalar::shown;
 use crate::wire::cursor::Cursor;
 use crate::wire::quick::surely_right;
 use crate::wire::text::text_at;
-use crate::{ElementType, Strictness, Utf8};
+use crate::{ElementType, Layout, Strictness, Utf8};
 use millstream_core::{Error, ErrorKind, Result};
 use std::collections::HashSet;
 
@@ -83,31 +83,31 @@ pub(crate) fn careful(cursor: &mut Cursor<'_>) -> Result<()> {
                 }
             }
         }
-        match kind {
-            ElementType::Document | ElementType::Array => {
+        match kind.layout() {
+            Layout::Document => {
                 open.push(Open { outer: cursor.enter()?, strict: keys(kind) });
             }
-            ElementType::CodeWithScope => {
+            Layout::TextAndDocument => {
                 let mut inside = cursor.code_with_scope()?;
                 inside.text()?;
                 // Recursive, but each scope takes a level of the depth that the rules allow.
                 careful(&mut inside)?;
             }
-            ElementType::String | ElementType::Code | ElementType::Symbol => drop(cursor.text()?),
-            ElementType::Binary => drop(cursor.binary()?),
-            ElementType::Bool => drop(cursor.bool()?),
-            ElementType::Regex => {
+            Layout::Text => drop(cursor.text()?),
+            Layout::Binary => drop(cursor.binary()?),
+            Layout::Bool => drop(cursor.bool()?),
+            Layout::TwoCStrings => {
                 for _ in 0..2 {
                     let at = cursor.offset();
                     let bytes = cursor.cstring()?;
                     cursor.text_of(bytes, at)?;
                 }
             }
-            ElementType::DbPointer => {
+            Layout::TextAndId => {
                 cursor.text()?;
                 cursor.take::<12>()?;
             }
-            _ => cursor.skip(kind)?,
+            Layout::Fixed(_) => cursor.skip(kind)?,
         }
     }
     Ok(())

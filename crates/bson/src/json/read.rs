@@ -1,10 +1,10 @@
 //! Converting Extended JSON to bytes, in one pass. serde_json finds the tokens; recursive, but limited by the rules'
 //! depth.
 
-use super::wrapper::Wrapper;
 use crate::scalar::shown;
 use crate::typed::marker;
 use crate::typed::to::{Positions, append_string, begin, end};
+use crate::value::extended::{Wrapper, without_nul};
 use crate::wire::path::join_shortened;
 use crate::{Document, ElementType, Map, Rules};
 use millstream_core::{Error, ErrorKind, Result};
@@ -273,7 +273,7 @@ enum Name {
     /// Nothing: it has been appended after a byte for the type.
     Member,
     /// That it is a type's wrapper.
-    Wrapper(Wrapper),
+    Wrapper(&'static Wrapper),
     /// That it is not an object, but a number which serde_json passes as text: see [`marker::JSON_NUMBER`].
     Number,
 }
@@ -345,16 +345,6 @@ fn append_text_without_nul(out: &mut Vec<u8>, text: &str) -> Result<()> {
     out.extend_from_slice(text.as_bytes());
     out.push(0);
     Ok(())
-}
-
-/// Refuses text that contains a NUL where BSON does not allow one.
-pub(super) fn without_nul(text: &str) -> Result<()> {
-    match memchr::memchr(0, text.as_bytes()) {
-        None => Ok(()),
-        Some(_) => Err(Error::new(ErrorKind::TextInvalid)
-            .with_found(shown(text))
-            .with_expected("a key, pattern or options without a NUL")),
-    }
 }
 
 /// The offset of a line and a column as serde_json counts them, both from 1.

@@ -10,7 +10,7 @@ mod containers;
 pub use containers::{FromKey, Places};
 
 use crate::document::locate;
-use crate::{Array, Cursor, DateTime, Decimal128, Document, ElementType, ObjectId, Rules, Strictness, Timestamp};
+use crate::{Array, Cursor, Document, ElementType, Rules, Strictness};
 use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::num::NonZero;
@@ -270,6 +270,7 @@ macro_rules! exactly {
         })*
     };
 }
+pub(super) use exactly;
 
 exactly! {
     bool, Bool, "a boolean", |cursor| cursor.bool();
@@ -279,11 +280,7 @@ exactly! {
     char, String | Symbol, "one character", |cursor| one_char(cursor);
     &'a [u8], Binary, "bytes", |cursor| cursor.binary().map(|(_, bytes)| bytes);
     Cow<'a, [u8]>, Binary, "bytes", |cursor| cursor.binary().map(|(_, bytes)| Cow::Borrowed(bytes));
-    ObjectId, ObjectId, "an object id", |cursor| cursor.take().map(ObjectId);
-    DateTime, DateTime, "a date", |cursor| cursor.i64().map(DateTime);
     SystemTime, DateTime, "a date", |cursor| system_time(cursor);
-    Timestamp, Timestamp, "a timestamp", |cursor| cursor.take().map(|bytes| Timestamp::from_bits(u64::from_le_bytes(bytes)));
-    Decimal128, Decimal128, "a decimal number", |cursor| cursor.take().map(Decimal128);
     Document<'a>, Document, "a document", |cursor| Document::at(cursor);
     Array<'a>, Array, "an array", |cursor| Array::at(cursor);
 }

@@ -1,9 +1,11 @@
-//! Rust types from documents and back: with derived code (`from`, `to`) and with serde (`de`, `ser`).
+//! Rust types from documents and back: with derived code (`from`, `to`) and with serde (`de`, `ser`). `scalar` does both
+//! for the types of `crate::scalar`.
 
 mod de;
 pub mod derive_support;
 pub(crate) mod from;
 pub(crate) mod marker;
+mod scalar;
 mod ser;
 pub(crate) mod to;
 

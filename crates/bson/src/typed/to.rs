@@ -6,7 +6,7 @@ mod containers;
 
 pub(crate) use containers::Positions;
 
-use crate::{Array, DateTime, Decimal128, Document, ElementType, ObjectId, Rules, Timestamp};
+use crate::{Array, Document, ElementType, Rules};
 use millstream_core::{Error, ErrorKind, Result, WriteRecord};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -298,7 +298,7 @@ pub(crate) fn append_binary(out: &mut Vec<u8>, subtype: u8, bytes: &[u8]) -> Res
 
 /// Appends bytes of a constant number.
 #[inline]
-fn fixed<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N]) -> Result<()> {
+pub(super) fn fixed<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N]) -> Result<()> {
     out.extend_from_slice(&bytes);
     Ok(())
 }
@@ -320,6 +320,7 @@ macro_rules! written {
         })*
     };
 }
+pub(super) use written;
 
 written! {
     f64, Double, |value, out| fixed(out, value.to_le_bytes());
@@ -339,11 +340,7 @@ written! {
     str, String, |value, out| append_string(out, value);
     String, String, |value, out| append_string(out, value);
     char, String, |value, out| append_string(out, value.encode_utf8(&mut [0; 4]));
-    ObjectId, ObjectId, |value, out| fixed(out, value.0);
-    DateTime, DateTime, |value, out| fixed(out, value.0.to_le_bytes());
     SystemTime, DateTime, |value, out| fixed(out, millis(*value)?.to_le_bytes());
-    Timestamp, Timestamp, |value, out| fixed(out, value.to_bits().to_le_bytes());
-    Decimal128, Decimal128, |value, out| fixed(out, value.0);
     Document<'_>, Document, |value, out| fixed_slice(out, value.as_bytes());
     Array<'_>, Array, |value, out| fixed_slice(out, value.as_bytes());
     (), Null, |_value, _out| Ok(());

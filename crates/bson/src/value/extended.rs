@@ -1,10 +1,16 @@
-//! Extended JSON of the types that neither JSON nor serde has, as a small tree, and back.
+//! Extended JSON of the types that neither JSON nor serde has: as a small tree, and back.
 //!
-//! All that is not in a hurry goes by this: serde both ways, and types for which `json/write` has no way of its own. What
-//! reads all of Extended JSON is `json/wrapper`.
+//! [`Part`] is for serde, and for types without a faster function in `json/write`. The table of keys is for serde and for
+//! `json/read`.
 
-use crate::{DateTime, Decimal128, Document, Map, Timestamp, Value, ValueRef};
-use data_encoding::{BASE64, HEXLOWER};
+use crate::scalar::shown;
+use crate::typed::to::{append_binary, append_regex, append_string};
+use crate::{
+    Cursor, DateTime, Decimal128, Document, ElementType, FromBson, Map, ObjectId, Rules, Timestamp, ToBson, Value,
+    ValueRef,
+};
+use data_encoding::{BASE64, HEXLOWER, HEXLOWER_PERMISSIVE};
+use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 
 /// A piece of Extended JSON.
@@ -70,63 +76,199 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The keys that say: this is no document, but the value of a type that serde does not have.
-pub(crate) const KEYS: &[&str] = &[
-    "$oid",
-    "$date",
-    "$numberDecimal",
-    "$numberDecimalBytes",
-    "$timestamp",
-    "$binary",
-    "$regularExpression",
-    "$dbPointer",
-    "$code",
-    "$symbol",
-    "$undefined",
-    "$minKey",
-    "$maxKey",
-];
+/// What follows the key of an object that represents a value, and what appends its payload to bytes.
+#[derive(Clone, Copy)]
+pub(crate) enum Shape {
+    /// Text.
+    Text(fn(&str, &mut Vec<u8>) -> Result<()>),
+    /// An object with these two members, both text.
+    Texts([&'static str; 2], fn(&str, &str, &mut Vec<u8>) -> Result<()>),
+    /// The same with numbers.
+    Numbers([&'static str; 2], fn(u32, u32, &mut Vec<u8>) -> Result<()>),
+    /// The same with text and an object id.
+    TextAndId([&'static str; 2], fn(&str, ObjectId, &mut Vec<u8>) -> Result<()>),
+    /// A date: text, or an object with milliseconds.
+    Date,
+    /// The number 1: there is no payload.
+    One,
+    /// `true`: there is no payload.
+    True,
+    /// Text, with or without a scope in the same object.
+    Code,
+    /// The document that code runs with.
+    Scope,
+}
+
+/// A key that only the object of one type has.
+pub(crate) struct Wrapper {
+    pub(crate) key: &'static str,
+    pub(crate) kind: ElementType,
+    pub(crate) shape: Shape,
+    /// Whether [`Part::of`] makes it; others are read only.
+    is_made: bool,
+}
+
+/// Makes the table of keys.
+macro_rules! wrappers {
+    ($($key:literal $kind:ident $is_made:ident $shape:expr;)*) => {
+        impl Wrapper {
+            /// The wrapper that this key belongs to.
+            #[inline]
+            pub(crate) fn from_key(key: &str) -> Option<&'static Wrapper> {
+                if !key.starts_with('$') {
+                    return None;
+                }
+                match key {
+                    $($key => {
+                        static WRAPPER: Wrapper =
+                            Wrapper { key: $key, kind: ElementType::$kind, shape: $shape, is_made: $is_made };
+                        Some(&WRAPPER)
+                    })*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+wrappers! {
+    "$binary" Binary true Shape::Texts(["base64", "subType"], binary);
+    "$code" Code true Shape::Code;
+    "$date" DateTime true Shape::Date;
+    "$dbPointer" DbPointer true Shape::TextAndId(["$ref", "$id"], |namespace, id, out| {
+        append_string(out, namespace)?;
+        id.to_bson(out)
+    });
+    "$maxKey" MaxKey true Shape::One;
+    "$minKey" MinKey true Shape::One;
+    "$numberDecimal" Decimal128 true Shape::Text(|text, out| text.parse::<Decimal128>()?.to_bson(out));
+    "$numberDouble" Double false Shape::Text(|text, out| double(text)?.to_bson(out));
+    "$numberInt" Int32 false Shape::Text(|text, out| integer::<i32>(text, "a 32-bit integer")?.to_bson(out));
+    "$numberLong" Int64 false Shape::Text(|text, out| long(text)?.to_bson(out));
+    "$oid" ObjectId true Shape::Text(|text, out| text.parse::<ObjectId>()?.to_bson(out));
+    "$regularExpression" Regex true Shape::Texts(["pattern", "options"], regex);
+    "$scope" CodeWithScope false Shape::Scope;
+    "$symbol" Symbol true Shape::Text(|text, out| append_string(out, text));
+    "$timestamp" Timestamp true Shape::Numbers(["t", "i"], |time, increment, out| {
+        Timestamp { time, increment }.to_bson(out)
+    });
+    "$undefined" Undefined true Shape::True;
+    "$uuid" Binary false Shape::Text(|text, out| append_binary(out, 4, &uuid(text)?));
+}
+
+#[cold]
+pub(crate) fn wrong(found: String, expected: String) -> Error {
+    Error::new(ErrorKind::TextInvalid).with_found(found).with_expected(expected)
+}
+
+/// Refuses text that contains a NUL where BSON does not allow one.
+pub(crate) fn without_nul(text: &str) -> Result<()> {
+    match memchr::memchr(0, text.as_bytes()) {
+        None => Ok(()),
+        Some(_) => Err(wrong(shown(text), "a key, pattern or options without a NUL".to_string())),
+    }
+}
+
+// The values of the texts.
+
+/// An integer without a plus sign.
+fn integer<T: std::str::FromStr>(text: &str, expected: &str) -> Result<T> {
+    let parsed = text.parse().ok().filter(|_| !text.starts_with('+'));
+    parsed.ok_or_else(|| wrong(shown(text), expected.to_string()))
+}
+
+pub(crate) fn long(text: &str) -> Result<i64> {
+    integer(text, "a 64-bit integer")
+}
+
+fn double(text: &str) -> Result<f64> {
+    let is_decimal = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    match text {
+        "Infinity" => Ok(f64::INFINITY),
+        "-Infinity" => Ok(f64::NEG_INFINITY),
+        "NaN" => Ok(f64::NAN),
+        _ => {
+            text.parse().ok().filter(|number: &f64| is_decimal && number.is_finite()).ok_or_else(|| {
+                wrong(shown(text), "a double as text, \"Infinity\", \"-Infinity\" or \"NaN\"".to_string())
+            })
+        }
+    }
+}
+
+/// The bytes of a UUID: 36 characters, as RFC 9562 has them.
+fn uuid(text: &str) -> Result<[u8; 16]> {
+    let mut bytes = [0; 16];
+    let digits: Vec<&str> = text.split('-').collect();
+    let lengths: Vec<usize> = digits.iter().map(|group| group.len()).collect();
+    let decoded =
+        lengths == [8, 4, 4, 4, 12] && HEXLOWER_PERMISSIVE.decode_mut(digits.concat().as_bytes(), &mut bytes).is_ok();
+    if decoded {
+        Ok(bytes)
+    } else {
+        Err(wrong(shown(text), "a UUID: 32 hexadecimal digits in five groups".to_string()))
+    }
+}
+
+fn binary(base64: &str, subtype: &str, out: &mut Vec<u8>) -> Result<()> {
+    let Some(subtype) =
+        u8::from_str_radix(subtype, 16).ok().filter(|_| (1..=2).contains(&subtype.len()) && !subtype.starts_with('+'))
+    else {
+        return Err(wrong(format!("the subType {}", shown(subtype)), "one or two hexadecimal digits".to_string()));
+    };
+    match BASE64.decode(base64.as_bytes()) {
+        Ok(bytes) => append_binary(out, subtype, &bytes),
+        Err(error) => Err(wrong(
+            format!("base64 that is invalid at its byte {}", error.position),
+            "base64 with padding".to_string(),
+        )),
+    }
+}
+
+fn regex(pattern: &str, options: &str, out: &mut Vec<u8>) -> Result<()> {
+    without_nul(pattern)?;
+    without_nul(options)?;
+    append_regex(out, pattern, options)
+}
+
+/// A number in a form that has no text of its own: bytes.
+const DECIMAL_BYTES: &str = "$numberDecimalBytes";
+
+/// Whether an object with this key is no document, but the value of a type that serde does not have.
+pub(crate) fn is_key(key: &str) -> bool {
+    key == DECIMAL_BYTES || Wrapper::from_key(key).is_some_and(|wrapper| wrapper.is_made)
+}
 
 /// The value that an object with this key stands for, if it is exactly what [`Part::of`] makes.
 pub(crate) fn value_of(key: &str, body: Value) -> Option<Value> {
-    Some(match (key, body) {
-        ("$oid", Value::String(text)) => Value::ObjectId(text.parse().ok()?),
-        ("$date", Value::Document(body)) => {
+    if let (DECIMAL_BYTES, Value::Binary { subtype: 0, bytes }) = (key, &body) {
+        return Some(Value::Decimal128(Decimal128(bytes.as_slice().try_into().ok()?)));
+    }
+    let Wrapper { kind, shape, .. } = Wrapper::from_key(key).filter(|wrapper| wrapper.is_made)?;
+    let mut payload = Vec::new();
+    let appended = match (shape, body) {
+        (Shape::Text(append), Value::String(text)) => append(&text, &mut payload),
+        (Shape::Texts(names, append), Value::Document(body)) => {
+            let [Value::String(first), Value::String(second)] = exactly(body, *names)? else { return None };
+            append(&first, &second, &mut payload)
+        }
+        (Shape::Numbers(names, append), Value::Document(body)) => {
+            let [first, second] = exactly(body, *names)?.map(|part| part.as_i64().map(u32::try_from));
+            append(first?.ok()?, second?.ok()?, &mut payload)
+        }
+        (Shape::TextAndId(names, append), Value::Document(body)) => {
+            let [Value::String(text), Value::ObjectId(id)] = exactly(body, *names)? else { return None };
+            append(&text, id, &mut payload)
+        }
+        (Shape::Date, Value::Document(body)) => {
             let [Value::String(milliseconds)] = exactly(body, ["$numberLong"])? else { return None };
-            Value::DateTime(DateTime(milliseconds.parse().ok()?))
+            DateTime(milliseconds.parse().ok()?).to_bson(&mut payload)
         }
-        ("$numberDecimal", Value::String(text)) => Value::Decimal128(text.parse().ok()?),
-        ("$numberDecimalBytes", Value::Binary { subtype: 0, bytes }) => {
-            Value::Decimal128(Decimal128(bytes.try_into().ok()?))
-        }
-        ("$timestamp", Value::Document(body)) => {
-            let [time, increment] = exactly(body, ["t", "i"])?.map(|part| part.as_i64().map(u32::try_from));
-            Value::Timestamp(Timestamp { time: time?.ok()?, increment: increment?.ok()? })
-        }
-        ("$binary", Value::Document(body)) => {
-            let [Value::String(text), Value::String(subtype)] = exactly(body, ["base64", "subType"])? else {
-                return None;
-            };
-            let [subtype] = HEXLOWER.decode(subtype.as_bytes()).ok()?[..] else { return None };
-            Value::Binary { subtype, bytes: BASE64.decode(text.as_bytes()).ok()? }
-        }
-        ("$regularExpression", Value::Document(body)) => {
-            let [Value::String(pattern), Value::String(options)] = exactly(body, ["pattern", "options"])? else {
-                return None;
-            };
-            Value::Regex { pattern, options }
-        }
-        ("$dbPointer", Value::Document(body)) => {
-            let [Value::String(namespace), Value::ObjectId(id)] = exactly(body, ["$ref", "$id"])? else { return None };
-            Value::DbPointer { namespace, id }
-        }
-        ("$code", Value::String(code)) => Value::Code(code),
-        ("$symbol", Value::String(text)) => Value::Symbol(text),
-        ("$undefined", Value::Bool(true)) => Value::Undefined,
-        ("$minKey", Value::Int32(1) | Value::Int64(1)) => Value::MinKey,
-        ("$maxKey", Value::Int32(1) | Value::Int64(1)) => Value::MaxKey,
+        (Shape::Code, Value::String(code)) => append_string(&mut payload, &code),
+        (Shape::One, Value::Int32(1) | Value::Int64(1)) | (Shape::True, Value::Bool(true)) => Ok(()),
         _ => return None,
-    })
+    };
+    appended.ok()?;
+    Value::from_bson(*kind, &mut Cursor::new(&payload, Rules::new())).ok()
 }
 
 /// The values of these keys, if there are no others.

@@ -1,20 +1,21 @@
-//! Any value, owned.
+//! Any value: owned, and borrowed from a document.
 
+mod access;
 mod binary;
 pub(crate) mod extended;
 mod map;
 mod read;
-mod value_ref;
 mod write;
 
 pub use binary::Binary;
 pub use map::Map;
-pub use value_ref::ValueRef;
 
 pub(crate) use read::read_document;
 pub(crate) use write::append_map;
 
-use crate::{DateTime, Decimal128, ElementType, ObjectId, Timestamp};
+use crate::typed::to::{append_binary, append_regex, append_string, begin, patch_length};
+use crate::wire::kind_of;
+use crate::{Array, Cursor, DateTime, Decimal128, Document, ElementType, FromBson, ObjectId, Timestamp, ToBson};
 use millstream_core::{Error, Result};
 use std::borrow::Cow;
 
@@ -103,6 +104,80 @@ pub enum Value {
     MaxKey,
 }
 
+/// A value of any type, borrowed from the document's bytes. The content of documents and arrays in it is not checked.
+///
+/// ```
+/// use millstream::bson::{Document, ValueRef};
+/// let document = Document::new(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0")?;
+/// assert_eq!(document.get("n")?, Some(ValueRef::Int32(42)));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ValueRef<'a> {
+    /// A 64-bit floating point number.
+    Double(f64),
+    /// Text.
+    String(&'a str),
+    /// A document.
+    Document(Document<'a>),
+    /// An array.
+    Array(Array<'a>),
+    /// Bytes with a subtype. For the old subtype 2, the inner length is omitted.
+    Binary {
+        /// The kind of bytes: 0 generic, 4 UUID, ….
+        subtype: u8,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
+    /// No value (deprecated).
+    Undefined,
+    /// An object id.
+    ObjectId(ObjectId),
+    /// True or false.
+    Bool(bool),
+    /// A point in time.
+    DateTime(DateTime),
+    /// No value.
+    Null,
+    /// A regular expression.
+    Regex {
+        /// The pattern.
+        pattern: &'a str,
+        /// Its options, one letter each.
+        options: &'a str,
+    },
+    /// A namespace and an object id (deprecated).
+    DbPointer {
+        /// The namespace.
+        namespace: &'a str,
+        /// The object id.
+        id: ObjectId,
+    },
+    /// JavaScript, which is treated as text and never executed.
+    Code(&'a str),
+    /// A symbol (deprecated).
+    Symbol(&'a str),
+    /// JavaScript and the document it runs with (deprecated).
+    CodeWithScope {
+        /// The code.
+        code: &'a str,
+        /// The document.
+        scope: Document<'a>,
+    },
+    /// A 32-bit integer.
+    Int32(i32),
+    /// MongoDB's internal timestamp.
+    Timestamp(Timestamp),
+    /// A 64-bit integer.
+    Int64(i64),
+    /// A 128-bit decimal floating point number.
+    Decimal128(Decimal128),
+    /// Compares lower than everything.
+    MinKey,
+    /// Compares higher than everything.
+    MaxKey,
+}
+
 impl Value {
     /// The same, borrowed; `None` for what holds values: documents, arrays, code with its scope.
     pub(crate) fn as_leaf(&self) -> Option<ValueRef<'_>> {
@@ -131,129 +206,14 @@ impl Value {
 
     /// Its type.
     pub const fn kind(&self) -> ElementType {
-        match self {
-            Value::Double(_) => ElementType::Double,
-            Value::String(_) => ElementType::String,
-            Value::Document(_) => ElementType::Document,
-            Value::Array(_) => ElementType::Array,
-            Value::Binary { .. } => ElementType::Binary,
-            Value::Undefined => ElementType::Undefined,
-            Value::ObjectId(_) => ElementType::ObjectId,
-            Value::Bool(_) => ElementType::Bool,
-            Value::DateTime(_) => ElementType::DateTime,
-            Value::Null => ElementType::Null,
-            Value::Regex { .. } => ElementType::Regex,
-            Value::DbPointer { .. } => ElementType::DbPointer,
-            Value::Code(_) => ElementType::Code,
-            Value::Symbol(_) => ElementType::Symbol,
-            Value::CodeWithScope { .. } => ElementType::CodeWithScope,
-            Value::Int32(_) => ElementType::Int32,
-            Value::Timestamp(_) => ElementType::Timestamp,
-            Value::Int64(_) => ElementType::Int64,
-            Value::Decimal128(_) => ElementType::Decimal128,
-            Value::MinKey => ElementType::MinKey,
-            Value::MaxKey => ElementType::MaxKey,
-        }
+        kind_of!(self, Value)
     }
+}
 
-    /// Whether it is null or undefined.
-    pub const fn is_null(&self) -> bool {
-        matches!(self, Value::Null | Value::Undefined)
-    }
-
-    /// True or false.
-    pub const fn as_bool(&self) -> Option<bool> {
-        match self {
-            Value::Bool(value) => Some(*value),
-            _ => None,
-        }
-    }
-
-    /// An integer of either width, or a double with an integer value.
-    pub fn as_i64(&self) -> Option<i64> {
-        match self {
-            Value::Int32(value) => Some(i64::from(*value)),
-            Value::Int64(value) => Some(*value),
-            // 2^63 itself does not fit; every f64 below it does.
-            Value::Double(value) if value.fract() == 0.0 && (-(2_f64.powi(63))..2_f64.powi(63)).contains(value) => {
-                Some(*value as i64)
-            }
-            _ => None,
-        }
-    }
-
-    /// A double, or an integer that a double represents exactly.
-    pub fn as_f64(&self) -> Option<f64> {
-        match self {
-            Value::Double(value) => Some(*value),
-            Value::Int32(value) => Some(f64::from(*value)),
-            Value::Int64(value) => ((*value as f64) as i128 == i128::from(*value)).then_some(*value as f64),
-            _ => None,
-        }
-    }
-
-    /// Text: a string, a symbol or code.
-    pub fn as_str(&self) -> Option<&str> {
-        match self {
-            Value::String(text) | Value::Symbol(text) | Value::Code(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// Bytes, of any subtype.
-    pub fn as_bytes(&self) -> Option<&[u8]> {
-        match self {
-            Value::Binary { bytes, .. } => Some(bytes),
-            _ => None,
-        }
-    }
-
-    /// A document.
-    pub const fn as_map(&self) -> Option<&Map> {
-        match self {
-            Value::Document(map) => Some(map),
-            _ => None,
-        }
-    }
-
-    /// A document, mutable.
-    pub const fn as_map_mut(&mut self) -> Option<&mut Map> {
-        match self {
-            Value::Document(map) => Some(map),
-            _ => None,
-        }
-    }
-
-    /// An array.
-    pub fn as_array(&self) -> Option<&[Value]> {
-        match self {
-            Value::Array(values) => Some(values),
-            _ => None,
-        }
-    }
-
-    /// An array, mutable.
-    pub const fn as_array_mut(&mut self) -> Option<&mut Vec<Value>> {
-        match self {
-            Value::Array(values) => Some(values),
-            _ => None,
-        }
-    }
-
-    /// An object id.
-    pub const fn as_object_id(&self) -> Option<ObjectId> {
-        match self {
-            Value::ObjectId(id) => Some(*id),
-            _ => None,
-        }
-    }
-
-    /// A point in time.
-    pub const fn as_date_time(&self) -> Option<DateTime> {
-        match self {
-            Value::DateTime(date) => Some(*date),
-            _ => None,
-        }
+impl ValueRef<'_> {
+    /// Its type.
+    pub const fn kind(&self) -> ElementType {
+        kind_of!(self, ValueRef)
     }
 }
 
@@ -355,6 +315,75 @@ impl TryFrom<ValueRef<'_>> for Value {
     }
 }
 
+impl<'a> FromBson<'a> for ValueRef<'a> {
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
+        Ok(match kind {
+            ElementType::Double => ValueRef::Double(cursor.f64()?),
+            ElementType::String => ValueRef::String(cursor.str()?),
+            ElementType::Document => ValueRef::Document(Document::at(cursor)?),
+            ElementType::Array => ValueRef::Array(Array::at(cursor)?),
+            ElementType::Binary => {
+                let (subtype, bytes) = cursor.binary()?;
+                ValueRef::Binary { subtype, bytes }
+            }
+            ElementType::Undefined => ValueRef::Undefined,
+            ElementType::ObjectId => ValueRef::ObjectId(ObjectId(cursor.take()?)),
+            ElementType::Bool => ValueRef::Bool(cursor.bool()?),
+            ElementType::DateTime => ValueRef::DateTime(DateTime(cursor.i64()?)),
+            ElementType::Null => ValueRef::Null,
+            ElementType::Regex => ValueRef::Regex { pattern: cursor.cstr()?, options: cursor.cstr()? },
+            ElementType::DbPointer => ValueRef::DbPointer { namespace: cursor.str()?, id: ObjectId(cursor.take()?) },
+            ElementType::Code => ValueRef::Code(cursor.str()?),
+            ElementType::Symbol => ValueRef::Symbol(cursor.str()?),
+            ElementType::CodeWithScope => {
+                let mut inside = cursor.code_with_scope()?;
+                ValueRef::CodeWithScope { code: inside.str()?, scope: Document::at(&mut inside)? }
+            }
+            ElementType::Int32 => ValueRef::Int32(cursor.i32()?),
+            ElementType::Timestamp => ValueRef::Timestamp(Timestamp::from_bits(u64::from_le_bytes(cursor.take()?))),
+            ElementType::Int64 => ValueRef::Int64(cursor.i64()?),
+            ElementType::Decimal128 => ValueRef::Decimal128(Decimal128(cursor.take()?)),
+            ElementType::MinKey => ValueRef::MinKey,
+            ElementType::MaxKey => ValueRef::MaxKey,
+        })
+    }
+}
+
+impl ToBson for ValueRef<'_> {
+    fn element_type(&self) -> ElementType {
+        self.kind()
+    }
+
+    fn to_bson(&self, out: &mut Vec<u8>) -> Result<()> {
+        match *self {
+            ValueRef::Double(value) => value.to_bson(out),
+            ValueRef::String(text) | ValueRef::Code(text) | ValueRef::Symbol(text) => append_string(out, text),
+            ValueRef::Document(document) => document.to_bson(out),
+            ValueRef::Array(array) => array.to_bson(out),
+            ValueRef::Binary { subtype, bytes } => append_binary(out, subtype, bytes),
+            ValueRef::Undefined | ValueRef::Null | ValueRef::MinKey | ValueRef::MaxKey => Ok(()),
+            ValueRef::ObjectId(id) => id.to_bson(out),
+            ValueRef::Bool(value) => value.to_bson(out),
+            ValueRef::DateTime(date) => date.to_bson(out),
+            ValueRef::Regex { pattern, options } => append_regex(out, pattern, options),
+            ValueRef::DbPointer { namespace, id } => {
+                append_string(out, namespace)?;
+                id.to_bson(out)
+            }
+            ValueRef::CodeWithScope { code, scope } => {
+                let start = begin(out);
+                append_string(out, code)?;
+                scope.to_bson(out)?;
+                patch_length(out, start)
+            }
+            ValueRef::Int32(value) => value.to_bson(out),
+            ValueRef::Timestamp(timestamp) => timestamp.to_bson(out),
+            ValueRef::Int64(value) => value.to_bson(out),
+            ValueRef::Decimal128(decimal) => decimal.to_bson(out),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,21 +432,6 @@ mod tests {
         assert_eq!(Map::from_slice(twice).unwrap().len(), 2);
         let strict = Document::with_rules(twice, Rules::new().strictness(Strictness::Strict)).unwrap();
         assert_eq!(Map::from_document(strict).unwrap_err().kind(), ErrorKind::DocumentInvalid);
-    }
-
-    #[test]
-    fn numbers_are_taken_where_they_are_exact() {
-        for (value, integer, double) in [
-            (Value::Double(3.0), Some(3), Some(3.0)),
-            (Value::Double(0.5), None, Some(0.5)),
-            (Value::Double(2_f64.powi(63)), None, Some(2_f64.powi(63))),
-            (Value::Int64(i64::MAX), Some(i64::MAX), None),
-            (Value::Int64(1 << 60), Some(1 << 60), Some(2_f64.powi(60))),
-            (Value::Null, None, None),
-        ] {
-            assert_eq!((value.as_i64(), value.as_f64()), (integer, double), "{value:?}");
-        }
-        assert_ne!(Value::Double(f64::NAN), Value::Double(f64::NAN));
     }
 
     #[test]

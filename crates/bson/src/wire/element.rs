@@ -71,6 +71,16 @@ macro_rules! element_types {
                 }
             }
         }
+
+        /// The type of a value of an enum whose variants have the names of the types.
+        macro_rules! kind_of {
+            ($value:expr, $of:ident) => {
+                match $value {
+                    $($of::$kind { .. } => ElementType::$kind,)*
+                }
+            };
+        }
+        pub(crate) use kind_of;
     };
 }
 

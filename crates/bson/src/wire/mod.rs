@@ -8,6 +8,7 @@ pub(crate) mod rules;
 pub(crate) mod text;
 
 pub use cursor::{Cursor, Outer};
+pub(crate) use element::kind_of;
 pub use element::{ElementType, Layout};
 pub use path::{join_path, split_path};
 pub use rules::{Rules, Strictness, Utf8};

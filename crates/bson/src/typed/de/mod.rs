@@ -147,6 +147,13 @@ impl<'c, 'de> Payload<'c, 'de> {
         Ok(value)
     }
 
+    /// The payload as it is stored.
+    fn visit_payload<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let (rest, start) = (self.cursor.rest(), self.cursor.offset());
+        self.cursor.skip(self.kind)?;
+        visitor.visit_borrowed_bytes(&rest[..self.cursor.offset() - start])
+    }
+
     #[inline]
     fn visit_integer<V: Visitor<'de>>(self, expected: &'static str, visitor: V) -> Result<V::Value> {
         match self.kind {
@@ -304,7 +311,11 @@ impl<'de> Deserializer<'de> for Payload<'_, 'de> {
             | (marker::FOREIGN_VALUE, _) => extended::visit_raw(self.kind, self.cursor, visitor),
             (marker::FOREIGN_DOCUMENT, kind) => Err(self.cursor.mismatch(kind, "a document")),
             (marker::FOREIGN_ARRAY, kind) => Err(self.cursor.mismatch(kind, "an array")),
-            _ => visitor.visit_newtype_struct(self),
+            (name, kind) => match ElementType::from_marker(name) {
+                None => visitor.visit_newtype_struct(self),
+                Some(expected) if expected == kind => self.visit_payload(visitor),
+                Some(expected) => Err(self.cursor.mismatch(kind, expected.name())),
+            },
         }
     }
 

@@ -118,7 +118,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let Some(key) = map.next_key::<String>()? else { return Ok(Value::Document(Map::new())) };
-        if !(extended::KEYS.contains(&key.as_str()) || key == marker::JSON_NUMBER) {
+        if !(extended::is_key(&key) || key == marker::JSON_NUMBER) {
             let mut members = Map::new();
             members.append(key, map.next_value::<Value>()?);
             return append_members(members, map).map(Value::Document);

@@ -5,7 +5,7 @@ use crate::value::extended::Part;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// Writes a value that serde cannot represent as Extended JSON.
-pub(super) fn extended<S: Serializer>(serializer: S, value: ValueRef<'_>) -> Result<S::Ok, S::Error> {
+pub(crate) fn extended<S: Serializer>(serializer: S, value: ValueRef<'_>) -> Result<S::Ok, S::Error> {
     match Part::of(value) {
         Some(part) => part.serialize(serializer),
         // The rest are types that serde has.

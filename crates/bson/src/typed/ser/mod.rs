@@ -25,6 +25,9 @@ mod key;
 mod types;
 mod values;
 
+pub(super) use json::extended;
+pub(super) use types::Bytes;
+
 use crate::typed::marker;
 use crate::typed::to::{append_binary, append_string, begin, end, length};
 use crate::wire::path::path_at;

@@ -6,9 +6,7 @@
 use super::json::extended;
 use super::{Error, ErrorKind, Result, Slot};
 use crate::typed::marker;
-use crate::{
-    Array, Binary, Cursor, DateTime, Decimal128, Document, ElementType, ObjectId, Rules, Timestamp, ToBson, ValueRef,
-};
+use crate::{Array, Binary, Cursor, Document, ElementType, Rules, ToBson, ValueRef};
 use serde::ser::{Error as _, Impossible, Serialize, SerializeMap, SerializeSeq, Serializer};
 
 /// The position of the next payload of a value of this type, which comes as bytes or as a number.
@@ -131,44 +129,12 @@ impl Serializer for Ready<'_> {
 }
 
 /// A payload.
-pub(super) struct Bytes<'a>(pub(super) &'a [u8]);
+pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
 
 impl Serialize for Bytes<'_> {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_bytes(self.0)
-    }
-}
-
-/// Types with a text form.
-macro_rules! scalars {
-    ($($type:ident, $marker:path, |$value:ident| $payload:expr;)*) => {
-        $(impl Serialize for $type {
-            #[inline]
-            fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-                if serializer.is_human_readable() {
-                    return serializer.collect_str(self);
-                }
-                let $value = self;
-                serializer.serialize_newtype_struct($marker, $payload)
-            }
-        })*
-    };
-}
-
-scalars! {
-    ObjectId, marker::OBJECT_ID, |id| &Bytes(&id.0);
-    DateTime, marker::DATE_TIME, |date| &date.0;
-    Decimal128, marker::DECIMAL128, |number| &Bytes(&number.0);
-}
-
-impl Serialize for Timestamp {
-    #[inline]
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        match serializer.is_human_readable() {
-            true => extended(serializer, ValueRef::Timestamp(*self)),
-            false => serializer.serialize_newtype_struct(marker::TIMESTAMP, &self.to_bits()),
-        }
     }
 }
 
