@@ -15,6 +15,7 @@
 //! represent: the payload of a NaN, the keys of arrays, and documents that look like the wrapper of a type.
 
 mod double;
+mod payload;
 mod read;
 mod wrapper;
 mod write;

@@ -1,7 +1,7 @@
 //! Reading the objects that represent a value of a type: `{"$oid": "…"}` and similar ones. `value/extended` has their
 //! table.
 
-use super::read::{Failure, Payload, fail};
+use super::payload::{Failure, Payload, fail};
 use crate::scalar::shown;
 use crate::typed::to::{append_string, begin, patch_length};
 use crate::value::extended::{Shape, Wrapper, long, wrong};

@@ -98,6 +98,22 @@ impl<'a> Vector<'a> {
     }
 }
 
+/// Of a vector, the numbers after its header.
+impl<'a, T: Number> FromBson<'a> for View<'a, T> {
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
+        if kind != ElementType::Binary {
+            return Err(cursor.mismatch(kind, "numbers as bytes"));
+        }
+        let at = cursor.offset() as u64;
+        let (subtype, bytes) = cursor.binary()?;
+        let view = match subtype {
+            VECTOR => Vector::from_bytes(bytes).and_then(|vector| vector.numbers()),
+            _ => View::new(bytes),
+        };
+        view.map_err(|error| error.with_offset(at))
+    }
+}
+
 impl<'a> FromBson<'a> for Vector<'a> {
     fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
         if kind != ElementType::Binary {

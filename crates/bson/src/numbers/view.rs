@@ -5,10 +5,9 @@
 //! a big-endian machine swaps them as it reads. No unsafe code: numbers are made from byte arrays, and `zerocopy`
 //! proves that aligned bytes can be viewed as numbers.
 
-use crate::numbers::vector::{VECTOR, Vector};
 use crate::typed::to::{append_binary, length};
 use crate::wire::cursor::bytes_text;
-use crate::{Cursor, ElementType, FromBson, ToBson};
+use crate::{ElementType, ToBson};
 use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::fmt;
@@ -347,21 +346,6 @@ impl<'a, T: Number> IntoIterator for &View<'a, T> {
 
     fn into_iter(self) -> Numbers<'a, T> {
         self.iter()
-    }
-}
-
-impl<'a, T: Number> FromBson<'a> for View<'a, T> {
-    fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
-        if kind != ElementType::Binary {
-            return Err(cursor.mismatch(kind, "numbers as bytes"));
-        }
-        let at = cursor.offset() as u64;
-        let (subtype, bytes) = cursor.binary()?;
-        let view = match subtype {
-            VECTOR => Vector::from_bytes(bytes).and_then(|vector| vector.numbers()),
-            _ => View::new(bytes),
-        };
-        view.map_err(|error| error.with_offset(at))
     }
 }
 

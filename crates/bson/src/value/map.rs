@@ -1,7 +1,7 @@
 //! An owned document: members in order.
 
-use crate::value::{Value, append_map, read_document};
-use crate::{Cursor, Document, ElementType, FromBson, Rules, Strictness, ToBson};
+use crate::Document;
+use crate::value::Value;
 use millstream_core::Result;
 use std::ops::Index;
 
@@ -33,36 +33,6 @@ impl Map {
     /// One without members.
     pub const fn new() -> Map {
         Map { members: Vec::new() }
-    }
-
-    /// The document in these bytes, all of it, with the default rules.
-    ///
-    /// # Errors
-    /// Errors in it: see [`Document::check`].
-    pub fn from_slice(bytes: &[u8]) -> Result<Map> {
-        Map::from_document(Document::new(bytes)?)
-    }
-
-    /// A copy of everything in a document, with its rules.
-    ///
-    /// # Errors
-    /// Errors in it: see [`Document::check`].
-    pub fn from_document(document: Document<'_>) -> Result<Map> {
-        if document.rules().strictness == Strictness::Strict {
-            document.check()?;
-        }
-        read_document(&mut document.cursor()).map_err(|error| document.locate(error))
-    }
-
-    /// Its bytes.
-    ///
-    /// # Errors
-    /// [`ValueOutOfRange`](millstream_core::ErrorKind::ValueOutOfRange) for a key or pattern that contains a NUL, and
-    /// for more than 2 GiB; [`TooDeep`](millstream_core::ErrorKind::TooDeep) beyond 1,000 levels.
-    pub fn to_vec(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.to_bson(&mut bytes)?;
-        Ok(bytes)
     }
 
     /// The number of members.
@@ -219,25 +189,6 @@ impl TryFrom<Document<'_>> for Map {
 
     fn try_from(document: Document<'_>) -> Result<Map> {
         Map::from_document(document)
-    }
-}
-
-impl FromBson<'_> for Map {
-    fn from_bson(kind: ElementType, cursor: &mut Cursor<'_>) -> Result<Map> {
-        match kind {
-            ElementType::Document => read_document(cursor),
-            _ => Err(cursor.mismatch(kind, "a document")),
-        }
-    }
-}
-
-impl ToBson for Map {
-    fn element_type(&self) -> ElementType {
-        ElementType::Document
-    }
-
-    fn to_bson(&self, out: &mut Vec<u8>) -> Result<()> {
-        append_map(out, self, Rules::MOST_DEPTH)
     }
 }
 

@@ -10,9 +10,6 @@ mod write;
 pub use binary::Binary;
 pub use map::Map;
 
-pub(crate) use read::read_document;
-pub(crate) use write::append_map;
-
 use crate::typed::to::{append_binary, append_regex, append_string, begin, patch_length};
 use crate::wire::kind_of;
 use crate::{Array, Cursor, DateTime, Decimal128, Document, ElementType, FromBson, ObjectId, Timestamp, ToBson};

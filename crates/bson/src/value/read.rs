@@ -1,7 +1,7 @@
 //! Owned values from bytes. Recursive, but each level takes a level of the depth that the rules allow.
 
 use super::Value;
-use crate::{Array, Cursor, ElementType, FromBson, Map, ObjectId, Utf8, ValueRef};
+use crate::{Array, Cursor, Document, ElementType, FromBson, Map, ObjectId, Strictness, Utf8, ValueRef};
 use millstream_core::{Error, Result};
 use std::borrow::Cow;
 
@@ -16,8 +16,38 @@ impl FromBson<'_> for Value {
     }
 }
 
+impl FromBson<'_> for Map {
+    fn from_bson(kind: ElementType, cursor: &mut Cursor<'_>) -> Result<Map> {
+        match kind {
+            ElementType::Document => read_document(cursor),
+            _ => Err(cursor.mismatch(kind, "a document")),
+        }
+    }
+}
+
+impl Map {
+    /// The document in these bytes, all of it, with the default rules.
+    ///
+    /// # Errors
+    /// Errors in it: see [`Document::check`].
+    pub fn from_slice(bytes: &[u8]) -> Result<Map> {
+        Map::from_document(Document::new(bytes)?)
+    }
+
+    /// A copy of everything in a document, with its rules.
+    ///
+    /// # Errors
+    /// Errors in it: see [`Document::check`].
+    pub fn from_document(document: Document<'_>) -> Result<Map> {
+        if document.rules().strictness == Strictness::Strict {
+            document.check()?;
+        }
+        read_document(&mut document.cursor()).map_err(|error| document.locate(error))
+    }
+}
+
 /// The document at the cursor.
-pub(crate) fn read_document(cursor: &mut Cursor<'_>) -> Result<Map> {
+fn read_document(cursor: &mut Cursor<'_>) -> Result<Map> {
     let outer = cursor.enter()?;
     let mut members = Vec::new();
     while let Some((kind, key)) = cursor.next()? {

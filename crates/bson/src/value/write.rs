@@ -15,6 +15,29 @@ impl ToBson for Value {
     }
 }
 
+impl ToBson for Map {
+    fn element_type(&self) -> ElementType {
+        ElementType::Document
+    }
+
+    fn to_bson(&self, out: &mut Vec<u8>) -> Result<()> {
+        append_map(out, self, Rules::MOST_DEPTH)
+    }
+}
+
+impl Map {
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// [`ValueOutOfRange`](millstream_core::ErrorKind::ValueOutOfRange) for a key or pattern that contains a NUL, and
+    /// for more than 2 GiB; [`TooDeep`](millstream_core::ErrorKind::TooDeep) beyond 1,000 levels.
+    pub fn to_vec(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.to_bson(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
 /// Appends a value's payload, with this many levels left.
 fn append_value(out: &mut Vec<u8>, value: &Value, depth: u16) -> Result<()> {
     match value {
@@ -25,7 +48,7 @@ fn append_value(out: &mut Vec<u8>, value: &Value, depth: u16) -> Result<()> {
     }
 }
 
-pub(crate) fn append_map(out: &mut Vec<u8>, map: &Map, depth: u16) -> Result<()> {
+fn append_map(out: &mut Vec<u8>, map: &Map, depth: u16) -> Result<()> {
     let depth = depth.checked_sub(1).ok_or_else(too_deep)?;
     let start = begin(out);
     for (key, value) in &map.members {
