@@ -214,7 +214,10 @@ fn decode_as_far_as_possible(encode: Encode, encoded: &[u8]) -> (Vec<u8>, bool) 
     let end = match encode {
         Encode::Zstd => zstd::Decoder::new(encoded).unwrap().read_to_end(&mut decoded),
         // By single bytes: a longer read delivers nothing if it meets the end.
-        Encode::Xz => std::io::BufReader::with_capacity(1, xz(encoded)).read_to_end(&mut decoded),
+        Encode::Xz => {
+            let bytes = std::io::BufReader::with_capacity(1, xz(encoded)).bytes();
+            bytes.map(|byte| byte.map(|byte| decoded.push(byte))).collect::<std::io::Result<()>>().map(|()| 0)
+        }
         _ => flate2::read::MultiGzDecoder::new(encoded).read_to_end(&mut decoded),
     };
     let has_end = if encode == Encode::Bgzf { encoded.ends_with(&BGZF_END) } else { end.is_ok() };
