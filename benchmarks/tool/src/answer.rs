@@ -1,8 +1,8 @@
 //! Answers of runners, which are checked so that wrong results are never reported as fast.
 //!
-//! An answer is a few numbers by name: `count` (records), `length` (the sum of their lengths without the
-//! delimiters), `first` (the sum of their first bytes), `bytes` (the size of the stream), `hash`; for documents, sums
-//! over their fields. A runner reports those that it knows; each must be right.
+//! An answer is a few numbers by name: `count` (records), `length` (the sum of their lengths without the delimiters),
+//! `first` (the sum of their first bytes), `bytes` (the size of the stream), and `hash`. For documents, the numbers are
+//! sums over their fields. A runner reports those that it knows; each must be right.
 //!
 //! In addition to the answer, a runner may report what it measured inside itself: see [`Inside`].
 
@@ -17,10 +17,10 @@ use sha2::{Digest, Sha256};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Output {
-    /// Words of the form `key=number`.
+    /// The answer as words of the form `key=number`.
     #[default]
     Answer,
-    /// One number, the count of records, as `wc -l` prints it.
+    /// A single number, the count of records, as printed by `wc -l`.
     Count,
     /// The stream itself; its lines are counted by the tool.
     Stream,
@@ -35,7 +35,7 @@ pub struct Inside {
     pub allocations: Option<u64>,
 }
 
-/// Numbers by name.
+/// The numbers of an answer, by name.
 ///
 /// ```
 /// use millstream_bench::answer::{Answer, Output};
@@ -48,10 +48,10 @@ pub struct Inside {
 pub struct Answer(BTreeMap<String, u64>);
 
 impl Answer {
-    /// Reads the answer out of a runner's standard output.
+    /// Parses the answer in a runner's standard output.
     ///
     /// # Errors
-    /// Output of another form.
+    /// Fails if the output does not have this format.
     pub fn parse(output: Output, bytes: &[u8]) -> Result<Answer> {
         match output {
             Output::Answer => {
@@ -104,25 +104,25 @@ impl Answer {
         Answer(numbers.map(|(name, number)| (name.to_owned(), number)).into())
     }
 
-    /// The number of this name.
+    /// Returns the number with this name.
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied()
     }
 
-    /// No number at all.
+    /// Whether the answer contains no number.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Takes out what the runner measured inside itself.
+    /// Removes and returns what the runner measured inside itself.
     pub fn take_inside(&mut self) -> Inside {
         Inside { nanoseconds: self.0.remove("ns"), allocations: self.0.remove("allocations") }
     }
 
-    /// Whether every number of this answer is the right one.
+    /// Checks that every number of this answer is the right one.
     ///
     /// # Errors
-    /// An empty answer, a wrong number, or an unexpected one.
+    /// Fails if the answer is empty, or if a number is wrong or unexpected.
     pub fn check(&self, right: &Answer) -> Result<()> {
         ensure!(!self.is_empty(), "no answer");
         for (key, value) in &self.0 {

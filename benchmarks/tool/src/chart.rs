@@ -1,6 +1,6 @@
-//! The chart of README.md, from the record: for each row how long Millstream takes, of the time of a competitor.
+//! The chart of README.md, made from the record. Each row shows the time of Millstream as a fraction of a competitor's.
 //!
-//! It is one SVG without fonts or scripts of its own, and follows the reader's theme.
+//! It is a single SVG without fonts or scripts, and follows the reader's colour theme.
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::record::Record;
 
-/// Which rows there are: `benchmarks/chart.toml`.
+/// The rows of the chart, as listed in `benchmarks/chart.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Chart {
@@ -29,9 +29,9 @@ struct Asked {
 /// One comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// What was done.
+    /// The work that is measured.
     pub work: String,
-    /// What the competitor is called.
+    /// The name of the competitor.
     pub competitor: String,
     /// The median of the competitor's times, in seconds.
     pub theirs: f64,
@@ -39,10 +39,11 @@ pub struct Row {
     pub ours: f64,
 }
 
-/// The rows that the text asks for, with the times of the record.
+/// Returns the rows that the text asks for, with the times of the record.
 ///
 /// # Errors
-/// A text of another form, more than six rows, or a runner that has no time in the record.
+/// Fails if the text does not have the right format, asks for more than six rows, or names a runner that has no time in
+/// the record.
 pub fn rows(text: &str, record: &Record) -> Result<Vec<Row>> {
     let chart: Chart = toml::from_str(text)?;
     ensure!(chart.row.len() <= 6, "a chart of more than six rows says nothing");
@@ -57,12 +58,12 @@ pub fn rows(text: &str, record: &Record) -> Result<Vec<Row>> {
     chart.row.into_iter().map(row).collect()
 }
 
-/// The left end of the bars, and the length of a competitor's.
+/// The left end of the bars. The next constant is the length of a competitor's bar.
 const LEFT: f64 = 212.0;
 const LENGTH: f64 = 360.0;
 const ROW: usize = 52;
 
-/// The chart as SVG.
+/// Draws the chart as SVG.
 ///
 /// ```
 /// use millstream_bench::chart::{Row, draw};

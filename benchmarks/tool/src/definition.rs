@@ -3,13 +3,12 @@
 //! A definition names its input, the answer every runner must give, the runners (millstream and its competitors) and
 //! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
 //!
-//! A runner whose command names the parameter of the definition's `sweep` represents one runner per value of the
-//! parameter: see
-//! [`crate::parameter`].
+//! A runner whose command names the parameter of the definition's `sweep` stands for one runner per value of the
+//! parameter: see [`crate::parameter`].
 //!
-//! In commands, `{input}` is the path of the input, `{output}` that of the file to write, and `{NAME}` is the
-//! value NAME of the size. Program names are looked up beside the tool first (`runner`, `millstream`), then among the
-//! rivals built from `benchmarks/rivals`, then in `PATH`.
+//! In commands, `{input}` is the path of the input, `{output}` is the path of the file to write, and `{NAME}` is the
+//! value NAME of the size. Programs are looked up next to the tool first (`runner`, `millstream`), then among the
+//! competitors built from `benchmarks/rivals`, then in `PATH`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,7 +29,7 @@ use crate::parameter::{self, BYTES, Cell, LENGTH, STAGES, Sweep};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// The name on the command line and in records. The file name is a number for the order, followed by this name.
+    /// The name on the command line and in records. The file name is a sequence number followed by this name.
     pub name: String,
     /// The question, in one sentence.
     pub question: String,
@@ -40,7 +39,8 @@ pub struct Definition {
     pub runs: Option<usize>,
     /// The maximum number of seconds for one run, if it is more than the default.
     pub patience: Option<u64>,
-    /// A factor for each runner's budget, for runs that take seconds: more rounds, and more time for each.
+    /// A factor for each runner's time budget, for runs that take seconds: it allows more rounds and more time for
+    /// each.
     pub budget_factor: Option<u32>,
     /// The part of the run that the wall time covers.
     #[serde(default)]
@@ -51,24 +51,24 @@ pub struct Definition {
     /// The destination of their standard output.
     #[serde(default)]
     pub destination: Destination,
-    /// The value of the size that contains the number of records, if times per record are also shown.
+    /// The value of the size that holds the number of records, if times per record are also shown.
     pub per: Option<String>,
     /// The parameter that is varied.
     pub sweep: Option<Sweep>,
-    /// Short for a sweep over `stages`.
+    /// Shorthand for a sweep over `stages`.
     #[serde(default)]
     pub stages: Vec<u64>,
-    /// The name (without a value of the sweep) of the runner that is the physical limit: it does only what no program
-    /// can avoid.
+    /// The name (without a value of the sweep) of the runner that is the physical limit: it does only the work that no
+    /// program can avoid.
     pub floor: Option<String>,
     /// The size that is measured.
     pub full: Size,
-    /// A small size that takes milliseconds, for checking answers.
+    /// A small size that takes milliseconds and only checks answers.
     pub quick: Size,
     /// All runners, in the order of their turns.
     #[serde(rename = "runner")]
     pub runners: Vec<Runner>,
-    /// The rows of the table. Without any, the runners are only ranked.
+    /// The rows of the table. If there are none, the runners are only ranked.
     #[serde(rename = "target", default)]
     pub targets: Vec<Target>,
 }
@@ -77,7 +77,7 @@ pub struct Definition {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stdin {
-    /// Nothing at all.
+    /// Nothing.
     #[default]
     Empty,
     /// The input file.
@@ -102,10 +102,10 @@ pub struct Size {
     /// Numbers that commands may name.
     #[serde(default)]
     pub values: BTreeMap<String, u64>,
-    /// The right answers by name; runners give the one called `all` by default.
+    /// The right answers by name. By default a runner gives the one called `all`.
     #[serde(default)]
     pub answers: BTreeMap<String, Answer>,
-    /// The right bytes, where the destination is not the tool. How they were found is in `benchmarks/README.md`.
+    /// The right bytes, if the destination is not the tool. `benchmarks/README.md` describes how they were determined.
     pub output: Option<Written>,
 }
 
@@ -115,34 +115,34 @@ pub struct Size {
 pub struct Runner {
     /// The name in tables and records.
     pub name: String,
-    /// Whether the runner is Millstream, if no target names it.
+    /// Whether the runner is Millstream. Not needed if a target names it.
     #[serde(default)]
     pub ours: bool,
-    /// The program and its arguments, or for a pipeline one line for `bash -o pipefail -c`.
+    /// The program and its arguments or, for a pipeline, one line for `bash -o pipefail -c`.
     pub command: Command,
     /// The meaning of its standard output.
     #[serde(default)]
     pub output: Output,
-    /// Which of the size's answers it must give.
+    /// The name of the answer that it must give.
     #[serde(default = "all")]
     pub answer: String,
-    /// Programs that a machine may lack; without them the runner is skipped.
+    /// Programs that may be missing on a machine. Without them the runner is skipped.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// Whether every machine that measures has to have them.
+    /// Whether every machine that measures must have these programs.
     #[serde(default)]
     pub presence: Presence,
-    /// Measured rounds to take part in, for runners that take many times as long as the others.
+    /// The number of measured rounds in which it takes part, for runners that take many times as long as the others.
     pub runs: Option<usize>,
-    /// What a stage does with each record before it passes it on, as a word for `{mode}`; with `{stages}` only.
+    /// What a stage does with each record before it passes it on, as the value of `{mode}`. Valid only with `{stages}`.
     pub mode: Option<String>,
-    /// The most stages it takes part with, where more would take minutes.
+    /// The maximum number of stages with which it takes part, if more would take minutes.
     pub most_stages: Option<u64>,
-    /// Whether it accepts `--stats FILE` after its other arguments and writes there how its pipe spent its time, as
-    /// [`PipeTimes`](millstream_runners::times::PipeTimes).
+    /// Whether it accepts `--stats FILE` after its other arguments and writes to that file how its pipe spent its time,
+    /// as [`PipeTimes`](millstream_runners::times::PipeTimes).
     #[serde(default)]
     pub stats: bool,
-    /// Directories that are searched for its programs first.
+    /// Directories that are searched first for its programs.
     #[serde(skip)]
     pub programs: Vec<PathBuf>,
     /// Its position in the sweep, if its command names the parameter.
@@ -150,7 +150,7 @@ pub struct Runner {
     pub cell: Option<Cell>,
 }
 
-/// What it means if a machine lacks a runner.
+/// What happens if a runner is missing on a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Presence {
@@ -169,19 +169,20 @@ fn all() -> String {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Command {
-    /// Program and arguments.
+    /// A program and its arguments.
     Argv(Vec<String>),
-    /// A line for bash.
+    /// A command line for bash.
     Shell(String),
 }
 
-/// One row of the table: Millstream against the better of its competitors.
+/// One row of the table: Millstream against the best of its competitors.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// The work, in a few words.
+    /// A short description of the work.
     pub work: String,
-    /// The millstream runner. Where added stages are measured, this and the rivals are names without the number.
+    /// The millstream runner. If added stages are measured, this and the names of the competitors do not contain the
+    /// number of stages.
     pub ours: String,
     /// The runners to compare with; the one with the best median counts.
     #[serde(default)]
@@ -195,16 +196,16 @@ pub struct Target {
     pub processor: Option<Feature>,
 }
 
-/// Something that some processors have.
+/// A feature that only some processors have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
-    /// Vector instructions that multiply integers of 52 bits.
+    /// Vector instructions that multiply 52-bit integers.
     Avx512Ifma,
 }
 
 impl Feature {
-    /// Whether this processor has it.
+    /// Whether this processor has the feature.
     pub fn is_present(self) -> bool {
         match self {
             #[cfg(target_arch = "x86_64")]
@@ -224,10 +225,10 @@ impl fmt::Display for Feature {
 }
 
 impl Definition {
-    /// The definition in this text.
+    /// Parses a definition.
     ///
     /// # Errors
-    /// Text that is not a definition, and unknown names.
+    /// Fails if the text is not a definition or contains unknown names.
     pub fn parse(text: &str) -> Result<Definition> {
         let mut definition: Definition = toml::from_str(text)?;
         let stages = mem::take(&mut definition.stages);
@@ -242,11 +243,11 @@ impl Definition {
         Ok(definition)
     }
 
-    /// All definitions of a directory, in the order of the numbers that the file names begin with, which is that of topics
-    /// (`60-small-file.toml` is called `small-file`).
+    /// Loads all definitions of a directory, in the order of the numbers at the beginning of the file names, which
+    /// group them by topic (`60-small-file.toml` is called `small-file`).
     ///
     /// # Errors
-    /// Files that cannot be read, are no definitions, or are called otherwise.
+    /// Fails if a file cannot be read, is not a definition, or has a name that does not match.
     pub fn load_all(directory: &Path) -> Result<Vec<Definition>> {
         let entries = fs::read_dir(directory).with_context(|| directory.display().to_string())?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -266,12 +267,12 @@ impl Definition {
             .collect()
     }
 
-    /// Whether the runner is Millstream, as declared by the runner or by a target.
+    /// Whether the runner is Millstream, as declared by the runner itself or by a target.
     pub fn is_ours(&self, runner: &Runner) -> bool {
         runner.ours || self.targets.iter().any(|target| [&runner.name, runner.base()].contains(&&target.ours))
     }
 
-    /// Whether it has a table by stages.
+    /// Whether the definition has a table by stages.
     pub fn is_by_stages(&self) -> bool {
         self.sweep.as_ref().is_some_and(|sweep| sweep.parameter == STAGES)
     }
@@ -286,8 +287,8 @@ impl Definition {
         }
     }
 
-    /// How many bytes each runner takes, if that is said: of a table by stages without line feeds, else of the input before
-    /// compression, or of the output.
+    /// The number of bytes that each runner processes, if it is known: the bytes without line feeds for a table by
+    /// stages, otherwise the size of the input before compression or of the output.
     pub fn bytes(&self, scale: Scale) -> Option<u64> {
         let Size { input, values, output, .. } = self.size(scale);
         let input = || input.as_ref().and_then(Input::bytes);
@@ -302,7 +303,7 @@ impl Definition {
         }
     }
 
-    /// Every name that is used must exist, so that a typing error is not found after ten minutes of measuring.
+    /// Checks that every name in use exists, so that a typing error is found before minutes of measuring.
     fn check(&self) -> Result<()> {
         ensure!(!self.runners.is_empty(), "a definition needs runners");
         for name in self.runners.iter().map(|runner| &runner.name).chain([&self.name]) {
@@ -336,7 +337,7 @@ impl Definition {
             let to_tool = self.destination == Destination::Tool;
             ensure!(size.output.is_some() != to_tool, "what the right output is must be known, unless it is an answer");
             ensure!(self.stdin == Stdin::Empty || size.input.is_some(), "there is no input for standard input");
-            // A table by stages tells bytes and records a second.
+            // A table by stages shows bytes and records per second.
             let swept = self.is_by_stages();
             ensure!(!swept || self.per.is_some(), "how many records there are is not known");
             for name in self.per.iter().map(String::as_str).chain(swept.then_some(BYTES)) {
@@ -359,12 +360,12 @@ impl Definition {
 }
 
 impl Runner {
-    /// Its name without a value of the sweep.
+    /// The name without a value of the sweep.
     pub fn base(&self) -> &String {
         self.cell.as_ref().map_or(&self.name, |cell| &cell.base)
     }
 
-    /// The input that it reads: of a sweep over the length of records, one with those.
+    /// The input that it reads. In a sweep over the length of records, the input has records of that length.
     pub fn input(&self, size: &Size) -> Option<Input> {
         let input = size.input.clone()?;
         Some(match &self.cell {
@@ -379,10 +380,10 @@ impl Runner {
         self.argv(size, input, output).expect("a definition names only values it has")
     }
 
-    /// The command with every `{NAME}` filled in.
+    /// Returns the command with every `{NAME}` replaced.
     ///
     /// # Errors
-    /// A name that the size does not have.
+    /// Fails if a name is not defined by the size.
     pub fn argv(&self, size: &Size, input: Option<&Path>, output: Option<&Path>) -> Result<Vec<String>> {
         let fill = |text: &String| fill(text, size, input, output);
         match &self.command {
@@ -394,7 +395,7 @@ impl Runner {
     }
 }
 
-/// One runner for each value, in place of a runner whose command names the parameter.
+/// Replaces each runner whose command names the parameter with one runner per value.
 fn expand(runners: Vec<Runner>, sweep: &Sweep) -> Vec<Runner> {
     runners.into_iter().flat_map(|runner| expand_one(runner, sweep)).collect()
 }
@@ -405,7 +406,7 @@ fn expand_one(runner: Runner, Sweep { parameter: name, values }: &Sweep) -> Vec<
         Command::Shell(line) => std::slice::from_ref(line),
     };
     let place = format!("{{{name}}}");
-    // Who reads other lines is another runner, even where its command is the same.
+    // A runner that reads other lines is a different runner, even if its command is the same.
     if name != LENGTH && !words.iter().any(|word| word.contains(&place)) {
         return vec![runner];
     }

@@ -1,7 +1,8 @@
-//! The destination of a runner's standard output, and the check of its bytes.
+//! The destination of a runner's standard output, and the check of the bytes written.
 //!
 //! Bytes written to `/dev/null` cannot be checked. Therefore the output of each runner's first run is hashed through a
-//! pipe, and only the other runs are timed. What was written to a file is hashed after every run, when the clock has stopped.
+//! pipe, and only the other runs are timed. A file that a runner writes is hashed after every run, when the clock has
+//! stopped.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,35 +17,35 @@ use sha2::{Digest, Sha256};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Destination {
-    /// To the tool, which reads an answer out of it.
+    /// The tool, which parses the answer.
     #[default]
     Tool,
-    /// To `/dev/null`.
+    /// `/dev/null`.
     Nowhere,
-    /// To a new file, in memory like the inputs. Its path is `{output}`.
+    /// A new file, in memory like the inputs. Its path is `{output}`.
     File,
-    /// Through a pipe to the tool, which takes up to 1 MiB at a time and only counts them.
+    /// A pipe to the tool, which reads up to 1 MiB at a time and only counts the bytes.
     Pipe,
 }
 
-/// The right bytes, or those that a runner wrote.
+/// The right bytes, or the bytes that a runner wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
-    /// How many there are.
+    /// The number of bytes.
     pub bytes: u64,
     /// Their SHA-256 in hexadecimal, as `sha256sum` prints it.
     pub sha256: String,
 }
 
-/// The most that is taken at a time.
+/// The maximum number of bytes per read.
 const BLOCK: usize = 1 << 20;
 
 impl Written {
-    /// Takes everything and hashes it.
+    /// Reads `source` to its end and hashes the bytes.
     ///
     /// # Errors
-    /// Those of `source`.
+    /// Returns the errors of `source`.
     ///
     /// ```
     /// use millstream_bench::destination::Written;
@@ -60,10 +61,10 @@ impl Written {
         Ok(Written { bytes, sha256 })
     }
 
-    /// Whether these are the right bytes.
+    /// Checks that these are the right bytes.
     ///
     /// # Errors
-    /// They are not.
+    /// Fails if they are not.
     pub fn check(&self, right: &Written) -> Result<()> {
         right.check_length(self.bytes)?;
         ensure!(self.sha256 == right.sha256, "sha256={} instead of {}", self.sha256, right.sha256);
@@ -73,17 +74,17 @@ impl Written {
     /// Checks that this is the right number of bytes.
     ///
     /// # Errors
-    /// They are not.
+    /// Fails if it is not.
     pub fn check_length(&self, bytes: u64) -> Result<()> {
         ensure!(bytes == self.bytes, "{bytes} bytes instead of {}", self.bytes);
         Ok(())
     }
 }
 
-/// Reads the pipe to its end without looking at the bytes; returns their number.
+/// Reads the pipe to its end without looking at the bytes, and returns their number.
 ///
 /// # Errors
-/// The system's.
+/// Returns the errors of the system.
 pub fn drain(pipe: ChildStdout) -> io::Result<u64> {
     blocks(pipe, |_| ())
 }
@@ -101,11 +102,11 @@ fn blocks(mut source: impl Read, mut each: impl FnMut(&[u8])) -> io::Result<u64>
     }
 }
 
-/// Creates a new file, so that no runner reuses pages that another runner allocated. It is also readable, because a
-/// runner that maps it needs that.
+/// Creates a new file, so that no runner reuses pages that another runner allocated. The file is also readable, as a
+/// runner that maps it requires.
 ///
 /// # Errors
-/// The system's.
+/// Returns the errors of the system.
 pub fn new_file(path: &Path) -> io::Result<File> {
     if path.exists() {
         fs::remove_file(path)?;

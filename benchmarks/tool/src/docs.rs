@@ -1,8 +1,8 @@
 //! The tables of `docs/benchmarks.md`, made from the record.
 //!
-//! They are between `<!-- measured: NAME NAME* -->` and `<!-- end of measured -->`; a `*` at the end of a name stands
-//! for anything, and the only name `chart` for the rows of the chart. Where the record has none of the questions, what
-//! is there stays.
+//! Each table is between `<!-- measured: NAME NAME* -->` and `<!-- end of measured -->`. A `*` at the end of a name
+//! matches any text. The name `chart`, on its own, stands for the rows of the chart. If the record has none of the
+//! questions, the text between the markers is kept.
 
 use anyhow::{Context, Result, ensure};
 
@@ -14,10 +14,10 @@ use crate::results::{Machine, Target};
 const BEGIN: &str = "<!-- measured: ";
 const END: &str = "<!-- end of measured -->";
 
-/// The text with all of its tables made anew.
+/// Returns the text with all of its tables updated.
 ///
 /// # Errors
-/// A begin without an end.
+/// Fails if a start marker has no end marker.
 pub fn update(text: &str, record: &Record, chart: &[Row]) -> Result<String> {
     let mut updated = String::new();
     let mut rest = text;
@@ -43,7 +43,7 @@ fn rows(chart: &[Row]) -> String {
     format!("\n| work | competitor | its time | Millstream | times faster |\n|---|---|---|---|---|\n{rows}")
 }
 
-/// The table of these questions, and when it was measured; nothing if the record has none of them.
+/// Returns the table of these questions with the date of the measurement; nothing if the record has none of them.
 fn section(names: &[&str], record: &Record) -> Option<String> {
     let is_asked = |entry: &&Entry| {
         names.iter().any(|name| match name.strip_suffix('*') {

@@ -9,7 +9,7 @@ use crate::goal::Clock;
 use crate::measure::Plan;
 use crate::record::{Reached, Record};
 
-/// The time for all runs of a definition.
+/// Estimates the time for all runs of a definition.
 pub fn estimate(definition: &Definition, plan: &Plan, record: &Record) -> Duration {
     definition.runners.iter().map(|runner| of_runner(definition, runner, plan, record)).sum()
 }
@@ -29,7 +29,8 @@ fn of_runner(definition: &Definition, runner: &Runner, plan: &Plan, record: &Rec
     one * (counted + warm_up) as u32
 }
 
-/// The time of the whole process. One that takes its own time is busy before and after, too, mostly on one processor.
+/// Estimates the time of the whole process. A process that measures its own time also works before and after that,
+/// mostly on one processor.
 fn process(wall: f64, cpu: f64, clock: Clock) -> f64 {
     match clock {
         Clock::Process => wall,

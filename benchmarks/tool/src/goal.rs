@@ -15,7 +15,7 @@ pub enum Clock {
     Inside,
 }
 
-/// A quantity of a run. Less is better for each of them.
+/// A quantity that is measured in each run. Smaller is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -26,8 +26,8 @@ pub enum Measure {
     Cpu,
     /// The largest resident set among the process and its children.
     Peak,
-    /// What one more stage costs for one record: the wall time with the second number of stages, minus that with the
-    /// first, divided by the stages between them and by the records.
+    /// The cost of one added stage per record: the wall time with the second number of stages minus the wall time with
+    /// the first, divided by the number of added stages and by the number of records.
     AddedStage([u64; 2]),
 }
 
@@ -35,24 +35,24 @@ pub enum Measure {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goal {
-    /// rival ÷ ours is at least this.
+    /// competitor ÷ millstream is at least this.
     TimesFaster(f64),
-    /// ours ÷ rival is at most this.
+    /// millstream ÷ competitor is at most this.
     AtMost(f64),
-    /// ours ÷ rival differs from 1 by at most this.
+    /// millstream ÷ competitor differs from 1 by at most this.
     Within(f64),
-    /// ours − rival is at most this many milliseconds.
+    /// millstream − competitor is at most this many milliseconds.
     MoreMs(f64),
-    /// ours alone is under this many MiB.
+    /// millstream uses less than this many MiB.
     UnderMib(f64),
-    /// ours alone is under this many milliseconds.
+    /// millstream takes less than this many milliseconds.
     UnderMs(f64),
-    /// ours alone is under this many nanoseconds, for each record and added stage.
+    /// millstream takes less than this many nanoseconds for each record and added stage.
     UnderNs(f64),
 }
 
 impl Measure {
-    /// The runners that are measured for this name.
+    /// The runners that are measured for a name.
     pub fn runners(self, name: &str) -> Vec<String> {
         match self {
             Measure::AddedStage(numbers) => {
@@ -64,7 +64,7 @@ impl Measure {
 }
 
 impl Goal {
-    /// Whether there is no competitor.
+    /// Whether the goal involves no competitor.
     pub fn is_alone(self) -> bool {
         matches!(self, Goal::UnderMib(_) | Goal::UnderMs(_) | Goal::UnderNs(_))
     }

@@ -1,11 +1,13 @@
-//! Counted instructions: a gate that no noise disturbs, for changes that make our own code do more.
+//! Instruction counts: a check without noise that finds changes that make millstream's code do more work.
 //!
-//! Some runners work at the quick size under callgrind and are compared with a stored baseline. Valgrind does not know
-//! AVX-512, and which vector instructions a machine has must not decide: so ours are forced to do without, or with `avx2: ` in
-//! front of the name to use AVX2 and no more. Another compiler makes other instructions of the same code; then nothing is
-//! judged. A runner that times itself makes one pass only (`--once`): how many it would make depends on the clock.
+//! Some runners are run at the quick size under callgrind and compared with a stored baseline. Valgrind does not
+//! support AVX-512, and the result must not depend on the vector instructions of a machine. Millstream is therefore
+//! forced to use none or, with `avx2: ` before the name, at most AVX2. Another compiler generates other instructions
+//! from the same code, so nothing is compared then. A runner that times itself makes only one pass (`--once`), because
+//! otherwise the number of passes would depend on the clock.
 //!
-//! Instructions are no time. What this finds is worth a look with the clock; what it does not find may still be slower.
+//! An instruction count is not a time. A change that this finds deserves a time measurement; code that it accepts can
+//! still be slower.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,22 +23,22 @@ use crate::goal::Clock;
 use crate::measure::{Place, Plan, measure};
 use crate::results::Outcome;
 
-/// What was counted before, and by how much more is too much.
+/// The stored counts, and the increase that is allowed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// What `rustc --version` said.
+    /// The output of `rustc --version`.
     pub compiler: String,
     /// The share by which a count may grow: 0.02 is 2 %.
     pub tolerance: f64,
-    /// How many there were by `DEFINITION/RUNNER`.
+    /// The number of instructions by `DEFINITION/RUNNER`.
     pub instructions: BTreeMap<String, u64>,
 }
 
-/// In front of the names of runners that use AVX2.
+/// The prefix of the names of runners that use AVX2.
 const AVX2: &str = "avx2: ";
 
-/// A line in front of what is stored.
+/// The comment at the beginning of the stored file.
 const HEAD: &str = "\
 # Instructions of whole processes at the quick size, by callgrind, without vector instructions of ours, or with `avx2: ` in
 # front with those of AVX2. Written by `make instructions WRITE=--write`; to count another runner, add its line with 0 and
@@ -47,7 +49,7 @@ impl Baseline {
     /// Reads a baseline.
     ///
     /// # Errors
-    /// There is none, or it is none.
+    /// Fails if the file cannot be read or is not a baseline.
     pub fn load(path: &Path) -> Result<Baseline> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         toml::from_str(&text).with_context(|| path.display().to_string())
@@ -56,13 +58,13 @@ impl Baseline {
     /// Stores a baseline.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the errors of the system.
     pub fn store(&self, path: &Path) -> Result<()> {
         let text = format!("{HEAD}{}", toml::to_string(self)?);
         fs::write(path, text).with_context(|| path.display().to_string())
     }
 
-    /// What was counted now beside this: the same names, the same tolerance.
+    /// Compares new counts with this baseline. Both must have the same names, and the tolerance is this baseline's.
     pub fn compare(&self, now: &BTreeMap<String, u64>) -> Comparison {
         let mut text = String::new();
         let mut grew = false;
@@ -86,16 +88,16 @@ impl Baseline {
     }
 }
 
-/// How counts have changed.
+/// The changes of the counts.
 #[derive(Debug)]
 pub struct Comparison {
-    /// A line for each.
+    /// One line for each count.
     pub text: String,
-    /// Whether one has grown by more than the tolerance.
+    /// Whether a count has grown by more than the tolerance.
     pub grew: bool,
 }
 
-/// Whether this processor has what the runner of this name is to use.
+/// Whether this processor has the features that the runner with this name uses.
 pub fn is_possible(name: &str) -> bool {
     #[cfg(target_arch = "x86_64")]
     let has_avx2 = std::arch::is_x86_feature_detected!("avx2");
@@ -107,7 +109,7 @@ pub fn is_possible(name: &str) -> bool {
 /// Counts the instructions of a runner, called `DEFINITION/RUNNER` or `avx2: DEFINITION/RUNNER`. Its answer must be right.
 ///
 /// # Errors
-/// There is no such runner, no valgrind, or the answer is wrong.
+/// Fails if there is no such runner or no valgrind, or if the answer is wrong.
 pub fn count(name: &str, definitions: &[Definition], place: &Place) -> Result<u64> {
     let (simd, called) = name.strip_prefix(AVX2).map_or(("portable", name), |called| ("avx2", called));
     let (definition, runner) = called.split_once('/').with_context(|| format!("{name:?} is not DEFINITION/RUNNER"))?;
@@ -140,7 +142,7 @@ pub fn count(name: &str, definitions: &[Definition], place: &Place) -> Result<u6
     }
 }
 
-/// The total of a profile of callgrind's.
+/// Returns the total of a callgrind profile.
 fn total(profile: &str) -> Result<u64> {
     let totals: Vec<&str> = profile.lines().filter_map(|line| line.strip_prefix("totals: ")).collect();
     ensure!(!totals.is_empty(), "callgrind told no totals");

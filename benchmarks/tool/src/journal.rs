@@ -1,7 +1,7 @@
 //! A journal of what has been measured so far, so that a run that is killed can be continued.
 //!
-//! It has one line of JSON for what was asked, and one for each question that has been answered. A last line that is cut off
-//! was being written when the run ended, and is as if it were not there.
+//! The first line is a JSON object that describes what was asked; each further line is a question that has been
+//! answered. An incomplete last line was being written when the run ended, and is ignored.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -24,22 +24,22 @@ pub struct Journal {
 pub struct Header {
     /// Where and when the run started.
     pub machine: Machine,
-    /// Everything that determines the measurement, as text.
+    /// Everything that determines the measurement, as one text.
     pub asked: String,
 }
 
 impl Header {
-    /// Whether answers of one are valid for the other: the same code and the same options.
+    /// Whether the answers of one journal are valid for the other: both have the same code and the same options.
     pub fn is_same(&self, other: &Header) -> bool {
         self.machine.commit == other.machine.commit && self.asked == other.asked
     }
 }
 
 impl Journal {
-    /// Begins a journal in place of an older one, with the answers that are known already.
+    /// Creates a journal, replacing an older one, and writes the answers that are already known.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the errors of the system.
     pub fn begin(path: &Path, header: &Header, known: &[Question]) -> Result<Journal> {
         let file = File::create(path).with_context(|| path.display().to_string())?;
         let mut journal = Journal { path: path.to_owned(), file };
@@ -48,10 +48,10 @@ impl Journal {
         Ok(journal)
     }
 
-    /// What a journal holds; nothing if there is none, or not even its first line is whole.
+    /// Returns the content of a journal; nothing if there is no journal or if its first line is incomplete.
     ///
     /// # Errors
-    /// Errors of the system, and a complete line that is not a journal entry.
+    /// Fails on errors of the system and on a complete line that is not a journal entry.
     pub fn load(path: &Path) -> Result<Option<(Header, Vec<Question>)>> {
         if !path.exists() {
             return Ok(None);
@@ -65,18 +65,18 @@ impl Journal {
         Ok(Some((header, questions)))
     }
 
-    /// Adds an answer, at once.
+    /// Writes an answer immediately.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the errors of the system.
     pub fn add(&mut self, question: &Question) -> Result<()> {
         self.write(question)
     }
 
-    /// All is measured and kept elsewhere.
+    /// Removes the journal, after all results have been stored elsewhere.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the errors of the system.
     pub fn end(self) -> Result<()> {
         fs::remove_file(&self.path).with_context(|| self.path.display().to_string())
     }

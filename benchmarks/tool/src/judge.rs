@@ -1,4 +1,4 @@
-//! What the runs of a definition mean: each target compared with what was reached.
+//! Judges the runs of a definition: compares each target with what was measured.
 
 use crate::definition::{self, Definition, Presence, Scale, Target};
 use crate::goal::{Clock, Goal, Measure};
@@ -6,8 +6,8 @@ use crate::parameter;
 use crate::results::{self, Met, Outcome, Question, Row, Runner};
 use crate::statistics::{interval, median};
 
-/// The question and what came of it, with one outcome for each runner of the definition, in their order. Small inputs
-/// have no targets: goals are for the full size.
+/// Returns the question with its results. `outcomes` has one element for each runner of the definition, in the same
+/// order. At the quick size targets are left out, because goals apply to the full size.
 pub fn question(definition: &Definition, scale: Scale, outcomes: Vec<Outcome>) -> Question {
     let size = definition.size(scale);
     let runner = |(runner, outcome): (&definition::Runner, Outcome)| Runner {
@@ -45,7 +45,7 @@ pub fn question(definition: &Definition, scale: Scale, outcomes: Vec<Outcome>) -
 enum Lack {
     Wrong,
     Skipped,
-    /// More than this many seconds.
+    /// A run took more than this many seconds.
     Over(f64),
 }
 
@@ -79,7 +79,7 @@ impl Question {
         }
     }
 
-    /// The quantity of each run, in seconds or bytes; or why there is none.
+    /// Returns the quantity of each run in seconds or bytes, or the reason why there is none.
     fn values(&self, name: &str, measure: Measure) -> Result<Vec<f64>, Lack> {
         let runs = |name: &str| {
             let runner = self.runners.iter().find(|runner| runner.name == name);
@@ -94,7 +94,7 @@ impl Question {
         let records = self.count.expect("records are counted where stages are added");
         let steps = (to - from) as f64 * records as f64;
         let [few, many] = [from, to].map(|stages| runs(&parameter::name(name, parameter::STAGES, stages)));
-        // Runs of the same round, so that a busy moment is in both.
+        // The pairs are runs of the same round, so a busy moment affects both.
         Ok(few?.iter().zip(many?).map(|(few, many)| (many - few) / steps).collect())
     }
 
@@ -129,8 +129,8 @@ impl Question {
             return row(String::new(), show(&ours), met);
         }
 
-        // "The better of" needs all of them: a rival that is missing might have been the better one. Only who took
-        // more than its time as a whole process is certainly not better than a runner that did not.
+        // "The better of" needs all competitors, because a missing one might have been the better one. Only a
+        // competitor that exceeded its time limit as a whole process is certainly slower than a runner that did not.
         let mut rivals = Vec::new();
         let mut slowest = None;
         for name in &target.rivals {
@@ -145,7 +145,8 @@ impl Question {
         rivals.sort_by(|a, b| median(&a.1).total_cmp(&median(&b.1)));
         let Some((name, rival)) = rivals.first() else {
             let (name, seconds) = slowest.expect("a goal that compares has rivals");
-            // The rival is slower than that: what it would have reached by then, it has.
+            // The competitor is slower than the limit, so a ratio that is reached with the limit is also reached with
+            // its real time.
             let one_sided = !matches!(target.goal, Goal::Within(_));
             let reached = one_sided && Comparison::new(&target.goal, &ours, &[seconds]).reached;
             let met = if reached { Met::Yes } else { Met::Skipped };
@@ -166,7 +167,7 @@ impl Question {
     }
 }
 
-/// Millstream against one competitor, in the terms of the goal.
+/// Millstream against one competitor, as the goal compares them.
 struct Comparison {
     text: String,
     value: f64,
@@ -206,14 +207,14 @@ impl Comparison {
     }
 }
 
-/// How many decimals tell a ratio from its goal: another one where the goal is small.
+/// The number of decimals that distinguishes a ratio from its goal: one more if the goal is small.
 fn decimals(most: f64) -> usize {
     if most < 0.1 { 3 } else { 2 }
 }
 
 const MIB: f64 = (1 << 20) as f64;
 
-/// A time or a size with its unit.
+/// Formats a time or a size with its unit.
 pub fn quantity(measure: Measure, value: f64) -> String {
     match measure {
         Measure::Wall if value < 0.1 => format!("{:.2} ms", value * 1e3),
@@ -331,7 +332,7 @@ mod tests {
                 "#
             ))
             .unwrap();
-            // 10, 12 and 14 ns for each record and stage against 1000.
+            // 10, 12 and 14 ns for each record and stage; the competitor takes 1000.
             let outcomes = [runs(&[100, 110, 90]), runs(&[200, 230, 230]), runs(&[300; 3]), runs(&[10_300; 3])];
             let question = question(&definition, Scale::Full, outcomes.into());
             assert!(question.runners[1].ours && !question.runners[3].ours);
@@ -384,14 +385,14 @@ mod tests {
     #[test]
     fn who_took_too_long_is_slower_than_that() {
         let [ours, slower, _] = three();
-        // The other rival is certainly the better one.
+        // The other competitor is certainly the better one.
         let row = row_of("times_faster = 4.9", "wall", [ours.clone(), slower, Outcome::Over(10.0)]);
         assert_eq!((row.rival.as_str(), row.met), ("slower 500 ms", Met::Yes));
         let both = |goal| row_of(goal, "wall", [ours.clone(), Outcome::Over(10.0), Outcome::Over(10.0)]);
         let row = both("times_faster = 99.0");
         assert_eq!((row.rival.as_str(), row.ratio.as_str()), ("slower: over 10 s", "more than 100.00 times faster"));
         assert_eq!((row.met, both("times_faster = 101.0").met), (Met::Yes, Met::Skipped));
-        // Of its memory nothing is known.
+        // Its memory is unknown.
         let row = row_of("at_most = 1.0", "peak", [ours, runs(&[500]), Outcome::Over(10.0)]);
         assert_eq!((row.rival.as_str(), row.met), ("slow: over 10 s", Met::Skipped));
     }

@@ -1,12 +1,13 @@
-//! The measuring tool of Millstream.
+//! The benchmark tool of Millstream.
 //!
-//! It answers "how fast, against whom, and was the answer right?" with definitions that are data
-//! ([`definition`]), inputs from a seed ([`input`](millstream_runners::input)), and runners that take turns as whole processes
-//! ([`measure`]). What the runs mean is judged ([`judge`]) into plain data ([`results`]), from which every report is made: lines
-//! and tables ([`report`]), TAP ([`tap`]), a page ([`html`]). Where the time goes is seen in runs of their own ([`watch`],
-//! [`flame`]). Rivals are runners like any other; a runner whose answer is wrong is shown as wrong, never as fast.
+//! It measures how fast runners are, compares them, and checks their answers. Definitions are data ([`definition`]),
+//! inputs are generated from a seed ([`input`](millstream_runners::input)), and runners take turns as whole processes
+//! ([`measure`]). The runs are judged ([`judge`]), which gives plain data ([`results`]) from which all reports are
+//! made: lines and tables ([`report`]), TAP ([`tap`]), and a page ([`html`]). Additional runs show where the time is
+//! spent ([`watch`], [`flame`]). Competitors are runners like any other; a runner with a wrong answer is shown as
+//! wrong, never as fast.
 //!
-//! Numbers of different days or machines are not compared.
+//! Results of different days or machines are not compared with each other.
 
 pub mod answer;
 pub mod chart;

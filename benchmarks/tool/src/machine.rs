@@ -1,4 +1,4 @@
-//! Under which circumstances something was measured.
+//! The circumstances of a measurement.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -11,15 +11,15 @@ use std::time::Duration;
 use crate::definition::Definition;
 use crate::results::Machine;
 
-/// Looks around: the repository is at `root`, the rivals are those that the definitions need, and are looked up by
-/// `search_path`.
+/// Describes this machine. `root` is the root of the repository. The competitors are the programs that the definitions
+/// need, found in `search_path`.
 pub fn look(root: &Path, definitions: &[Definition], search_path: &OsStr) -> Machine {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     let system = rustix::system::uname();
 
     let git = |args: &[&str]| first_line(Command::new("git").args(args).current_dir(root));
-    // Definitions and notes may change between measuring and committing; measured code may not.
+    // Definitions and notes may change between a measurement and its commit; the measured code may not.
     let changed = git(&[
         "status",
         "--porcelain",
@@ -65,20 +65,20 @@ pub fn compiler() -> String {
     first_line(Command::new("rustc").arg("--version")).unwrap_or("unknown".into())
 }
 
-/// How many others are running or wait for a core: the mean of ten looks within a second. The system's own load
-/// average would still tell of the build a minute ago.
+/// The number of other processes that are running or waiting for a core: the mean of ten samples within a second. The
+/// system's load average would still include a build that ended a minute ago.
 fn running_beside_us() -> f64 {
     const LOOKS: u32 = 10;
     let running = |_| {
         thread::sleep(Duration::from_millis(100));
-        // The fourth word is RUNNING/ALL, and one of those running is this very process.
+        // The fourth word is RUNNING/ALL. The running processes include this one.
         let load = fs::read_to_string("/proc/loadavg").ok()?;
         load.split(' ').nth(3)?.split('/').next()?.parse::<u32>().ok()?.checked_sub(1)
     };
     f64::from((0..LOOKS).filter_map(running).sum::<u32>()) / f64::from(LOOKS)
 }
 
-/// The first line that the command prints, wherever it prints it, if it succeeds.
+/// Returns the first line that the command prints on standard output or standard error, if it succeeds.
 fn first_line(command: &mut Command) -> Option<String> {
     let output = command.output().ok().filter(|output| output.status.success())?;
     let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };

@@ -268,7 +268,7 @@ fn instructions(root: &Path, definitions: &[Definition], write: bool) -> Result<
     print!("{text}");
     let compiler = machine::compiler();
     if write {
-        // What cannot be counted here stays.
+        // Keep the counts that cannot be measured here.
         let instructions = baseline.instructions.into_iter().chain(now).collect();
         Baseline { compiler, instructions, ..baseline }.store(&path)?;
         return Ok(ExitCode::SUCCESS);
@@ -374,7 +374,7 @@ fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> R
     Ok(verdict(&results.definitions))
 }
 
-/// The definitions, each with the seconds that it will take.
+/// Lists the definitions, each with its estimated time in seconds.
 fn list(root: &Path, definitions: &[Definition], options: &Options) -> Result<ExitCode> {
     let session = Session { plan: options.plan(), place: place(root)?, inputs: None, watches: false };
     let record = Record::load(&root.join(RECORD))?;
@@ -405,16 +405,16 @@ fn build(root: &Path, optimised: bool) -> Result<()> {
 fn place(root: &Path) -> Result<Place> {
     let programs = own_programs()?;
     let rivals = rivals::directory(&programs)?;
-    // The inputs are of each definition.
+    // Each definition has its own inputs.
     Ok(Place { root: root.to_owned(), programs: vec![programs, rivals], inputs: PathBuf::new() })
 }
 
-/// The directory that cargo builds programs into, for the profile of this one.
+/// The directory of the programs that cargo builds with the profile of this program.
 fn own_programs() -> Result<PathBuf> {
     Ok(env::current_exe()?.parent().context("the tool is in no directory")?.to_owned())
 }
 
-/// The same, with all of them built.
+/// Builds all programs and returns their locations.
 fn build_all(root: &Path) -> Result<Place> {
     build(root, !cfg!(debug_assertions))?;
     let place = place(root)?;
@@ -422,7 +422,7 @@ fn build_all(root: &Path) -> Result<Place> {
     Ok(place)
 }
 
-/// A measurement is a directory: everything as JSON, the tables as Markdown, the single runs as CSV.
+/// Stores a measurement in a directory: everything as JSON, the tables as Markdown, the single runs as CSV.
 fn keep(root: &Path, results: &Results) -> Result<()> {
     let directory = root.join(html::RUNS).join(&results.machine.time);
     fs::create_dir_all(&directory)?;

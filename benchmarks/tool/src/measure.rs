@@ -1,10 +1,9 @@
-//! Runs the runners of a definition in turn (A B A B …) and measures each as a whole process tree.
+//! Runs the runners of a definition in turn (A B A B …) and measures each as a tree of processes.
 //!
-//! Runners take turns because a machine that becomes slower then affects all of them. One round is a warm-up and not
-//! counted; bytes whose destination is a pipe or nowhere are hashed in it. A runner that answers wrongly or fails has
-//! no time at all: see
-//! [`Outcome::Wrong`]. One that takes long gets fewer rounds, and one whose run takes more than the [limit](Plan::limit) is
-//! not waited for.
+//! Runners take turns so that a machine that becomes slower affects all of them. The first round is a warm-up and is
+//! not counted; in this round, bytes written to a pipe or to `/dev/null` are hashed. A runner that fails or gives a
+//! wrong answer has no time at all: see [`Outcome::Wrong`]. A slow runner gets fewer rounds, and a run that takes
+//! longer than the [limit](Plan::limit) is killed.
 
 use std::env;
 use std::error::Error;
@@ -33,11 +32,11 @@ use crate::results::{Outcome, Run};
 /// Locations on this machine.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The root of the repository; runners start here.
+    /// The root of the repository, which is the working directory of the runners.
     pub root: PathBuf,
-    /// The directories of millstream's programs and of its competitors', looked up before `PATH`.
+    /// The directories of the programs of millstream and of its competitors, which are searched before `PATH`.
     pub programs: Vec<PathBuf>,
-    /// Where inputs are made, or found again, and where outputs are while they are looked at.
+    /// The directory in which inputs are created or reused, and outputs are stored until they have been checked.
     pub inputs: PathBuf,
 }
 
@@ -46,11 +45,11 @@ pub struct Place {
 pub struct Plan {
     /// The size of the definition.
     pub scale: Scale,
-    /// The number of counted rounds, unless the definition sets it; no definition does at the quick size.
+    /// The number of counted rounds, unless the definition sets it. At the quick size, definitions never set it.
     pub rounds: usize,
-    /// Whether a round before them is not counted.
+    /// Whether to run one round first that is not counted.
     pub warm_up: bool,
-    /// The time for all runs of one runner, the warm-up included. A runner without a counted run by then still gets
+    /// The time for all runs of one runner, including the warm-up. A runner without a counted run by then still gets
     /// one.
     pub budget: Duration,
     /// The time limit for one run, after which it is killed.
@@ -58,7 +57,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The counted rounds of one runner, if there is time for all.
+    /// The number of counted rounds of one runner, if there is time for all of them.
     pub fn runs(&self, definition: &Definition, runner: &Runner) -> usize {
         match self.scale {
             Scale::Full => definition.runs.unwrap_or(self.rounds).min(runner.runs.unwrap_or(usize::MAX)),
@@ -66,14 +65,14 @@ impl Plan {
         }
     }
 
-    /// How many turns a definition has at most: what a progress bar counts to.
+    /// The maximum number of turns of a definition, which is the length of the progress bar.
     pub fn turns(&self, definition: &Definition) -> usize {
         let turns = |runner| self.runs(definition, runner) + usize::from(self.warm_up);
         definition.runners.iter().map(turns).sum()
     }
 }
 
-/// A run that was killed because it had taken this long.
+/// The error of a run that was killed because it had taken this long.
 #[derive(Debug)]
 struct Overrun(Duration);
 
@@ -92,14 +91,14 @@ struct Process<'a> {
     size: &'a Size,
     place: &'a Place,
     input: Option<PathBuf>,
-    /// Whether it has run before: the first time, its bytes are looked at.
+    /// Whether it has run before. Its bytes are hashed in the first run.
     known: bool,
     runs: Vec<Run>,
     noises: Vec<Noise>,
 }
 
-/// Measures one definition: one outcome for each runner, in their order. Each turn, taken or skipped, is reported to
-/// `progress` with the runner's name.
+/// Measures one definition and returns one outcome for each runner, in the same order. Each turn, run or skipped, is
+/// reported to `progress` with the runner's name.
 ///
 /// # Errors
 /// Fails if the input cannot be created. A failure of a runner is its outcome, not an error.
@@ -170,10 +169,10 @@ impl Place {
     }
 }
 
-/// How thoroughly to check bytes that a runner wrote to a pipe or to `/dev/null`.
+/// How thoroughly to check the bytes that a runner wrote to a pipe or to `/dev/null`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// Every byte, which takes longer than writing them, so the run is not timed.
+    /// Every byte. This takes longer than writing them, so the run is not timed.
     Hash,
     /// Only their number, if they can be counted.
     Length,
@@ -246,7 +245,7 @@ fn answer(command: Command, definition: &Definition, runner: &Runner, size: &Siz
     Ok(run)
 }
 
-/// Runs the command to its end, with a pipe from its standard output to `consume`.
+/// Runs the command to its end and passes the pipe from its standard output to `consume`.
 fn time_piped<T>(
     mut command: Command,
     limit: Duration,
@@ -266,7 +265,7 @@ pub fn time<T>(
     consume: impl FnOnce(Option<ChildStdout>) -> io::Result<T>,
 ) -> Result<(Run, T)> {
     let name = command.get_program().display().to_string();
-    // Its own process group, so that the limit ends a whole pipeline.
+    // The command gets its own process group, so that the limit kills a whole pipeline.
     command.process_group(0);
 
     let start = Instant::now();
@@ -274,7 +273,7 @@ pub fn time<T>(
     let pid = Pid::from_child(&child);
     let stdout = child.stdout.take();
     let kill = || {
-        // It may have ended just now: then there is no process to kill, which is fine.
+        // The process may have just exited. There is no process to kill then, which is fine.
         let _ = kill_process_group(pid, Signal::KILL);
     };
     let (worked, _, hung) = limited(limit, kill, || -> io::Result<_> {
@@ -410,18 +409,18 @@ mod tests {
         let outcomes = outcomes(&definition, &PLAN);
         let question = question(&definition, Scale::Full, outcomes);
         let row = &question.targets[0].row;
-        // Three, but for what bash takes to start; a machine that is overloaded may well take twice as long for that.
+        // The ratio is three, apart from the time to start bash; an overloaded machine can take twice as long for that.
         let ratio = row.value.unwrap();
         assert!(ratio > 1.5 && ratio <= 3.0, "{ratio}");
         assert_eq!(row.met, Met::No);
-        // Sleeping is no work.
+        // Sleeping uses no processor time.
         assert!(question.measured().all(|(_, runs, _)| runs.iter().all(|run| run.user + run.system < 0.2)));
     }
 
     #[test]
     fn who_takes_long_gets_fewer_rounds_and_is_not_waited_for() {
         let definition = sleepers("runs = 7");
-        // The first counted run is always taken: of the short one, the second still fits in.
+        // The first run is always counted. The short runner has time for a second one.
         let budget = Duration::from_millis(1100);
         let spent = outcomes(&definition, &Plan { rounds: 7, budget, ..PLAN });
         assert_eq!(runs(&spent[0]).len(), 1);
@@ -431,7 +430,7 @@ mod tests {
         assert!(matches!(ended[0], Outcome::Over(seconds) if seconds == 0.4), "{:?}", ended[0]);
     }
 
-    /// Two writers, of which one forgets the last byte.
+    /// Two writers, one of which omits the last byte.
     fn writers(destination: &str) -> Definition {
         Definition::parse(&format!(
             r#"
@@ -457,7 +456,7 @@ mod tests {
         .unwrap()
     }
 
-    /// Of a 1 and the constant pair, as `sha256sum` says.
+    /// The SHA-256 of a 1 and the constant pair, as printed by `sha256sum`.
     const RIGHT: &str = "2829a54db4d19d4c1e09b9b786cb866f4e3b6851ea0e5cbcb789bd71b729300d";
 
     #[test]

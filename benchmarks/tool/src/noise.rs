@@ -1,5 +1,5 @@
-//! What disturbed a measurement, as far as the system tells: others at work, a host that took the processor away, a
-//! frequency that changed, and runs that are far from the others.
+//! What disturbed a measurement, as far as the system reports it: other processes, a host that took the processor away,
+//! a frequency that changed, and runs that are outliers.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use rustix::param::clock_ticks_per_second;
 
 use crate::statistics::{FEWEST, deviation, median};
 
-/// The time of all cores, by the system's clock of ten milliseconds or so.
+/// The processor time of all cores, in clock ticks of usually ten milliseconds.
 #[derive(Debug)]
 pub struct Watch {
     start: Instant,
@@ -18,43 +18,43 @@ pub struct Watch {
 /// Ticks of all cores since the machine started.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ticks {
-    /// In which anything ran.
+    /// Ticks in which a core was busy.
     busy: u64,
-    /// In which this process ran.
+    /// Ticks in which this process ran.
     own: u64,
-    /// In which the host of a virtual machine ran something else.
+    /// Ticks in which the host of a virtual machine ran something else.
     stolen: u64,
 }
 
-/// What there was beside one run.
+/// The disturbances during one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Noise {
-    /// Cores that others used, on average.
+    /// The average number of cores that other processes used.
     pub others: f64,
-    /// Cores that the host took away, on average.
+    /// The average number of cores that the host took away.
     pub stolen: f64,
     /// The frequency of the fastest core just after the run, in MHz; `None` if it is unknown.
     pub frequency: Option<f64>,
 }
 
-/// Shorter runs than these are a few ticks, of which nothing can be said.
+/// Runs shorter than this last only a few ticks, which is too few to judge.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// Ticks that may be a matter of when the clock was looked at.
+/// The number of ticks that can be due to rounding.
 const ROUNDING: u64 = 2;
 
 impl Watch {
-    /// Begins to watch.
+    /// Starts to watch.
     pub fn start() -> Watch {
         Watch { start: Instant::now(), ticks: Ticks::now() }
     }
 
-    /// The time since then.
+    /// The time since the start.
     pub fn elapsed(&self) -> Duration {
         self.start.elapsed()
     }
 
-    /// What there was since then, beside a run that has used this much processor time with its children.
+    /// The noise since the start, without a run that, with its children, used this much processor time.
     pub fn noise(&self, run: Duration) -> Noise {
         let elapsed = self.start.elapsed();
         let frequency = frequency();
@@ -83,7 +83,8 @@ impl Ticks {
         let cores: Vec<u64> =
             all.lines().next()?.strip_prefix("cpu")?.split_whitespace().map(|word| word.parse().unwrap_or(0)).collect();
         let [user, nice, system, _idle, _waiting, interrupts, soft, stolen, ..] = cores[..] else { return None };
-        // Behind the name in parentheses, which may hold anything, user and system time are the 12th and 13th words.
+        // After the name, which is in parentheses and can contain any character, user and system time are the 12th and
+        // 13th words.
         let words: Vec<&str> = own.rsplit_once(')')?.1.split_whitespace().collect();
         let own = words.get(11)?.parse::<u64>().ok()? + words.get(12)?.parse::<u64>().ok()?;
         Some(Ticks { busy: user + nice + system + interrupts + soft, own, stolen })
@@ -97,7 +98,7 @@ fn frequency() -> Option<f64> {
     information.lines().filter_map(of).max_by(f64::total_cmp)
 }
 
-/// Reasons to doubt runs that took this many seconds with this noise: one sentence each; empty if there are none.
+/// Reasons to doubt runs that took this many seconds with this noise, one sentence each. Empty if there are none.
 ///
 /// ```
 /// use millstream_bench::noise::warnings;
@@ -127,7 +128,7 @@ pub fn warnings(seconds: &[f64], noises: &[Noise]) -> Vec<String> {
     found
 }
 
-/// Runs that are 3.5 deviations and a twentieth of the median away from it.
+/// Reports runs whose distance to the median is more than 3.5 deviations and more than 5 % of the median.
 fn outliers(seconds: &[f64]) -> Vec<String> {
     if seconds.len() < FEWEST {
         return Vec::new();
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn small_differences_are_no_outliers() {
-        // The deviation of most is zero; one percent is nothing to talk of.
+        // Most values are equal, so their deviation is zero; one percent is irrelevant.
         assert!(outliers(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.01]).is_empty());
         assert!(outliers(&[1.0, 1.3, 1.5, 0.8, 0.7, 1.1]).is_empty());
         assert!(outliers(&[1.0, 1.0, 5.0]).is_empty());
@@ -202,7 +203,8 @@ mod tests {
         std::thread::sleep(Duration::from_millis(400));
         child.kill().unwrap();
         child.wait().unwrap();
-        // A quiet machine cannot be promised here: that the time of runners does not count is seen in `measure`'s.
+        // This test cannot rely on a quiet machine. The tests of `measure` check that the time of runners is not
+        // counted.
         assert!(watch.ticks.is_none() || watch.noise(Duration::ZERO).others > 0.1);
     }
 }

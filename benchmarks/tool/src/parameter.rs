@@ -1,4 +1,4 @@
-//! What a definition varies: a parameter, whose name is in braces in commands, and its values.
+//! The parameter that a definition varies, and its values. Commands contain its name in braces.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
-    /// `stages`, or a name in braces in the commands: `buffer` (bytes), `length` (bytes of a record).
+    /// The name: `stages`, or a name in braces in the commands, such as `buffer` (bytes) or `length` (bytes of a
+    /// record).
     pub parameter: String,
-    /// Which values it takes, one after another.
+    /// The values, in order.
     pub values: Vec<u64>,
 }
 
-/// The parameter that is a number of stages.
+/// The name of the parameter that is a number of stages.
 pub const STAGES: &str = "stages";
 
-/// The parameter that is the mean length of a record, in bytes with its delimiter.
+/// The name of the parameter that is the mean length of a record in bytes, including its delimiter.
 pub const LENGTH: &str = "length";
 
-/// The value of a size that says how many bytes the records have, without their line feeds as in the original.
+/// The name of the value of a size that is the number of bytes in the records. As in the original, line feeds are not
+/// counted.
 pub const BYTES: &str = "bytes";
 
-/// What a stage does where nothing else is said.
+/// The default for what a stage does.
 pub const SYNC: &str = "sync";
 
 /// The position of a runner in the sweep.
@@ -31,7 +33,7 @@ pub struct Cell {
     pub base: String,
     /// What a stage does with each record.
     pub mode: String,
-    /// The parameter.
+    /// The name of the parameter.
     pub parameter: String,
     /// Its value.
     pub at: u64,

@@ -1,4 +1,4 @@
-//! The programs of the repository that are measured: the command, and those in Rust that call the library.
+//! The programs of the repository that are measured: the command, and the Rust programs that call the library.
 
 use std::env;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Builds them into a target directory, from the repository at `root`, whose two workspaces have one each.
+/// Builds the programs of the repository at `root` into a target directory that its two workspaces share.
 ///
 /// # Errors
-/// There is no cargo, or they cannot be built.
+/// Fails if there is no cargo or if a program cannot be built.
 pub fn build(root: &Path, target: &Path, optimised: bool) -> Result<()> {
     let packages = [
         ("Cargo.toml", "millstream-cli", ["--features", "full"].as_slice()),

@@ -1,10 +1,11 @@
 //! The record that the documentation quotes: `benchmarks/record.json`.
 //!
-//! It has the newest measurement of each question: medians, their 95 % intervals, the rows of the targets, and under which
-//! circumstances that was measured. Single runs are not in it; `benchmarks/runs/` keeps them, which is not part of the repository.
+//! It contains the newest measurement of each question: medians, their 95 % intervals, the rows of the targets, and the
+//! circumstances of the measurement. It does not contain single runs; they are in `benchmarks/runs/`, which is not part
+//! of the repository.
 //!
-//! A missed target has a caption (`if_missed`) that explains it. A caption belongs to the measurement that it was written for:
-//! a new measurement of the question has none, and a person writes it.
+//! A missed target has a caption (`if_missed`) that explains it. A caption belongs to one measurement: a new
+//! measurement of the question starts without captions, and a person writes them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +18,7 @@ use crate::definition::Definition;
 use crate::results::{Machine, Outcome, Question, Results, Run, Target};
 use crate::statistics::{interval, median};
 
-/// The number of the form that this module describes.
+/// The version of the format that this module describes.
 pub const SCHEMA: u32 = 2;
 
 /// The newest measurement of each question.
@@ -25,54 +26,54 @@ pub const SCHEMA: u32 = 2;
 pub struct Record {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// When and where, by the time of the start.
+    /// The machines and circumstances, by the time at which the measurement started.
     pub machines: BTreeMap<String, Machine>,
-    /// In the order of the definitions.
+    /// The questions, in the order of the definitions.
     pub questions: Vec<Entry>,
 }
 
-/// A question, and what came of it.
+/// A question and its results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// The definition's name.
     pub name: String,
-    /// What the numbers answer.
+    /// The question that the numbers answer.
     pub question: String,
-    /// Which of the record's machines measured it.
+    /// The key in the record's `machines` of the machine that measured it.
     pub machine: String,
-    /// How many records each run took.
+    /// The number of records in each run.
     pub count: Option<u64>,
-    /// In the order of their turns.
+    /// The runners, in the order of their turns.
     pub runners: Vec<Summary>,
     /// The rows of the tables.
     pub targets: Vec<Target>,
 }
 
-/// What a runner took.
+/// The results of a runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Summary {
     /// Its name.
     pub name: String,
     /// Whether it is Millstream.
     pub ours: bool,
-    /// What became of it.
+    /// The outcome.
     #[serde(flatten)]
     pub reached: Reached,
 }
 
-/// What became of a runner.
+/// The outcome of a runner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reached {
     /// It was measured, and its answers were right.
     Measured {
-        /// How many runs were counted.
+        /// The number of counted runs.
         runs: usize,
-        /// The median of their wall times, in seconds.
+        /// The median of the wall times, in seconds.
         seconds: f64,
-        /// The 95 % interval of that median, if there are runs enough for one.
+        /// The 95 % interval of that median, if there are enough runs for one.
         interval: Option<(f64, f64)>,
-        /// The median of the processor time with all children, in seconds.
+        /// The median of the processor time including all children, in seconds.
         cpu: f64,
         /// The largest resident set of any run, in bytes.
         peak: u64,
@@ -86,10 +87,10 @@ pub enum Reached {
 }
 
 impl Record {
-    /// Reads the file; an empty record if there is none.
+    /// Reads the file; returns an empty record if there is none.
     ///
     /// # Errors
-    /// The system's, and a file of another form.
+    /// Fails on errors of the system and if the file does not have the right format.
     pub fn load(path: &Path) -> Result<Record> {
         if !path.exists() {
             return Ok(Record { schema: SCHEMA, ..Record::default() });
@@ -101,10 +102,10 @@ impl Record {
         Ok(record)
     }
 
-    /// Writes the file: one line for each runner and target, so that changes can be read.
+    /// Writes the file with one line for each runner and target, so that diffs are readable.
     ///
     /// # Errors
-    /// The system's.
+    /// Returns the errors of the system.
     pub fn store(&self, path: &Path) -> Result<()> {
         let lines = |values: Vec<String>| values.join(",\n    ");
         let json = |value: &dyn Fn() -> serde_json::Result<String>| value().expect("plain data can be written as JSON");
@@ -165,7 +166,7 @@ impl Entry {
         }
     }
 
-    /// What became of the runner of this name.
+    /// The outcome of the runner with this name.
     pub fn get(&self, runner: &str) -> Option<&Reached> {
         self.runners.iter().find(|one| one.name == runner).map(|one| &one.reached)
     }
@@ -200,7 +201,7 @@ impl Reached {
     }
 }
 
-/// Five digits are more than any time is sure of.
+/// Rounds to five digits, which is more than the precision of any time.
 fn rounded(seconds: f64) -> f64 {
     format!("{seconds:.4e}").parse().expect("a number that was printed is one")
 }

@@ -1,4 +1,4 @@
-//! Results as text: a Markdown table, a line for each target, and every single run as CSV.
+//! Results as text: Markdown tables, one line for each target, and all single runs as CSV.
 
 use std::fmt::Write;
 
@@ -19,14 +19,14 @@ impl Met {
     }
 }
 
-/// The table of targets in Markdown, and below it, in a numbered list, why those that were missed were missed.
+/// The table of targets in Markdown, followed by a numbered list of the reasons for the missed ones.
 pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
     let mut text =
         String::from("| work | competitor | Millstream | ratio | target | met |\n|---|---|---|---|---|---|\n");
     let mut obstacles: Vec<String> = Vec::new();
     for target in targets {
         let number = target.obstacle().map(|obstacle| {
-            // A limit that affects several is printed once.
+            // A limit that affects several targets is printed once.
             let known = obstacles.iter().position(|known| *known == obstacle);
             known.unwrap_or_else(|| {
                 obstacles.push(obstacle);
@@ -52,8 +52,8 @@ pub fn targets(questions: &[Question]) -> impl Iterator<Item = &Target> {
     questions.iter().flat_map(|question| &question.targets)
 }
 
-/// What to say on a terminal as soon as a question is answered: a line for each target, or for the fastest where there
-/// is none, and a line if there is something to doubt.
+/// The lines to print on a terminal when a question has been answered: one for each target (or for the fastest runner
+/// if there are no targets), and one if there is a reason for doubt.
 pub fn lines(question: &Question) -> String {
     let mut text = String::new();
     let name = &question.name;
@@ -81,7 +81,7 @@ pub fn lines(question: &Question) -> String {
         let all = question.runners.len();
         writeln!(text, "{:7} {name}: {right} of {all} right; fastest: {}", "", first.join(", ")).expect(INFALLIBLE);
     }
-    // On a busy machine, all lines would be the same: the record has each of them.
+    // On a busy machine, these lines would all be the same; the record contains each of them.
     let doubts: Vec<_> = question.measured().filter(|(_, _, warnings)| !warnings.is_empty()).collect();
     if let [(runner, _, warnings), others @ ..] = &doubts[..] {
         let more = if others.is_empty() { String::new() } else { format!(" (and {} more)", others.len()) };
@@ -90,7 +90,7 @@ pub fn lines(question: &Question) -> String {
     text
 }
 
-/// What a check shows: who was right. It measures nothing.
+/// The line of a check, which lists the runners that were right. It contains no measurement.
 pub fn check(question: &Question) -> String {
     let (right, all) = (question.measured().count(), question.runners.len());
     format!("{}: {right} of {all} runners right\n", question.name)
@@ -98,7 +98,7 @@ pub fn check(question: &Question) -> String {
 
 const INFALLIBLE: &str = "writing to a string cannot fail";
 
-/// The machine as a list in Markdown.
+/// The machine as a Markdown list.
 fn machine(machine: &Machine) -> String {
     let Machine { processor, cores, kernel, compiler, commit, others, rivals, warnings, .. } = machine;
     let trust = if machine.is_busy() { "do not trust the ratios" } else { "quiet" };
@@ -115,7 +115,8 @@ fn machine(machine: &Machine) -> String {
     text
 }
 
-/// The whole record in Markdown: machine, table, what each row asks, who was wrong or missing, and what to doubt.
+/// The whole record in Markdown: the machine, the table, the question of each row, runners that were wrong or missing,
+/// and reasons for doubt.
 pub fn record(results: &Results) -> String {
     let questions = &results.definitions;
     let mut text = format!(
@@ -156,7 +157,7 @@ pub fn record(results: &Results) -> String {
     text
 }
 
-/// For each question all of its runners: the fastest first, or by their number of stages.
+/// All runners of each question, the fastest first or by the number of stages.
 pub fn rankings(questions: &[Question]) -> String {
     questions.iter().map(|question| sweep::table(question).unwrap_or_else(|| ranking(question))).collect()
 }
@@ -166,12 +167,12 @@ fn middle(runs: &[Run]) -> f64 {
     median(&walls)
 }
 
-/// All runners that were right as a table, the fastest first.
+/// A table of all runners that were right, the fastest first.
 fn ranking(question: &Question) -> String {
     let mut runners: Vec<_> = question.measured().map(|(runner, runs, _)| (&runner.name, middle(runs), runs)).collect();
     runners.sort_by(|a, b| a.1.total_cmp(&b.1));
     let best = runners.first().map_or(f64::NAN, |&(_, best, _)| best);
-    // Only questions with counts have this column.
+    // Only questions with allocation counts have this column.
     let allocations = |runs: &[Run]| runs.first().and_then(|run| run.allocations);
     let counted = runners.iter().any(|(_, _, runs)| allocations(runs).is_some());
     let (title, line) = if counted { (" allocations for each |", "--:|") } else { ("", "") };

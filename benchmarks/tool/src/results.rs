@@ -1,7 +1,7 @@
-//! What was measured, as plain data: the file `results.json` of a record, from which every report is made.
+//! Measurements as plain data: the file `results.json` of a record, from which all reports are made.
 //!
-//! Times are in seconds, sizes in bytes. Who reads the file needs neither the definitions nor this machine. Fields are only
-//! added, and a reader ignores those that it does not know; anything else is another [`SCHEMA`].
+//! Times are in seconds, sizes in bytes. A program that reads the file needs neither the definitions nor this machine.
+//! New fields may be added, and a reader ignores fields that it does not know; any other change gets a new [`SCHEMA`].
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::goal::{Clock, Goal, Measure};
 use crate::parameter::Sweep;
 
-/// The number of the form that this module describes.
+/// The version of the format that this module describes.
 pub const SCHEMA: u32 = 1;
 
 /// Everything that one call of the tool measured.
@@ -21,98 +21,98 @@ pub const SCHEMA: u32 = 1;
 pub struct Results {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// Where and when.
+    /// The machine and the time.
     pub machine: Machine,
     /// The number of counted rounds, unless a definition sets it or time ran out.
     pub rounds: usize,
-    /// Whether inputs were small: then starting a process is much of its time, and no target is judged.
+    /// Whether inputs were small. Starting a process then takes a large part of the time, and no target is judged.
     #[serde(default)]
     pub quick: bool,
     /// Each question with its answers, in the order of the definitions.
     pub definitions: Vec<Question>,
 }
 
-/// The machine, the compiler and the programs. What could not be found out is `unknown`.
+/// The machine, the compiler and the programs. Values that could not be determined are `unknown`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Machine {
-    /// UTC date and time of day of the start, as `2026-11-22-1400`.
+    /// The UTC date and time of the start, such as `2026-11-22-1400`.
     pub time: String,
-    /// Its model.
+    /// The model of the processor.
     pub processor: String,
-    /// How many of its cores the tool may use.
+    /// The number of its cores that the tool may use.
     pub cores: usize,
-    /// Name and release.
+    /// The name and release of the kernel.
     pub kernel: String,
     /// The output of `rustc --version`.
     pub compiler: String,
-    /// Of this repository, and whether what is measured had changed since.
+    /// The commit of this repository, and whether the measured code had changed since.
     pub commit: String,
-    /// How many others were running or waited for a core before the start, on average.
+    /// The average number of other processes that were running or waiting for a core before the start.
     pub others: f64,
-    /// The versions of the rivals that are programs.
+    /// The versions of the competitors that are programs.
     pub rivals: Vec<String>,
-    /// Why to doubt everything that was measured, one sentence each.
+    /// Reasons to doubt the whole measurement, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// One definition, and what came of it.
+/// One definition and its results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Question {
     /// The definition's name.
     pub name: String,
-    /// What the numbers answer.
+    /// The question that the numbers answer.
     pub question: String,
-    /// What they teach: a paragraph.
+    /// A paragraph that explains the results.
     pub lesson: Option<String>,
-    /// What the wall times cover.
+    /// The part of the run that the wall times cover.
     pub clock: Clock,
-    /// What the records are called, if they were counted.
+    /// What the records are called, if they are counted.
     pub per: Option<String>,
-    /// How many records each run took.
+    /// The number of records in each run.
     pub count: Option<u64>,
-    /// How many bytes each run took, if that is known.
+    /// The number of bytes in each run, if it is known.
     pub bytes: Option<u64>,
-    /// What was varied.
+    /// The parameter that was varied.
     pub sweep: Option<Sweep>,
-    /// The [`base`](Runner::base) of the runner that is the physical limit, as a drain or a plain loop.
+    /// The [`base`](Runner::base) of the runner that is the physical limit, such as a drain or a plain loop.
     pub floor: Option<String>,
-    /// The command that measures this again.
+    /// The command that repeats this measurement.
     pub repeat: String,
-    /// In the order of their turns.
+    /// The runners, in the order of their turns.
     pub runners: Vec<Runner>,
-    /// What we wanted to reach, and whether we did.
+    /// The targets, and whether they were reached.
     pub targets: Vec<Target>,
 }
 
-/// Who answered a question.
+/// A runner that answered a question.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Runner {
-    /// Its name; of a swept one with the value, as `fused n=10`.
+    /// Its name. In a sweep, it includes the value, such as `fused n=10`.
     pub name: String,
-    /// The name without the value.
+    /// The name without the value of a sweep.
     pub base: String,
-    /// Whether it is Millstream; else a rival.
+    /// Whether it is Millstream rather than a competitor.
     pub ours: bool,
-    /// Whether a machine may well lack it.
+    /// Whether the runner may be missing on a machine.
     #[serde(default)]
     pub optional: bool,
-    /// What a stage does with each record before it hands it on.
+    /// What a stage does with each record before it passes it on.
     pub mode: Option<String>,
     /// The value of the swept parameter.
     pub at: Option<u64>,
-    /// Program and arguments; `INPUT` and `OUTPUT` stand for paths.
+    /// The program and its arguments, with `INPUT` and `OUTPUT` in place of paths.
     pub command: Vec<String>,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What was seen of it in runs of their own, if anybody looked.
+    /// The results of separate observed runs, if there were any.
     #[serde(default)]
     pub seen: Option<Seen>,
 }
 
-/// Where the time of a runner goes: from runs in which it was watched, whose times are no measurement.
+/// How a runner spent its time, from separate runs in which it was observed and whose times are not measurements.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Seen {
-    /// How often it and its children called the system, the most frequent call first; none if they could not be counted.
+    /// The system calls of the runner and its children, the most frequent first; none if they could not be counted.
     pub system_calls: Option<Vec<SystemCalls>>,
     /// How its pipe spent its time, if the runner is millstream and reports it.
     pub pipe: Option<PipeTimes>,
@@ -121,86 +121,87 @@ pub struct Seen {
 /// One kind of system call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemCalls {
-    /// Its name.
+    /// The name of the system call.
     pub name: String,
-    /// How many there were.
+    /// The number of calls.
     pub calls: u64,
 }
 
-/// What became of a runner.
+/// The outcome of a runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Its answers were right.
+    /// It was measured, and its answers were right.
     Measured {
         /// The counted runs: at least one.
         runs: Vec<Run>,
-        /// Why to doubt them, one sentence each.
+        /// Reasons to doubt the runs, one sentence each.
         warnings: Vec<String>,
     },
     /// It gave a wrong answer or none; the reason.
     Wrong(String),
     /// The machine lacks this program.
     Skipped(String),
-    /// It took more than these seconds for one run, and was not waited for.
+    /// One run took more than this many seconds and was killed.
     Over(f64),
 }
 
-/// What one run of one runner took.
+/// The cost of one run of one runner.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// Seconds of what the question's clock covers.
+    /// The wall time in seconds, of the part that the question's clock covers.
     pub wall: f64,
-    /// Seconds in user mode of the process and of all children it waited for.
+    /// The user time in seconds of the process and of all children it waited for.
     pub user: f64,
-    /// Seconds in the system of the same.
+    /// The system time in seconds of the same processes.
     pub system: f64,
-    /// The largest resident set of any of them, in bytes.
+    /// The largest resident set of any of these processes, in bytes.
     pub peak: u64,
     /// The number of allocations in a pass over the input, if the runner counts them.
     pub allocations: Option<u64>,
-    /// How often the process and its children called the system, if that was counted.
+    /// The number of system calls of the process and its children, if they were counted.
     pub system_calls: Option<u64>,
 }
 
-/// What we want to reach, and how far we are.
+/// A goal, and what was measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Target {
-    /// The work, in a few words.
+    /// A short description of the work.
     pub work: String,
-    /// The runner that is ours. Where added stages are measured, this and the rivals are bases.
+    /// The millstream runner. If added stages are measured, this and the competitors are names without the number of
+    /// stages.
     pub ours: String,
-    /// Whom it is compared with; the best of them counts.
+    /// The competitors; the best of them counts.
     pub rivals: Vec<String>,
     /// What is compared.
     pub measure: Measure,
-    /// What we want to reach.
+    /// The goal.
     pub goal: Goal,
-    /// What we have reached.
+    /// The result.
     pub row: Row,
     /// The known limit, if the target was missed.
     #[serde(default)]
     pub if_missed: Option<String>,
 }
 
-/// The line of the table for a target: the first four as text.
+/// The line of a target in the table: the first four fields are text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The rival that was best, and its median.
+    /// The best competitor and its median.
     pub rival: String,
-    /// Our median.
+    /// The median of millstream.
     pub ours: String,
-    /// Ours against the rival in the terms of the goal, with the interval in brackets.
+    /// Millstream compared with the competitor as the goal requires, with the interval in brackets.
     pub ratio: String,
-    /// What we want to reach.
+    /// The goal.
     pub target: String,
-    /// The ratio of the medians, or for a goal in milliseconds their difference; none for a limit.
+    /// The ratio of the medians, or their difference for a goal in milliseconds; none for a limit.
     pub value: Option<f64>,
-    /// The lower end of its 95 % bootstrap interval, if there are runs enough for one.
+    /// The lower end of its 95 % bootstrap interval, if there are enough runs for one.
     pub low: Option<f64>,
-    /// The upper end.
+    /// The upper end of the interval.
     pub high: Option<f64>,
-    /// Whether we did.
+    /// Whether the target was reached.
     pub met: Met,
 }
 
@@ -208,13 +209,13 @@ pub struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Met {
-    /// It was.
+    /// The target was reached.
     Yes,
-    /// It was not.
+    /// The target was missed.
     No,
-    /// Ours or a rival gave a wrong answer.
+    /// Millstream or a competitor gave a wrong answer.
     Wrong,
-    /// The machine lacks something, or the time limit was too short.
+    /// A program is missing on this machine, or the time limit was too short.
     Skipped,
 }
 
@@ -243,7 +244,7 @@ impl Question {
         })
     }
 
-    /// Each runner that was right, with its runs and why to doubt them.
+    /// Each runner that was right, with its runs and the reasons to doubt them.
     pub fn measured(&self) -> impl Iterator<Item = (&Runner, &[Run], &[String])> {
         self.runners.iter().filter_map(|runner| match &runner.outcome {
             Outcome::Measured { runs, warnings } => Some((runner, runs.as_slice(), warnings.as_slice())),
@@ -253,7 +254,7 @@ impl Question {
 }
 
 impl Target {
-    /// The known limit, if the target was missed and the limit is known; in one line.
+    /// The known limit in one line, if the target was missed and the limit is known.
     pub fn obstacle(&self) -> Option<String> {
         let reason = self.if_missed.as_ref().filter(|_| self.row.met == Met::No)?;
         Some(reason.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -261,7 +262,8 @@ impl Target {
 }
 
 impl Run {
-    /// The quantity as a number: seconds or bytes. An added stage is seen in two runs only, of which this is the time.
+    /// The quantity as a number, in seconds or bytes. The cost of an added stage needs two runs; for it, this is the
+    /// wall time of one.
     pub fn get(&self, measure: Measure) -> f64 {
         match measure {
             Measure::Wall | Measure::AddedStage(_) => self.wall,
@@ -272,17 +274,17 @@ impl Run {
 }
 
 impl Machine {
-    /// Whether others were at work here: then runners waited for a core, and ratios mean little.
+    /// Whether other processes were running. Runners then had to wait for a core, and ratios are unreliable.
     pub fn is_busy(&self) -> bool {
         self.others > 0.5
     }
 }
 
 impl Results {
-    /// Reads `results.json`, or says what is wrong with it.
+    /// Reads `results.json`.
     ///
     /// # Errors
-    /// The file cannot be read, or is of another form.
+    /// Fails if the file cannot be read or does not have the right format.
     pub fn load(path: &Path) -> Result<Results> {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let results: Results = serde_json::from_str(&text).with_context(|| path.display().to_string())?;

@@ -1,4 +1,5 @@
-//! Another revision of Millstream beside this one: the same runners, built from it, as rivals.
+//! Compares Millstream with another revision of itself: the same runners, built from that revision, are the
+//! competitors.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,24 +12,24 @@ use crate::goal::{Goal, Measure};
 use crate::results::Question;
 use crate::{programs, rivals};
 
-/// A revision that has been built.
+/// Another revision, which has been built.
 #[derive(Clone, Debug)]
 pub struct Revision {
-    /// Its commit, in short.
+    /// The abbreviated hash of its commit.
     pub commit: String,
-    /// The directories of its programs.
+    /// The directories that contain its programs.
     pub programs: Vec<PathBuf>,
 }
 
-/// How much slower is too much, where the interval says that it is slower at all.
+/// The share by which a runner may be slower without being reported, even if the difference is significant.
 const TOLERANCE: f64 = 0.05;
 
 impl Revision {
-    /// Builds the revision called `name` of the repository at `root`, in a worktree that is gone afterwards. What was built
-    /// stays in `target`, so that it is built faster the next time.
+    /// Builds the revision called `name` of the repository at `root` in a temporary worktree. The build products are
+    /// kept in `target`, so that the next build is faster.
     ///
     /// # Errors
-    /// There is no such revision, or it cannot be built.
+    /// Fails if there is no such revision or if it cannot be built.
     pub fn build(root: &Path, name: &str, target: &Path) -> Result<Revision> {
         let output = Command::new("git")
             .args(["rev-parse", "--short=12", "--verify", &format!("{name}^{{commit}}")])
@@ -49,8 +50,8 @@ impl Revision {
         Ok(Revision { commit, programs: vec![programs, rivals] })
     }
 
-    /// Ours of a definition, each with itself at this revision as the rival; nothing if ours do not take part. All get the
-    /// same number of rounds, because a comparison needs some.
+    /// Returns the definition with only its millstream runners, each compared with itself at this revision; nothing if
+    /// it has none. All runners get the same number of rounds, which the comparison requires.
     pub fn against(&self, definition: &Definition) -> Option<Definition> {
         let ours: Vec<&Runner> = definition.runners.iter().filter(|runner| definition.is_ours(runner)).collect();
         let then = |name: &str| format!("{name} at {}", self.commit);
@@ -79,7 +80,7 @@ impl Revision {
     }
 }
 
-/// The runners that have become slower: by more than the tolerance, and so surely that even the interval says so.
+/// The runners that have become slower by more than the tolerance, where the interval confirms that they are slower.
 pub fn slower(question: &Question) -> impl Iterator<Item = &str> {
     let is_slower = |value: Option<f64>, low: Option<f64>| value > Some(1.0 + TOLERANCE) && low > Some(1.0);
     question
@@ -89,7 +90,7 @@ pub fn slower(question: &Question) -> impl Iterator<Item = &str> {
         .map(|target| target.work.as_str())
 }
 
-/// A checked-out tree that is removed when it is dropped.
+/// A checked-out working tree that is removed when it is dropped.
 struct Worktree {
     root: PathBuf,
     directory: TempDir,
@@ -181,7 +182,7 @@ mod tests {
             slower(&question).map(str::to_owned).collect::<Vec<_>>()
         };
         assert_eq!(found([110, 111, 109, 110, 112, 110], [100, 101, 99, 100, 100, 100]), ["ours n=0"]);
-        // Slower, but by an irrelevant amount; and by more, but not significantly.
+        // Slower by an irrelevant amount, and then slower by more, but not significantly.
         assert!(found([103, 104, 103, 103, 104, 103], [100, 101, 99, 100, 100, 100]).is_empty());
         assert!(found([60, 200, 70, 190, 110, 115], [200, 60, 190, 70, 100, 101]).is_empty());
         assert!(found([90; 6], [100; 6]).is_empty());

@@ -1,4 +1,5 @@
-//! One call of the tool: one definition after another, each told as soon as it is answered and noted in a journal.
+//! One call of the tool: it measures one definition after another, reports each as soon as it is answered, and records
+//! it in a journal.
 
 use std::env;
 use std::fs;
@@ -18,24 +19,26 @@ use crate::record::Record;
 use crate::results::{Outcome, Question};
 use crate::watch::watch;
 
-/// What is needed besides the definitions.
+/// Everything that is needed in addition to the definitions.
 #[derive(Debug)]
 pub struct Session {
-    /// How much to measure. At the quick size, only whole processes are warmed up: who times itself has a first pass for that.
+    /// How much to measure. At the quick size, only whole processes are warmed up, because a runner that times itself
+    /// begins with a pass that does not count.
     pub plan: Plan,
-    /// Where things are; the inputs of each definition are in a directory of its own, unless one is given here.
+    /// The locations of files. Each definition has its own directory for inputs, unless `inputs` is set.
     pub place: Place,
-    /// Where inputs are kept, if they are.
+    /// The directory in which inputs are kept, if they are kept.
     pub inputs: Option<PathBuf>,
-    /// Whether each runner that was right is watched afterwards, to see where the time goes.
+    /// Whether each runner that was right is observed afterwards, to show where the time is spent.
     pub watches: bool,
 }
 
 impl Session {
-    /// Measures what is not known yet. Each answer is passed to `tell` and, if there is a journal, recorded there.
+    /// Measures the questions that have no answer yet. Each answer is passed to `tell` and, if there is a journal,
+    /// recorded there.
     ///
     /// # Errors
-    /// An input that cannot be made, and the system's. What went wrong with a runner is in the answer.
+    /// Fails if an input cannot be created, and on errors of the system. A failure of a runner is part of the answer.
     pub fn measure(
         &mut self,
         definitions: &[Definition],
@@ -59,7 +62,7 @@ impl Session {
         Ok(known)
     }
 
-    /// How much to measure of a definition.
+    /// How much to measure for a definition.
     pub fn plan(&self, definition: &Definition) -> Plan {
         let (warm_up, factor) = match self.plan.scale {
             Scale::Full => (self.plan.warm_up, definition.budget_factor.unwrap_or(1)),
@@ -70,7 +73,7 @@ impl Session {
         Plan { warm_up, budget, limit, ..self.plan }
     }
 
-    /// How long all of them will take, by what the record says.
+    /// The estimated time of all definitions, from the times in the record.
     pub fn estimate(&self, definitions: &[Definition], record: &Record) -> Duration {
         definitions.iter().map(|definition| estimate(definition, &self.plan(definition), record)).sum()
     }
@@ -80,7 +83,7 @@ impl Session {
         self.place.inputs = match &self.inputs {
             Some(directory) => directory.clone(),
             None => {
-                // Of its own, so that the memory is free again before the next one.
+                // Each definition has its own directory, so that the memory is freed before the next one.
                 scratch = tempfile::Builder::new().prefix("millstream-bench-").tempdir_in(memory())?;
                 scratch.path().to_owned()
             }
@@ -93,7 +96,7 @@ impl Session {
         })?;
         let mut question = question(definition, plan.scale, outcomes);
         if self.watches {
-            // As long as it had for all of its runs.
+            // The limit is the time that the runner had for all of its runs.
             let limit = plan.budget.min(plan.limit);
             for (runner, asked) in question.runners.iter_mut().zip(&definition.runners) {
                 if matches!(runner.outcome, Outcome::Measured { .. }) {
@@ -106,7 +109,8 @@ impl Session {
     }
 }
 
-/// A bar on the terminal with the time that is left, by the turns so far; nothing where standard error is no terminal.
+/// A progress bar on the terminal with the remaining time, estimated from the turns so far. Nothing is drawn if
+/// standard error is not a terminal.
 fn bar(turns: usize) -> ProgressBar {
     let bar = ProgressBar::new(turns as u64);
     let style = ProgressStyle::with_template("{bar:30} {percent:>3} %, about {eta} left  {msg}");
@@ -114,16 +118,17 @@ fn bar(turns: usize) -> ProgressBar {
     bar
 }
 
-/// Where files are memory, if this machine has such a place.
+/// A directory whose files are in memory, if this machine has one.
 fn memory() -> PathBuf {
     let shm = Path::new("/dev/shm");
     if shm.is_dir() { shm.to_owned() } else { env::temp_dir() }
 }
 
-/// What a journal says has been answered, if it is to be continued; and where and when that began.
+/// Returns the answers in the journal of an earlier run and its header, which has the machine and the start of that
+/// run.
 ///
 /// # Errors
-/// There is nothing to continue, or it is another run.
+/// Fails if there is nothing to continue or if the journal belongs to a different run.
 pub fn resume(path: &Path, header: Header) -> Result<(Header, Vec<Question>)> {
     let Some((begun, known)) = Journal::load(path)? else {
         bail!("{} does not exist: there is no run to continue; leave --resume out", path.display());

@@ -1,40 +1,42 @@
-//! The statistics that a handful of runs supports: medians, how far from them is far, and how sure a comparison is.
+//! Statistics for a small number of runs: medians, outliers, and the uncertainty of comparisons.
 //!
-//! Run times have no known distribution, and a busy moment makes some of them far too long. So everything here goes by
-//! ranks or by resampling, nothing by means.
+//! Run times have no known distribution, and a busy moment makes some of them far too long. Therefore everything here
+//! is based on ranks or resampling, and nothing on means.
 
 pub use millstream_rounds::{median, quantile};
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// The smallest and the largest of some positive values.
+/// Returns the smallest and the largest of some positive values.
 pub fn range(values: &[f64]) -> (f64, f64) {
     values.iter().fold((f64::INFINITY, 0.0), |(low, high), &value| (value.min(low), value.max(high)))
 }
 
-/// What the standard deviation of the undisturbed values would be: 1.4826 times the median of the distances to their
-/// median. Half of the values may be anything.
+/// Estimates the standard deviation of the undisturbed values: 1.4826 times the median of the distances to the median.
+/// Up to half of the values may be arbitrary.
 ///
 /// # Panics
-/// Without values.
+/// Panics if there are no values.
 pub fn deviation(values: &[f64]) -> f64 {
     let middle = median(values);
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     1.4826 * median(&distances)
 }
 
-/// Fewer runs than these support no interval of 95 %: the median of five is outside all of them one time in sixteen.
+/// Fewer runs than this give no 95 % interval: the probability that all of five runs lie on the same side of the true
+/// median is one in sixteen.
 pub const FEWEST: usize = 6;
 
 const RESAMPLES: usize = 2000;
 
-/// The 95 % interval of `compare(median(ours), median(rival))`; none with fewer than [`FEWEST`] runs of either.
+/// Returns the 95 % interval of `compare(median(ours), median(rival))`; none if either has fewer than [`FEWEST`] runs.
 ///
-/// It is the percentile bootstrap, whose percentiles are moved outwards as Student's distribution asks for (T. Hesterberg,
-/// "What Teachers Should Know About the Bootstrap", 2015): without that, seven runs give intervals that are too narrow.
-/// As many runs of one as of the other are runs of the same rounds and stay pairs, so that a slow moment that hit both
-/// does not count. The random numbers start from a fixed seed: the same runs have the same interval.
+/// This is the percentile bootstrap with percentiles that are widened according to Student's distribution (T.
+/// Hesterberg, "What Teachers Should Know About the Bootstrap", 2015); without this correction, seven runs give
+/// intervals that are too narrow. If both have the same number of runs, the runs belong to the same rounds and are
+/// resampled in pairs, so that a slow moment that affected both has no influence. The random numbers start from a fixed
+/// seed, so the same runs always have the same interval.
 ///
 /// ```
 /// use millstream_bench::statistics::interval;
@@ -64,7 +66,7 @@ pub fn interval(ours: &[f64], rival: &[f64], compare: impl Fn(f64, f64) -> f64) 
     Some((quantile(&values, tail), quantile(&values, 1.0 - tail)))
 }
 
-/// The share of resamples outside on one side: 2.5 % of infinitely many runs, less of few.
+/// The share of resamples that lie outside on each side: 2.5 % for infinitely many runs, less for few.
 fn tail(count: usize) -> f64 {
     let count = count as f64;
     let student = StudentsT::new(0.0, 1.0, count - 1.0).expect("there is more than one run");
@@ -92,18 +94,18 @@ mod tests {
         assert!((deviation(&values) - 2.0).abs() < 0.3, "{}", deviation(&values));
     }
 
-    /// Numbers of known distributions.
+    /// Random numbers with known distributions.
     struct Random(SplitMix64);
 
     impl Random {
-        /// Of the standard normal distribution, by the quantile of a uniform number.
+        /// A number of the standard normal distribution, from the quantile of a uniform number.
         fn normal(&mut self) -> f64 {
             let uniform = ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64;
             Normal::standard().inverse_cdf(uniform)
         }
     }
 
-    /// In how many of 250 experiments the interval holds the true ratio, which is 2.
+    /// Returns the number of experiments, of 250, in which the interval contains the true ratio, which is 2.
     fn covered(rounds: [usize; 2], noise: impl Fn(&mut Random) -> f64, together: f64) -> usize {
         let mut random = Random(SplitMix64::seed_from_u64(42));
         let mut experiment = || {
@@ -119,8 +121,8 @@ mod tests {
         (0..250).filter(|_| experiment()).count()
     }
 
-    /// 95 % of 250 is 237.5, and a standard deviation of that 3.4: below, three of them; above, everything but an interval
-    /// that is always right because it is useless.
+    /// 95 % of 250 is 237.5, with a standard deviation of 3.4. The lower bound is three deviations below that; the
+    /// upper bound only excludes intervals that are always right because they are useless.
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
         let normal = |random: &mut Random| 1.0 + 0.02 * random.normal();
@@ -129,11 +131,12 @@ mod tests {
             let found = [covered(rounds, normal, 0.0), covered(rounds, skewed, 0.0)];
             assert!(found.iter().all(|found| (228..250).contains(found)), "{rounds:?}: {found:?}");
         }
-        // Where slow moments of both are far longer than what differs between the two, they promise less than they keep.
+        // If slow moments that affect both are far longer than the difference between the two, the intervals are wider
+        // than necessary.
         assert!(covered([7, 7], normal, 0.2) >= 228);
     }
 
-    /// What is paired is far surer than what is not, if moments differ more than runs do.
+    /// Paired intervals are far narrower than unpaired ones if moments vary more than runs do.
     #[test]
     fn a_slow_moment_of_both_does_not_count() {
         let moments = [1.0, 1.5, 1.1, 1.9, 1.3, 1.0, 1.2];

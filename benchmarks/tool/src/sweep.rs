@@ -1,8 +1,9 @@
-//! Sweeps over the values of a parameter: only their ends, texts of the user's, and for numbers of stages the table of the original
-//! benchmark.
+//! Operations on sweeps over the values of a parameter: reducing them to their ends, replacing the input with the
+//! user's text and, for stages, the table of the original benchmark.
 //!
-//! The table by stages has a row for each number of stages: the time, bytes and records a second, and what one stage changed of
-//! each since there was none. As in the original, a gain is positive, so an added stage's Δdt is a negative number.
+//! The table by stages has a row for each number of stages: the time, bytes and records per second, and how much one
+//! added stage changed each of them compared with no stages. As in the original, a positive number is a gain, so Δdt of
+//! an added stage is negative.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,15 +18,15 @@ use crate::parameter::{BYTES, Cell, STAGES, SYNC};
 use crate::results::{Outcome, Question};
 use crate::statistics::median;
 
-/// A definition with the least and the greatest value of each runner only: enough to check answers, for less starting of
-/// processes. It has no targets, which may be about others.
+/// Returns the definition with only the smallest and the largest value for each runner, which suffices to check answers
+/// and starts fewer processes. Targets are removed, because they can refer to other values.
 pub fn ends(mut definition: Definition) -> Definition {
     let cells: Vec<Cell> = definition.runners.iter().filter_map(|runner| runner.cell.clone()).collect();
     let is_end = |one: &Cell| {
         let values = || cells.iter().filter(|cell| cell.base == one.base).map(|cell| cell.at);
         [values().min(), values().max()].contains(&Some(one.at))
     };
-    // Whose targets said so, those are still ours.
+    // Runners that only a target declared as Millstream must keep that property.
     let ours: Vec<bool> = definition.runners.iter().map(|runner| definition.is_ours(runner)).collect();
     definition.runners.iter_mut().zip(ours).for_each(|(runner, ours)| runner.ours = ours);
     definition.runners.retain(|runner| runner.cell.as_ref().is_none_or(is_end));
@@ -33,10 +34,11 @@ pub fn ends(mut definition: Definition) -> Definition {
     definition
 }
 
-/// Puts a text of the user's in the place of what definitions read at full size, and what is right for it.
+/// Replaces the inputs that the definitions read at full size with the user's text, and the right answers with those
+/// for that text.
 ///
 /// # Errors
-/// The file cannot be read, or is not UTF-8.
+/// Fails if the file cannot be read or is not UTF-8.
 pub fn take_text(definitions: &mut [Definition], path: &Path) -> Result<()> {
     let path = path.canonicalize().with_context(|| path.display().to_string())?;
     let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -51,7 +53,7 @@ pub fn take_text(definitions: &mut [Definition], path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The table by stages; nothing if something else was varied, or nothing. Runners without a right answer are left out.
+/// Returns the table by stages; nothing if there is no sweep over stages. Runners without a right answer are left out.
 ///
 /// ```
 /// use millstream_bench::definition::{Definition, Scale};
@@ -114,7 +116,7 @@ pub fn table(question: &Question) -> Option<String> {
     Some(text)
 }
 
-/// The time of the whole, and bytes and records in each second of it.
+/// The time of the whole run, and the bytes and records per second.
 struct Speed {
     seconds: f64,
     bytes: f64,
@@ -131,7 +133,7 @@ impl Speed {
     }
 }
 
-/// A rounded number with a comma between thousands.
+/// Formats a rounded number with commas between thousands.
 fn grouped(number: f64) -> String {
     let digits = format!("{:.0}", number.abs());
     let sign = if number < 0.0 && digits != "0" { "-" } else { "" };

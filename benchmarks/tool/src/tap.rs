@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::results::{Met, Question, Row, Target};
 
-/// Numbers the points.
+/// Writes test points and numbers them.
 #[derive(Debug, Default)]
 pub struct Tap {
     points: usize,
@@ -17,7 +17,7 @@ impl Tap {
         "TAP version 14\n"
     }
 
-    /// The points of one question.
+    /// The test points of one question.
     ///
     /// ```
     /// use millstream_bench::definition::{Definition, Scale};
@@ -66,12 +66,12 @@ impl Tap {
         text
     }
 
-    /// The last line: how many points there were.
+    /// The last line, which contains the number of test points.
     pub fn plan(&self) -> String {
         format!("1..{}\n", self.points)
     }
 
-    /// One point, followed by a block of YAML if there are details.
+    /// One test point, followed by a YAML block if there are details.
     fn point(&mut self, ok: bool, what: &str, directive: &str, tell: &[(&str, &str)]) -> String {
         self.points += 1;
         let what = what.replace('\\', r"\\").replace('#', r"\#");
@@ -79,7 +79,7 @@ impl Tap {
         if !tell.is_empty() {
             text.push_str("  ---\n");
             for (key, value) in tell {
-                // A string of JSON is one of YAML too.
+                // A JSON string is also a YAML string.
                 let value = serde_json::Value::from(*value);
                 writeln!(text, "  {key}: {value}").expect("writing to a string cannot fail");
             }

@@ -1,5 +1,5 @@
-//! Runs of their own in which a runner is watched: under `strace`, or asked where the time of its pipe went. A run that is
-//! watched is slower, so none of these is a measurement.
+//! Separate runs in which a runner is observed: under `strace`, or with a report of how its pipe spent its time.
+//! Observation slows a run down, so none of these runs is a measurement.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -43,10 +43,10 @@ pub fn watch(runner: &Runner, definition: &Definition, scale: Scale, place: &Pla
 }
 
 impl<'a> Ready<'a> {
-    /// Makes its input.
+    /// Prepares a runner and creates its input.
     ///
     /// # Errors
-    /// That cannot be done.
+    /// Fails if the input cannot be created.
     pub fn new(runner: &'a Runner, definition: &'a Definition, scale: Scale, place: &'a Place) -> Result<Ready<'a>> {
         let size = definition.size(scale);
         let input = runner.input(size).map(|input| input.make(&place.inputs)).transpose()?;
@@ -55,10 +55,11 @@ impl<'a> Ready<'a> {
         Ok(Ready { definition, runner, words, input, output, place })
     }
 
-    /// How often it and its children call the system, the most frequent call first.
+    /// Counts the system calls of the runner and its children, the most frequent first.
     ///
     /// # Errors
-    /// There is no `strace`, it may not look, or the run fails or takes longer than this.
+    /// Fails if there is no `strace`, if it is not permitted to trace, or if the run fails or takes longer than
+    /// `limit`.
     pub fn system_calls(&self, limit: Duration) -> Result<Vec<SystemCalls>> {
         let summary = NamedTempFile::new()?;
         let path = summary.path().display().to_string();
@@ -66,21 +67,21 @@ impl<'a> Ready<'a> {
         Ok(parse_strace(&fs::read_to_string(&path)?))
     }
 
-    /// Where the time of its pipe went, as it says itself.
+    /// Returns how its pipe spent its time, as reported by the runner.
     ///
     /// # Errors
-    /// The run fails or takes longer than this, or says something else.
+    /// Fails if the run fails or takes longer than `limit`, or if the report does not have the right format.
     pub fn pipe(&self, limit: Duration) -> Result<PipeTimes> {
         let stats = NamedTempFile::new()?;
         self.time(&[], &["--stats", &stats.path().display().to_string()], |_| {}, limit)?;
         Ok(serde_json::from_str(&fs::read_to_string(stats.path())?)?)
     }
 
-    /// Runs it with these words before and after it, and with this change; returns the seconds that it took, by the
-    /// clock of the definition.
+    /// Runs it with these words before and after the command, after applying `change`. Returns the seconds that it
+    /// took, by the clock of the definition.
     ///
     /// # Errors
-    /// It cannot be started, fails, or takes longer than this.
+    /// Fails if it cannot be started, fails, or takes longer than the limit.
     pub fn time(
         &self,
         before: &[&str],
@@ -124,12 +125,12 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// The lines of `strace -c` that count a call; its sum is not one.
+/// Parses the lines of `strace -c` that count a call; the line with the total is left out.
 fn parse_strace(summary: &str) -> Vec<SystemCalls> {
     let line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let name = words.last().filter(|name| **name != "total")?;
-        // Share, seconds, microseconds for each, calls, errors if there were any, name.
+        // The columns: share, seconds, microseconds per call, calls, errors if there were any, name.
         Some(SystemCalls { calls: words.get(3)?.parse().ok()?, name: (*name).to_owned() })
     };
     let mut calls: Vec<_> = summary.lines().filter_map(line).collect();

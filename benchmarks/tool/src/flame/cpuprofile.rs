@@ -1,7 +1,7 @@
-//! Node's `.cpuprofile` (also what the DevTools of browsers save) as folded stacks.
+//! Converts Node's `.cpuprofile` files (the format that the DevTools of browsers also save) to folded stacks.
 //!
-//! The file has a tree of calls, and for each sample the node that was being executed. A sample represents the time
-//! until the next one, or until the end.
+//! The file contains a tree of calls and, for each sample, the node that was being executed. A sample represents the
+//! time until the next sample or until the end.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,11 +13,11 @@ use serde::Deserialize;
 #[serde(rename_all = "camelCase")]
 struct Profile {
     nodes: Vec<Node>,
-    /// In microseconds, as everything.
+    /// In microseconds, like all times here.
     start_time: i64,
     end_time: i64,
     samples: Vec<u64>,
-    /// From the sample before, or from the start.
+    /// The time since the previous sample, or since the start.
     time_deltas: Vec<i64>,
 }
 
@@ -35,14 +35,14 @@ struct Node {
 struct CallFrame {
     function_name: String,
     url: String,
-    /// From 0, or -1.
+    /// Counted from 0; -1 if unknown.
     line_number: i64,
 }
 
-/// The folded stacks: lines of `outer;inner MICROSECONDS`, in order.
+/// Returns the folded stacks: lines of `outer;inner MICROSECONDS`, sorted.
 ///
 /// # Errors
-/// The text is no such profile.
+/// Fails if the text is not such a profile.
 ///
 /// ```
 /// use millstream_bench::flame::cpuprofile::fold;
@@ -71,7 +71,7 @@ pub fn fold(text: &str) -> Result<String> {
         time += time_deltas[at];
         let lasts = time_deltas.get(at + 1).copied().unwrap_or(end_time - time);
         let stack = stack(*sample, &by_id, &parents)?;
-        // Clocks of several cores: a sample may seem to be before the last one.
+        // The clocks of several cores differ: a sample can appear to precede the previous one.
         if lasts > 0 && !stack.is_empty() {
             *stacks.entry(stack).or_default() += lasts;
         }
@@ -79,7 +79,7 @@ pub fn fold(text: &str) -> Result<String> {
     Ok(stacks.into_iter().map(|(stack, time)| format!("{stack} {time}\n")).collect())
 }
 
-/// The frames from the outermost to this node, without the root.
+/// Returns the frames from the outermost to this node, without the root.
 fn stack(id: u64, nodes: &HashMap<u64, &Node>, parents: &HashMap<u64, u64>) -> Result<String> {
     let mut frames = Vec::new();
     let mut id = id;

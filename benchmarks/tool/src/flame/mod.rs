@@ -1,7 +1,7 @@
-//! Where the time goes: flame graphs out of folded stacks, as interactive SVG and as pictures.
+//! Flame graphs from folded stacks, as interactive SVG and as PNG images. They show where the time is spent.
 //!
-//! Stacks come from Node's profiler ([`cpuprofile`]), from a sampler inside our own programs ([`sample`](millstream_runners::sample)), or from `perf`;
-//! [`profile`] runs a runner under whichever fits.
+//! Stacks come from Node's profiler ([`cpuprofile`]), from a sampler inside millstream's benchmark programs
+//! ([`sample`](millstream_runners::sample)), or from `perf`; [`profile`] runs a runner under whichever fits.
 
 use anyhow::{Context, Result, ensure};
 use inferno::flamegraph::{self, Options};
@@ -14,10 +14,10 @@ pub mod profile;
 /// In pixels.
 const WIDTH: usize = 940;
 
-/// The interactive SVG: frames can be pressed to look closer, and searched. The same stacks give the same file.
+/// Draws the interactive SVG, in which frames can be zoomed and searched. The same stacks always give the same file.
 ///
 /// # Errors
-/// There are no stacks, or they are not lines of `outer;inner COUNT`.
+/// Fails if there are no stacks, or if a line is not of the form `outer;inner COUNT`.
 ///
 /// ```
 /// let svg = millstream_bench::flame::svg("main;read 30\nmain;write 10\n", "through2, n = 10", "samples")?;
@@ -29,7 +29,8 @@ pub fn svg(folded: &str, title: &str, count: &str) -> Result<String> {
     let mut options = Options::default();
     options.title = title.to_owned();
     options.count_name = count.to_owned();
-    // Of a fixed width: one that follows its window's goes wrong where that is not shown yet, as in a part that is folded.
+    // The width is fixed: an SVG that takes the width of its window is drawn wrong while it is not visible, such as in
+    // a collapsed section.
     options.image_width = Some(WIDTH);
     options.deterministic = true;
     options.hash = true;
@@ -38,15 +39,15 @@ pub fn svg(folded: &str, title: &str, count: &str) -> Result<String> {
     Ok(String::from_utf8(svg)?)
 }
 
-/// The SVG as a PNG, with the fonts of this machine.
+/// Renders the SVG as a PNG, with the fonts of this machine.
 ///
 /// # Errors
-/// The text is no SVG.
+/// Fails if the text is not an SVG.
 pub fn png(svg: &str) -> Result<Vec<u8>> {
     let mut options = usvg::Options::default();
     let fonts = options.fontdb_mut();
     fonts.load_system_fonts();
-    // The one that every SVG asks for has no name of its own here.
+    // The generic font family that every SVG names is not defined here, so it is set to a monospaced font that exists.
     let monospaced = fonts.faces().find(|face| face.monospaced).and_then(|face| Some(face.families.first()?.0.clone()));
     if let Some(name) = monospaced {
         fonts.set_monospace_family(name);

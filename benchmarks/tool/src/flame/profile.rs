@@ -1,8 +1,8 @@
-//! Runs a runner as it is, under a sampler, and under `strace`, and keeps their output.
+//! Runs a runner without changes, under a sampler, and under `strace`, and keeps their output.
 //!
-//! The sampler is the first that has output: Node's own (a `node` in front of the real one adds `--cpu-prof`), the one
-//! inside our programs ([`sample`]), or else `perf`. A run that is watched is slower, so both times are kept: only the
-//! plain one is a measurement.
+//! The sampler is the first of these that has output: Node's own (a `node` script placed before the real one in `PATH`
+//! adds `--cpu-prof`), the one inside millstream's programs ([`sample`]), or `perf`. Sampling slows a run down, so both
+//! times are kept, and only the one without a sampler is a measurement.
 
 use std::env;
 use std::ffi::OsString;
@@ -24,35 +24,35 @@ use crate::measure::Place;
 use crate::results::SystemCalls;
 use crate::watch::Ready;
 
-/// The location of profiles in a record.
+/// The directory of profiles in a record.
 pub const DIRECTORY: &str = "profiles";
 
-/// The time for one run that is watched, in which samplers and `strace` may make it many times as long.
+/// The time limit for one observed run. Samplers and `strace` can make a run many times slower.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// How one runner spent its time. The files beside it have the same name: `.svg`, `.png`, `.folded`, and from Node
-/// `.cpuprofile`.
+/// How one runner spent its time. The files next to it have the same name and end in `.svg`, `.png`, `.folded` and, for
+/// Node, `.cpuprofile`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Profile {
-    /// The definition.
+    /// The name of the definition.
     pub question: String,
-    /// The runner.
+    /// The name of the runner.
     pub runner: String,
-    /// The seconds of the run without a sampler.
+    /// The duration in seconds of the run without a sampler.
     pub plain: f64,
     /// The duration in seconds of the sampled run.
     pub profiled: f64,
     /// The name of the sampler.
     pub sampler: String,
-    /// How often the runner and its children called the system, the most frequent call first; none without `strace`.
+    /// The system calls of the runner and its children, the most frequent first; empty without `strace`.
     pub system_calls: Vec<SystemCalls>,
 }
 
-/// Profiles the runners with this name, with or without the value of a swept parameter; or all of them. What was seen is
+/// Profiles the runners with this name, with or without the value of a swept parameter, or all runners. The results are
 /// written to the directory.
 ///
 /// # Errors
-/// There is no such runner, it fails, or nothing on this machine can sample it.
+/// Fails if there is no such runner, if it fails, or if no sampler works on this machine.
 pub fn profile(definition: &Definition, name: Option<&str>, place: &Place, directory: &Path) -> Result<Vec<Profile>> {
     let is_meant = |runner: &&Runner| name.is_none_or(|name| runner.name == name || runner.base() == name);
     let runners: Vec<&Runner> = definition.runners.iter().filter(is_meant).collect();
@@ -77,7 +77,7 @@ pub fn profile(definition: &Definition, name: Option<&str>, place: &Place, direc
 /// Returns the profiles in a directory, sorted by name, each with its SVG.
 ///
 /// # Errors
-/// A file that cannot be read, or is none.
+/// Fails if a file cannot be read or is not a profile.
 pub fn load_all(directory: &Path) -> Result<Vec<(Profile, String)>> {
     let Ok(entries) = fs::read_dir(directory) else { return Ok(Vec::new()) };
     let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;
@@ -91,12 +91,12 @@ pub fn load_all(directory: &Path) -> Result<Vec<(Profile, String)>> {
     paths.iter().map(load).collect()
 }
 
-/// As `node-stages.through2-n=10`. Names are plain already, except for blanks.
+/// The name of the files, such as `node-stages.through2-n=10`. Except for spaces, names contain no special characters.
 fn file_name(definition: &str, runner: &str) -> String {
     format!("{definition}.{}", runner.replace(' ', "-"))
 }
 
-/// A runner that is profiled.
+/// A runner to profile.
 struct Run<'a> {
     definition: &'a Definition,
     runner: &'a Runner,
@@ -124,7 +124,7 @@ impl Run<'_> {
         })
     }
 
-    /// The time under a sampler, its name, the folded stacks and what they count.
+    /// Returns the time under a sampler, the sampler's name, the folded stacks and the unit of their counts.
     fn sample(&self, stem: &Path) -> Result<(f64, &'static str, String, &'static str)> {
         let scratch = tempfile::tempdir()?;
         let folded = scratch.path().join("folded");
@@ -139,7 +139,7 @@ impl Run<'_> {
         if let Ok(folded) = fs::read_to_string(&folded) {
             return Ok((seconds, "the sampler inside the program", folded, "samples"));
         }
-        // Of several processes the one with the most to say.
+        // If there are several processes, take the one with the largest profile.
         let profiles = fs::read_dir(scratch.path())?.flatten().map(|entry| entry.path());
         let is_profile = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "cpuprofile");
         if let Some(path) = profiles.filter(is_profile).max_by_key(|path| path.metadata().map_or(0, |data| data.len()))
@@ -152,7 +152,7 @@ impl Run<'_> {
         Ok((seconds, "perf, by the clock", folded, "ns"))
     }
 
-    /// Under `perf`, which many kernels allow for root only, or not at all.
+    /// Samples with `perf`, which many kernels allow only for root or not at all.
     fn perf(&self, scratch: &Path) -> Result<(f64, String)> {
         let data = scratch.join("perf.data").display().to_string();
         let record = [
@@ -176,7 +176,7 @@ impl Run<'_> {
         Ok((seconds, String::from_utf8_lossy(&folded).into_owned()))
     }
 
-    /// Counts system calls, of children too.
+    /// Counts system calls, including those of children.
     fn system_calls(&self) -> Vec<SystemCalls> {
         self.ready.system_calls(LIMIT).unwrap_or_else(|error| {
             eprintln!("SKIPPED: {}: no system calls are counted: {error:#}", self.runner.name);
@@ -185,7 +185,8 @@ impl Run<'_> {
     }
 }
 
-/// Puts a `node` into this directory that samples: NODE_OPTIONS does not take `--cpu-prof` everywhere.
+/// Creates a `node` script in this directory that runs Node with its sampler, because NODE_OPTIONS does not accept
+/// `--cpu-prof` in all versions.
 fn shim(directory: &Path, search_path: &OsString) -> Result<()> {
     let Some(node) = env::split_paths(search_path).map(|directory| directory.join("node")).find(|path| path.is_file())
     else {

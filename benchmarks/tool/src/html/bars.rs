@@ -1,8 +1,8 @@
-//! A bar for each runner: from nothing to its median, and a whisker from its fastest to its slowest run.
+//! A bar chart of the runners: each bar is as long as the median, and a whisker spans the fastest to the slowest run.
 //!
-//! Positions are per cent of the width, so that the page can be of any width. Where the slowest takes more than
-//! `WIDE` times as long as the fastest, bars would show nothing of the fast ones: there the scale is logarithmic, and
-//! the medians are dots, because a bar's length would mean nothing.
+//! Positions are percentages of the width, so that the page can have any width. If the slowest runner takes more than
+//! `WIDE` times as long as the fastest, the bars of the fast runners would be too short to see. The scale is then
+//! logarithmic and the medians are dots, because the length of a bar has no meaning on such a scale.
 
 use askama::Template;
 
@@ -12,7 +12,7 @@ use super::verdict::{Measured, is_floor, walls};
 use crate::results::Question;
 use crate::statistics::range;
 
-/// From this ratio on the scale is logarithmic.
+/// The ratio from which the scale is logarithmic.
 const WIDE: f64 = 25.0;
 
 /// A chart of bars or dots.
@@ -23,9 +23,9 @@ pub struct Bars {
     pub alternative: String,
     /// The unit of all values.
     pub unit: &'static str,
-    /// Whether the scale is logarithmic, and each value a dot.
+    /// Whether the scale is logarithmic and each value is a dot.
     pub is_logarithmic: bool,
-    /// Where the floor is, in per cent.
+    /// The position of the physical limit, as a percentage.
     pub floor: Option<f64>,
     /// The bars, the shortest first.
     pub bars: Vec<Bar>,
@@ -36,21 +36,21 @@ pub struct Bars {
 pub struct Bar {
     /// Its name.
     pub name: String,
-    /// For style sheets: `ours`, `rival` or `floor`.
+    /// The class name for style sheets: `ours`, `rival` or `floor`.
     pub class: &'static str,
     /// The median in seconds.
     pub value: f64,
-    /// The same in words.
+    /// The median as text.
     pub text: String,
-    /// Where the median is, in per cent.
+    /// The position of the median, as a percentage.
     pub median: f64,
-    /// Where the fastest run is.
+    /// The position of the fastest run.
     pub low: f64,
-    /// Where the slowest run is.
+    /// The position of the slowest run.
     pub high: f64,
 }
 
-/// The chart of these runners, which are ranked.
+/// Draws the chart of these runners, which must be ranked.
 pub fn bars(question: &Question, ranked: &[Measured]) -> Option<Bars> {
     let shortest = ranked.first()?.median;
     let ranges: Vec<_> = ranked.iter().map(|one| range(&walls(one.runner))).collect();
@@ -84,7 +84,7 @@ pub fn bars(question: &Question, ranked: &[Measured]) -> Option<Bars> {
     })
 }
 
-/// The first few in words; all are in the table.
+/// Describes the first few runners; the table has all of them.
 fn alternative(ranked: &[Measured]) -> String {
     const SAID: usize = 5;
     let said: Vec<_> =

@@ -1,7 +1,8 @@
-//! How time grows with a swept parameter: a line for each runner, with error bars from the fastest to the slowest run.
+//! A line chart of the time by a swept parameter: a line for each runner, with error bars from the fastest to the
+//! slowest run.
 //!
-//! Drawn by plotters as SVG, with classes in place of colours, so that it works in both themes. Labels at the ends of
-//! the lines name the runners, or on narrow screens their numbers in the list below.
+//! The chart is drawn by plotters as SVG, with classes in place of colours, so that it works in both themes. Labels at
+//! the ends of the lines name the runners; on narrow screens they are numbers that refer to the list below the chart.
 
 use std::ops::Range;
 
@@ -20,21 +21,21 @@ use crate::results::Question;
 use crate::statistics::median;
 use crate::statistics::range;
 
-/// A chart in two widths.
+/// A chart, drawn at two widths.
 #[derive(Debug, Template)]
 #[template(path = "lines.html")]
 pub struct Lines {
     /// The text alternative, for screen readers.
     pub alternative: String,
-    /// What the vertical axis has.
+    /// The quantity on the vertical axis.
     pub quantity: String,
-    /// The inside of an SVG of [`Size::WIDE`].
+    /// The content of an SVG of size [`Size::WIDE`].
     pub wide: String,
-    /// The same for narrow screens.
+    /// The content of the SVG for narrow screens.
     pub narrow: String,
-    /// The names for the numbers in `narrow`, with their classes.
+    /// The names that the numbers in `narrow` refer to, with their classes.
     pub names: Vec<(String, &'static str)>,
-    /// Whether one of them is the floor.
+    /// Whether one of the lines is the physical limit.
     pub has_floor: bool,
 }
 
@@ -49,9 +50,9 @@ pub struct Size {
 }
 
 impl Size {
-    /// Lines end in names.
+    /// The lines end in names.
     pub const WIDE: Size = Size { width: 860, height: 440, labels: 230 };
-    /// Lines end in numbers.
+    /// The lines end in numbers.
     pub const NARROW: Size = Size { width: 340, height: 330, labels: 26 };
 }
 
@@ -69,10 +70,10 @@ struct Point {
     high: f64,
 }
 
-/// The chart of a question with a sweep.
+/// Draws the chart of a question with a sweep.
 ///
 /// # Errors
-/// The drawing library refuses.
+/// Returns the errors of the drawing library.
 pub fn lines(question: &Question) -> Result<Option<Lines>> {
     let Some(sweep) = &question.sweep else { return Ok(None) };
     let per_record = question.count.map_or(1.0, |count| count as f64);
@@ -82,7 +83,7 @@ pub fn lines(question: &Question) -> Result<Option<Lines>> {
         let (low, high) = range(&values);
         let median = median(&values);
         let point = |&at: &u64| Point { at: at as f64, median, low, high };
-        // Who does not depend on the parameter is as fast everywhere.
+        // A runner that does not depend on the parameter has the same time at every value.
         let points = runner.at.as_ref().map_or(sweep.values.as_slice(), std::slice::from_ref).iter().map(point);
         match series.iter_mut().find(|one| one.name == runner.base) {
             Some(one) => one.points.extend(points),
@@ -96,7 +97,7 @@ pub fn lines(question: &Question) -> Result<Option<Lines>> {
     if series.is_empty() {
         return Ok(None);
     }
-    // The highest end first, as in the drawing; ours are drawn last, over the others.
+    // Labels are sorted by the height of the line's end. Millstream's lines are drawn last, on top of the others.
     series.iter_mut().for_each(|one| one.points.sort_by(|a, b| a.at.total_cmp(&b.at)));
     series.sort_by(|a, b| b.last().total_cmp(&a.last()));
     let unit = match (question.count, &question.per) {
@@ -129,7 +130,7 @@ fn alternative(series: &[Series], parameter: &str) -> String {
     format!("By {parameter}, the lowest line first: {}.", all.join("; "))
 }
 
-/// Colours that stand for classes.
+/// The colours that stand for classes.
 const CLASSES: [(&str, RGBColor); 5] = [
     ("ours", RGBColor(1, 0, 0)),
     ("rival", RGBColor(2, 0, 0)),
@@ -142,7 +143,7 @@ fn colour(class: &str) -> RGBColor {
     CLASSES.iter().find(|(name, _)| *name == class).map_or(BLACK, |(_, colour)| *colour)
 }
 
-/// The drawing, without the element around it.
+/// Returns the drawing without the enclosing element.
 fn draw(series: &[Series], sweep: &Sweep, size: Size) -> Result<String> {
     let mut svg = String::new();
     let root = SVGBackend::with_string(&mut svg, (size.width, size.height)).into_drawing_area();
@@ -224,7 +225,7 @@ fn plot(
     root.present()
 }
 
-/// Where a line ends, and where its label is.
+/// The end of a line and the position of its label.
 struct End {
     number: usize,
     x: i32,
@@ -232,11 +233,11 @@ struct End {
     at: i32,
 }
 
-/// Moves labels apart, so that each has `least` pixels: overlapping labels share the space around
-/// the middle of where they would be. None is below `bottom`.
+/// Moves labels apart, so that each has a height of `least` pixels. Overlapping labels are spread around the middle of
+/// their original positions. No label is below `bottom`.
 fn spread(ends: &mut [End], least: i32, bottom: i32) {
     ends.sort_by_key(|end| end.y);
-    // Groups of neighbours, each with the first place of its own.
+    // Groups of neighbouring labels, each with the position of its first label.
     let mut groups: Vec<(i32, Range<usize>)> = Vec::new();
     for at in 0..ends.len() {
         let mut group = (ends[at].y, at..at + 1);
@@ -260,7 +261,7 @@ fn spread(ends: &mut [End], least: i32, bottom: i32) {
     }
 }
 
-/// A logarithmic axis, on which nothing has a place too, one step before the first.
+/// A logarithmic axis that also has a position for 0, one step before the first value.
 struct Across {
     range: Range<f64>,
     zero: f64,
@@ -273,7 +274,7 @@ fn horizontal(values: &[u64]) -> Across {
     Across { range: first..last.max(first + 1.0), zero }
 }
 
-/// From the decade, half or fifth of it below everything to that above it.
+/// The range of the vertical axis: its ends are 1, 2 or 5 times a power of ten.
 fn vertical(series: &[Series]) -> Range<f64> {
     let points = || series.iter().flat_map(|one| &one.points);
     let low = points().map(|point| point.low).fold(f64::INFINITY, f64::min).max(1e-12);
@@ -281,7 +282,7 @@ fn vertical(series: &[Series]) -> Range<f64> {
     low * 0.8..high * 1.25
 }
 
-/// What the vertical axis is marked with: each decade, and 2 and 5 times it if there are few.
+/// The marks of the vertical axis: each power of ten, and if there are few, also 2 and 5 times each.
 fn decades(range: &Range<f64>) -> Vec<f64> {
     let (first, last) = (range.start.log10().floor() as i32, range.end.log10().ceil() as i32);
     let steps: &[f64] = if last - first > 3 { &[1.0] } else { &[1.0, 2.0, 5.0] };
@@ -289,7 +290,7 @@ fn decades(range: &Range<f64>) -> Vec<f64> {
     all.filter(|value| range.contains(value)).collect()
 }
 
-/// As `64 Ki` or `300`.
+/// Formats a value such as `64 Ki` or `300`.
 fn short(value: f64) -> String {
     let value = value.round() as u64;
     match value {
@@ -299,7 +300,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// As `20 ns`, without insignificant digits.
+/// Formats a time such as `20 ns`, without insignificant digits.
 fn axis_time(seconds: f64) -> String {
     let (sign, scale) = [("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)]
         .into_iter()

@@ -1,7 +1,7 @@
-//! One HTML file out of results: no network, no other file, complete without JavaScript.
+//! Reports as a single HTML file. It needs no network and no other file, and is complete without JavaScript.
 //!
-//! [`verdict`] finds the winner, [`table`], [`bars`] and [`lines`] show it, [`quantity`] formats numbers. The
-//! template in `templates/` only arranges; it escapes all text.
+//! [`verdict`] finds the winner, [`table`], [`bars`] and [`lines`] show it, and [`quantity`] formats numbers. The
+//! template in `templates/` only arranges them; it escapes all text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,10 +29,10 @@ use text::Text;
 use times::Times;
 use verdict::{Comparison, Verdict};
 
-/// The whole page, with these profiles and their flame graphs as SVG.
+/// Returns the whole page, including these profiles with their flame graphs as SVG.
 ///
 /// # Errors
-/// A chart cannot be drawn.
+/// Fails if a chart cannot be drawn.
 pub fn page(results: &Results, profiles: &[(Profile, String)]) -> Result<String> {
     let section = |question| Section::new(question, profiles);
     let sections = results.definitions.iter().map(section).collect::<Result<Vec<_>>>()?;
@@ -57,11 +57,11 @@ pub fn page(results: &Results, profiles: &[(Profile, String)]) -> Result<String>
     Ok(page.render()?)
 }
 
-/// Writes the page of a measurement, or of the newest one that this repository keeps; where it is then. Without a
-/// place of its own it is `report.html` in the record. The record's profiles are in it.
+/// Writes the page of a record (by default the newest of this repository) with the record's profiles. Returns the path
+/// of the file, which by default is `report.html` in the record.
 ///
 /// # Errors
-/// There is no record, it is of another form, or the file cannot be written.
+/// Fails if there is no record, if it does not have the right format, or if the file cannot be written.
 pub fn write(root: &Path, definitions: &[Definition], record: Option<&Path>, output: Option<&Path>) -> Result<PathBuf> {
     let record = record.map_or_else(|| newest(root), |record| Ok(record.to_owned()))?;
     let mut results = Results::load(&record.join("results.json"))?;
@@ -72,20 +72,20 @@ pub fn write(root: &Path, definitions: &[Definition], record: Option<&Path>, out
     Ok(output)
 }
 
-/// Puts the questions in the order of the definitions, which is that of topics: a record may have another one. Those that are
-/// not defined any more come last.
+/// Sorts the questions in the order of the definitions, which group them by topic. The order in a record can differ.
+/// Questions that are no longer defined come last.
 fn by_topic(results: &mut Results, definitions: &[Definition]) {
     let topic = |question: &Question| definitions.iter().position(|one| one.name == question.name);
     results.definitions.sort_by_key(|question| topic(question).unwrap_or(definitions.len()));
 }
 
-/// Where single runs are kept, from the root of the repository, of which they are no part.
+/// The directory of single runs, relative to the root of the repository. It is not under version control.
 pub const RUNS: &str = "benchmarks/runs";
 
-/// The last measurement by name, which is its date.
+/// Returns the newest measurement. Their names are dates.
 ///
 /// # Errors
-/// There is none.
+/// Fails if there is none.
 pub fn newest(root: &Path) -> Result<PathBuf> {
     let records = root.join(RUNS);
     let entries = fs::read_dir(&records).with_context(|| records.display().to_string())?;
@@ -113,21 +113,21 @@ struct Page<'a> {
     script: &'static str,
 }
 
-/// A question and everything that is shown of it.
+/// A question with everything that the page shows about it.
 struct Section<'a> {
     question: &'a Question,
     verdict: Verdict<'a>,
     sentence: Text,
     class: &'static str,
     missed: Vec<&'a Target>,
-    /// The work, and known limits.
+    /// Each work whose target was missed, with the known limit.
     obstacles: Vec<(&'a str, String)>,
     bars: Option<Bars>,
     lines: Option<Lines>,
     sweep: Option<Sweep<'a>>,
     ranking: Table,
     targets: Table,
-    /// What watched runs showed.
+    /// The results of observed runs.
     seen: Vec<Table>,
     graphs: Vec<Graph<'a>>,
     notes: Vec<Note<'a>>,
@@ -140,7 +140,7 @@ struct Sweep<'a> {
     table: Table,
 }
 
-/// A flame graph in a frame of its own, whose scripts and styles cannot reach the page.
+/// A flame graph in a frame, so that its scripts and styles cannot affect the page.
 struct Graph<'a> {
     runner: &'a str,
     document: String,
@@ -149,10 +149,10 @@ struct Graph<'a> {
 
 impl<'a> Graph<'a> {
     fn new(profile: &'a Profile, svg: &str) -> Graph<'a> {
-        // Without what is before the element: that is for a file of its own.
+        // The XML header before the element is left out: only a separate file needs it.
         let element = svg.find("<svg").map_or("", |at| &svg[at..]);
         let height = element.split_once("height=\"").and_then(|(_, rest)| rest.split_once('"')?.0.parse().ok());
-        // The graph would put where one looks into an address, which a frame without one refuses.
+        // The script of the graph stores the view in the address, which a frame without an address does not allow.
         let head =
             "<title>Flame graph</title><style>body{margin:0}</style><script>history.replaceState=()=>{}</script>";
         let document = format!("<!doctype html>{head}{element}");
@@ -160,7 +160,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// Something that is not as it should be.
+/// A problem to report.
 struct Note<'a> {
     kind: &'static str,
     runner: &'a str,
@@ -211,7 +211,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// The runners that were wrong, missing or too slow, and doubts about the others.
+/// Returns notes about the runners that were wrong, missing or too slow, and the warnings about the others.
 fn notes(question: &Question) -> Vec<Note<'_>> {
     let notes = question.runners.iter().flat_map(|runner| {
         let note = |kind, text| Note { kind, runner: &runner.name, text };
@@ -233,7 +233,7 @@ struct Reach {
     most: f64,
 }
 
-/// Where a ratio is, in per cent of the width.
+/// The position of a ratio, as a percentage of the width.
 struct Mark {
     /// How many times faster Millstream is.
     ratio: f64,
@@ -249,7 +249,7 @@ impl Reach {
         Reach { least: ours().map(low).fold(0.5, f64::min), most: ours().map(high).fold(2.0, f64::max) }
     }
 
-    /// Where a ratio is, in per cent of the width.
+    /// The position of a ratio, as a percentage of the width.
     fn place(&self, ratio: f64) -> f64 {
         2.0 + 96.0 * (ratio / self.least).ln() / (self.most / self.least).ln()
     }
@@ -265,17 +265,17 @@ impl Reach {
         self.place(1.0)
     }
 
-    /// The ratios that are named above the marks, with their places.
+    /// The ratios that label the scale, with their positions.
     fn ticks(&self) -> Vec<(&'static str, f64)> {
         let ticks = [("⅒", 0.1), ("½", 0.5), ("1", 1.0), ("2", 2.0), ("10", 10.0), ("100", 100.0), ("1000", 1000.0)];
         let is_in = |(_, ratio): &(&str, f64)| (self.least..=self.most).contains(ratio);
-        // The next one would be printed over it.
+        // The label of the next ratio would overlap it.
         let is_free = |(_, ratio): &(&str, f64)| *ratio != 2.0 || self.place(10.0) - self.place(2.0) > 9.0;
         ticks.into_iter().filter(is_in).filter(is_free).map(|(name, ratio)| (name, self.place(ratio))).collect()
     }
 }
 
-/// For style sheets.
+/// The class name for style sheets.
 fn side(is_ours: bool, is_floor: bool) -> &'static str {
     match (is_floor, is_ours) {
         (true, _) => "floor",
@@ -284,7 +284,7 @@ fn side(is_ours: bool, is_floor: bool) -> &'static str {
     }
 }
 
-/// `2026-11-22-0319` as `2026-11-22 03:19 UTC`; anything else as it is.
+/// Formats `2026-11-22-0319` as `2026-11-22 03:19 UTC`; returns any other text unchanged.
 fn readable(time: &str) -> String {
     match time.rsplit_once('-') {
         Some((date, clock)) if clock.len() == 4 && clock.is_ascii() => {

@@ -1,16 +1,17 @@
-//! How numbers look: one unit for a whole column, four figures for the smallest value, commas between thousands.
+//! The format of numbers: one unit for a whole column, four significant digits for the smallest value, commas between
+//! thousands.
 
-/// A unit, and how many decimals are shown in it.
+/// A unit, and the number of decimals that are shown.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unit {
-    /// Its sign.
+    /// The symbol of the unit.
     pub sign: &'static str,
     scale: f64,
     decimals: usize,
 }
 
 impl Unit {
-    /// For a column of times in seconds of which this is the shortest.
+    /// The unit for a column of times in seconds, from the shortest time.
     ///
     /// ```
     /// use millstream_bench::html::quantity::Unit;
@@ -21,42 +22,42 @@ impl Unit {
         Unit::fitting(shortest, &[("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)])
     }
 
-    /// For a column of sizes in bytes of which this is the smallest.
+    /// The unit for a column of sizes in bytes, from the smallest size.
     pub fn size(smallest: f64) -> Unit {
         Unit::fitting(smallest, &[("GiB", 1073741824.0), ("MiB", 1048576.0), ("KiB", 1024.0), ("B", 1.0)])
     }
 
-    /// For a column of amounts in each second of which this is the lowest: of bytes, or of other things.
+    /// The unit for a column of rates per second, of bytes or of other items, from the lowest rate.
     pub fn rate(lowest: f64, of_bytes: bool) -> Unit {
         let units = [("billions", 1e9), ("millions", 1e6), ("thousands", 1e3), ("", 1.0)];
         let bytes = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)];
         Unit::fitting(lowest, if of_bytes { &bytes } else { &units })
     }
 
-    /// For numbers of times.
+    /// The unit for plain numbers.
     pub fn plain(smallest: f64) -> Unit {
         Unit::fitting(smallest, &[("", 1.0)])
     }
 
-    /// The largest unit of which there is at least one, or the last.
+    /// The largest unit that is not greater than the value, or the last unit.
     fn fitting(value: f64, units: &[(&'static str, f64)]) -> Unit {
         let last = *units.last().expect("there is a unit");
         let (sign, scale) = units.iter().copied().find(|&(_, scale)| value >= scale).unwrap_or(last);
         Unit { sign, scale, decimals: decimals(value / scale) }
     }
 
-    /// The value without the sign.
+    /// Formats the value without the symbol.
     pub fn show(&self, value: f64) -> String {
         grouped(value / self.scale, self.decimals)
     }
 }
 
-/// One value with its unit, as `282.6 ms`.
+/// Formats one value with its unit, such as `282.6 ms`.
 pub fn time(seconds: f64) -> String {
     with_sign(Unit::time(seconds), seconds)
 }
 
-/// One size with its unit, as `2.844 MiB`.
+/// Formats one size with its unit, such as `2.844 MiB`.
 pub fn size(bytes: f64) -> String {
     with_sign(Unit::size(bytes), bytes)
 }
@@ -65,12 +66,12 @@ fn with_sign(unit: Unit, value: f64) -> String {
     format!("{}\u{a0}{}", unit.show(value), unit.sign)
 }
 
-/// A ratio with three figures, as `2.22` or `37.4`.
+/// Formats a ratio with three significant digits, such as `2.22` or `37.4`.
 pub fn ratio(value: f64) -> String {
     grouped(value, decimals(value).saturating_sub(1))
 }
 
-/// How many decimals make four figures.
+/// The number of decimals that gives four significant digits.
 fn decimals(value: f64) -> usize {
     match value.abs() {
         v if v >= 1000.0 => 0,
@@ -80,7 +81,7 @@ fn decimals(value: f64) -> usize {
     }
 }
 
-/// A number with this many decimals, and commas between thousands.
+/// Formats a number with this many decimals and with commas between thousands.
 ///
 /// ```
 /// use millstream_bench::html::quantity::grouped;

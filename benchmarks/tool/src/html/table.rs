@@ -1,4 +1,4 @@
-//! Tables as rows of cells: every runner, the originals' columns by stages, and the targets.
+//! Tables as rows of cells: all runners, the columns of the original benchmark by stages, and the targets.
 
 use askama::Template;
 use millstream_runners::times::{PipeTimes, StageTimes};
@@ -12,33 +12,33 @@ use crate::flame::profile::Profile;
 use crate::results::{Met, Question, Run, Runner, SystemCalls, Target};
 use crate::statistics::{median, range};
 
-/// A table, whose first column names its rows.
+/// A table. The first column names the rows.
 #[derive(Debug, Template)]
 #[template(path = "table.html")]
 pub struct Table {
-    /// What it shows.
+    /// The caption.
     pub caption: String,
-    /// The heads.
+    /// The heads of the columns.
     pub columns: Vec<Column>,
-    /// The rows, in their first order.
+    /// The rows, in their initial order.
     pub rows: Vec<Row>,
 }
 
 /// The head of a column.
 #[derive(Debug)]
 pub struct Column {
-    /// What it says.
+    /// The title of the column.
     pub title: String,
-    /// The unit of all its values; empty for none.
+    /// The unit of all its values; empty if there is none.
     pub unit: &'static str,
-    /// Whether it has numbers, which are aligned at their last figure.
+    /// Whether it contains numbers, which are aligned at their last digit.
     pub is_number: bool,
 }
 
 /// A row.
 #[derive(Debug)]
 pub struct Row {
-    /// For style sheets: `ours`, `rival` or `floor`.
+    /// The class name for style sheets: `ours`, `rival` or `floor`.
     pub class: &'static str,
     /// One for each column.
     pub cells: Vec<Cell>,
@@ -47,11 +47,11 @@ pub struct Row {
 /// A cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// What it says.
+    /// The text of the cell.
     pub text: String,
-    /// The exact value, in seconds, bytes or a number of times, if it is a number.
+    /// The exact value if the cell is a number: seconds, bytes or a ratio.
     pub value: Option<f64>,
-    /// For style sheets.
+    /// The class name for style sheets.
     pub class: &'static str,
 }
 
@@ -71,12 +71,12 @@ impl Table {
         Table { caption, columns: vec![name], rows: Vec::new() }
     }
 
-    /// Adds a column of texts.
+    /// Adds a column of text.
     fn texts(&mut self, title: &str, cells: impl IntoIterator<Item = Cell>) {
         self.column(title, "", false, cells);
     }
 
-    /// Adds a column of values, in the unit that fits the smallest; nothing if there are none at all.
+    /// Adds a column of values in the unit that fits the smallest. Adds nothing if there are no values.
     fn values(&mut self, title: &str, unit: fn(f64) -> Unit, values: &[Option<f64>]) {
         let Some(smallest) = values.iter().flatten().copied().min_by(f64::total_cmp) else { return };
         let unit = unit(smallest);
@@ -92,7 +92,7 @@ impl Table {
     }
 }
 
-/// Every runner that was measured, the fastest first.
+/// Lists every runner that was measured, the fastest first.
 pub fn ranking(question: &Question) -> Table {
     let all = ranked(question);
     let Some(first) = all.first() else { return Table::new(String::new(), "runner") };
@@ -140,7 +140,8 @@ pub fn ranking(question: &Question) -> Table {
     table
 }
 
-/// The columns of the original benchmark of stages; of other sweeps those that make sense. Nothing without a sweep.
+/// Makes the table of a sweep. For stages it has the columns of the original benchmark, for other parameters those that
+/// apply. Returns nothing if there is no sweep.
 pub fn sweep(question: &Question) -> Option<Table> {
     let sweep = question.sweep.as_ref()?;
     let is_stages = sweep.parameter == "stages";
@@ -189,7 +190,7 @@ pub fn sweep(question: &Question) -> Option<Table> {
     Some(table)
 }
 
-/// The target, and whether it was reached.
+/// Lists the targets and whether each was reached.
 pub fn targets(targets: &[&Target]) -> Table {
     let mut table = Table::new("What we wanted to reach".to_owned(), "work");
     let row = |target: &&Target| Row { class: "", cells: vec![Cell::text(&target.work)] };
@@ -206,7 +207,7 @@ pub fn targets(targets: &[&Target]) -> Table {
     table
 }
 
-/// The number of system calls of each watched runner.
+/// Lists the number of system calls of each observed runner.
 pub fn system_calls(question: &Question) -> Table {
     let seen =
         |runner: &'_ Runner| Some((runner.name.clone(), runner.ours, runner.seen.as_ref()?.system_calls.clone()?));
@@ -220,7 +221,7 @@ pub fn system_calls(question: &Question) -> Table {
     table
 }
 
-/// How each pipe that reported its times spent them.
+/// Lists how each pipe that reported its times spent them.
 pub fn pipes(question: &Question) -> Table {
     let seen = |runner: &'_ Runner| Some((runner.name.clone(), runner.seen.as_ref()?.pipe.clone()?));
     let all: Vec<(String, PipeTimes)> = question.runners.iter().filter_map(seen).collect();
@@ -267,7 +268,7 @@ fn most(calls: &[SystemCalls]) -> Cell {
     Cell::text(most.collect::<Vec<_>>().join(", "))
 }
 
-/// What was seen of runners that were profiled.
+/// Lists the profiled runners.
 pub fn profiles(profiles: &[&Profile]) -> Table {
     let mut table =
         Table::new("Times of one run, as it is and while it was sampled, and its system calls".to_owned(), "runner");
@@ -282,7 +283,7 @@ pub fn profiles(profiles: &[&Profile]) -> Table {
     table
 }
 
-/// Whether a target was reached, in a word.
+/// Describes in one word whether a target was reached.
 pub fn met(target: &Target) -> &'static str {
     match target.row.met {
         Met::Yes => "met",

@@ -7,7 +7,7 @@ use super::side;
 use super::verdict::{Comparison, Measured, Verdict};
 use crate::results::Question;
 
-/// A text in spans.
+/// A text made of spans.
 #[derive(Debug, Template)]
 #[template(path = "text.html")]
 pub struct Text {
@@ -17,19 +17,19 @@ pub struct Text {
 #[derive(Debug)]
 struct Span {
     text: String,
-    /// For style sheets; `code` is code, and without any it is plain text.
+    /// The class name for style sheets: `code` for code, empty for plain text.
     class: &'static str,
 }
 
 impl Text {
-    /// What is between backticks is code, as in Markdown.
+    /// Parses text in which backticks enclose code, as in Markdown.
     pub fn marked(text: &str) -> Text {
         let span =
             |(at, part): (usize, &str)| Span { text: part.to_owned(), class: if at % 2 == 1 { "code" } else { "" } };
         Text { spans: text.split('`').enumerate().map(span).collect() }
     }
 
-    /// A verdict in one sentence, or two where there is a floor.
+    /// Describes a verdict in one sentence, or two if there is a physical limit.
     pub fn verdict(question: &Question, verdict: &Verdict) -> Text {
         let mut text = Text { spans: Vec::new() };
         match verdict {
@@ -75,7 +75,7 @@ impl Text {
     }
 
     fn name(&mut self, one: &Measured) {
-        // The value of a swept parameter has been said.
+        // The text has already named the value of the swept parameter.
         let name = if one.runner.at.is_some() { &one.runner.base } else { &one.runner.name };
         self.stress(side(one.runner.ours, false), name.clone());
     }

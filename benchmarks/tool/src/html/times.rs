@@ -1,4 +1,4 @@
-//! How many times faster: a ratio of medians and how sure it is.
+//! How many times faster one runner is: a ratio of medians and its interval.
 
 use std::fmt;
 
@@ -10,26 +10,26 @@ use crate::statistics::{interval, median};
 pub struct Times {
     /// The ratio.
     pub value: f64,
-    /// Its 95 % bootstrap interval, if there are runs enough for one.
+    /// Its 95 % bootstrap interval, if there are enough runs for one.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Times {
-    /// How many times as long as these runs those take.
+    /// Returns how many times as long as `fast` the runs in `slow` take.
     ///
     /// # Panics
-    /// Without runs.
+    /// Panics if there are no runs.
     pub fn new(fast: &[f64], slow: &[f64]) -> Times {
         Times { value: median(slow) / median(fast), interval: interval(fast, slow, |fast, slow| slow / fast) }
     }
 
-    /// The other way round.
+    /// The inverse ratio.
     pub fn inverse(self) -> Times {
         Times { value: self.value.recip(), interval: self.interval.map(|(low, high)| (high.recip(), low.recip())) }
     }
 }
 
-/// As `2.22 (2.20–2.25)`.
+/// Formats as `2.22 (2.20–2.25)`.
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&ratio(self.value))?;

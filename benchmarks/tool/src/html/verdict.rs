@@ -5,10 +5,10 @@ use super::times::Times;
 use crate::results::{Outcome, Question, Run, Runner};
 use crate::statistics::{median, range};
 
-/// A runner that was measured.
+/// A runner that was measured, with its median.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured<'a> {
-    /// The name of the runner.
+    /// The runner.
     pub runner: &'a Runner,
     /// The median of its wall time in seconds.
     pub median: f64,
@@ -17,26 +17,26 @@ pub struct Measured<'a> {
 /// The outcome of a question.
 #[derive(Debug)]
 pub enum Verdict<'a> {
-    /// One side is faster, or none that can be told.
+    /// One side is faster, or there is no significant difference.
     Compared(Comparison<'a>),
-    /// Nobody to compare the fastest with.
+    /// There is no competitor to compare the fastest runner with.
     Alone(Measured<'a>),
-    /// Nobody was measured.
+    /// No runner was measured.
     Nothing,
 }
 
-/// The best runners of Millstream and of the competitors, the faster first.
+/// The best runner of Millstream and the best competitor, the faster one first.
 #[derive(Debug)]
 pub struct Comparison<'a> {
-    /// The value of the swept parameter, the largest at which both sides were measured.
+    /// The value of the swept parameter: the largest for which both sides were measured.
     pub at: Option<u64>,
-    /// The one with the smaller median.
+    /// The runner with the smaller median.
     pub winner: Measured<'a>,
-    /// The other one.
+    /// The other runner.
     pub loser: Measured<'a>,
     /// How many times faster the winner is: at least 1.
     pub times: Times,
-    /// How many times longer Millstream takes than the floor.
+    /// How many times as long as the physical limit Millstream takes.
     pub over_floor: Option<f64>,
 }
 
@@ -48,7 +48,7 @@ impl Comparison<'_> {
         self.times.interval.map_or_else(apart, |(low, _)| low > 1.0)
     }
 
-    /// How many times faster ours is than the rival, and the interval: below 1 where the rival wins.
+    /// How many times faster Millstream is than the competitor, with the interval: below 1 if the competitor wins.
     pub fn ours(&self) -> Times {
         if self.winner.runner.ours { self.times } else { self.times.inverse() }
     }
@@ -63,7 +63,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The runners that were measured, the fastest first.
+/// Returns the runners that were measured, the fastest first.
 pub fn ranked(question: &Question) -> Vec<Measured<'_>> {
     let mut ranked: Vec<_> = question
         .runners
@@ -75,7 +75,7 @@ pub fn ranked(question: &Question) -> Vec<Measured<'_>> {
     ranked
 }
 
-/// The runs that count; none if it was not measured.
+/// The runs that count; none if the runner was not measured.
 pub fn runs(runner: &Runner) -> &[Run] {
     match &runner.outcome {
         Outcome::Measured { runs, .. } => runs,
@@ -98,7 +98,8 @@ pub fn judge(question: &Question) -> Verdict<'_> {
     let (floor, all): (Vec<_>, Vec<_>) = ranked(question).into_iter().partition(|one| is_floor(question, one.runner));
     let rivals = || all.iter().filter(|one| !one.runner.ours);
     let ours = || all.iter().filter(|one| one.runner.ours);
-    // At the largest value that both sides reached: a competitor that stopped early is not compared beyond that.
+    // The runners are compared at the largest value that both sides reached, so a competitor that stopped early is not
+    // compared beyond its last value.
     let at = ours().map(|one| one.runner.at).filter(|at| rivals().any(|rival| rival.runner.at == *at)).max();
     let Some(at) = at else {
         return all.first().map_or(Verdict::Nothing, |&first| Verdict::Alone(ours().next().copied().unwrap_or(first)));
