@@ -1,5 +1,5 @@
-// Prints the larger of two numbers per line with the drop-in classes, like the programs that they were made for:
-// buffers for std::cin and std::cout, sscanf and sprintf.
+// Prints the larger of two numbers per line with the drop-in classes. Like the programs that these were made for, it
+// uses buffers for std::cin and std::cout, sscanf and sprintf.
 //
 // Usage: larger_drop_in BUFFER-SIZE
 #include <cstdint>
@@ -25,7 +25,8 @@ int main(int argc, char **argv) {
     SyncIOReadBuffer<std::uint32_t> in(size);
     SyncIOLazyWriteBuffer<std::uint32_t> out(size, to_cout);
 
-    // `readUntil` writes no zero after the line; after a shorter line, the rest of the previous line is still there.
+    // `readUntil` writes no terminating zero. After a shorter line, the rest of the previous line is still in the
+    // buffer.
     char line[128] = {};
     const auto next_line = [&] { line[in.readUntil(line, from_cin, '\n')] = '\0'; };
     std::uint32_t lines = 0;

@@ -1,5 +1,5 @@
-/* The larger of two numbers a line: Millstream's numbers.h, with buffers of one's own. Exit status 1: something that is
- * no number of 32 bits, too few numbers, or the system's errors.
+/* Prints the larger of two numbers per line with Millstream's numbers.h and its own buffers. Exit status 1: a word that
+ * is not a 32-bit number, too few numbers, or an error of the system.
  */
 #include <millstream/numbers.h>
 
@@ -7,7 +7,7 @@
 
 enum { BUFFER = 64 * 1024, LONGEST = 1 + MILLSTREAM_NUMBER_SLACK };
 
-/* What has been read and not yet scanned. */
+/* The bytes that have been read but not yet scanned. */
 struct window {
     char bytes[BUFFER];
     const char *at;
@@ -15,12 +15,12 @@ struct window {
     bool is_last;
 };
 
-/* Moves the remaining bytes to the front and reads after them. */
+/* Moves the remaining bytes to the front and reads more after them. */
 static void refill(struct window *in) {
     const size_t left = (size_t)(in->end - in->at);
     memmove(in->bytes, in->at, left);
     if (left == BUFFER) {
-        exit(1); /* no number is that long */
+        exit(1); /* No number is this long. */
     }
     const ssize_t got = read(STDIN_FILENO, in->bytes + left, BUFFER - left);
     if (got < 0) {

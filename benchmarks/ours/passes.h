@@ -1,7 +1,7 @@
-/* What pipelines in C and C++ are measured by, as those in Rust are: a first pass over the input gives the answer; then
- * several are timed, and their median is reported. Opening the file and finding the lines are part of a pass.
+/* Timing of pipelines in C and C++, which works as for those in Rust: the first pass over the input gives the answer,
+ * then several passes are timed and their median is printed. A pass includes opening the file and finding the lines.
  *
- * For C and for C++.
+ * This header can be used from C and C++.
  */
 #ifndef MILLSTREAM_BENCH_PASSES_H
 #define MILLSTREAM_BENCH_PASSES_H
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The output of the last stage: lines are counted, and each one is accessed. */
+/* The output of the last stage: lines are counted and each one is accessed. */
 struct tally {
     uint64_t count, length, first;
 };
@@ -23,14 +23,14 @@ static inline void tally_add(struct tally *tally, const char *line, size_t len) 
     tally->first += len > 0 ? (unsigned char)line[0] : 0U;
 }
 
-/* Runs one pass with this many stages over the lines of a file; a failure ends the program. */
+/* Runs one pass with this many stages over the lines of a file. The program exits on failure. */
 typedef struct tally (*pass_function)(int stages, const char *input);
 
 enum {
-    PASSES_LEAST = 3, /* are timed at least */
+    PASSES_LEAST = 3, /* The minimum number of timed passes. */
     PASSES_MOST = 15
 };
-/* Between the two limits, passes are timed until they have taken this long together. */
+/* After the minimum number, passes are timed until their total reaches this time or their number the maximum. */
 #define PASSES_ENOUGH_NS 400000000LL
 
 static inline int64_t passes_now(void) {

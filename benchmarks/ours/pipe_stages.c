@@ -1,6 +1,6 @@
-/* Lines through a pipe of C's with any number of stages that hand them on; and the same by hand, over batches.
+/* Lines through a C pipe with any number of stages that pass them on; and the same in a handwritten loop over batches.
  *
- * Usage: PROGRAM pipe|loop STAGES INPUT. Exit status 1: an error of the library's; 2: other arguments.
+ * Usage: PROGRAM pipe|loop STAGES INPUT. Exit status 1: an error of the library; 2: invalid arguments.
  */
 #define _POSIX_C_SOURCE 199309L
 #include <millstream.h>
@@ -52,7 +52,7 @@ static struct tally through_pipe(int stages, const char *input) {
     return tally;
 }
 
-/* There is nothing to write out for stages that do nothing. */
+/* Stages that do nothing need no code in this loop. */
 static struct tally by_hand(int stages, const char *input) {
     millstream_error *error = NULL;
     millstream_reader *reader;

@@ -1,8 +1,8 @@
-// Lines through a pipe of C++'s with stages that hand them on: fused by the compiler, or in boxes; and the same by
-// hand, over batches.
+// Lines through a C++ pipe with stages that pass them on, fused by the compiler or boxed; and the same in a handwritten
+// loop over batches.
 //
-// Usage: PROGRAM fused|boxed|loop STAGES INPUT. Exit status 1: an error of the library's; 2: other arguments. Fused
-// stages are part of a type and so written out: 0, 1 or 10 of them.
+// Usage: PROGRAM fused|boxed|loop STAGES INPUT. Exit status 1: an error of the library; 2: invalid arguments. Fused
+// stages are part of a type, so only 0, 1 or 10 of them are possible.
 #include <millstream/pipe.hpp>
 
 #include <iostream>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// A function of its own for each stage, as in a program.
+// Each stage is a separate function, as in a real program.
 template <int>
 auto hand_on() {
     return [](std::string_view line) { return line; };
@@ -45,7 +45,7 @@ tally boxed(int stages, const char *input) {
     return all;
 }
 
-// There is nothing to write out for stages that do nothing.
+// Stages that do nothing need no code in this loop.
 tally by_hand(int, const char *input) {
     tally all{};
     millstream::reader reader(millstream::path{input});

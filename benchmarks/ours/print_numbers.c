@@ -1,4 +1,4 @@
-/* Millstream's numbers.h and a buffer of one's own: what a C program gets without linking anything. */
+/* Prints with Millstream's numbers.h and a buffer of its own, which a C program can use without linking a library. */
 #include <millstream/numbers.h>
 
 #include "print/task.h"

@@ -1,4 +1,4 @@
-// millstream::out.print: the counter and the random numbers of the other programs.
+// Prints the counter and the random numbers of the other programs with millstream::out.print.
 #include <millstream/stdio.hpp>
 
 #include "print/task.h"

@@ -1,13 +1,13 @@
-"""What the programs that print and read numbers must write: where the definitions have their hashes from.
+"""Computes the expected output of the programs that print and read numbers, for the hashes in the definitions.
 
 Usage: expected.py print counter|random COUNT | sha256sum
        expected.py larger < INPUT | sha256sum
        expected.py records|orders|untyped|wide|weights INPUT
        expected.py lines INPUT
 
-Shares no code with the runners, and is as slow as it is plain. (All but `print` need the input: `make bench` leaves
-it in the directory that `--inputs` names.) The last forms print answers: sums over what documents
-hold, and what runners tell of lines that they hand on.
+It shares no code with the runners and is simple rather than fast. (All forms except `print` need the input: `make
+bench` leaves it in the directory given by `--inputs`.) The last forms print answers: sums over the content of
+documents, and the answer of runners that pass on lines.
 """
 
 import array
@@ -17,7 +17,7 @@ import sys
 
 
 def random_numbers(state=3):
-    """The numbers of print/random.h, from their description: splitmix64, then a length, then a number."""
+    """The numbers of print/random.h, implemented from their description: splitmix64, then a length, then a number."""
     mask = 2**64 - 1
     while True:
         state = (state + 0x9E3779B97F4A7C15) & mask
@@ -31,7 +31,7 @@ def random_numbers(state=3):
 
 
 def documents(data):
-    """Each document of a file as pairs of key and value, from https://bsonspec.org/spec.html."""
+    """Yields each document of a file as pairs of key and value, as specified in https://bsonspec.org/spec.html."""
     at = 0
     while at < len(data):
         (length,) = struct.unpack_from("<i", data, at)
@@ -40,7 +40,7 @@ def documents(data):
 
 
 def members(data, at):
-    """The members of the document at `at`, of the types that the inputs have."""
+    """Yields the members of the document at `at`. Supports only the types that occur in the inputs."""
 
     def number(form):
         nonlocal at
@@ -92,7 +92,7 @@ def members(data, at):
 
 
 def everything(pairs):
-    """Every pair of every level."""
+    """Yields every pair on every level."""
     for key, value in pairs:
         yield key, value
         if isinstance(value, list):
@@ -100,7 +100,7 @@ def everything(pairs):
 
 
 def answer(work, data):
-    """Sums by name, as the definitions have them."""
+    """Returns the sums by name, as in the definitions."""
     if work == "weights":
         floats = [array.array("f", dict(one)["data"]) for _, one in dict(members(data, 0))["weights"]]
         total = sum(sum(one) for one in floats)

@@ -1,4 +1,4 @@
-"""Counts the lines of a command's output the way most people read one in Python.
+"""Counts the lines of a command's output in the usual Python style.
 
 Usage: lines.py COMMAND [ARG...]
 """

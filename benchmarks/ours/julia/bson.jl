@@ -1,9 +1,9 @@
-# BSON in Julia: Millstream.BSON, reading only the bytes, and a simple traversal of the document.
+# BSON in Julia: Millstream.BSON, a runner that only reads the bytes, and a simple traversal of the document.
 #
 #     bson.jl WORK FILE|COUNT [--once]
 #
-# The works on a FILE (arrays-mapped, arrays-copied, arrays-read) use the model that documents.rs writes. Millstream
-# first writes it again, which aligns the arrays; arrays-unaligned maps the original file. The works on a COUNT
+# The tasks on a FILE (arrays-mapped, arrays-copied, arrays-read) use the model that documents.rs writes. Millstream
+# first writes it again, which aligns the arrays; arrays-unaligned maps the original file. The tasks on a COUNT
 # (structs-mapped, structs-copied, structs-read, structs-walk) create this many nested structs and write them. The first
 # pass is not timed and sums the loaded values, which is the answer; the median of the other passes is printed. With
 # --once, the first pass in the process is timed, including compilation.
@@ -29,7 +29,7 @@ struct Item
     label::Union{Nothing,String}
 end
 
-# Halves and small numbers, whose sums are exact.
+# The numbers are small or multiples of one half, so that sums are exact.
 item(i) = Item(i, [Line(Point(i % 1000, j / 2), Point(j, i % 77), "line $j of $i") for j in 1:3], i % 4 == 0 ? nothing : "item $i")
 
 function structs_answer(items)
@@ -45,7 +45,7 @@ function structs_answer(items)
     (count = length(items), sum = Int(sum), text = Int(text))
 end
 
-# The sum of the tree that the traversal creates.
+# The sum of a tree that the traversal has created.
 field(tree, i) = tree["data"][i]
 function walked_answer(root)
     items = root["items"]
@@ -64,7 +64,7 @@ function walked_answer(root)
     (count = length(items), sum = Int(sum), text = Int(text))
 end
 
-# As crates/runners tells of a model: all arrays, wherever they are.
+# All arrays, at any position, as in the answer of the Rust runner for a model.
 arrays(x::Array{Float32}) = Any[x]
 arrays(x::AbstractDict) = reduce(vcat, map(arrays, collect(values(x))); init = Any[])
 arrays(x::AbstractVector) = reduce(vcat, map(arrays, x); init = Any[])

@@ -1,7 +1,8 @@
 # Millstream's runners for `benchmarks/rivals/julia/lines.jl`.
 using Millstream
 
-# The drop-in, as its README begins: the command opened by Julia; and by itself.
+# The drop-in replacement, first with a command opened by Julia, as at the beginning of its README, and then with a
+# command that it starts itself.
 ways["bibuffered-open"] = command -> loop(BiBufferedStream(open(command)))
 ways["bibuffered"] = command -> loop(BiBufferedStream(command))
 ways["eachrecord"] = command -> over(eachrecord(command))

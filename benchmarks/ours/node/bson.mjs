@@ -2,10 +2,10 @@
 //
 // Usage: bson.mjs WAY FILE
 //
-// WAY: `objects` makes an object of each document; `columns` makes columns of all and sums over those of numbers, by the native part
-// where `tools/node native` has built it, `columns-wasm` without it. The answers are those of
-// `benchmarks/rivals/bson/js_bson.mjs`. The first pass is not timed and gives the answer; the median of the others is
-// reported.
+// WAY: `objects` converts each document to an object; `columns` converts all documents to columns and sums the numeric
+// ones, with the native part if `tools/node native` has built it; `columns-wasm` does the same without the native part.
+// The answers are those of `benchmarks/rivals/bson/js_bson.mjs`. The first pass is not timed and gives the answer; the
+// median of the others is reported.
 
 import { readFileSync } from "node:fs";
 import { bson, native } from "../../../bindings/node/dist/index.js";
@@ -28,7 +28,7 @@ function columns(isNative) {
   return { answer: exactly(load()), pass };
 }
 
-// Sums that may pass 2^53.
+// Adds sums that can exceed 2^53.
 function exactly(table) {
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0n);
   const tags = table.column("tags", "list").items;

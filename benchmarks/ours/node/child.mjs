@@ -7,7 +7,8 @@ export const ways = {
     let count = 0;
     let units = 0;
     for await (const { offsets } of command(...argv(path)).batches(lineFramer(), { memory: "reused" })) {
-      // Without a look at the bytes, as a program would copy or filter by length; each line ends with a line feed.
+      // Does not access the bytes, like a program that copies lines or filters them by length. Each line ends with a
+      // line feed.
       for (let i = 1; i < offsets.length; i++) units += offsets[i] - offsets[i - 1] - 1;
       count += offsets.length - 1;
     }

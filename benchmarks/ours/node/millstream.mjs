@@ -2,8 +2,8 @@
 
 import { asyncMap, forEach, map, open, pipe, Writer } from "../../../bindings/node/dist/index.js";
 
-// Besides those of the rivals: `declared` are functions declared async that return at once, and with `batch` each stage
-// waits for one setImmediate with each array of lines.
+// In addition to the competitors' modes, `declared` uses functions that are declared async but return immediately, and
+// with `batch` each stage waits for one setImmediate per array of lines.
 export const modes = ["sync", "async", "tick", "microtask", "declared", "batch"];
 
 // The number of lines that a Node stream buffers.

@@ -1,8 +1,8 @@
-"""BSON in Python: ours.
+"""Millstream's runner for BSON in Python.
 
 Usage: bson.py WAY FILE
 
-The ways are `records` and `columns`, small typed records as dicts and as columns, and `arrays`, a file that is mapped. The
+The ways are `records` and `columns` (small typed records as dicts and as columns) and `arrays` (a mapped file). The
 answers are those of `benchmarks/rivals/bson/pymongo_bson.py`. The first pass gives the answer; the median of the others
 is reported. The cyclic garbage collector keeps its default settings.
 """

@@ -1,4 +1,4 @@
-"""Ours as a way of `benchmarks/rivals/python/columns.py`."""
+"""Millstream's runner for `benchmarks/rivals/python/columns.py`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Ours as ways of `benchmarks/rivals/python/lines.py`."""
+"""Millstream's runners for `benchmarks/rivals/python/lines.py`."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ def one_at_a_time(argv):
 
 
 def lists(argv):
-    """Each line as an object, of lists of them."""
+    """Each line as an object, in lists of lines."""
     count = length = 0
     for batch in millstream.command(argv).batches():
         more = lines.over(batch.to_list())
@@ -23,7 +23,7 @@ def lists(argv):
 
 
 def batches(argv):
-    """Where each line is, and no look at its bytes."""
+    """The position of each line, without accessing its bytes."""
     count = length = 0
     for batch in millstream.command(argv).batches():
         count += len(batch)

@@ -3,8 +3,8 @@
 // Usage: js_bson.mjs WORK FILE [GETS] [--once]
 //        js_bson.mjs --version
 //
-// The works and their answers are those of crates/runners/src/bin/bson; `sums` are records, and each pass adds up their numbers. The
-// first pass is not timed; the median of the others is reported.
+// The tasks and their answers are those of benchmarks/runners/src/bin/bson. `sums` decodes records, and each pass adds
+// up their numbers. The first pass is not timed; the median of the others is reported.
 
 import assert from "node:assert";
 import { readFileSync } from "node:fs";
@@ -14,8 +14,8 @@ import { documents, looks, Sums, timed, told } from "./passes.mjs";
 const flags = process.argv.slice(2).filter((word) => word.startsWith("--"));
 const [work, path, gets] = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const once = flags.includes("--once");
-// Longs beyond 2^53 stay exact; all of ours are below it, as most programs expect. Deserialised bytes are copied, so
-// that nothing keeps the whole input alive.
+// Longs beyond 2^53 stay exact; all longs of the inputs are smaller, as most programs expect. Binary data is copied, so
+// that it does not keep the whole input alive.
 const options = { promoteBuffers: true };
 
 if (process.argv[2] === "--version") {
@@ -35,9 +35,9 @@ if (process.argv[2] === "--version") {
     };
     told({ value: get() }, timed(pass, once));
   } else if (work === "encode") {
-    // Longs as `Long`: a number would be written as an int or a double.
+    // Longs are decoded as `Long`, because a plain number would be encoded as an int or a double.
     const decoded = [...documents(bytes)].map((one) => deserialize(one, { ...options, promoteLongs: false }));
-    // Only its class distinguishes a double without a fraction from an int.
+    // Only the class distinguishes a double without a fraction from an int.
     const { Double } = await import("bson");
     for (const record of decoded) record.score = new Double(record.score);
     const encode = () => decoded.map((record) => serialize(record));

@@ -3,10 +3,10 @@
 // Usage: libbson WORK FILE [GETS] [--once]
 //        libbson --version
 //
-// The works and their answers are those of crates/runners/src/bin/bson, and besides: `walk` goes over every member of
-// every level and checks the UTF-8 of its key and text; `validate` is libbson's own function for that; `sum` maps the
-// weights and adds them all up, without looking at a document while the clock runs. The first pass is not timed; the
-// median of the others is reported.
+// The tasks and their answers are those of benchmarks/runners/src/bin/bson, with three more: `walk` visits every member
+// on every level and checks the UTF-8 of its key and text; `validate` is libbson's own function for that; `sum` maps
+// the weights and adds them all up, with the positions of the arrays determined before the clock starts. The first pass
+// is not timed; the median of the others is reported.
 #define _POSIX_C_SOURCE 200809L
 #include <bson/bson.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ struct input {
     long gets;
 };
 
-// The sums of all works; each tells its own.
+// The sums of all tasks; each task prints its own.
 struct sums {
     uint64_t count, values, ids, text, tags, active, created, bytes, value, floats;
     double scores, sum;
@@ -76,7 +76,7 @@ static void load(struct input *input) {
     fclose(file);
 }
 
-// The document at the front of what is left.
+// Takes the first document of the remaining input.
 static bool next_document(struct input *left, bson_t *document) {
     if (left->len == 0)
         return false;

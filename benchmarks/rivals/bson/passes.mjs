@@ -1,4 +1,4 @@
-// What the rival's program and ours have in common: documents, answers, and the time of a pass.
+// Code that the competitor's program and Millstream's share: documents, answers, and the timing of passes.
 
 export function* documents(bytes) {
   for (let at = 0; at < bytes.length; ) {
@@ -29,7 +29,7 @@ export function timed(pass, once = false) {
   return times;
 }
 
-// Sums that may pass 2^53.
+// Sums that can exceed 2^53.
 export class Sums {
   add(name, value) {
     this[name] = (this[name] ?? 0n) + BigInt(value);

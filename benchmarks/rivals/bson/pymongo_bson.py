@@ -3,9 +3,9 @@
 Usage: pymongo_bson.py WORK FILE [GETS] [--gc] [--once]
        pymongo_bson.py --version
 
-The works and their answers are those of crates/runners/src/bin/bson. The first pass is not timed; of the others the
-median is told. The cyclic garbage collector rests unless --gc says otherwise. Dropping the result is not part of
-the time.
+The tasks and their answers are those of benchmarks/runners/src/bin/bson. The first pass is not timed; the median of the
+others is reported. The cyclic garbage collector is disabled unless --gc is given. The time does not include dropping
+the result.
 """
 
 import datetime
@@ -123,7 +123,7 @@ def main(arguments):
         told({"value": get()}, timed(get, once))
         return
     if work == "encode":
-        # Dates without a time zone, which is what they are decoded to, and the numbers as they were.
+        # Dates have no time zone, as after decoding, and numbers keep their types.
         documents = bson.decode_all(data)
 
         def encode():

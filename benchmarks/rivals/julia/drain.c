@@ -1,9 +1,8 @@
-/*
- * The floor: a command's output through a pipe of 1 MiB, without looking for lines.
+/*The lower limit: reads a command's output through a pipe of 1 MiB, without finding lines.
  *
  *     drain COMMAND ARGUMENT...
  *
- * Tells the bytes and the time of a second pass, as the programs do that are compared with it.
+ * Prints the number of bytes and the time of a second pass, like the programs that are compared with it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

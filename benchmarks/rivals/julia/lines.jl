@@ -1,8 +1,8 @@
-# Lines of a command's output in Julia: as its users read them, or one of our ways (benchmarks/ours/julia/lines.jl).
+# Lines of a command's output in Julia, read in the usual ways or with Millstream (benchmarks/ours/julia/lines.jl).
 #
 #     julia lines.jl WAY COMMAND ARGUMENT...
 #
-# A first pass is for Julia's compiler; the second is timed, and its allocations are counted.
+# The first pass runs Julia's compiler; the second is timed, and its allocations are counted.
 
 # Returns the number of lines and their total length in bytes.
 function loop(io)
@@ -26,7 +26,7 @@ function over(lines)
 end
 
 const ways = Dict{String,Function}(
-    # As in the README of the original.
+    # As in the README of the original package.
     "open" => command -> loop(open(command)),
     "eachline" => command -> over(eachline(command)),
 )

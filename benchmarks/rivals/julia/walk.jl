@@ -1,5 +1,5 @@
-# A walk over any BSON document into dictionaries and vectors, as a Julia program without types to go by would do it: a
-# buffer, `read` for each number, `readuntil` for each key.
+# Decodes any BSON document into dictionaries and vectors, as a Julia program without known types would: with a buffer,
+# `read` for each number, and `readuntil` for each key.
 module Walk
 
 load(path) = document(IOBuffer(read(path)))

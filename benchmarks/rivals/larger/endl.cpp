@@ -1,4 +1,4 @@
-// The larger of two numbers a line, as beginners are taught: std::cin, std::cout and std::endl.
+// Prints the larger of two numbers per line as beginners are taught: with std::cin, std::cout and std::endl.
 #include <algorithm>
 #include <cstdint>
 #include <iostream>

@@ -1,5 +1,5 @@
-/* The larger of two numbers a line: all of the input by fread, parsed by hand, and an output buffer of one's own.
- * Checks nothing about the numbers.
+/* Prints the larger of two numbers per line: reads the whole input with fread, parses it with handwritten code, and has
+ * its own output buffer. Does not validate the numbers.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 enum { BUFFER = 64 * 1024, LONGEST = 11 };
 
-/* All of standard input, followed by a byte that ends the last number. */
+/* Reads all of standard input and appends a byte that ends the last number. */
 static char *read_all(void) {
     size_t capacity = 1 << 20;
     size_t used = 0;

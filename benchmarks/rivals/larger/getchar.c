@@ -1,4 +1,5 @@
-/* The larger of two numbers a line: the pasted fast reader, byte by byte with getchar_unlocked. Checks nothing. */
+/* Prints the larger of two numbers per line with the fast reader that is often pasted into programs, which reads byte
+ * by byte with getchar_unlocked. Does not validate the input. */
 #define _GNU_SOURCE
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-"""The larger of two numbers a line, the way most people write it in Python."""
+"""Prints the larger of two numbers per line, in the usual Python style."""
 
 import sys
 

@@ -1,4 +1,4 @@
-/* The larger of two numbers a line: scanf and printf. */
+/* Prints the larger of two numbers per line with scanf and printf. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// The larger of two numbers a line: bufio.Scanner by words, and bufio.Writer.
+// Prints the larger of two numbers per line with bufio.Scanner, splitting into words, and bufio.Writer.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// The larger of two numbers a line: the streams freed from stdio and from each other, and no std::endl.
+// Prints the larger of two numbers per line with streams that are not synchronised with stdio or tied to each other,
+// and without std::endl.
 #include <algorithm>
 #include <cstdint>
 #include <iostream>

@@ -3,10 +3,10 @@
 // Usage: child.mjs --way WAY --input FILE
 //        child.mjs --version
 //
-// WAY: `raw` takes the bytes and looks for nothing; `readline` is the event of node:readline; `execa-readline` is that
-// event over execa's child, `execa` its own lines; `split2`. Those of ours are in `benchmarks/ours/node/child.mjs`. Lines are
-// strings, and counted with their lengths, or bytes, for `-bytes`. The time is from the start of the child to the end
-// of its output and its exit.
+// WAY: `raw` reads the bytes without finding lines; `readline` uses the event of node:readline; `execa-readline` uses
+// that event with a child started by execa, `execa` uses execa's own lines; `split2` uses that package. Millstream's
+// ways are in `benchmarks/ours/node/child.mjs`. Lines are strings; ways that end in `-bytes` produce bytes. Lines and
+// their lengths are counted. The time is from starting the child until its output has ended and it has exited.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -17,7 +17,7 @@ const { values: options } = parseArgs({
   options: { way: { type: "string" }, input: { type: "string" }, version: { type: "boolean", default: false } },
 });
 
-// Loading a package is not part of the time.
+// The time does not include loading a package.
 const execa = options.way?.startsWith("execa") ? (await import("execa")).execa : undefined;
 const split2 = options.way === "split2" ? (await import("split2")).default : undefined;
 

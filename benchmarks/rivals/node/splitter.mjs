@@ -1,16 +1,16 @@
-// Lines out of blocks of text, for those ways whose package brings none.
+// Splits blocks of text into lines, for those ways whose package has no splitter.
 
 export class Splitter {
   #rest = "";
 
-  // The lines that this block completes.
+  // Returns the lines that this block completes.
   lines(block) {
     const lines = (this.#rest + block).split("\n");
     this.#rest = lines.pop();
     return lines;
   }
 
-  // A last line without its line feed.
+  // Returns the last line if it has no line feed.
   rest() {
     return this.#rest === "" ? [] : [this.#rest];
   }

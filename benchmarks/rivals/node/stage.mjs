@@ -1,14 +1,14 @@
-// The stages a user would write, and what they may wait for.
+// The stages that a user would write, and the events that they can wait for.
 
-// What each stage does with each line: `noop` hands it on; `sum` adds its length into a sum of its own, so that no
-// compiler can leave the stage out.
+// What each stage does with each line: `noop` passes it on; `sum` adds its length to the stage's own sum, so that no
+// compiler can remove the stage.
 const works = {
   noop: "return line;",
   sum: "sums[i] += line.length; return line;",
 };
 
-// So many functions, declared async or not, each with code of its own: a compiler that has learned one knows nothing of the next, as in a
-// program whose stages do different things.
+// Creates this many functions, declared async or not. Each has its own code: what a compiler has learned about one does
+// not apply to the next, as in a program whose stages do different things.
 export function makeStages(count, work, declared = "") {
   const body = works[work];
   if (body === undefined) throw new Error(`there is no stage ${work}, but ${Object.keys(works)}`);
@@ -19,7 +19,7 @@ export function makeStages(count, work, declared = "") {
   return { stages, sums };
 }
 
-// By mode: calls `forward` later, or for `sync` is not there.
+// The functions that call `forward` later, by mode; `sync` has none.
 export const hops = new Map([
   ["sync", undefined],
   ["async", (forward) => setImmediate(forward)],

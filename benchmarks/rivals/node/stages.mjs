@@ -1,18 +1,19 @@
-// Text through n stages, line by line: what one more stage costs.
+// Text through n stages, line by line: the cost of one added stage.
 //
 // Usage: stages.mjs --way WAY --n COUNT --input FILE [--mode MODE] [--stage noop|sum] [--from file|push]
 //            [--to nowhere|FILE] [--fill MILLISECONDS] [--repeat COUNT] [--first]
 //        stages.mjs --version
 //
-// WAY is a file of `ways/`, or one of ours in `benchmarks/ours/node/`. MODE is `sync`, or says what each stage does with each
-// line before it forwards it: `async` waits for a setImmediate of its own, `tick` for a process.nextTick, `microtask`
-// for a queueMicrotask; ours have some more. `--from push` takes the lines from memory, where they are before the
-// clock starts. `--to nowhere` counts what arrives, `--to FILE` writes it.
+// WAY is a file in `ways/` or one of Millstream's ways in `benchmarks/ours/node/`. MODE is `sync`, or what each stage
+// waits for before it forwards a line: `async` for a setImmediate, `tick` for a process.nextTick, `microtask` for a
+// queueMicrotask; Millstream's ways have additional modes. With `--from push` the lines are in memory before the clock
+// starts. `--to nowhere` counts the output, `--to FILE` writes it.
 //
-// Prints what arrived, and the time of a pass from opening the input to the end of the output: the median of this many
+// Prints the answer and the time of a pass, from opening the input to the end of the output: the median of this many
 // passes after a first one that is not timed. Without --repeat, passes continue for this many milliseconds (half a
-// second by default), at least one; and a first pass of more than two seconds counts itself, because it had warmed up
-// long before its end. With --first there is only the first, as in the original: the compiler learns on the way.
+// second by default), but there is at least one. A first pass of more than two seconds is itself the result, because
+// the code was warm long before its end. With --first there is only the first pass, as in the original, which includes
+// compilation.
 
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, rmSync } from "node:fs";
@@ -67,7 +68,7 @@ async function main() {
 
   let tally;
   const pass = async () => {
-    // A new file each time, so that no pass reuses pages that the previous one allocated.
+    // A new file for each pass, so that no pass reuses pages that the previous one allocated.
     if (job.output !== undefined) rmSync(job.output, { force: true });
     sums.fill(0);
     tally = new Tally();
@@ -98,7 +99,7 @@ async function main() {
   console.log(Object.entries(answer).map(([key, value]) => `${key}=${value}`).join(" "));
 }
 
-// What is in the file: its size, and the first six bytes of its SHA-256.
+// Returns the size of the file and the first six bytes of its SHA-256.
 function written(path) {
   const bytes = readFileSync(path);
   rmSync(path);

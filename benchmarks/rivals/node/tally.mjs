@@ -1,10 +1,10 @@
-// What arrived: how many lines, how long, and whether in order.
+// The output of a pass: the number of lines, their length, and a checksum of their order.
 
 export class Tally {
   count = 0;
-  // UTF-16 code units of strings, bytes of bytes.
+  // UTF-16 code units for strings, bytes for binary data.
   units = 0;
-  // Of all lengths and first units, in order.
+  // A checksum of all lengths and first units, in order.
   mix = 0;
 
   line = (line) => {

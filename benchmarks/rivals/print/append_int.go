@@ -1,4 +1,4 @@
-// strconv.AppendInt into a buffer of one's own.
+// strconv.AppendInt into the program's own buffer.
 //
 // Usage: append_int counter|random COUNT
 package main

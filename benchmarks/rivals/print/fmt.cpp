@@ -1,4 +1,4 @@
-// {fmt} with a format that is compiled, straight into a buffer of one's own: the fastest that it offers.
+// {fmt} with a compiled format, directly into the program's own buffer, which is the fastest that it offers.
 #include <array>
 #include <cstddef>
 

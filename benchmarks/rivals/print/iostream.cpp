@@ -1,4 +1,4 @@
-// std::cout, freed from stdio: as fast as it gets without a buffer of one's own.
+// std::cout, not synchronised with stdio: the fastest way without a buffer of the program's own.
 #include <iostream>
 
 #include "task.h"

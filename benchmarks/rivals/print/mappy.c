@@ -1,7 +1,8 @@
-/* turbo.c's counter, straight into a mapped file. Standard output must be a file that can be read too. Only for the
- * counter.
+/* The counter of turbo.c, written directly into a mapped file. Standard output must be a file that is also readable.
+ * Only for the counter.
  *
- * The file grows in steps, each of which is mapped while it is written, and is cut to its true length at the end.
+ * The file grows in steps. Each step is mapped while it is written, and the file is truncated to its final length at
+ * the end.
  */
 #define _GNU_SOURCE
 #include "task.h"
@@ -49,7 +50,7 @@ int main(int argc, char **argv) {
     char *step = map_step(start);
     for (uint64_t i = 0; i < task.count; i++) {
         if (used + length > STEP) {
-            /* This record belongs to both steps. */
+            /* This record extends into the next step. */
             const size_t here = STEP - used;
             memcpy(step + used, record, here);
             munmap(step, STEP);

@@ -1,8 +1,8 @@
-/* Numbers of every length: one to ten digits, each length as often as the others, and within a length each number.
+/* Numbers with one to ten digits. Each length is equally likely, and within a length each number.
  *
- * The same lines, and so the same numbers, as `crates/runners/src/numbers.rs` and `append_int.go`. One step of
- * splitmix64 makes each number: its upper end chooses the length, what that leaves is a fraction that chooses the
- * number. For C and for C++.
+ * The same code, and so the same numbers, as `benchmarks/runners/src/numbers.rs` and `append_int.go`. Each number is
+ * made from one step of splitmix64: its upper part selects the length, and the rest is a fraction that selects the
+ * number. For C and C++.
  */
 #ifndef MILLSTREAM_BENCH_RANDOM_H
 #define MILLSTREAM_BENCH_RANDOM_H

@@ -1,6 +1,6 @@
-/* What every program here has to do: print `Hello, ` NUMBER tab, COUNT times, to standard output.
+/* The task of every program here: print `Hello, `, NUMBER and a tab to standard output, COUNT times.
  *
- * Usage: PROGRAM counter|random COUNT. Exit status 1: a write failed; 2: other arguments. For C and for C++.
+ * Usage: PROGRAM counter|random COUNT. Exit status 1: a write failed; 2: invalid arguments. For C and C++.
  */
 #ifndef MILLSTREAM_BENCH_TASK_H
 #define MILLSTREAM_BENCH_TASK_H
@@ -31,7 +31,7 @@ static inline struct task task_of(int argc, char **argv) {
     return task;
 }
 
-/* All bytes to standard output; a write that fails ends the program. */
+/* Writes all bytes to standard output. The program exits if a write fails. */
 static inline void write_all(const char *bytes, size_t length) {
     while (length > 0) {
         const ssize_t written = write(STDOUT_FILENO, bytes, length);

@@ -1,4 +1,4 @@
-/* A counter kept as text and counted by hand: no number is ever turned into digits. Only for the counter. */
+/* A counter that is kept and incremented as text: no number is ever converted to digits. Only for the counter. */
 #include "task.h"
 
 enum { BUFFER = 64 * 1024, LONGEST = 32, GREETING = 7 };
@@ -16,7 +16,7 @@ static void count_up(void) {
         ++*digit;
         return;
     }
-    /* All were nines: one digit more. */
+    /* All digits were nines, so one more digit is needed. */
     record[GREETING] = '1';
     record[length - 1] = '0';
     record[length++] = '\t';

@@ -1,4 +1,4 @@
-// turbo.c as one writes it in C++. Only for the counter.
+// turbo.c, written in C++ style. Only for the counter.
 #include <array>
 #include <string>
 
@@ -18,7 +18,7 @@ class Record {
         if (*digit != ' ') {
             ++*digit;
         } else {
-            // All were nines: one digit more.
+            // All digits were nines, so one more digit is needed.
             m_text.insert(greeting, 1, '1');
         }
     }

@@ -1,8 +1,8 @@
-"""Arrays of a mapped file in Python, with pymongo, which copies them.
+"""Arrays of a mapped file in Python with pymongo, which copies them.
 
 Usage: arrays.py FILE
 
-The first pass gives the answer; the median of the others is reported, measured from opening the file.
+The first pass gives the answer; the median of the others is reported. A pass includes opening the file.
 """
 
 import mmap

@@ -1,9 +1,11 @@
-"""Columns of 11 tab-separated fields in Python: as others read them, or one of our ways (benchmarks/ours/python/columns.py).
+"""Columns of 11 tab-separated fields in Python, with other libraries or with Millstream
+(benchmarks/ours/python/columns.py).
 
 Usage: columns.py WAY BAM
 
-The fields that all aligned reads have, as text, which `samtools` writes before the clock starts. The first pass gives the answer; of the others
-the median is told: from opening the file to a table of typed columns, whose numbers are NumPy's.
+The fields are those that all aligned reads have, as text, which `samtools` writes before the clock starts. The first
+pass gives the answer; the median of the others is reported. A pass starts with opening the file and ends with a table
+of typed columns, whose numbers are NumPy arrays.
 """
 
 import subprocess

@@ -1,8 +1,8 @@
-"""Lines of a command's output in Python: as its users read them, or one of our ways (benchmarks/ours/python/lines.py).
+"""Lines of a command's output in Python, read in the usual ways or with Millstream (benchmarks/ours/python/lines.py).
 
 Usage: lines.py WAY COMMAND [ARGUMENT...]
 
-The first pass gives the answer, the second is timed: from starting the command to knowing how it ended.
+The first pass gives the answer. The second is timed, from starting the command until its exit status is known.
 """
 
 import subprocess
@@ -24,11 +24,11 @@ def popen(argv, **options):
         count, length = over(process.stdout)
     if process.returncode != 0:
         raise subprocess.CalledProcessError(process.returncode, argv)
-    return count, length - count  # each has its line feed
+    return count, length - count  # Each line has its line feed.
 
 
 WAYS = {
-    # What people write.
+    # The usual way.
     "popen": popen,
     # The same with a buffer and a pipe of 1 MiB.
     "popen-large": lambda argv: popen(argv, bufsize=1 << 20, pipesize=1 << 20),

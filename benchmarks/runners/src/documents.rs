@@ -1,8 +1,8 @@
-//! Documents to read: BSON files that are generated from a seed and are the same on every machine.
+//! Documents to read: BSON files that are generated from a seed and are identical on every machine.
 //!
-//! The bytes are written here by hand from <https://bsonspec.org/spec.html>: neither the library under test nor a
-//! competitor has created the input. Text is mostly ASCII; one name in sixteen is not. Numbers with a fraction are
-//! small multiples of a power of two, so that their sum is exact in any order.
+//! The code here writes the bytes directly, from <https://bsonspec.org/spec.html>, so neither the library under test
+//! nor a competitor has created the input. Text is mostly ASCII; one name in sixteen is not. Numbers with a fraction
+//! are small multiples of a power of two, so their sum is exact in any order.
 
 use std::io::{self, Write};
 
@@ -10,14 +10,14 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
 
-/// Small typed records, one document after the other:
-/// `{id: long, name: string, score: double, tags: [string; 1–4], active: bool, created: date}`, about 120 bytes each.
+/// Small typed records, one document after another: `{id: long, name: string, score: double, tags: [string; 1–4],
+/// active: bool, created: date}`, about 120 bytes each.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Records {
-    /// How many.
+    /// The number of records.
     pub count: u64,
-    /// Where the random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -26,30 +26,31 @@ pub struct Records {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Orders {
-    /// How many orders; each has [`Orders::ITEMS`] items.
+    /// The number of orders. Each has [`Orders::ITEMS`] items.
     pub count: u64,
-    /// Where the random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// One document with many fields `field_0000`, `field_0001`, …: in turn an int, a double, a string and a binary.
+/// One document with many fields `field_0000`, `field_0001`, …, which are an int, a double, a string and a binary in
+/// turn.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wide {
-    /// How many, at most 10,000.
+    /// The number of fields, at most 10,000.
     pub fields: u64,
-    /// Where the random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// The 38 arrays of VGG-19, an image model, as Julia's BSON.jl lays out `Dict(:weights => [W, b, …])`: float32, 548 MiB
-/// in all.
+/// The 38 arrays of VGG-19, an image model, in the layout of Julia's BSON.jl for `Dict(:weights => [W, b, …])`:
+/// float32, 548 MiB in total.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Weights {
-    /// Divides the last dimension of each array; 1 is the whole model.
+    /// The last dimension of each array is divided by this; 1 is the whole model.
     pub divisor: u64,
-    /// Where the random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
@@ -57,23 +58,23 @@ pub struct Weights {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Irregular {
-    /// How many.
+    /// The number of documents.
     pub count: u64,
-    /// Where the random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
 impl Records {
-    /// Writes all of them.
+    /// Writes all records.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut random = SplitMix64::seed_from_u64(self.seed);
         let mut document = Builder::default();
         for number in 0..self.count {
             document.whole(|document| {
-                // Wider than 32 bits, so that every language writes it as a long.
+                // The number needs more than 32 bits, so that every language writes it as a long.
                 document.long("id", (1 << 40) + number as i64);
                 document.text("name", &name(&mut random));
                 document.double("score", sixty_fourths(&mut random));
@@ -89,13 +90,13 @@ impl Records {
 }
 
 impl Orders {
-    /// The items of each order.
+    /// The number of items in each order.
     pub const ITEMS: u64 = 8;
 
-    /// Writes all of them.
+    /// Writes all orders.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut random = SplitMix64::seed_from_u64(self.seed);
         let mut document = Builder::default();
@@ -133,7 +134,7 @@ impl Wide {
     /// Writes the document.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut random = SplitMix64::seed_from_u64(self.seed);
         let mut document = Builder::default();
@@ -158,9 +159,9 @@ impl Wide {
 }
 
 impl Weights {
-    /// The model's arrays: the dimensions of each.
+    /// The dimensions of each of the model's arrays.
     fn shapes(&self) -> Vec<Vec<u64>> {
-        // Convolutions of 3 × 3 from one number of channels to the next, then three dense layers.
+        // The convolutions are 3 × 3, from one number of channels to the next, followed by three dense layers.
         let channels = [3, 64, 64, 128, 128, 256, 256, 256, 256, 512, 512, 512, 512, 512, 512, 512, 512];
         let convolutions = channels.windows(2).flat_map(|pair| [vec![3, 3, pair[0], pair[1]], vec![pair[1]]]);
         let dense = [25_088, 4096, 4096, 1000];
@@ -175,7 +176,7 @@ impl Weights {
     /// Writes the document, whose payloads are never in memory as a whole.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let shapes = self.shapes();
         let mut document = Builder::default();
@@ -223,10 +224,10 @@ impl Weights {
 }
 
 impl Irregular {
-    /// Writes all of them.
+    /// Writes all documents.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut random = SplitMix64::seed_from_u64(self.seed);
         let mut document = Builder::default();
@@ -241,7 +242,7 @@ impl Irregular {
 fn irregular_members(document: &mut Builder, random: &mut SplitMix64, deeper: u64) {
     let members = 2 + below(random, 12);
     for number in 0..members {
-        // The number keeps keys different within a document.
+        // The number makes each key unique within its document.
         let key = format!("{}{number}", word(random, 2, 10));
         irregular(document, &key, random, deeper);
     }
@@ -269,43 +270,43 @@ fn irregular(document: &mut Builder, key: &str, random: &mut SplitMix64, deeper:
     }
 }
 
-/// A number under `limit`, which must be small: the bias of the remainder does not matter here.
+/// Returns a number below `limit`, which must be small: the bias of the remainder is then negligible.
 fn below(random: &mut SplitMix64, limit: u64) -> u64 {
     random.next_u64() % limit
 }
 
-/// This many lower-case letters.
+/// Returns a word of `least` to `most` lower-case letters.
 fn word(random: &mut SplitMix64, least: u64, most: u64) -> String {
     let length = least + below(random, most - least + 1);
     (0..length).map(|_| char::from(b'a' + below(random, 26) as u8)).collect()
 }
 
-/// Two words; the second of every sixteenth begins with an umlaut.
+/// Returns two words; in one name of sixteen, the second begins with an umlaut.
 fn name(random: &mut SplitMix64) -> String {
     let umlaut = if below(random, 16) == 0 { "ö" } else { "" };
     format!("{} {umlaut}{}", word(random, 3, 7), word(random, 4, 9))
 }
 
-/// From 0 to under 16,384.
+/// Returns a multiple of 1/64, from 0 to below 16,384.
 fn sixty_fourths(random: &mut SplitMix64) -> f64 {
     below(random, 1 << 20) as f64 / 64.0
 }
 
-/// Milliseconds since 1970, of the twenty years from 2010 on.
+/// Returns a date in the twenty years from 2010, in milliseconds since 1970.
 fn date(random: &mut SplitMix64) -> i64 {
     1_262_304_000_000 + below(random, 20 * 365 * 86_400_000) as i64
 }
 
-/// A document being written. The bytes of some payloads are written later by someone else: holes.
+/// A document being written. The bytes of some payloads, called holes, are written later by the caller.
 #[derive(Default)]
 struct Builder {
     bytes: Vec<u8>,
-    /// Where in `bytes` each hole is, and how long.
+    /// The position of each hole in `bytes`, and its length.
     holes: Vec<(usize, u64)>,
 }
 
 impl Builder {
-    /// An outermost document.
+    /// Writes an outermost document.
     fn whole(&mut self, members: impl FnOnce(&mut Builder)) {
         let start = self.bytes.len();
         let holes = self.holes.len();
@@ -318,7 +319,7 @@ impl Builder {
         self.bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
     }
 
-    /// What has been written so far.
+    /// Returns the bytes written so far and clears the builder.
     fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
@@ -366,7 +367,7 @@ impl Builder {
         self.bytes.extend(value);
     }
 
-    /// A binary whose payload is left out.
+    /// Writes a binary whose payload is left out.
     fn binary_later(&mut self, key: &str, len: u64) {
         self.element(0x05, key, &[]);
         self.length(len);
@@ -414,7 +415,7 @@ impl Builder {
 mod tests {
     use super::*;
 
-    /// Every document of a file, as the `bson` crate reads it.
+    /// Returns every document of a file, as decoded by the `bson` crate, and the bytes.
     fn read(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> (Vec<bson::Document>, Vec<u8>) {
         let mut bytes = Vec::new();
         write(&mut bytes).unwrap();
@@ -455,7 +456,7 @@ mod tests {
         let floats =
             |divisor| Weights { divisor, seed: 1 }.shapes().iter().map(|shape| shape.iter().product::<u64>()).sum();
         let whole: u64 = floats(1);
-        assert_eq!(whole, 143_667_240); // the number that its authors give
+        assert_eq!(whole, 143_667_240); // The number that the model's authors state.
         let small = Weights { divisor: 512, seed: 1 };
         let (documents, bytes) = read(|out| small.write(out));
         let arrays = documents[0].get_array("weights").unwrap();

@@ -1,9 +1,9 @@
-//! Inputs: files generated from a seed, the same on every machine.
+//! Input files, which are generated from a seed and are identical on every machine.
 //!
-//! They are written into memory-backed storage, so that no disk is measured. Lines hold made-up words:
-//! text compresses like text, and line ends are unpredictable; documents are in
-//! [`documents`](crate::documents). Everything is streamed through
-//! small buffers: a child's peak memory starts with what its parent had, so this process must stay small.
+//! They are written to storage in memory, so that no disk is measured. Lines contain artificial words: the text
+//! compresses like real text, and line ends are unpredictable. Documents are in [`documents`](crate::documents).
+//! Everything is streamed through small buffers: the peak memory of a child starts with that of its parent, so this
+//! process must stay small.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -28,11 +28,11 @@ use crate::numbers::RandomLengths;
 pub enum Input {
     /// Lines of text.
     Lines(Lines),
-    /// The same as one gzip member.
+    /// Lines of text, compressed as one gzip member.
     Gzip(Lines),
-    /// The same as bgzf blocks.
+    /// Lines of text, compressed as BGZF blocks.
     Bgzf(Lines),
-    /// Aligned reads as BAM, made from SAM by `samtools`.
+    /// Aligned reads as BAM, converted from SAM by `samtools`.
     Bam(Alignments),
     /// Two numbers in each line.
     Pairs(Pairs),
@@ -46,30 +46,30 @@ pub enum Input {
     Wide(Wide),
     /// BSON: arrays of numbers, as Julia saves a model.
     Weights(Weights),
-    /// BSON: documents of which no two are alike.
+    /// BSON: documents that all differ.
     Irregular(Irregular),
-    /// A file of the user's, by its absolute path.
+    /// A file of the user, by its absolute path.
     #[serde(skip)]
     File(PathBuf),
 }
 
-/// Lines of words, each of between half and one and a half times the mean length.
+/// Lines of words. The length of each line is between half and one and a half times the mean.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lines {
-    /// Total size before compression, in bytes.
+    /// The total size before compression, in bytes.
     pub bytes: u64,
-    /// Mean length of a line with its line feed, in bytes; at least 4.
+    /// The mean length of a line including its line feed, in bytes; at least 4.
     pub mean: usize,
-    /// Where the random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// Lines of two numbers of 32 bits separated by a space, after a first line with their number.
+/// Lines of two 32-bit numbers separated by a space, after a first line with the number of pairs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pairs {
-    /// Lines, without the first.
+    /// The number of lines, not counting the first.
     pub lines: u64,
     /// The numbers.
     pub numbers: PairNumbers,
@@ -79,24 +79,24 @@ pub struct Pairs {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairNumbers {
-    /// 1742111529 and 1742111530 in each line: ten digits, and a processor that guesses everything.
+    /// 1742111529 and 1742111530 in each line: ten digits, which branch prediction always guesses correctly.
     Constant,
-    /// Of random lengths; where they start.
+    /// Numbers of random lengths, with this seed.
     Random(u64),
 }
 
-/// SAM with two header lines and reads of one length at rising positions.
+/// SAM with two header lines, and reads of one length at increasing positions.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Alignments {
-    /// Lines, the two of the header included.
+    /// The number of lines, including the two of the header.
     pub lines: u64,
-    /// Where the random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
 impl fmt::Display for Input {
-    /// The file's name, different for different contents.
+    /// The name of the file, which is different for different contents.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = |Lines { bytes, mean, seed }: &Lines| format!("lines-{bytes}-{mean}-{seed}.txt");
         match self {
@@ -118,7 +118,8 @@ impl fmt::Display for Input {
 }
 
 impl Input {
-    /// The same with another mean length of its lines, in bytes; what has no lines of words stays as it is.
+    /// Returns the same input with another mean length of its lines, in bytes. Inputs without lines of words are
+    /// unchanged.
     #[must_use]
     pub fn with_length(mut self, mean: u64) -> Input {
         if let Input::Lines(text) | Input::Gzip(text) | Input::Bgzf(text) = &mut self {
@@ -127,7 +128,7 @@ impl Input {
         self
     }
 
-    /// How many bytes of text it holds before compression, if that is said.
+    /// The number of bytes of text before compression, if it is specified.
     pub fn bytes(&self) -> Option<u64> {
         match self {
             Input::Lines(text) | Input::Gzip(text) | Input::Bgzf(text) => Some(text.bytes),
@@ -135,15 +136,15 @@ impl Input {
         }
     }
 
-    /// The program this machine needs to make the input, if it needs one.
+    /// The program that is needed to create the input, if any.
     pub fn needs(&self) -> Option<&'static str> {
         matches!(self, Input::Bam(_)).then_some("samtools")
     }
 
-    /// The path of this input in the directory. A missing input is created, completely or not at all.
+    /// Returns the path of this input in the directory. A missing input is created, completely or not at all.
     ///
     /// # Errors
-    /// Errors of the system (such as no space), and of `samtools`.
+    /// Returns errors of the system (such as no space) and of `samtools`.
     pub fn make(&self, directory: &Path) -> Result<PathBuf> {
         if let Input::File(path) = self {
             return Ok(path.clone());
@@ -159,7 +160,7 @@ impl Input {
 
     fn write(&self, path: &Path) -> Result<()> {
         let create = || Ok::<_, io::Error>(BufWriter::with_capacity(1 << 18, File::create(path)?));
-        // What is written as it is made.
+        // Inputs that are written without conversion.
         let plain = |write: &dyn Fn(&mut BufWriter<File>) -> Result<()>| {
             let mut out = create()?;
             write(&mut out)?;
@@ -182,7 +183,8 @@ impl Input {
                 let mut out = BufWriter::with_capacity(1 << 18, File::create(&sam)?);
                 alignments.write(&mut out)?;
                 out.flush()?;
-                // --no-PG: a line about this very command would make the answer depend on paths and versions.
+                // Without --no-PG, the header would contain this command line, and the answer would depend on paths and
+                // versions.
                 let status =
                     Command::new("samtools").args(["view", "--no-PG", "-b", "-o"]).args([path, &sam]).status()?;
                 fs::remove_file(&sam)?;
@@ -201,14 +203,14 @@ impl Input {
     }
 }
 
-/// How many different words there are; a power of two.
+/// The number of different words, a power of two.
 const WORDS: usize = 4096;
 
 impl Lines {
-    /// Writes exactly `bytes` bytes of whole lines.
+    /// Writes whole lines with a total of exactly `bytes` bytes.
     ///
     /// # Errors
-    /// Those of `out`, and lines too short to hold a word.
+    /// Returns the errors of `out`. Fails if the lines are too short to contain a word.
     pub fn write(&self, out: &mut impl Write) -> Result<()> {
         if self.mean < 4 {
             bail!("lines of {} bytes are too short", self.mean);
@@ -221,7 +223,7 @@ impl Lines {
             let length = self.mean / 2 + below(&mut random, self.mean as u64 + 1) as usize;
             let length = usize::try_from(left).map_or(length, |left| length.min(left));
             while line.len() < length {
-                // The product of two even choices favours the first words, as languages do.
+                // The product of two uniform choices makes the first words more frequent, as in natural languages.
                 let choice = random.next_u64();
                 let (a, b) = (choice as usize % WORDS, (choice >> 32) as usize % WORDS);
                 line.extend_from_slice(&words[a * b / WORDS]);
@@ -236,8 +238,9 @@ impl Lines {
     }
 }
 
-/// Words of two to nine letters, and in every fourth place a phrase of three to six of them; a blank ends each.
-/// Without the phrases gzip would find little to repeat: with them it makes a third of the text, as of prose.
+/// Returns words of two to nine letters, with a phrase of three to six of them at every fourth position. Each ends with
+/// a space. Without the phrases gzip would find little repetition; with them it reduces the text to a third, as it does
+/// with prose.
 fn words(random: &mut SplitMix64) -> Vec<Vec<u8>> {
     let letter = |random: &mut SplitMix64| b'a' + below(random, 26) as u8;
     let word = |random: &mut SplitMix64| -> Vec<u8> {
@@ -253,12 +256,12 @@ fn words(random: &mut SplitMix64) -> Vec<Vec<u8>> {
     words
 }
 
-/// A number under `limit`, which must be small: the bias of the remainder does not matter here.
+/// Returns a number below `limit`, which must be small: the bias of the remainder is then negligible.
 fn below(random: &mut SplitMix64, limit: u64) -> u64 {
     random.next_u64() % limit
 }
 
-/// The bases of one read.
+/// The number of bases in one read.
 const READ_LENGTH: usize = 130;
 
 impl Alignments {
@@ -324,7 +327,7 @@ mod tests {
         assert_eq!(text.len(), 100_000);
         let lengths: Vec<usize> = text.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::len).collect();
         assert_eq!(lengths.iter().sum::<usize>(), 100_000);
-        // The last line is what was left over.
+        // The last line contains the remaining bytes.
         assert!(lengths[..lengths.len() - 1].iter().all(|length| (10..=30).contains(length)));
         assert!((4_800..5_200).contains(&lengths.len()));
     }

@@ -1,5 +1,5 @@
-//! Text of the shape of the Unicode names list, which the original benchmark of stages reads: short lines, most of them
-//! a number and a name, some of them not ASCII, and now and then a long one.
+//! Text that resembles the Unicode names list, which the original benchmark of stages reads: short lines, most of them
+//! a number and a name, a few with characters that are not ASCII, and occasionally a long line.
 
 use std::io::{self, Write};
 
@@ -7,20 +7,21 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
 
-/// So many lines of 29 bytes on average, without their line feeds.
+/// Lines with an average of 29 bytes, not counting line feeds.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Names {
-    /// Lines.
+    /// The number of lines.
     pub lines: u64,
-    /// Where the random numbers start.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// Of two, three and four bytes in UTF-8; the last ones are two units in UTF-16.
+/// Characters of two, three and four bytes in UTF-8; the last two are two units in UTF-16.
 const FOREIGN: [&str; 8] = ["é", "å", "·", "ß", "—", "ツ", "𝄞", "🜛"];
 
-/// One in this many lines has letters that are not ASCII, as one in 406 of the original has; also in small texts.
+/// One in this many lines contains characters that are not ASCII, also in small texts. In the original, it is one in
+/// 406.
 const FOREIGN_EVERY: u64 = 400;
 
 /// One in this many lines is a remark of up to 300 bytes.
@@ -30,10 +31,10 @@ impl Names {
     /// Writes the text.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Returns the errors of `out`.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let mut random = SplitMix64::seed_from_u64(self.seed);
-        let mut below = |limit: u64| random.next_u64() % limit; // of small limits: no bias to speak of
+        let mut below = |limit: u64| random.next_u64() % limit; // The limits are small, so the bias is negligible.
         let mut line = String::new();
         for number in 0..self.lines {
             let mut length = 6 + below(24) + below(20);
@@ -85,7 +86,7 @@ mod tests {
         let text = String::from_utf8(bytes).unwrap();
         let content = text.len() - 48_770;
         assert_eq!(text.lines().count(), 48_770);
-        // The original has 1,413,484 bytes without the line feeds, and 120 lines that are not ASCII.
+        // The original has 1,413,484 bytes without line feeds, and 120 lines that are not ASCII.
         assert!((1_400_000..1_430_000).contains(&content), "{content}");
         let foreign = text.lines().filter(|line| !line.is_ascii()).count();
         assert_eq!(foreign, 122);

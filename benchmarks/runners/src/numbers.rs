@@ -1,9 +1,9 @@
-//! Numbers of every length: one to ten digits, each length as often as the others, and within a length each number.
+//! Numbers with one to ten digits. Each length is equally likely, and within a length each number.
 //!
-//! A counter would flatter printers that keep the digits of the last number, and processors that guess lengths. The
-//! rivals in C, C++ and Go have the same few lines (`benchmarks/rivals/print/random.h`), and so the same numbers: one
-//! step of splitmix64 makes each number; its upper end chooses the length, what that leaves is a fraction that
-//! chooses the number.
+//! A counter would favour printers that keep the digits of the previous number, and processors with branch prediction.
+//! The competitors in C, C++ and Go contain the same few lines (`benchmarks/rivals/print/random.h`) and therefore use
+//! the same numbers. Each number is made from one step of splitmix64: its upper part selects the length, and the rest
+//! is a fraction that selects the number.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 /// The seed of the numbers that are printed.
 pub const SEED: u64 = 3;
 
-/// The numbers of one seed, without end.
+/// An infinite sequence of numbers for one seed.
 ///
 /// ```
 /// use millstream_runners::numbers::RandomLengths;
@@ -21,7 +21,7 @@ pub const SEED: u64 = 3;
 #[derive(Clone, Debug)]
 pub struct RandomLengths {
     random: SplitMix64,
-    /// How many numbers there are of each length, beginning with one digit.
+    /// How many numbers there are of each length, starting with one digit.
     count: [u64; 10],
 }
 
@@ -30,12 +30,12 @@ const FIRST: [u64; 10] = [0, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_0
 const COUNT: [u64; 10] = [10, 90, 900, 9000, 90_000, 900_000, 9_000_000, 90_000_000, 900_000_000, 9_000_000_000];
 
 impl RandomLengths {
-    /// Numbers below ten thousand million: the longest do not fit into 32 bits.
+    /// Numbers below ten thousand million, of which the longest need more than 32 bits.
     pub fn new(seed: u64) -> RandomLengths {
         RandomLengths { random: SplitMix64::seed_from_u64(seed), count: COUNT }
     }
 
-    /// Numbers of 32 bits: those of ten digits end there.
+    /// Numbers that fit into 32 bits, so those with ten digits end there.
     pub fn of_32_bits(seed: u64) -> RandomLengths {
         let mut numbers = RandomLengths::new(seed);
         numbers.count[9] = (1 << 32) - FIRST[9];

@@ -1,6 +1,6 @@
-//! A sampler inside the millstream runners, which an environment variable enables.
+//! A sampler inside the millstream runners that is enabled by an environment variable.
 //!
-//! If it is not set, the cost is one look-up in the environment at the start of the program; no signal is sent.
+//! If the variable is not set, the only cost is one look-up when the program starts; no signal is sent.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -9,10 +9,11 @@ use std::path::PathBuf;
 
 use pprof::{ProfilerGuard, ProfilerGuardBuilder};
 
-/// The variable: the file to write the folded stacks to.
+/// The name of the variable, whose value is the file to write the folded stacks to.
 pub const VARIABLE: &str = "MILLSTREAM_PROFILE";
 
-/// How often to look, in samples for each second of processor time: not a divisor of what programs do regularly.
+/// The number of samples per second of processor time. It is a prime number, so that it is not in step with what
+/// programs do periodically.
 const FREQUENCY: i32 = 997;
 
 /// A profile that is being recorded; dropping it writes the file.
@@ -37,10 +38,10 @@ pub fn from_environment() -> Option<Sampler> {
 impl Drop for Sampler {
     fn drop(&mut self) {
         let written = self.guard.report().build().map_err(|error| error.to_string()).and_then(|report| {
-            // The same functions at several addresses are one stack.
+            // Stacks with the same functions at different addresses are merged.
             let mut stacks: BTreeMap<String, isize> = BTreeMap::new();
             for (stack, count) in &report.data {
-                // A frame is several functions where some were inlined; the innermost of all comes first.
+                // If functions were inlined, one frame contains several of them; the innermost comes first.
                 let functions = stack.frames.iter().rev().flat_map(|frame| frame.iter().rev());
                 let names = functions.map(|symbol| symbol.name().replace(';', ","));
                 // The sampler's own frames follow those of the interrupted code.

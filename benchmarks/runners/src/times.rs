@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct PipeTimes {
     /// The total time, including waiting.
     pub seconds: f64,
-    /// For how long it waited for its source.
+    /// The time for which it waited for its source.
     pub waited_on_source_seconds: f64,
-    /// For how long it waited for its sink.
+    /// The time for which it waited for its sink.
     #[serde(default)]
     pub waited_on_sink_seconds: f64,
     /// Its stages, in order, except those that the compiler has fused into one loop with the sink.
@@ -23,11 +23,11 @@ pub struct PipeTimes {
 pub struct StageTimes {
     /// Its name.
     pub stage: String,
-    /// The records that came out.
+    /// The number of records that the stage produced.
     pub records: u64,
-    /// Seconds inside it; if it runs on several threads, the sum over all of them.
+    /// The seconds spent inside it. If it runs on several threads, this is the sum over all of them.
     pub seconds: f64,
-    /// Seconds for which the pipe waited for it, if the stage runs on other threads.
+    /// The seconds for which the pipe waited for it, if the stage runs on other threads.
     #[serde(default)]
     pub waited_seconds: f64,
 }
@@ -43,7 +43,7 @@ impl From<Stats> for PipeTimes {
         PipeTimes {
             seconds: stats.elapsed.as_secs_f64(),
             waited_on_source_seconds: stats.source_waited.as_secs_f64(),
-            // The items are passed to a function.
+            // The items are passed to a function, so the pipe does not wait for a sink.
             waited_on_sink_seconds: 0.0,
             stages: stats.stages.into_iter().map(stage).collect(),
         }

@@ -1,5 +1,5 @@
-//! What every program here does alike. Whether their answers are right is asked by the tool's test of all definitions, which
-//! runs them; that there are tests here is also what makes `cargo test` build them.
+//! Behaviour that all programs in this package share. Their answers are checked by the tool's test of all definitions,
+//! which runs them. Having a test here also makes `cargo test` build the programs.
 
 use std::process::Command;
 

@@ -4,8 +4,8 @@
 //
 //	bson --version
 //
-// The works and their answers are those of crates/runners/src/bin/bson. The first pass is not timed; the median of the
-// others is reported.
+// The tasks and their answers are those of benchmarks/runners/src/bin/bson. The first pass is not timed; the median of
+// the others is reported.
 package main
 
 import (

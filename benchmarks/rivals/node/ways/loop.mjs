@@ -1,4 +1,4 @@
-// The floor: a loop by hand over blocks of text, in which each stage is a call written out.
+// The lower limit: a handwritten loop over blocks of text, in which each stage is an explicit call.
 
 import { createReadStream, closeSync, openSync, writeSync } from "node:fs";
 
@@ -6,7 +6,7 @@ import { Splitter } from "../splitter.mjs";
 
 export const modes = ["sync"];
 
-// Written once, like the program it represents, not generated for each pass.
+// Created once, not for each pass, like the program that it stands for.
 const loops = new WeakMap();
 
 function written(stages) {

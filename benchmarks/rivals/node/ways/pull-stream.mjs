@@ -20,8 +20,8 @@ function wrapped(stage, hop) {
 
 function source(job) {
   if (job.lines !== undefined) return pull.values(job.lines);
-  // Decoded before it is split, because pull-split would break a character at the end of a block; and without what is
-  // behind the last line feed, where that is nothing.
+  // The input is decoded before it is split, because pull-split would break a character at the end of a block. An empty
+  // rest after the last line feed is left out.
   return pull(toPull.source(createReadStream(job.path, "utf8")), split("\n", null, false, true));
 }
 

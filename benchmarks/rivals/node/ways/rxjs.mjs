@@ -1,4 +1,4 @@
-// rxjs: lines are pushed from the input's events through operators. It has no back pressure.
+// rxjs: lines are pushed from the input's events through operators. It has no backpressure.
 
 import { createReadStream, createWriteStream } from "node:fs";
 import { Observable, bufferCount, concatMap, from, map } from "rxjs";
@@ -10,7 +10,7 @@ export async function run(job, tally) {
   if (job.output === undefined) await lines.forEach(tally.line);
   else {
     const output = createWriteStream(job.output);
-    // Not one write per line, because no backpressure would limit them.
+    // Lines are written in groups: without backpressure, nothing would limit the number of single writes.
     await lines.pipe(bufferCount(1000)).forEach((some) => output.write(some.join("\n") + "\n"));
     await new Promise((resolve, reject) => output.on("error", reject).end(resolve));
   }

@@ -1,4 +1,4 @@
-// streamx; it has no splitter of its own, so one of its transforms is one.
+// streamx. It has no splitter, so one of its transforms splits the text.
 
 import { createReadStream, createWriteStream } from "node:fs";
 import { StringDecoder } from "node:string_decoder";

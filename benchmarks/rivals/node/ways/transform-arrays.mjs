@@ -1,4 +1,4 @@
-// Node's own Transform with an array of lines in place of a line, as a careful user would write it.
+// Node's own Transform with arrays of lines instead of single lines, as a performance-conscious user would write it.
 
 import { createReadStream, createWriteStream } from "node:fs";
 import { Readable, Transform, Writable } from "node:stream";

@@ -1,4 +1,4 @@
-// The Web's TransformStream, a line a chunk; it has no splitter either.
+// The Web's TransformStream with one line per chunk. It has no splitter.
 
 import { createReadStream, createWriteStream } from "node:fs";
 import { Readable, Writable } from "node:stream";

@@ -1,8 +1,8 @@
 //! Counts allocations. While counting is off, an allocation costs one additional predictable branch.
 //!
-//! Only the counting thread should allocate at the same time: the sum of two threads would be too small.
+//! No other thread should allocate while one thread counts: allocations of two threads at the same time can be lost.
 
-#![allow(unsafe_code)] // an allocator is unsafe to write; this one only passes on
+#![allow(unsafe_code)] // An allocator requires unsafe code; this one only passes calls on.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};

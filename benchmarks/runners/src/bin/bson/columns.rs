@@ -15,7 +15,7 @@ use crate::tally::{Tally, sixty_fourths};
 pub enum Way {
     /// The types of the columns are given.
     Given,
-    /// They are inferred from the first thousand records, which is part of the time.
+    /// The types are inferred from the first thousand records, which is part of the measured time.
     Inferred,
 }
 

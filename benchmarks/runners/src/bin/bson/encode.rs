@@ -17,13 +17,13 @@ pub enum Way {
     Serde,
     /// Millstream's derived codec.
     Derive,
-    /// Millstream's trees.
+    /// Millstream's document trees.
     Map,
     /// The `bson` crate, from structs into a reused buffer.
     BsonBuffer,
-    /// The `bson` crate, from structs into a `Vec` for each.
+    /// The `bson` crate, from structs into a new `Vec` for each record.
     BsonVec,
-    /// The `bson` crate's trees into a reused buffer.
+    /// The `bson` crate's document trees, into a reused buffer.
     BsonDocument,
 }
 

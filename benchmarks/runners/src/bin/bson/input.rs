@@ -1,4 +1,4 @@
-//! Files, and the position of each document in them.
+//! Input files and the position of each document in them.
 
 use std::fs;
 use std::hint::black_box;
@@ -9,12 +9,13 @@ use serde::Serialize;
 
 use crate::passes::{Figures, Passes};
 
-/// The whole file.
+/// Reads the whole file.
 pub fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| path.display().to_string())
 }
 
-/// The documents of a file, found by their lengths alone. A truncated input panics, because inputs are generated.
+/// Returns the documents of a file, using only their length fields. A truncated input panics, which is acceptable
+/// because inputs are generated.
 pub fn documents(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let len = u32::from_le_bytes(*bytes.first_chunk()?) as usize;
@@ -24,7 +25,7 @@ pub fn documents(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The documents as JSON, one per line, with dates as milliseconds.
+/// Returns the documents as JSON, one per line, with dates in milliseconds.
 pub fn json<T: Serialize>(documents: impl Iterator<Item = Result<T>>) -> Result<Vec<u8>> {
     let mut lines = Vec::new();
     for document in documents {
@@ -34,12 +35,12 @@ pub fn json<T: Serialize>(documents: impl Iterator<Item = Result<T>>) -> Result<
     Ok(lines)
 }
 
-/// The lines that [`json`] created.
+/// Splits the output of [`json`] into lines.
 pub fn lines(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes.split_inclusive(|&byte| byte == b'\n')
 }
 
-/// Decodes each document: once to check the result, then for timing.
+/// Decodes each document: first to check the results, then to measure the time.
 pub fn decode_each<'a, I: Iterator<Item = &'a [u8]>, T, E: Into<anyhow::Error>>(
     documents: impl Fn() -> I,
     mut decode: impl FnMut(&'a [u8]) -> Result<T, E>,

@@ -1,4 +1,4 @@
-//! Nested documents, decoded in every way.
+//! Nested documents, decoded in all ways that are compared.
 
 use anyhow::Result;
 use bson::RawDocument;
@@ -12,23 +12,23 @@ use crate::tally::{Tally, sixty_fourths};
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
-    /// Millstream's serde, into structs with their own strings.
+    /// Millstream's serde, into structs with owned strings.
     SerdeOwned,
     /// Millstream's serde, into structs with borrowed strings.
     SerdeBorrowed,
-    /// Millstream's derived codec, into structs with their own strings.
+    /// Millstream's derived codec, into structs with owned strings.
     DeriveOwned,
     /// Millstream's derived codec, into structs with borrowed strings.
     DeriveBorrowed,
     /// Millstream's tree.
     Map,
-    /// The `bson` crate, into structs with their own strings.
+    /// The `bson` crate, into structs with owned strings.
     BsonOwned,
     /// The `bson` crate, into structs with borrowed strings.
     BsonBorrowed,
     /// The `bson` crate's tree.
     BsonDocument,
-    /// serde_json on the same orders.
+    /// serde_json, on the same orders.
     SerdeJsonOwned,
     SerdeJsonBorrowed,
 }
@@ -62,7 +62,7 @@ pub struct Item<Text> {
 }
 
 impl Tally {
-    /// Adds every field of an order.
+    /// Adds every field of an order to the sums.
     pub fn add_order<Text: AsRef<str>>(&mut self, order: &Order<Text>) {
         let Order { order, customer: Customer { name, address }, items } = order;
         self.add("orders", *order as u64);
@@ -99,7 +99,7 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
         Way::DeriveBorrowed => decode_each(each, ours::decode, |order: &Order<&str>| tally.add_order(order), passes),
         Way::Map => {
             for document in each() {
-                // The content of the tree is checked by writing it and reading it as structs.
+                // The content of the tree is checked by serialising it and decoding the result into structs.
                 let bytes = Map::from_slice(document)?.to_vec()?;
                 tally.add_order::<&str>(&ours::decode(&bytes)?);
             }

@@ -1,4 +1,4 @@
-//! The clock: times passes over the same input and prints the median.
+//! Timing: measures passes over the same input and prints the median.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::allocations;
 /// The number of passes over the input.
 #[derive(Args)]
 pub struct Passes {
-    /// Only print the answer, for a clock around the whole process.
+    /// Print only the answer, if the whole process is timed.
     #[arg(long, global = true)]
     once: bool,
 }
@@ -20,14 +20,14 @@ pub struct Passes {
 const LEAST: usize = 3;
 /// The maximum number of timed passes.
 const MOST: usize = 15;
-/// Between the two numbers, passes are timed until their total reaches this time.
+/// After the minimum number, passes are timed until their total reaches this time or their number the maximum.
 const ENOUGH: Duration = Duration::from_millis(400);
 
 impl Passes {
-    /// Counts the allocations of one pass, then times some.
+    /// Counts the allocations of one pass, then times further passes.
     ///
     /// # Errors
-    /// The errors of a pass.
+    /// Returns the errors of a pass.
     pub fn time(&self, mut pass: impl FnMut() -> Result<()>) -> Result<Figures> {
         self.time_prepared(|| Ok(()), |()| pass())
     }
@@ -36,7 +36,7 @@ impl Passes {
     /// after it stops.
     ///
     /// # Errors
-    /// The errors of a pass and of its preparation.
+    /// Returns the errors of a pass or of its preparation.
     pub fn time_prepared<T, R>(
         &self,
         mut prepare: impl FnMut() -> Result<T>,

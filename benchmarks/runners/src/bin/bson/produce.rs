@@ -18,7 +18,7 @@ pub struct Producer {
 const BLOCK: Records = Records { count: 10_000, seed: 1 };
 
 impl Producer {
-    /// Writes it all.
+    /// Writes the whole stream.
     pub fn run(&self) -> io::Result<()> {
         let mut block = Vec::new();
         BLOCK.write(&mut block)?;

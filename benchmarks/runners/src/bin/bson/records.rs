@@ -1,4 +1,4 @@
-//! Small typed records, decoded in every way.
+//! Small typed records, decoded in all ways that are compared.
 
 use anyhow::{Context, Result};
 use bson::{Bson, RawDocument};
@@ -12,37 +12,37 @@ use crate::tally::{Tally, sixty_fourths};
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
-    /// Millstream's serde, into a struct with its own strings.
+    /// Millstream's serde, into a struct with owned strings.
     SerdeOwned,
     /// Millstream's serde, into a struct with borrowed strings.
     SerdeBorrowed,
-    /// Millstream's derived codec, into a struct with its own strings.
+    /// Millstream's derived codec, into a struct with owned strings.
     DeriveOwned,
     /// Millstream's derived codec, into a struct with borrowed strings.
     DeriveBorrowed,
-    /// Millstream's check of every byte.
+    /// Millstream's validation of every byte.
     Walk,
-    /// Millstream, each field by `get` on the bytes.
+    /// Millstream, with `get` on the bytes for each field.
     Get,
     /// Millstream's tree.
     Map,
-    /// The `bson` crate, into a struct with its own strings.
+    /// The `bson` crate, into a struct with owned strings.
     BsonOwned,
     /// The `bson` crate, into a struct with borrowed strings.
     BsonBorrowed,
     /// The `bson` crate's tree.
     BsonDocument,
-    /// The `bson` crate, each field by `get` on the bytes.
+    /// The `bson` crate, with `get` on the bytes for each field.
     BsonRaw,
-    /// serde_json on the same records.
+    /// serde_json, on the same records.
     SerdeJsonOwned,
     SerdeJsonBorrowed,
-    /// simd-json on the same records, which it parses in a copy.
+    /// simd-json, on the same records. It parses in place, so each record is copied first.
     SimdJsonOwned,
     SimdJsonBorrowed,
 }
 
-/// A record, with owned or borrowed strings, and with the decoder's type for dates.
+/// A record with owned or borrowed strings, and with the decoder's own type for dates.
 #[derive(Serialize, Deserialize, FromBson, ToBson)]
 pub struct Record<Text, Date> {
     pub id: i64,
@@ -77,7 +77,7 @@ impl Date for bson::DateTime {
 }
 
 impl Tally {
-    /// Adds every field of a record.
+    /// Adds every field of a record to the sums.
     pub fn add_record<Text: AsRef<str>, D: Date>(&mut self, record: &Record<Text, D>) {
         let tags = record.tags.iter().map(AsRef::as_ref);
         self.add_fields(
@@ -182,7 +182,7 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
             passes,
         ),
         Way::SimdJsonBorrowed => {
-            // Borrowed data is gone after the copy is dropped, so each record is checked before that.
+            // Borrowed data is valid only until the copy is dropped, so each record is checked before that.
             let mut parse = |line: &[u8], look: &mut dyn FnMut(&Record<&str, i64>)| -> Result<()> {
                 copy.clear();
                 copy.extend_from_slice(line);

@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-/// Sixty-fourths, in which every double of the inputs is a whole number.
+/// Returns the value in units of 1/64, in which every double of the inputs is a whole number.
 pub fn sixty_fourths(value: f64) -> u64 {
     (value * 64.0) as u64
 }
 
-/// Sums by name, in the form that the measuring tool reads.
+/// Sums by name, in the format that the benchmark tool reads.
 #[derive(Default)]
 pub struct Tally(Vec<(&'static str, u64)>);
 
 impl Tally {
-    /// Adds to the sum of this name.
+    /// Adds to the sum with this name.
     pub fn add(&mut self, name: &'static str, value: u64) {
         match self.0.iter_mut().find(|(known, _)| *known == name) {
             Some((_, sum)) => *sum = sum.wrapping_add(value),

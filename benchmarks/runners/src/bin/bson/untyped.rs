@@ -1,4 +1,5 @@
-//! Documents without a known schema, as trees. The answer is the number of values on all levels, and their text.
+//! Documents without a known schema, as trees. The answer is the number of values on all levels and the total length of
+//! their text.
 
 use anyhow::Result;
 use bson::{Bson, RawDocument};
@@ -13,7 +14,7 @@ use crate::tally::Tally;
 pub enum Way {
     /// Millstream's tree.
     Map,
-    /// Millstream's check of every byte.
+    /// Millstream's validation of every byte.
     Walk,
     /// The `bson` crate's tree.
     BsonDocument,

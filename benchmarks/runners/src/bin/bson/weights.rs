@@ -1,7 +1,7 @@
 //! The arrays of a model: read as a whole, copied, or viewed in place.
 //!
-//! Opening and reading the file is part of the time here. The answer is the number of arrays and of floats, and their
-//! sum in steps of 1/256, which is exact.
+//! The measured time includes opening and reading the file. The answer is the number of arrays, the number of floats,
+//! and their sum in units of 1/256, which is exact.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -22,19 +22,19 @@ use crate::passes::{Figures, Passes};
 pub enum Way {
     /// Millstream: the file is mapped, and the position of each array is found.
     Views,
-    /// Millstream: views of a model with a tenth of the numbers, which is first created next to the input.
+    /// Millstream: views of a model with a tenth of the numbers. It is first created next to the input.
     ViewsTenth,
-    /// Millstream: views of all arrays, and every float is summed.
+    /// Millstream: views of all arrays, with the sum of every float.
     ViewsSummed,
     /// Millstream: every array is copied from the mapped file into a vector of floats.
     Copied,
-    /// The floor of all runners that read: the bytes are read and not processed.
+    /// The lower limit for all runners that read: the bytes are read but not processed.
     FsRead,
-    /// The `bson` crate's tree from a reader.
+    /// The `bson` crate's tree, from a reader.
     BsonReader,
-    /// The `bson` crate on the file in memory, into structs with the payloads copied.
+    /// The `bson` crate, on the file in memory, into structs with copies of the payloads.
     BsonOwned,
-    /// The `bson` crate on the file in memory: slices of the payloads.
+    /// The `bson` crate, on the file in memory, with slices of the payloads.
     BsonRaw,
 }
 
@@ -55,7 +55,7 @@ pub fn run(way: Way, path: &Path, passes: &Passes) -> Result<String> {
     match way {
         Way::Views => views(path, passes),
         Way::ViewsTenth => {
-            // The scale of the input is in its name, as the measuring tool gives it: `weights-1-3.bson`.
+            // The name of the input contains its scale, as the benchmark tool creates it: `weights-1-3.bson`.
             let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
             let divisor: u64 = name.split('-').nth(1).context("an input of another name")?.parse()?;
             let mut tenth = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
@@ -125,13 +125,13 @@ fn views(path: &Path, passes: &Passes) -> Result<String> {
     Ok(format!("{answer} {figures}"))
 }
 
-/// The positions of the arrays.
+/// Finds the arrays.
 fn arrays(model: &Mapped) -> millstream::Result<Vec<View<'_, f32>>> {
     let weights: Array = model.document()?.require("weights")?;
     weights.iter().map(|array| array?.get::<Document>()?.require("data")).collect()
 }
 
-/// Opens the model, finds its payloads, and drops both after the clock stops.
+/// Opens the model and finds its payloads. Both are dropped after the clock has stopped.
 fn rival<M>(
     open: impl Fn() -> Result<M>,
     payloads: impl Fn(&M) -> Result<Payloads<&[u8]>>,
@@ -161,7 +161,7 @@ fn answer(arrays: impl Iterator<Item = (usize, f64)>) -> String {
     format!("count={count} floats={floats} sum={}", (all * 256.0) as u64)
 }
 
-/// The sum of all floats, in eight parts that a processor can add at once.
+/// Sums all floats in eight partial sums, which a processor can update in parallel.
 fn sum(view: &View<'_, f32>) -> f64 {
     let (groups, rest) = view.groups::<8>();
     let parts = groups.fold([0.0; 8], |mut parts, group| {
@@ -173,7 +173,7 @@ fn sum(view: &View<'_, f32>) -> f64 {
     rest.iter().map(f64::from).chain(parts).sum()
 }
 
-/// The sum of floats in bytes, for runners without views.
+/// Sums floats stored as bytes, for runners without views.
 fn sum_bytes(bytes: &[u8]) -> f64 {
     let floats = bytes.as_chunks().0.iter();
     floats.map(|float| f64::from(f32::from_le_bytes(*float))).sum()

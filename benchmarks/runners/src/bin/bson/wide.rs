@@ -1,6 +1,6 @@
-//! One int near the end of a document with many members, by name; or all members.
+//! One int near the end of a document with many members, found by name; or all members.
 //!
-//! The document is prepared again for each get (`index` builds its index); no state is kept between gets.
+//! Each get starts from the bytes of the document (`index` builds its index each time); no state is kept between gets.
 
 use std::fmt;
 use std::hint::black_box;
@@ -17,23 +17,23 @@ use crate::tally::sixty_fourths;
 
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
-    /// Millstream, by `get` on the bytes.
+    /// Millstream, with `get` on the bytes.
     Get,
-    /// Millstream: an index of all members is made, then one is looked up.
+    /// Millstream: builds an index of all members, then looks up one.
     Index,
-    /// Millstream: an index is made, then each member is looked up by its name.
+    /// Millstream: builds an index, then looks up each member by name.
     IndexAllByName,
-    /// Millstream, all members in their order.
+    /// Millstream, all members in order.
     IterAll,
-    /// The `bson` crate, by `get` on the bytes.
+    /// The `bson` crate, with `get` on the bytes.
     BsonRaw,
-    /// The `bson` crate, into a struct with this one field.
+    /// The `bson` crate, into a struct with only this field.
     BsonStruct,
     /// The `bson` crate's tree.
     BsonDocument,
-    /// All members, in their order.
+    /// The `bson` crate, all members in order.
     BsonRawAll,
-    /// All members, by name, from the tree.
+    /// The `bson` crate's tree, all members by name.
     BsonDocumentAllByName,
 }
 

@@ -1,7 +1,7 @@
-//! Lines through any number of stages that pass them on, each of which is a separate function.
+//! Lines through any number of stages that pass them on. Each stage is a separate function.
 //!
-//! A stage that does nothing may disappear where the compiler sees all of them. Therefore a second kind of stage adds
-//! the length of each line, and the number of the stage, to its own sum; all sums are checked.
+//! The compiler can remove a stage that does nothing if it sees all stages. Therefore a second kind of stage adds the
+//! length of each line, and the number of the stage, to its own sum; all sums are checked.
 
 use std::path::Path;
 use std::sync::mpsc::{self, Sender};
@@ -15,32 +15,32 @@ use millstream::pipe::{self, Pipe};
 use crate::Pass;
 use crate::tally::Tally;
 
-/// How the stages are put together.
+/// How the stages are combined.
 #[derive(Clone, Copy, ValueEnum)]
 pub enum Way {
     /// A pipe with fused stages.
     Fused,
-    /// A pipe with stages in boxes.
+    /// A pipe with boxed stages.
     Boxed,
-    /// Millstream's batches, and a loop with the stages written by hand.
+    /// Millstream's batches and a loop with handwritten stages.
     Loop,
-    /// Millstream's batches, and std's iterators.
+    /// Millstream's batches and std's iterators.
     Iterators,
 }
 
-/// The work of a stage before it passes a line on.
+/// What a stage does before it passes a line on.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Stage {
     /// Nothing.
     None,
-    /// Adds its length to a sum.
+    /// Adds the length of the line to a sum.
     Sum,
 }
 
-/// The sums of stages that are fused or written out: one for each stage of the longest chain.
+/// The sums of fused or handwritten stages: one for each stage of the longest chain.
 type Sums = [u64; 20];
 
-/// Calls a macro with the names of this many stages.
+/// Calls a macro with the names of the given number of stages.
 macro_rules! with_stages {
     ($n:expr, $call:ident!($($argument:tt)*)) => {
         match $n {
@@ -54,7 +54,7 @@ macro_rules! with_stages {
     };
 }
 
-/// One pass over the lines of a file; only a millstream pipe can be measured inside the pass.
+/// Makes one pass over the lines of a file. Only a millstream pipe can be measured inside the pass.
 pub fn pass(way: Way, stage: Stage, n: usize, input: &Path, measured: bool) -> Result<Pass> {
     let mut tally = Tally::default();
     let mut stats = None;
@@ -84,7 +84,7 @@ pub fn pass(way: Way, stage: Stage, n: usize, input: &Path, measured: bool) -> R
         }
         (Way::Boxed, _) => return boxed(stage, n, input, measured),
         (Way::Loop, Stage::None) => {
-            // There is nothing to write out.
+            // Stages that do nothing need no code in this loop.
             each_batch(input, |batch| batch.iter().for_each(|line| tally.add(line)))?;
         }
         (Way::Loop, Stage::Sum) => {
@@ -130,7 +130,7 @@ pub fn pass(way: Way, stage: Stage, n: usize, input: &Path, measured: bool) -> R
     Ok((tally.to_string(), stats))
 }
 
-/// A pipe over the lines of a file.
+/// Builds a pipe over the lines of a file.
 pub fn lines(
     input: &Path,
     measured: bool,
@@ -156,7 +156,7 @@ struct Told {
 
 impl Drop for Told {
     fn drop(&mut self) {
-        // The receiver is gone only after an error.
+        // The receiver is dropped early only after an error.
         let _ = self.to.send((self.stage, self.sum));
     }
 }

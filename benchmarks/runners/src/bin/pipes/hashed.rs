@@ -1,4 +1,5 @@
-//! The SHA-256 of each line: a stage that computes, on one thread and on several. The results are combined in order.
+//! The SHA-256 of each line: a stage that needs processor time, on one thread and on several. The results are combined
+//! in order.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -20,17 +21,17 @@ pub enum Hasher {
     Pipe,
     /// A pipe with the stage on threads, in order.
     Parallel,
-    /// A pipe with the stage on threads, unordered; the results are put in order by hand.
+    /// A pipe with the stage on threads, unordered; the results are sorted afterwards.
     Unordered,
-    /// std's lines, on one thread.
+    /// std's `lines` on one thread.
     Iterators,
-    /// std's lines in pieces of 1024, each hashed by rayon's threads and collected in order.
+    /// std's `lines` in chunks of 1024, each hashed by rayon's threads and collected in order.
     RayonChunks,
-    /// std's lines through rayon's `par_bridge`, which keeps no order: sorted at the end.
+    /// std's `lines` through rayon's `par_bridge`, which does not keep the order; the results are sorted at the end.
     RayonBridge,
 }
 
-/// The hashes' first bytes, mixed in order.
+/// A checksum of the first bytes of the hashes, in order.
 #[derive(Default)]
 struct Mix {
     count: u64,
@@ -52,11 +53,11 @@ fn hash(line: &[u8]) -> u32 {
     u32::from_be_bytes(*Sha256::digest(line).first_chunk().expect("a hash has 32 bytes"))
 }
 
-/// Lines in a piece for rayon.
+/// The number of lines in a chunk for rayon.
 const PIECE: usize = 1024;
 
 impl Hasher {
-    /// Returns a function that makes one pass; rayon's threads are started before it, millstream's during it.
+    /// Returns a function that makes one pass. Rayon's threads are started before the pass, millstream's during it.
     pub fn prepare(self, threads: usize) -> Result<impl Fn(&Path, bool) -> Result<Pass>> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
         Ok(move |input: &Path, measured: bool| match self {

@@ -1,4 +1,4 @@
-//! Pipelines in Rust: the cost of one more stage, and a stage that computes on several threads.
+//! Pipelines in Rust: the cost of one added stage, and a stage that needs processor time, on several threads.
 //!
 //! The first pass over the input gives the answer; then several passes are timed, and their median is printed. Opening
 //! the file and finding the lines are part of a pass.
@@ -24,17 +24,17 @@ use hashed::Hasher;
 struct Options {
     #[command(subcommand)]
     runner: Runner,
-    /// Instead of timing passes, measure how a millstream pipe spends its time during one pass, and write that to this
-    /// file as JSON.
+    /// Instead of timing passes, measure how a millstream pipe spends its time during one pass and write the result to
+    /// this file as JSON.
     #[arg(long, global = true)]
     stats: Option<PathBuf>,
-    /// Only print the answer, for a clock around the whole process.
+    /// Print only the answer, if the whole process is timed.
     #[arg(long, global = true)]
     once: bool,
 }
 
 impl Options {
-    /// Prints the answer of a pass and the median time of several passes, or writes how the time of one pass is spent.
+    /// Prints the answer and the median time of several passes, or writes how one pass spends its time.
     fn tell(&self, mut pass: impl FnMut(bool) -> Result<Pass>) -> Result<()> {
         let (answer, _) = pass(false)?;
         if self.once {
@@ -60,7 +60,7 @@ impl Options {
     }
 }
 
-/// The result of a pass over the input: its answer and, for a millstream pipe, how it spent its time.
+/// The result of a pass over the input: its answer and, for a millstream pipe, its time statistics.
 type Pass = (String, Option<Stats>);
 
 #[derive(Subcommand)]
@@ -91,7 +91,7 @@ enum Runner {
 const LEAST: usize = 3;
 /// The maximum number of timed passes.
 const MOST: usize = 15;
-/// Between the two numbers, passes are timed until their total reaches this time.
+/// After the minimum number, passes are timed until their total reaches this time or their number the maximum.
 const ENOUGH: Duration = Duration::from_millis(400);
 
 fn main() -> Result<()> {

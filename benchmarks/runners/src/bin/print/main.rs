@@ -1,5 +1,5 @@
-//! Prints `Hello, ` number tab, many times, to standard output: in Millstream's way, or in one of those that are
-//! written in Rust without it. The ways of C, C++ and Go are in `benchmarks/rivals/print`.
+//! Prints `Hello, `, a number and a tab many times to standard output, with Millstream or in other ways in Rust. The
+//! programs in C, C++ and Go are in `benchmarks/rivals/print`.
 
 mod ours;
 mod rivals;
@@ -31,9 +31,9 @@ enum Numbers {
 enum Way {
     /// Millstream's `put!`.
     Put,
-    /// The same into a pipe that is lent pages.
+    /// `put!` into a pipe to which pages are passed without copying.
     PutLent,
-    /// The same into a mapped file.
+    /// `put!` into a mapped file.
     PutMapped { path: PathBuf },
     /// Standard output, locked for each write.
     Glacial,
@@ -43,17 +43,17 @@ enum Way {
     Fast,
     /// A `BufWriter` on the file descriptor itself.
     Speedy,
-    /// A counter kept as text and counted by hand.
+    /// A counter that is kept and incremented as text.
     Turbo,
-    /// Digits made by hand in a `Vec`, and write(2).
+    /// Handwritten digits in a `Vec`, and write(2).
     Vecbuf,
-    /// A `BufWriter` of 64 KiB on the file descriptor, and the itoa crate.
+    /// A `BufWriter` of 64 KiB on the file descriptor, with the itoa crate.
     Itoa {
-        /// Enlarge the pipe that standard output is, to this many bytes.
+        /// Enlarge the pipe on standard output to this many bytes.
         #[arg(long)]
         pipe: Option<usize>,
     },
-    /// The same with `write!`.
+    /// A `BufWriter` and `write!`.
     WriteMacro,
 }
 

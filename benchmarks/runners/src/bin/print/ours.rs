@@ -1,20 +1,20 @@
-//! Millstream's way: one `put!` for each record.
+//! Printing with Millstream: one `put!` for each record.
 
 use std::path::Path;
 
 use millstream::{LendPages, Result, Writer, put};
 
-/// Into standard output of any kind.
+/// Writes to standard output of any kind.
 pub fn stdout(numbers: impl Iterator<Item = u64>) -> Result<()> {
     records(Writer::stdout()?, numbers)
 }
 
-/// Writes to a pipe that is lent pages; the measuring process reads it with read(2).
+/// Writes to a pipe and passes pages to it without copying; the measuring process reads them with read(2).
 pub fn lent(numbers: impl Iterator<Item = u64>) -> Result<()> {
     records(Writer::builder().lend_pages(LendPages::ConsumerCopies).stdout()?, numbers)
 }
 
-/// Into a mapped file.
+/// Writes to a mapped file.
 pub fn mapped(path: &Path, numbers: impl Iterator<Item = u64>) -> Result<()> {
     records(Writer::mapped(path)?, numbers)
 }

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 
-/// The file descriptor of standard output without std's `Stdout` around it, which looks for line ends.
+/// Opens the file descriptor of standard output directly, because std's `Stdout` searches for line ends.
 fn raw() -> io::Result<File> {
     Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?))
 }
 
-/// A `write_all` for each part, the digits by the itoa crate.
+/// Calls `write_all` for each part; the itoa crate formats the digits.
 fn parts(out: &mut impl Write, numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     let mut digits = itoa::Buffer::new();
     for number in numbers {
@@ -20,27 +20,27 @@ fn parts(out: &mut impl Write, numbers: impl Iterator<Item = u64>) -> io::Result
     out.flush()
 }
 
-/// Standard output takes its lock for each part.
+/// Locks standard output for each part.
 pub fn glacial(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     parts(&mut io::stdout(), numbers)
 }
 
-/// Standard output, locked once; it still looks for line ends.
+/// Locks standard output once; it still searches for line ends.
 pub fn slow(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     parts(&mut io::stdout().lock(), numbers)
 }
 
-/// Standard output through a buffer that does not look for line ends.
+/// Writes to standard output through a buffer that does not search for line ends.
 pub fn fast(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     parts(&mut BufWriter::with_capacity(32 * 1024, io::stdout().lock()), numbers)
 }
 
-/// The file descriptor through the same kind of buffer.
+/// Writes to the file descriptor through the same kind of buffer.
 pub fn speedy(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     parts(&mut BufWriter::with_capacity(32 * 1024, raw()?), numbers)
 }
 
-/// The best that std and one crate offer: like `speedy`, with the buffer that measured best.
+/// The best that std and one crate offer: like `speedy`, with the fastest buffer size that was measured.
 pub fn itoa(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     parts(&mut BufWriter::with_capacity(BUFFER, raw()?), numbers)
 }
@@ -60,7 +60,7 @@ const GREETING: &[u8] = b"Hello, ";
 /// The longest record: the greeting, 20 digits, a tab.
 const LONGEST: usize = GREETING.len() + 20 + 1;
 
-/// A hand-written buffer and hand-written digits: one division for each digit.
+/// A handwritten buffer and handwritten conversion, with one division per digit.
 pub fn vecbuf(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     let mut out = raw()?;
     let mut buffer = Vec::with_capacity(BUFFER);
@@ -87,8 +87,8 @@ pub fn vecbuf(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     out.write_all(&buffer)
 }
 
-/// No number is converted to digits: the text of the record is incremented, and the numbers only define how often. This
-/// is correct only for 0, 1, 2, …
+/// Converts no number to digits: the text of the record is incremented, and only the count of numbers is used. This is
+/// correct only for 0, 1, 2, …
 pub fn turbo(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     let mut out = raw()?;
     let mut buffer = vec![0; BUFFER];
@@ -113,7 +113,7 @@ fn count_up(record: &mut Vec<u8>) {
         digit -= 1;
     }
     if digit < GREETING.len() {
-        // All digits were nines: one more digit is needed.
+        // All digits were nines, so one more digit is needed.
         record.insert(GREETING.len(), b'1');
     } else {
         record[digit] += 1;

@@ -1,4 +1,4 @@
-//! The processing of each record: the minimum that proves it was found, or work that takes time.
+//! What is done with each record: the minimum that proves it was found, or work that takes time.
 
 use std::fmt;
 use std::thread;
@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use clap::Args;
 
-/// Takes the records of a stream.
+/// Consumes the records of a stream.
 pub trait Consumer: fmt::Display {
-    /// Takes one record without its delimiter.
+    /// Processes one record without its delimiter.
     fn record(&mut self, record: &[u8]);
 }
 
-/// Counts, and accesses each record once, so that every record has to be found.
+/// Counts records and accesses each one once, so that every record has to be found.
 #[derive(Default)]
 pub struct Tally {
     count: u64,
@@ -35,16 +35,16 @@ impl fmt::Display for Tally {
     }
 }
 
-/// The work of a consumer besides counting.
+/// The work of a consumer in addition to counting.
 #[derive(Args, Clone, Copy)]
 pub struct Effort {
     /// Hash each byte this many times.
     #[arg(long, default_value_t = 0)]
     work: u32,
-    /// Pause whenever this many bytes have been taken.
+    /// Pause each time this many bytes have been consumed.
     ///
-    /// The first pause is after half of them, so that this side and a producer with bursts of the same size stall in
-    /// turn and not together.
+    /// The first pause is after half this many bytes, so that this process and a producer with bursts of the same size
+    /// pause alternately and not together.
     #[arg(long)]
     stall: Option<u64>,
     /// The length of a pause, in milliseconds.
@@ -53,13 +53,13 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Nothing besides counting.
+    /// Whether there is nothing to do except counting.
     pub fn is_none(&self) -> bool {
         self.work == 0 && self.stall.is_none()
     }
 }
 
-/// Counts and works; a consumer that processes the bytes also reports their hash.
+/// Counts and works. A consumer that processes the bytes also reports their hash.
 pub struct Slow {
     tally: Tally,
     effort: Effort,
@@ -68,7 +68,7 @@ pub struct Slow {
 }
 
 impl Slow {
-    /// Nothing taken so far.
+    /// A consumer that has not consumed anything yet.
     pub fn new(effort: Effort) -> Slow {
         let until_pause = effort.stall.map_or(u64::MAX, |bytes| bytes / 2);
         Slow { tally: Tally::default(), effort, hash: 0, until_pause }
@@ -80,7 +80,7 @@ impl Consumer for Slow {
         self.tally.record(record);
         self.hash = work(self.hash, record, self.effort.work);
         if let Some(bytes) = self.effort.stall {
-            // One byte more than the record: its delimiter, which the producer counts too.
+            // The delimiter counts as one byte, as in the producer.
             self.until_pause = self.until_pause.saturating_sub(record.len() as u64 + 1);
             if self.until_pause == 0 {
                 thread::sleep(Duration::from_millis(self.effort.pause_ms));
@@ -100,8 +100,9 @@ impl fmt::Display for Slow {
     }
 }
 
-/// Keeps one core busy for about 1.3 ns for each byte and pass: FNV-1a, in which each step must wait for the one
-/// before it, also across records. Real arithmetic, because a sleeping consumer would leave its core to others.
+/// Keeps one core busy for about 1.3 ns for each byte and pass. It computes FNV-1a, in which each step depends on the
+/// one before, also across records. This is real computation, because a sleeping consumer would leave its core to other
+/// processes.
 pub fn work(mut hash: u64, bytes: &[u8], passes: u32) -> u64 {
     for _ in 0..passes {
         for &byte in bytes {

@@ -1,4 +1,4 @@
-//! The runners in Rust: readers of a file or of a command's output, and a producer with a rhythm.
+//! The runners in Rust: readers of a file or of a command's output, and a producer with configurable timing.
 //!
 //! Each prints its results as `key=number` words and exits with 0 only if its source succeeded.
 
@@ -27,31 +27,31 @@ struct Options {
 
 #[derive(Subcommand)]
 enum Runner {
-    /// Lines by `Reader::next_line`.
+    /// Lines with `Reader::next_line`.
     NextLine {
         #[command(flatten)]
         ours: Ours,
         #[command(flatten)]
         effort: Effort,
     },
-    /// Lines by `Reader::next_batch`.
+    /// Lines with `Reader::next_batch`.
     NextBatch(Ours),
-    /// Lines by std's `BufReader::read_until`.
+    /// Lines with std's `BufReader::read_until`.
     ReadUntil {
         #[command(flatten)]
         source: Source,
-        /// The buffer of the `BufReader`; this is std's default.
+        /// The buffer of the `BufReader`; the default is std's.
         #[arg(long, default_value_t = 8192)]
         buffer: usize,
     },
-    /// Lines by bstr's `for_byte_line` on a `BufReader`.
+    /// Lines with bstr's `for_byte_line` on a `BufReader`.
     ForByteLine {
         #[command(flatten)]
         source: Source,
         #[arg(long, default_value_t = 8192)]
         buffer: usize,
     },
-    /// The floor: only reads all bytes, without finding lines.
+    /// The lower limit: read all bytes without finding lines.
     Drain {
         #[command(flatten)]
         source: Source,
@@ -70,7 +70,7 @@ fn main() -> anyhow::Result<()> {
         Runner::ReadUntil { source, buffer } => rivals::read_until(&source, buffer)?.to_string(),
         Runner::ForByteLine { source, buffer } => rivals::for_byte_line(&source, buffer)?.to_string(),
         Runner::Drain { source, buffer } => format!("bytes={}", rivals::drain(&source, buffer)?),
-        // Not std's standard output: it would cut the writes at line ends.
+        // Not std's standard output, which would split the writes at line ends.
         Runner::Produce(producer) => {
             return Ok(producer.run(&mut File::from(io::stdout().as_fd().try_clone_to_owned()?))?);
         }

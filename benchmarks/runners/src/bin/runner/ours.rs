@@ -1,4 +1,4 @@
-//! Millstream through its public interface.
+//! Millstream, used through its public interface.
 
 use clap::{Args, ValueEnum};
 use millstream::frame::Lines;
@@ -7,7 +7,7 @@ use millstream::{ReadAhead, Reader, Result};
 use crate::consumer::{Consumer, Effort, Slow, Tally};
 use crate::source::Source;
 
-/// A source as Millstream reads it.
+/// A source that Millstream reads.
 #[derive(Args)]
 pub struct Ours {
     #[command(flatten)]
@@ -15,7 +15,7 @@ pub struct Ours {
     /// Whether a thread reads ahead.
     #[arg(long, value_enum, default_value_t = Ahead::Auto)]
     read_ahead: Ahead,
-    /// The size of the buffer in bytes, if it is not to be the library's own.
+    /// The size of the buffer in bytes; by default the library's.
     #[arg(long)]
     buffer: Option<usize>,
 }
@@ -44,9 +44,9 @@ impl Ours {
         }
     }
 
-    /// One line at a time, with the requested effort.
+    /// Reads one line at a time, with the requested effort.
     pub fn next_line(&self, effort: Effort) -> Result<String> {
-        // Two loops, so that counting alone does not pay for the optional work.
+        // There are two loops, so that pure counting does not include the cost of the optional work.
         match effort.is_none() {
             true => self.lines_into(Tally::default()),
             false => self.lines_into(Slow::new(effort)),
@@ -61,7 +61,7 @@ impl Ours {
         Ok(consumer.to_string())
     }
 
-    /// A batch of lines at a time.
+    /// Reads a batch of lines at a time.
     pub fn next_batch(&self) -> Result<String> {
         let mut reader = self.open()?;
         let mut lines = Lines::new();

@@ -1,4 +1,5 @@
-//! A command that writes lines with a rhythm: at full speed, in small writes, in bursts, or with work between.
+//! A command that writes lines with configurable timing: at full speed, in small writes, in bursts, or with work in
+//! between.
 
 use std::io::{self, Write};
 use std::thread;
@@ -9,22 +10,22 @@ use millstream_runners::input::Lines;
 
 use crate::consumer::work;
 
-/// Lines of 80 bytes on average, the same ones in every MiB.
+/// Writes lines of 80 bytes on average, which repeat in every MiB.
 #[derive(Args)]
 pub struct Producer {
-    /// How many bytes to write.
+    /// The number of bytes to write.
     #[arg(long)]
     bytes: u64,
     /// The size of one write.
     #[arg(long, default_value_t = BLOCK)]
     write: usize,
-    /// Pause whenever this many bytes have been written.
+    /// Pause each time this many bytes have been written.
     #[arg(long, default_value_t = u64::MAX)]
     burst: u64,
     /// The length of a pause, in milliseconds.
     #[arg(long, default_value_t = 0)]
     pause_ms: u64,
-    /// Hash each byte this many times before it is written.
+    /// Hash each byte this many times before writing it.
     #[arg(long, default_value_t = 0)]
     work: u32,
 }
@@ -33,7 +34,7 @@ pub struct Producer {
 const BLOCK: usize = 1 << 20;
 
 impl Producer {
-    /// Writes it all.
+    /// Writes all lines.
     pub fn run(&self, out: &mut impl Write) -> io::Result<()> {
         let mut block = Vec::with_capacity(BLOCK);
         Lines { bytes: BLOCK as u64, mean: 80, seed: 80 }.write(&mut block).map_err(io::Error::other)?;

@@ -1,4 +1,4 @@
-//! The usual code without Millstream.
+//! The usual ways to read lines without Millstream.
 
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -7,7 +7,7 @@ use bstr::io::BufReadExt;
 use crate::consumer::{Consumer, Tally};
 use crate::source::Source;
 
-/// One line at a time into a separate buffer.
+/// Copies one line at a time into a separate buffer.
 pub fn read_until(source: &Source, buffer: usize) -> io::Result<Tally> {
     let mut tally = Tally::default();
     let mut reader = BufReader::with_capacity(buffer, source.open()?);
@@ -20,7 +20,7 @@ pub fn read_until(source: &Source, buffer: usize) -> io::Result<Tally> {
     Ok(tally)
 }
 
-/// A closure for each line, where possible straight from the reader's buffer.
+/// Calls a closure for each line, directly on the reader's buffer where possible.
 pub fn for_byte_line(source: &Source, buffer: usize) -> io::Result<Tally> {
     let mut tally = Tally::default();
     let mut reader = BufReader::with_capacity(buffer, source.open()?);

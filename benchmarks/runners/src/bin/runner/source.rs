@@ -1,4 +1,4 @@
-//! The sources of the competitors: a file, or the standard output of a command, with std alone.
+//! The sources of the competitors: a file, or the standard output of a command, opened with std only.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,17 +19,17 @@ pub struct Source {
     pub command: Vec<String>,
 }
 
-/// A source that std reads.
+/// A source opened with std.
 pub enum Stream {
     File(File),
     Command(Child, ChildStdout),
 }
 
-/// The pipe size that Millstream requests too; otherwise the comparison would be between pipe sizes.
+/// The pipe size that Millstream also requests. With different sizes, the comparison would be of pipe sizes.
 const PIPE: usize = 1 << 20;
 
 impl Source {
-    /// Opens the file, or starts the command with its pipe enlarged to 1 MiB.
+    /// Opens the file, or starts the command and enlarges its pipe to 1 MiB.
     pub fn open(&self) -> io::Result<Stream> {
         if let Some(path) = &self.file {
             return Ok(Stream::File(File::open(path)?));
@@ -42,7 +42,7 @@ impl Source {
 }
 
 impl Stream {
-    /// Waits for the command; it must have succeeded.
+    /// Waits for the command. Fails if it did not succeed.
     pub fn finish(self) -> io::Result<()> {
         match self {
             Stream::File(_) => Ok(()),
