@@ -1,6 +1,7 @@
-//! Anything read from Extended JSON is a document, and its canonical text is read as the same document.
+//! Any text that is read as Extended JSON gives a valid document, and its canonical text is read back as the same
+//! document.
 //!
-//! The text is the fuzzer's raw bytes, or the text of a document made from them.
+//! The text is either the fuzzer's bytes or the Extended JSON of a document made from them.
 #![no_main]
 
 mod documents;

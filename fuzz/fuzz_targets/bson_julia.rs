@@ -1,4 +1,5 @@
-//! Graphs from hostile BSON.jl files, within a small memory; what was read is written as the same graph.
+//! Reads graphs from malicious BSON.jl files with a small memory limit. A graph that is read must be written back as
+//! the same graph.
 #![no_main]
 
 mod documents;

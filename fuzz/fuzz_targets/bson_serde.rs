@@ -1,8 +1,8 @@
-//! We and the `bson` crate accept the same documents, with the same content.
+//! Millstream and the `bson` crate must accept the same documents, with the same content.
 //!
-//! Except: it keeps the last of several members with one key, we all; its reader by serde takes a member named as in
-//! Extended JSON (`$date`) for what that would be in a text, ours does not; and it has no limit of depth, which is why
-//! nothing deep is shown to it.
+//! There are three exceptions. If several members have the same key, the crate keeps only the last, Millstream keeps
+//! all. The crate's serde reader interprets a member whose name is special in Extended JSON (`$date`) accordingly,
+//! Millstream does not. The crate has no depth limit, so deep documents are not passed to it.
 #![no_main]
 
 mod documents;

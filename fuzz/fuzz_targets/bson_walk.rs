@@ -1,4 +1,4 @@
-//! All ways to read a document agree: checking it, scanning it, owned values, serde, Extended JSON.
+//! All ways to read a document must agree: validation, scanning, owned values, serde, Extended JSON.
 #![no_main]
 
 mod documents;
@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
         let written = map.to_vec().unwrap();
         assert_eq!(read.to_vec().unwrap(), written);
         assert_eq!(Map::from_slice(&written).unwrap().to_vec().unwrap(), written);
-        let is_checked = rules.utf8(Utf8::Checked) == rules; // otherwise keys are not what is in the document
+        let is_checked = rules.utf8(Utf8::Checked) == rules; // otherwise keys can differ from the document
         let index = document.index().unwrap();
         assert_eq!(index.len(), map.len());
         for (key, _) in map.iter().take(4).filter(|_| is_checked) {

@@ -1,7 +1,8 @@
-//! Every framer at random splits, one record at a time and by batches, against its naive twin.
+//! Compares every framer with its reference implementation, with random splits, both one record at a time and in
+//! batches.
 //!
-//! The first bytes of an input choose the framer, its parameters, the splits and the size of a batch; the rest is
-//! the stream.
+//! The first bytes of an input select the framer, its parameters, the splits and the batch size; the rest is the
+//! stream.
 #![no_main]
 
 #[path = "../../crates/core/tests/frame_twin/mod.rs"]
@@ -23,7 +24,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(by_batches(&mut *framer(&words), stream, &splits, max), expected, "{words}");
 });
 
-/// The framer in words, and the stream: what a delimiter of several bytes leaves of `rest`.
+/// Returns the framer as text, and the stream: the part of `rest` after a delimiter of several bytes.
 fn words(kind: u8, parameter: u8, rest: &[u8]) -> Option<(String, &[u8])> {
     let untrimmed = if kind >= 128 { " untrimmed" } else { "" };
     let few = usize::from(parameter % 4) + 1;

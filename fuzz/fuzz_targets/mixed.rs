@@ -1,7 +1,7 @@
-//! Numbers, words, lines, batches and bytes in any order on one reader: its position stays right.
+//! Reads numbers, words, lines, batches and bytes in any order from one reader, whose position must stay correct.
 //!
-//! The first bytes of an input choose the splits and the capacity, the next up to 64 what is done in turn; the rest is
-//! the stream.
+//! The first bytes of an input select the splits and the capacity. The next bytes, up to 64, select the operations; the
+//! rest is the stream.
 #![no_main]
 
 #[path = "../../crates/millstream/tests/scan_twin/mod.rs"]
@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
         if is_over {
             assert_eq!(taken.len(), stream.len(), "the end comes after all bytes");
         }
-        // Acts that may take nothing cannot reach the end alone.
+        // Operations that may consume nothing cannot reach the end alone.
         if position == before && act % 8 >= 5 {
             if reader.next_word().unwrap().is_none() {
                 break;
@@ -48,7 +48,7 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(reader.position().records, lines);
 });
 
-/// Takes something. False at the end.
+/// Performs one operation. Returns false at the end of the stream.
 fn act_once(act: u8, reader: &mut Reader) -> Result<bool> {
     let some = usize::from(act / 8);
     Ok(match act % 8 {
@@ -63,7 +63,7 @@ fn act_once(act: u8, reader: &mut Reader) -> Result<bool> {
             reader.consume_scanned(some.min(window));
             true
         }
-        // Anything but a number stays.
+        // If the word is not a number, it is not consumed.
         6 => reader.scan::<u16>().map_or(true, |value| value.is_some()),
         _ => reader.scan::<(u32, u32)>().map_or(true, |value| value.is_some()),
     })

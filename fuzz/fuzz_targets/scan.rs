@@ -1,6 +1,6 @@
-//! Numbers at random splits and by columns, against their naive twin.
+//! Compares the scanning of numbers, with random splits and as columns, with its reference implementation.
 //!
-//! The first bytes of an input choose the type, the separator, the splits and the capacity; the rest is the stream.
+//! The first bytes of an input select the type, the separator, the splits and the capacity; the rest is the stream.
 #![no_main]
 
 #[path = "../../crates/millstream/tests/scan_twin/mod.rs"]
@@ -14,7 +14,7 @@ use scan_twin::{TYPES, by_reader, naive, split};
 fuzz_target!(|data: &[u8]| {
     let Some((&[kind, separator, first, second, capacity], stream)) = data.split_first_chunk() else { return };
     let words = TYPES[usize::from(kind) % TYPES.len()];
-    // Half of them with white space, a quarter with a comma, a quarter with any byte.
+    // Half of the inputs use white space, a quarter a comma, and a quarter any byte.
     let separator = match kind / 64 {
         0 | 1 => Separator::Space,
         2 => Separator::Byte(b','),
@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
     let expected = naive(words, separator, stream);
     let mut pieces = split(stream, &splits, usize::from(capacity) + 1);
     assert_eq!(by_reader(words, separator, &mut pieces), expected, "{words} {separator:?}");
-    // Far from the end of the bytes, where other code decides.
+    // The numbers are far from the end of the bytes here, where a different implementation is used.
     let mut memory = Reader::builder().decode(Decode::Off).memory(stream.to_vec()).unwrap();
     assert_eq!(by_reader(words, separator, &mut memory), expected, "{words} {separator:?}");
 

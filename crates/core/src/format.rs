@@ -1,8 +1,8 @@
-//! The compressed formats, for both directions: their names, and the first bytes by which they are detected.
+//! The compressed formats, for reading and writing: their names, and the first bytes by which they are detected.
 //!
-//! [`formats!`] is the only table; `cargo xtask generate` writes what other languages repeat of it. A format in it that
-//! we cannot decode is detected anyway, so that its bytes are not mistaken for data. `CONTRIBUTING.md` lists what else a
-//! new format needs.
+//! [`formats!`] is the only table; `cargo xtask generate` writes the tables of other languages from it. A format in it
+//! that cannot be decoded is still detected, so that its bytes are not mistaken for data. `CONTRIBUTING.md` lists what
+//! else a new format needs.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,17 +10,17 @@ use std::path::Path;
 
 use crate::error::{Error, ErrorKind};
 
-/// The lowest and the highest value of each byte that a format begins with.
+/// A beginning of a format: the lowest and the highest value of each byte.
 type Beginning = &'static [(u8, u8)];
 
 struct Row {
     known: Known,
-    /// Of names, without the dot.
+    /// Suffixes of file names, without the dot.
     endings: &'static [&'static str],
     beginnings: &'static [Beginning],
 }
 
-/// Declares [`Format`] and [`Codec`], and [`KNOWN`] with everything that is detected.
+/// Declares [`Format`], [`Codec`], and [`KNOWN`], which contains every format that is detected.
 macro_rules! formats {
     (
         $($(#[doc = $doc:literal])* $format:ident {
@@ -42,7 +42,8 @@ macro_rules! formats {
             $($(#[doc = $doc])* $format,)*
         }
 
-        /// The same for our own crates, where a `match` must name every format: the compiler shows what a new one needs.
+        /// The same formats for this project's own crates, in which a `match` must name every format: the compiler
+        /// reports what a new one needs.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Codec {
             $($(#[doc = $doc])* $format,)*
@@ -52,14 +53,14 @@ macro_rules! formats {
             /// Every format.
             pub const ALL: &'static [Format] = &[$(Format::$format),*];
 
-            /// Its name, the same in every language.
+            /// The name of the format, the same in every language.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Format::$format => $name,)*
                 }
             }
 
-            /// The same, for a `match` that names every format.
+            /// The format as an enum for a `match` that names every format.
             #[doc(hidden)]
             pub const fn codec(self) -> Codec {
                 match self {
@@ -67,7 +68,7 @@ macro_rules! formats {
                 }
             }
 
-            /// The useful levels, from fast to small.
+            /// The useful levels, from the fastest to the smallest output.
             #[doc(hidden)]
             pub fn levels(self) -> RangeInclusive<u32> {
                 match self {
@@ -83,7 +84,7 @@ macro_rules! formats {
                 }
             }
 
-            /// The feature of the crate `millstream` that reads and writes it.
+            /// The feature of the `millstream` crate that enables the format.
             #[doc(hidden)]
             pub const fn feature(self) -> &'static str {
                 match self {
@@ -91,7 +92,7 @@ macro_rules! formats {
                 }
             }
 
-            /// The usual command that decodes it to its standard output.
+            /// The usual command that decodes the format to standard output.
             #[doc(hidden)]
             pub const fn command(self) -> &'static str {
                 match self {
@@ -123,7 +124,7 @@ formats! {
     Bgzf {
         name: "bgzf",
         endings: ["bgz", "bgzf"],
-        // It begins like gzip, followed by a field that `guess` looks for.
+        // It begins like gzip, followed by an extra field, which `guess` looks for.
         beginnings: [],
         levels: 0..=9,
         usual_level: 6,
@@ -134,7 +135,7 @@ formats! {
     Zstd {
         name: "zstd",
         endings: ["zst"],
-        // The second is a frame to be skipped, as pzstd writes at the front.
+        // The second beginning is a skippable frame, which pzstd writes first.
         beginnings: [
             &[(0x28, 0x28), (0xb5, 0xb5), (0x2f, 0x2f), (0xfd, 0xfd)],
             &[(0x50, 0x5f), (0x2a, 0x2a), (0x4d, 0x4d), (0x18, 0x18)],
@@ -155,7 +156,7 @@ formats! {
         command: "xzcat",
     }
 
-    ; // What is only detected, and refused:
+    ; // Formats that are only detected, and rejected:
 
     {
         name: "lz4",
@@ -165,7 +166,8 @@ formats! {
     {
         name: "bzip2",
         endings: ["bz2"],
-        // "BZh" and a digit could be text: the magic of the first block follows, or of the end if there is no block.
+        // "BZh" and a digit could be text, so the magic of the first block, or of the end if there is no block, must
+        // follow.
         beginnings: [
             &[
                 (0x42, 0x42), (0x5a, 0x5a), (0x68, 0x68), (0x31, 0x39),
@@ -177,7 +179,7 @@ formats! {
             ],
         ],
     }
-    // The first bytes of the others could be text.
+    // The first bytes of zlib's other variants could be text.
     { name: "zlib", endings: ["zlib", "zz"], beginnings: [], }
     { name: "lzma", endings: ["lzma"], beginnings: [], }
     { name: "lzip", endings: ["lz"], beginnings: [], }
@@ -193,13 +195,13 @@ impl fmt::Display for Format {
 }
 
 impl Format {
-    /// Whether a decoder of this format reads `other` too: every bgzf stream is a gzip stream.
+    /// Whether a decoder of this format also reads `other`: every bgzf stream is a gzip stream.
     #[doc(hidden)]
     pub fn reads(self, other: Format) -> bool {
         self == other || matches!((self, other), (Format::Gzip, Format::Bgzf) | (Format::Bgzf, Format::Gzip))
     }
 
-    /// All names, for messages: `gzip, bgzf or zstd`.
+    /// All names, formatted for messages: `gzip, bgzf or zstd`.
     fn names() -> String {
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
         match names.split_last() {
@@ -209,26 +211,26 @@ impl Format {
     }
 }
 
-/// A format implied by a name or by the first bytes.
+/// A format that a name or the first bytes indicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// A format that is read and written.
+    /// A format that is supported.
     Ours(Format),
-    /// The name of a format that is neither.
+    /// The name of a format that is not supported.
     Other(&'static str),
 }
 
 impl Known {
-    /// The format that a file's name implies by its suffix, in upper or lower case.
+    /// The format that the suffix of a file name indicates; case is ignored.
     pub fn of_name(path: &Path) -> Option<Known> {
         let ending = path.extension()?.to_str()?;
         KNOWN.iter().find(|row| row.endings.iter().any(|known| ending.eq_ignore_ascii_case(known))).map(|row| row.known)
     }
 
-    /// The format, if we can decode it.
+    /// Returns the format if it can be decoded.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`].
+    /// [`ErrorKind::Unsupported`] if it cannot.
     pub fn decoded(self) -> Result<Format, Error> {
         self.ours().map_err(|name| {
             Error::new(ErrorKind::Unsupported)
@@ -237,10 +239,10 @@ impl Known {
         })
     }
 
-    /// The format, if we can encode it.
+    /// Returns the format if it can be encoded.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`].
+    /// [`ErrorKind::Unsupported`] if it cannot.
     pub fn encoded(self) -> Result<Format, Error> {
         self.ours().map_err(|name| {
             Error::new(ErrorKind::Unsupported)
@@ -257,21 +259,21 @@ impl Known {
     }
 }
 
-/// What the first bytes of a stream show.
+/// What the first bytes of a stream indicate.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Guess {
-    /// They are the beginning of this format.
+    /// The bytes are the beginning of this format.
     Is(Known),
-    /// They are data.
+    /// The bytes are uncompressed data.
     Plain,
     /// It depends on bytes that have not arrived yet.
     Open,
 }
 
-/// Enough first bytes to distinguish all formats.
+/// The number of first bytes that suffices to distinguish all formats.
 pub const SNIFF: usize = 16;
 
-/// What the first bytes of a stream show; `eof`: there are no others.
+/// Detects the format from the first bytes of a stream. `eof` means that no more bytes follow.
 pub fn guess(bytes: &[u8], eof: bool) -> Guess {
     let mut open = bytes.is_empty();
     for row in KNOWN {
@@ -280,7 +282,7 @@ pub fn guess(bytes: &[u8], eof: bool) -> Guess {
                 continue;
             }
             let here = bytes.len().min(beginning.len());
-            // Two bytes of gzip are enough at the end: no text has them.
+            // At the end, two bytes of gzip are enough, because no text contains them.
             if here == beginning.len() || (eof && here >= 2 && row.known == Known::Ours(Format::Gzip)) {
                 return match row.known {
                     Known::Ours(Format::Gzip) => guess_gzip(bytes, eof),
@@ -297,7 +299,7 @@ fn begins(bytes: &[u8], beginning: Beginning) -> bool {
     bytes.iter().zip(beginning).all(|(byte, (lowest, highest))| (lowest..=highest).contains(&byte))
 }
 
-/// gzip or bgzf: the latter has an extra field, which begins with its own.
+/// Distinguishes gzip and bgzf: bgzf has an extra field that begins with its own magic.
 fn guess_gzip(bytes: &[u8], eof: bool) -> Guess {
     let format = match (bytes.get(3), bytes.get(12..16)) {
         (Some(flags), _) if flags & 4 == 0 => Format::Gzip,
@@ -309,12 +311,12 @@ fn guess_gzip(bytes: &[u8], eof: bool) -> Guess {
     Guess::Is(Known::Ours(format))
 }
 
-/// Whether memory starts like a stream of a known format, supported or not.
+/// Whether the bytes start like a stream of a known format, supported or not.
 pub fn is_known(bytes: &[u8]) -> bool {
     matches!(guess(&bytes[..bytes.len().min(SNIFF)], true), Guess::Is(_))
 }
 
-/// Whether `bytes` could be the first ones of `format`, as far as they go.
+/// Whether `bytes`, which may be incomplete, could be the first bytes of `format`.
 pub fn may_begin(bytes: &[u8], format: Format) -> bool {
     KNOWN
         .iter()

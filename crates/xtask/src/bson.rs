@@ -1,4 +1,4 @@
-//! BSON: the types of values, for every language.
+//! BSON: generates the table of value types for every language.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,11 @@ use crate::{NOTICE, comment};
 
 const WIDTH: usize = 120;
 
-/// How a payload is laid out.
+/// The layout of a payload.
 enum Layout {
-    /// All payloads have this size.
+    /// All payloads of the type have this size.
     Fixed(usize),
-    /// The name of another `Layout` of the library, in snake case.
+    /// Another `Layout` of the library, by its name in snake case.
     Other(String),
 }
 
@@ -58,12 +58,12 @@ impl Parse for ElementType {
     }
 }
 
-/// The rows of `element_types!`.
+/// Reads the rows of `element_types!`.
 pub fn element_types(root: &std::path::Path) -> Result<Vec<ElementType>, String> {
     rows(root, "crates/bson/src/wire/element.rs", "element_types")
 }
 
-/// `bson_type.rs` of the C ABI: an enum for the header.
+/// Generates `bson_type.rs` of the C ABI, an enum for the header.
 pub fn c_types(types: &[ElementType]) -> String {
     let mut values = String::new();
     for ElementType { about, byte, name, .. } in types {
@@ -85,12 +85,12 @@ pub enum millstream_bson_type {{
     )
 }
 
-/// `bson_type.hpp`: the enum.
+/// Generates `bson_type.hpp`, the enum.
 pub fn cpp_types(types: &[ElementType]) -> String {
     let mut values = String::new();
     for ElementType { about, name, .. } in types {
         let c = snake_case(name);
-        // Two are keywords.
+        // Two of the names are keywords.
         let name = match c.as_str() {
             "double" => "float64",
             "bool" => "boolean",
@@ -118,7 +118,7 @@ enum class type : std::uint32_t {{
     header("bson_type", 20, "The types of values in BSON documents, of `bson.hpp`.", &content)
 }
 
-/// `types.ts`: names and layouts.
+/// Generates `types.ts`, the names and layouts.
 pub fn node_types(types: &[ElementType]) -> String {
     let (mut names, mut layouts, mut words) = (String::new(), String::new(), Vec::new());
     for ElementType { byte, alias, layout, .. } in types {
@@ -152,7 +152,7 @@ export const LAYOUTS: {{ readonly [byte: number]: Layout | undefined }} = {{
     )
 }
 
-/// `elements.jl`: names and sizes.
+/// Generates `elements.jl`, the names and sizes.
 pub fn julia_types(types: &[ElementType]) -> String {
     let (mut names, mut sizes) = (String::new(), String::new());
     for ElementType { byte, alias, layout, .. } in types {

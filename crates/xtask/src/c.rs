@@ -1,7 +1,7 @@
-//! C: the header.
+//! C: generates the header.
 //!
-//! Each module of `crates/capi/src` is a section: its first paragraphs, then its types and functions, by cbindgen. The
-//! codes of errors come from the library's table.
+//! Each module of `crates/capi/src` is a section: the first paragraphs of its documentation, followed by its types and
+//! functions as written by cbindgen. The error codes come from the library's table.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +11,7 @@ use cbindgen::{Config, DocumentationStyle, EnumConfig, ExportConfig, FunctionCon
 use crate::NOTICE;
 use crate::source::ErrorKind;
 
-/// The modules, ordered so that each only needs earlier ones.
+/// The modules, ordered so that each depends only on earlier ones.
 pub const MODULES: [&str; 21] = [
     "version",
     "error",
@@ -108,7 +108,7 @@ fn config() -> Config {
         tab_width: 4,
         usize_is_size_t: true,
         enumeration: EnumConfig { rename_variants: RenameRule::QualifiedScreamingSnakeCase, ..EnumConfig::default() },
-        // The codes are an enum that this generator makes. The enums to include are used by other modules than their own.
+        // The enum of codes is generated here. The included enums are used only by modules other than their own.
         export: ExportConfig {
             include: vec!["millstream_format".into(), "millstream_bson_type".into()],
             exclude: vec!["millstream_code".into()],
@@ -119,7 +119,7 @@ fn config() -> Config {
     }
 }
 
-/// The codes, from the library's one table, as cbindgen would write an enum.
+/// Generates the codes from the library's table, as cbindgen would write an enum.
 fn codes(kinds: &[ErrorKind]) -> String {
     let typed = "#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L\n  : uint32_t\n#endif\n";
     let mut out =
@@ -136,7 +136,7 @@ fn codes(kinds: &[ErrorKind]) -> String {
     out
 }
 
-/// A module's part of the header: the text at the top of its file, then its types and functions.
+/// Generates a module's part of the header: the text at the beginning of its file, then its types and functions.
 fn section(root: &Path, module: &str, kinds: &[ErrorKind]) -> Result<String, String> {
     let file = root.join("crates/capi/src").join(module).with_extension("rs");
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
@@ -157,7 +157,7 @@ fn section(root: &Path, module: &str, kinds: &[ErrorKind]) -> Result<String, Str
     Ok(out + String::from_utf8_lossy(&generated).trim_start())
 }
 
-/// `millstream.h`.
+/// Generates `millstream.h`.
 pub fn header(root: &Path, kinds: &[ErrorKind]) -> Result<String, String> {
     let version = env!("CARGO_PKG_VERSION");
     let mut out = format!("/* {NOTICE} */\n{TOP}\n/**\n * The version of this header.\n */\n");

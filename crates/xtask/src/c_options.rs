@@ -1,4 +1,4 @@
-//! The C ABI's part of the options: enums and setters, in Rust.
+//! The options in the C ABI: generates enums and setters in Rust.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use crate::{NOTICE, comment};
 
 const WIDTH: usize = 120;
 
-/// An enum of C's for one of the library's.
+/// Generates a C enum for one of the library's enums.
 fn enumeration(Choices { name, about, values }: &Choices, choices: &[Choices]) -> String {
     let c = c_name(name);
     let mut out = format!("{}#[repr(u32)]\npub enum {c} {{\n", documented(about, choices));
@@ -22,7 +22,8 @@ fn enumeration(Choices { name, about, values }: &Choices, choices: &[Choices]) -
     out
 }
 
-/// `reader_options.rs` and `writer_options.rs`: the enums of the options, and a setter for each option that is no function.
+/// Generates `reader_options.rs` and `writer_options.rs`: the enums of the options, and a setter for each option that
+/// does not take a function.
 pub fn setters(builder: &Builder, choices: &[Choices]) -> Result<String, String> {
     let Builder { name, options, .. } = builder;
     let setters: Vec<String> = options.iter().filter_map(|setting| setter(name, setting, choices)).collect();
@@ -51,7 +52,7 @@ use crate::{name}::millstream_{name}_options;
     ))
 }
 
-/// The setter of an option; `None` if it takes a function.
+/// Generates the setter of an option; `None` if the option takes a function.
 fn setter(builder: &str, Setting { name, about, parameters, call }: &Setting, choices: &[Choices]) -> Option<String> {
     let (mut declared, mut prepared, mut passed, mut unit, mut safety) = (String::new(), String::new(), vec![], "", "");
     for (argument, kind) in parameters {
@@ -100,7 +101,7 @@ pub {safety}extern \"C\" fn millstream_{builder}_options_set_{name}{unit}(
     ))
 }
 
-/// `ReadAhead` as `millstream_read_ahead`.
+/// Converts `ReadAhead` to `millstream_read_ahead`.
 fn c_name(name: &str) -> String {
     format!("millstream_{}", snake_case(name))
 }
@@ -114,7 +115,7 @@ fn documented(about: &str, choices: &[Choices]) -> String {
     comment("///", &about, WIDTH)
 }
 
-/// The text as rustfmt writes it.
+/// Formats the text with rustfmt.
 pub fn formatted(text: &str) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("rustfmt: {error}; install it with `rustup component add rustfmt`");
     let options = ["--edition=2024", "--config=max_width=120,use_small_heuristics=Max"];

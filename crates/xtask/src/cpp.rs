@@ -1,4 +1,4 @@
-//! C++: headers next to the hand-written ones.
+//! C++: generates the headers that are used by the handwritten ones.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::options::{Builder, Choices, Kind, Link, Setting, linked, of_field};
 use crate::source::{ErrorKind, snake_case};
 use crate::{NOTICE, comment};
 
-/// `errc.hpp`: the enum of the kinds, and their names and advice.
+/// Generates `errc.hpp`: the enum of the error kinds, with their names and advice.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
     let mut codes = String::new();
     let mut texts = String::new();
@@ -47,7 +47,7 @@ inline constexpr std::array<kind_text, {count}> kind_texts{{{{
     header("errc", 17, "The kinds of error, of `error.hpp`.", &content)
 }
 
-/// `format.hpp`: how a source can be compressed.
+/// Generates `format.hpp`: the compressed formats.
 pub fn formats(formats: &[Format]) -> String {
     let mut values = String::new();
     for (variant, Format { about, .. }) in supported(formats) {
@@ -74,7 +74,7 @@ enum class format : std::uint32_t {{
     header("format", 20, "Compressed formats.", &content)
 }
 
-/// `options.hpp`: the enums and the structures of options, and how they are passed on to the C ABI.
+/// Generates `options.hpp`: the enums and structures of options, and the code that passes them to the C ABI.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
     let mut out = String::from(
         "#include <chrono>
@@ -140,12 +140,12 @@ fn documented(indent: &str, about: &str, choices: &[Choices]) -> String {
     comment(&format!("{indent}///"), &about, 120)
 }
 
-/// The name of a value: that of Rust in snake case, but for `auto`, which is a keyword.
+/// The name of a value: Rust's name in snake case, except for `auto`, which is a keyword.
 fn value_name(name: &str) -> String {
     if name == "Auto" { "automatic".into() } else { snake_case(name) }
 }
 
-/// The fields of an option: one, or with a function also one for each other argument.
+/// Generates the fields of an option: a single one or, if it takes a function, also one for each other argument.
 fn field(Setting { name, parameters, .. }: &Setting) -> String {
     let types: Vec<String> = parameters.iter().map(|(_, kind)| type_of(kind)).collect();
     if parameters.iter().any(|(_, kind)| matches!(kind, Kind::Function)) {
@@ -178,7 +178,7 @@ fn type_of(kind: &Kind) -> String {
     }
 }
 
-/// The call that passes an option on; nothing for a function.
+/// Generates the call that passes an option on; empty if the option takes a function.
 fn passed_on(builder: &str, Setting { name, parameters, .. }: &Setting) -> String {
     let (condition, unit, arguments) = match &parameters[..] {
         [(_, Kind::Cancel)] => (format!("options.{name} != nullptr"), "", format!("options.{name}->get()")),
@@ -197,7 +197,7 @@ fn passed_on(builder: &str, Setting { name, parameters, .. }: &Setting) -> Strin
     format!("    if ({condition})\n        call(millstream_{builder}_options_set_{name}{unit}, to, {arguments});\n")
 }
 
-/// A header for this C++ with this content.
+/// Generates a header for this C++ standard with this content.
 pub fn header(name: &str, standard: u32, about: &str, content: &str) -> String {
     let guard = format!("MILLSTREAM_{}_HPP", name.to_uppercase());
     let older = if standard == 17 { "201402L" } else { "201703L" };

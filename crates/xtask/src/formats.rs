@@ -1,4 +1,5 @@
-//! The table of compressed formats, and what Rust repeats of it: `Encode` of the library, `millstream_format` of the C ABI.
+//! The table of compressed formats, and the Rust code generated from it: `Encode` in the library and
+//! `millstream_format` in the C ABI.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -15,17 +16,17 @@ const WIDTH: usize = 120;
 
 /// A format that is detected.
 pub struct Format {
-    /// What it is, in a sentence.
+    /// A sentence that describes the format.
     pub about: String,
     /// Its name in Rust; `None` if it is neither read nor written.
     pub variant: Option<String>,
     /// Its name in messages and options.
     pub name: String,
-    /// Of file names, without the dot.
+    /// The suffixes of file names, without the dot.
     pub endings: Vec<String>,
-    /// The lowest and the highest value of each first byte.
+    /// The beginnings by which it is detected, as the lowest and highest value of each byte.
     pub beginnings: Vec<Vec<(u8, u8)>>,
-    /// Its levels, as in Rust, and the default.
+    /// Its lowest, highest and default level.
     levels: Option<(u32, u32, u32)>,
 }
 
@@ -59,7 +60,7 @@ impl Parse for Format {
     }
 }
 
-/// The elements of an array, or of a reference to one.
+/// The elements of an array or of a reference to an array.
 fn elements(value: &Expr) -> syn::Result<Vec<&Expr>> {
     match value {
         Expr::Array(array) => Ok(array.elems.iter().collect()),
@@ -90,7 +91,7 @@ fn beginning(value: &Expr) -> syn::Result<Vec<(u8, u8)>> {
     elements(value)?.into_iter().map(pair).collect()
 }
 
-/// The rows of `formats!`: first those that are read and written.
+/// Reads the rows of `formats!`. Those that are read and written come first.
 pub fn formats(root: &Path) -> Result<Vec<Format>, String> {
     let path = "crates/core/src/format.rs";
     let table = items(root, path)?.into_iter().find_map(|item| match item {
@@ -110,12 +111,12 @@ pub fn formats(root: &Path) -> Result<Vec<Format>, String> {
         .map_err(|error| located(path, &error))
 }
 
-/// Those that are read and written, with their names in Rust.
+/// The formats that are read and written, with their names in Rust.
 pub fn supported(formats: &[Format]) -> impl Iterator<Item = (&str, &Format)> {
     formats.iter().filter_map(|format| Some((format.variant.as_deref()?, format)))
 }
 
-/// `encode.rs`: the option of writers.
+/// Generates `encode.rs`, the option of writers.
 pub fn encode(formats: &[Format]) -> Result<String, String> {
     let (mut suffixes, mut variants, mut into, mut from) = (Vec::new(), String::new(), String::new(), String::new());
     for (variant, Format { about, name, endings, levels, .. }) in supported(formats) {
@@ -178,7 +179,7 @@ impl Encode {{
     ))
 }
 
-/// `format.rs` of the C ABI.
+/// Generates `format.rs` of the C ABI.
 pub fn abi(formats: &[Format]) -> Result<String, String> {
     let (mut variants, mut from) = (String::new(), String::new());
     for (number, (variant, Format { about, .. })) in supported(formats).enumerate() {

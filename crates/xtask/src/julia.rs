@@ -1,4 +1,4 @@
-//! Julia: constants and declarations.
+//! Julia: generates constants and declarations.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::options::{Builder, Kind, Setting};
 use crate::source::{Declarations, Enumeration, ErrorKind, Function, Structure, snake_case};
 use crate::{NOTICE, comment};
 
-/// `kinds.jl`: the names of the kinds and their codes.
+/// Generates `kinds.jl`: the names of the error kinds and their codes.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
     let mut rows = String::new();
     for kind in kinds {
@@ -27,7 +27,7 @@ const error_kinds = (
     )
 }
 
-/// `declarations.jl`: what `ccall` needs to know of the C ABI, and the names of the values of its enums.
+/// Generates `declarations.jl`: the declarations of the C ABI that `ccall` needs, and the names of enum values.
 pub fn declarations(abi: &Declarations) -> Result<String, String> {
     let mut out = format!("# {NOTICE}\n");
     for Structure { name, fields } in &abi.structures {
@@ -58,7 +58,7 @@ pub fn declarations(abi: &Declarations) -> Result<String, String> {
     Ok(out + ")\n")
 }
 
-/// `options.jl`: functions that set the options of readers and writers that are given.
+/// Generates `options.jl`: functions that set the given options of readers and writers.
 pub fn options(builders: &[Builder]) -> String {
     let mut out = format!("# {NOTICE}\n");
     for Builder { name: builder, options, .. } in builders {
@@ -93,7 +93,7 @@ fn takes_function(setting: &Setting) -> bool {
     setting.parameters.iter().any(|(_, kind)| matches!(kind, Kind::Function))
 }
 
-/// A value that the C ABI accepts, or an error that names the option.
+/// Converts a value to one that the C ABI accepts, or fails with an error that names the option.
 fn converted(option: &str, kind: &Kind, value: &str) -> String {
     match kind {
         Kind::Whole(of) if of == "u32" => format!("min(natural(:{option}, {value}), typemax(UInt32))"),
@@ -106,7 +106,7 @@ fn converted(option: &str, kind: &Kind, value: &str) -> String {
     }
 }
 
-/// `millstream_command_end` as `CCommandEnd`.
+/// Converts `millstream_command_end` to `CCommandEnd`.
 fn structure_name(name: &str) -> String {
     let words = name.trim_start_matches("millstream_").split('_');
     words.fold("C".to_string(), |name, word| name + &word[..1].to_uppercase() + &word[1..])
@@ -116,8 +116,8 @@ fn is_length(of: &Type) -> bool {
     matches!(of, Type::Path(path) if path.path.is_ident("usize"))
 }
 
-/// Julia's type for one of the ABI. Characters are text that ends with a NUL, if `is_text`, and otherwise bytes, whose
-/// length is the next parameter.
+/// Julia's type for a type of the ABI. Characters are NUL-terminated text if `is_text`, otherwise bytes whose length is
+/// the next parameter.
 fn type_of(abi: &Declarations, of: &Type, is_text: bool) -> Result<String, String> {
     let path = match of {
         Type::Path(path) => path.path.segments.last().ok_or("an empty path")?,

@@ -1,4 +1,4 @@
-//! The library's options: the builders' methods, and the enums that they take.
+//! The library's options: the methods of its builders, and the enums that they take.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,11 +8,11 @@ use syn::{Fields, ImplItem, Item, ItemEnum, Type, TypeParamBound, Visibility};
 use crate::NOTICE;
 use crate::source::{documentation, files, items, parameter, snake_case};
 
-/// A builder with its options.
+/// A builder and its options.
 pub struct Builder {
-    /// Its name in C and in files: `reader`.
+    /// Its name in C and in file names, such as `reader`.
     pub name: &'static str,
-    /// Where the setters of the C ABI are written.
+    /// The path of its generated setters in the C ABI.
     pub setters: &'static str,
     pub options: Vec<Setting>,
 }
@@ -22,17 +22,17 @@ pub struct Setting {
     pub name: String,
     /// Its documentation, without examples.
     pub about: String,
-    /// Names and kinds of its arguments.
+    /// The names and kinds of its arguments.
     pub parameters: Vec<(String, Kind)>,
-    /// The call of the builder's method; `{}` is where the arguments are written.
+    /// The call of the builder's method, with `{}` in place of the arguments.
     pub call: String,
 }
 
-/// What an option takes.
+/// The type of an option's argument.
 pub enum Kind {
-    /// A whole number, of this type of Rust's.
+    /// An integer with this Rust type.
     Whole(String),
-    /// A time.
+    /// A duration.
     Time,
     /// A value of an enum.
     Choice(String),
@@ -40,7 +40,7 @@ pub enum Kind {
     Text,
     /// A cancel token.
     Cancel,
-    /// A function, which only hand-written code can pass on.
+    /// A function, which only handwritten code can pass on.
     Function,
 }
 
@@ -64,13 +64,13 @@ pub struct Value {
     pub is_default: bool,
 }
 
-/// The builders whose options other languages have: in which file, and which file has their setters.
+/// The builders whose options other languages have: the name, the source file, and the file of the generated setters.
 const BUILDERS: [(&str, &str, &str); 2] = [
     ("reader", "crates/millstream/src/reader/builder.rs", "crates/capi/src/reader_options.rs"),
     ("writer", "crates/millstream/src/writer/builder.rs", "crates/capi/src/writer_options.rs"),
 ];
 
-/// The options of all builders, and the enums they take, in the order of their first use.
+/// Reads the options of all builders, and the enums that they take in the order of their first use.
 pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
     let mut enums = Vec::new();
     for file in files(root, "crates/millstream/src")? {
@@ -117,14 +117,14 @@ pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
     Ok((builders, choices))
 }
 
-/// The documentation up to the first example or list of errors.
+/// The documentation up to the first example or error list.
 fn about(attributes: &[syn::Attribute]) -> String {
     let text = documentation(attributes);
     let end = [" ```", " # Errors"].iter().filter_map(|mark| text.find(mark)).min().unwrap_or(text.len());
     text[..end].trim_end().to_string()
 }
 
-/// The documentation of a setter as that of a field: "Sets whether …" becomes "Whether …".
+/// Converts the documentation of a setter to that of a field: "Sets whether …" becomes "Whether …".
 pub fn of_field(about: &str) -> String {
     let Some(rest) = about.strip_prefix("Sets ") else { return about.to_string() };
     rest[..1].to_uppercase() + &rest[1..]
@@ -160,7 +160,8 @@ fn choices_of(item: &ItemEnum) -> Choices {
     Choices { name: item.ident.to_string(), about: about(&item.attrs), values: values.collect() }
 }
 
-/// A value with a time, `FlushPolicy::Delay(Duration)`, is an option of its own for other languages: `flush_delay`.
+/// A value with a duration, such as `FlushPolicy::Delay(Duration)`, is a separate option in other languages:
+/// `flush_delay`.
 fn delay(option: &str, of: &ItemEnum) -> Option<Setting> {
     let variant = of.variants.iter().find(|variant| matches!(&variant.fields, Fields::Unnamed(_)))?;
     let first = option.split('_').next()?;
@@ -172,7 +173,7 @@ fn delay(option: &str, of: &ItemEnum) -> Option<Setting> {
     })
 }
 
-/// Options that a language has in another form, or not at all: `(language, of what, option, why)`.
+/// Options that a language has in another form or not at all: `(language, builder, option, reason)`.
 const OTHERWISE: [(&str, &str, &str, &str); 22] = [
     ("cli", "reader", "cancel", "signals"),
     ("cli", "reader", "observer", "--progress"),
@@ -203,7 +204,8 @@ pub fn is_otherwise(language: &str, of: &str, option: &str) -> bool {
     OTHERWISE.iter().any(|row| (row.0, row.1, row.2) == (language, of, option))
 }
 
-/// `options.tsv`: the names of all options, with the values of enums; the default is marked with a star.
+/// Generates `options.tsv`: the names of all options with the values of their enums. The default is marked with an
+/// asterisk.
 pub fn table(builders: &[Builder], choices: &[Choices]) -> String {
     let mut out = format!(
         "# {NOTICE}
@@ -224,7 +226,8 @@ pub fn table(builders: &[Builder], choices: &[Choices]) -> String {
     out
 }
 
-/// What `names.tsv` lists: a file, and the structures and enums in it whose names every language repeats by hand.
+/// The content of `names.tsv`: files, each with the structures and enums whose names are repeated by hand in every
+/// language.
 const NAMED: [(&str, &[&str]); 5] = [
     ("crates/core/src/error.rs", &["CommandEnd"]),
     ("crates/millstream/src/os/command.rs", &["Stdin", "Stderr"]),
@@ -233,7 +236,8 @@ const NAMED: [(&str, &[&str]); 5] = [
     ("crates/millstream/src/pipe/mod.rs", &["OnError"]),
 ];
 
-/// `names.tsv`: the fields of what commands, writers and pipes report, and the words for a command's streams and for failures.
+/// Generates `names.tsv`: the fields in the reports of commands, writers and pipes, and the names of a command's
+/// streams and of failures.
 pub fn names(root: &Path) -> Result<String, String> {
     let mut out = format!(
         "# {NOTICE}
@@ -273,17 +277,17 @@ fn takes(kind: &Kind, choices: &[Choices]) -> String {
     }
 }
 
-/// The enum of this name.
+/// Returns the enum with this name.
 pub fn find<'a>(name: &str, choices: &'a [Choices]) -> &'a Choices {
     choices.iter().find(|found| found.name == name).expect("every enum of an option is among them")
 }
 
-/// `reader` as `Reader`.
+/// Converts `reader` to `Reader`.
 pub fn title(builder: &str) -> String {
     builder[..1].to_uppercase() + &builder[1..]
 }
 
-/// Converts a text for any language: kinds of errors and values are written by their names.
+/// Converts a text for any language, in which error kinds and enum values are written by name.
 pub fn plain(text: &str, choices: &[Choices]) -> String {
     let text = linked(text, choices, |link| match link {
         Link::Error(name) => format!("`{}`", snake_case(name)),
@@ -293,17 +297,17 @@ pub fn plain(text: &str, choices: &[Choices]) -> String {
     of_field(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// What a link in the documentation points to.
+/// The target of a link in the documentation.
 pub enum Link<'a> {
     /// A kind of error, by its name in Rust.
     Error(&'a str),
     /// A value of an enum.
     Value(&'a str, &'a str),
-    /// Anything else, by its last name.
+    /// Anything else, by the last part of its path.
     Name(&'a str),
 }
 
-/// A text without Rust's links: `show` returns what another language writes instead.
+/// Replaces Rust's links in a text with what `show` returns for another language.
 pub fn linked(text: &str, choices: &[Choices], show: impl Fn(Link<'_>) -> String) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, link)) = rest.split_once("[`") {

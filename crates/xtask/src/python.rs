@@ -1,4 +1,4 @@
-//! Python: types for type checkers.
+//! Python: generates types for type checkers.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use crate::options::{Builder, Choices, Kind, Setting, plain, title};
 use crate::source::{ErrorKind, snake_case};
 use crate::{NOTICE, comment};
 
-/// The longest line that the formatter accepts.
+/// The maximum line length of the formatter.
 const WIDTH: usize = 120;
 
-/// `_kinds.py`: the names of the kinds.
+/// Generates `_kinds.py`: the names of the error kinds.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
     let mut names = String::new();
     for kind in kinds {
@@ -29,7 +29,8 @@ ErrorKind = Literal[
     )
 }
 
-/// `_options.py`: the words of each enum, and the options of readers and writers, but for functions and tokens.
+/// Generates `_options.py`: the names of enum values, and the options of readers and writers except for functions and
+/// tokens.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
     let mut out =
         format!("# {NOTICE}\n\"\"\"The library's options.\"\"\"\n\nfrom typing import Literal, TypedDict\n\n");
@@ -54,7 +55,7 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
     out
 }
 
-/// `None` if there is no value for it: it is a method.
+/// The type of an option; `None` if the option has no value, because it is a method in Python.
 fn type_of(kind: &Kind) -> Option<&str> {
     match kind {
         Kind::Whole(_) => Some("int"),

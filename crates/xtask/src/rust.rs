@@ -1,4 +1,4 @@
-//! The library's own table of its options, for those who set them by name.
+//! The library's own table of its options, for code that sets them by name.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::c_options::formatted;
 use crate::options::{Builder, Choices, Kind, Setting, find, plain, title};
 use crate::source::snake_case;
 
-/// `options/table.rs`: a table for each builder.
+/// Generates `options/table.rs`: a table for each builder.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> Result<String, String> {
     let mut out = String::new();
     for Builder { name, options, .. } in builders {
@@ -33,7 +33,7 @@ use crate::{{{}, ReaderBuilder, WriterBuilder}};
     ))
 }
 
-/// What an option takes, with the function that sets it; `None` if it has no place in a table.
+/// The kind of argument that an option takes and the function that sets it; `None` if the option cannot be in a table.
 fn set(parameters: &[(String, Kind)], call: &str, choices: &[Choices]) -> Option<String> {
     let number = |name: &str, of: &str| match of {
         "u64" => name.to_string(),

@@ -1,4 +1,4 @@
-//! Reads the library's sources.
+//! Parses the library's sources.
 
 use std::path::Path;
 
@@ -10,13 +10,13 @@ use syn::{
 
 /// A kind of error.
 pub struct ErrorKind {
-    /// What it means, in a sentence or two.
+    /// Its meaning, in one or two sentences.
     pub meaning: String,
-    /// Its fixed number.
+    /// Its number, which never changes.
     pub code: u32,
     /// Its name in snake case.
     pub name: String,
-    /// What to do about it.
+    /// Advice for the user.
     pub advice: String,
 }
 
@@ -32,7 +32,7 @@ impl Parse for ErrorKind {
     }
 }
 
-/// The rows of `error_kinds!`, in the order of the codes, which have no gaps.
+/// Reads the rows of `error_kinds!`, in the order of the codes, which have no gaps.
 pub fn error_kinds(root: &Path) -> Result<Vec<ErrorKind>, String> {
     let path = "crates/core/src/error.rs";
     let kinds: Vec<ErrorKind> = rows(root, path, "error_kinds")?;
@@ -42,7 +42,7 @@ pub fn error_kinds(root: &Path) -> Result<Vec<ErrorKind>, String> {
     }
 }
 
-/// The rows of a table: of the macro of this name.
+/// Reads the rows of a table, which is a macro of this name.
 pub fn rows<T: Parse>(root: &Path, path: &str, table: &str) -> Result<Vec<T>, String> {
     let found = items(root, path)?.into_iter().find_map(|item| match item {
         Item::Macro(item) if item.mac.path.is_ident(table) => Some(item.mac),
@@ -63,39 +63,39 @@ pub fn rows<T: Parse>(root: &Path, path: &str, table: &str) -> Result<Vec<T>, St
 pub struct Function {
     /// Its name.
     pub name: String,
-    /// Names and types, in their order.
+    /// The names and types of its parameters, in order.
     pub parameters: Vec<(String, Type)>,
-    /// `None` if it returns nothing.
+    /// The type that it returns, if any.
     pub result: Option<Type>,
 }
 
-/// A structure that C knows, with `repr(C)`.
+/// A structure with `repr(C)`, whose fields C can access.
 pub struct Structure {
     /// Its name.
     pub name: String,
-    /// Names and types, in their order.
+    /// The names and types of its fields, in order.
     pub fields: Vec<(String, Type)>,
 }
 
-/// An enum of C's, a number of 32 bits.
+/// A C enum, which is a 32-bit number.
 pub struct Enumeration {
     /// Its name.
     pub name: String,
-    /// Its values: names in snake case, and numbers.
+    /// Its values: names in snake case and numbers.
     pub values: Vec<(String, u32)>,
 }
 
-/// What a module of the C ABI declares.
+/// The declarations of a module of the C ABI.
 #[derive(Default)]
 pub struct Declarations {
     pub functions: Vec<Function>,
     pub structures: Vec<Structure>,
     pub enums: Vec<Enumeration>,
-    /// The names of the types of callbacks.
+    /// The names of callback types.
     pub callbacks: Vec<String>,
 }
 
-/// The declarations of these modules of the C ABI.
+/// Reads the declarations of these modules of the C ABI.
 pub fn c_declarations(root: &Path, modules: &[&str]) -> Result<Declarations, String> {
     let mut all = Declarations::default();
     for module in modules {
@@ -126,7 +126,7 @@ pub fn c_declarations(root: &Path, modules: &[&str]) -> Result<Declarations, Str
     Ok(all)
 }
 
-/// Whether its layout is C's, so that it is more than a handle.
+/// Whether it has the C layout; without it, a structure is only a handle.
 fn is_for_c(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| attribute.path().is_ident("repr"))
 }
@@ -141,7 +141,7 @@ fn enumeration(item: &ItemEnum) -> Enumeration {
     Enumeration { name: item.ident.to_string(), values: values.collect() }
 }
 
-/// `WhenFull` as `when_full`.
+/// Converts `WhenFull` to `when_full`.
 pub fn snake_case(name: &str) -> String {
     let mut out = String::new();
     for c in name.chars() {
@@ -163,7 +163,7 @@ pub fn parameter(argument: &FnArg) -> Option<(String, Type)> {
     }
 }
 
-/// The paths of all source files in a folder and its folders, in order.
+/// Returns the paths of all source files in a folder and its subfolders, sorted.
 pub fn files(root: &Path, folder: &str) -> Result<Vec<String>, String> {
     let entries = std::fs::read_dir(root.join(folder)).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
     let mut names = entries.map_err(|error| format!("{folder}: {error}"))?;
@@ -180,7 +180,7 @@ pub fn files(root: &Path, folder: &str) -> Result<Vec<String>, String> {
     Ok(all)
 }
 
-/// The items of a source file.
+/// Parses the items of a source file.
 pub fn items(root: &Path, path: &str) -> Result<Vec<Item>, String> {
     let text = std::fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
     Ok(syn::parse_file(&text).map_err(|error| located(path, &error))?.items)
@@ -190,7 +190,7 @@ pub fn located(path: &str, error: &syn::Error) -> String {
     format!("{path}:{}: {error}", error.span().start().line)
 }
 
-/// The text of doc comments, in one line.
+/// Returns the text of doc comments as one line.
 pub fn documentation(attributes: &[Attribute]) -> String {
     let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {

@@ -1,4 +1,4 @@
-//! TypeScript: types and tables.
+//! TypeScript: generates types and tables.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use crate::formats::{Format, supported};
 use crate::options::{Builder, Choices, Kind, Setting, find, is_otherwise, plain, title};
 use crate::source::{ErrorKind, snake_case};
 
-/// `errors.ts`: the names of the kinds, their codes and what to do about them.
+/// Generates `errors.ts`: the names, codes and advice of the error kinds.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
     let (mut names, mut codes, mut advice) = (String::new(), String::new(), String::new());
     for kind in kinds {
@@ -33,7 +33,8 @@ export const ERROR_ADVICE: {{ readonly [kind in ErrorKind]: string }} = {{
     )
 }
 
-/// `settings.ts`: the options of readers and writers that the package has, the words of each enum, and a rule for each.
+/// Generates `settings.ts`: the options of readers and writers that the package has, the names of enum values, and a
+/// rule for each option.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
     let (mut out, mut used, mut rules) = (String::new(), Vec::new(), BTreeSet::new());
     for Builder { name: builder, options, .. } in builders {
@@ -95,14 +96,14 @@ fn words(choices: &Choices) -> Vec<String> {
     choices.values.iter().map(|value| format!("\"{}\"", snake_case(&value.name))).collect()
 }
 
-/// `record_limit` as `recordLimit`.
+/// Converts `record_limit` to `recordLimit`.
 fn camel_case(name: &str) -> String {
     let mut words = name.split('_');
     let first = words.next().unwrap_or_default().to_string();
     words.fold(first, |name, word| name + &title(word))
 }
 
-/// `formats.ts`: the names and the first bytes of compressed formats.
+/// Generates `formats.ts`: the names and the first bytes of compressed formats.
 pub fn formats(formats: &[Format]) -> String {
     let names: Vec<String> = supported(formats).map(|(_, format)| format!("\"{}\"", format.name)).collect();
     let (mut endings, mut beginnings) = (String::new(), String::new());

@@ -1,9 +1,9 @@
-//! Makes BSON documents from a fuzzer's bytes: unchanged, as the members of a document, or as choices for what to
-//! build, a few bytes of which are changed at the end.
+//! Makes BSON documents from a fuzzer's bytes: from the bytes unchanged, from the bytes as members of a document, or
+//! from choices of what to build. In a document that is built, a few bytes are changed at the end.
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
-/// Keys and texts with a meaning for a reader, so that the fuzzer does not have to find them letter by letter.
+/// Keys and texts that have a meaning to a reader, so that the fuzzer does not need to find them letter by letter.
 const WORDS: &[&str] = &[
     "",
     "a",
@@ -57,7 +57,7 @@ const WORDS: &[&str] = &[
     "ü",
 ];
 
-/// A document that is valid or nearly so; none if there are too few bytes.
+/// Returns a document that is valid or nearly valid; none if there are too few bytes.
 pub fn document(data: &[u8]) -> Option<Vec<u8>> {
     let (&way, rest) = data.split_first()?;
     match way % 8 {
@@ -82,7 +82,7 @@ pub fn document(data: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Puts a length around what is written, and a zero byte after it.
+/// Writes a length before the bytes that `write` appends, and a zero byte after them.
 fn close(bytes: &mut Vec<u8>, before: usize, write: impl FnOnce(&mut Vec<u8>)) {
     let start = bytes.len();
     bytes.extend_from_slice(&[0; 4]);
@@ -150,7 +150,7 @@ fn payload(choices: &mut Unstructured, bytes: &mut Vec<u8>, depth: usize, kind: 
             let len = (bytes.len() - start) as i32;
             bytes[start..start + 4].copy_from_slice(&len.to_le_bytes());
         }
-        // Small numbers are counts, sizes and references.
+        // Small numbers, which can be counts, sizes and references.
         16 => bytes.extend_from_slice(&choices.int_in_range(-1..=6i32)?.to_le_bytes()),
         18 => bytes.extend_from_slice(&choices.int_in_range(-1..=6i64)?.to_le_bytes()),
         _ => bytes.extend_from_slice(choices.bytes(fixed)?),

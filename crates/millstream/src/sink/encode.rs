@@ -1,12 +1,12 @@
-//! Compression on the way out, around another sink.
+//! Compression of written bytes, as a layer over another sink.
 //!
-//! It promises a complete stream: after `finish` the trailers are written, and every decoder accepts it; an empty
-//! stream is also valid. `flush` makes everything accepted decodable by a reader at that point, at some cost in size,
-//! so it is for followers, not for every record.
+//! The stream is guaranteed to be complete: after `finish`, all trailers are written and every decoder accepts the
+//! stream; an empty stream is also valid. After `flush`, a reader can decode everything accepted so far. This makes the
+//! output larger, so use it for readers that follow the stream, not after every record.
 //!
-//! The codecs write into memory and the compressed bytes continue from here. So an error of the sink leaves the
-//! compressed bytes in place, a later call tries again, and the sink is called on the caller's thread even where bgzf
-//! blocks are compressed by several.
+//! The codecs write into memory, and the compressed bytes are passed on from there. After an error of the sink the
+//! compressed bytes are therefore kept and a later call tries again. The sink is called on the caller's thread, even if
+//! several threads compress bgzf blocks.
 
 use std::io::{self, Write};
 
@@ -20,18 +20,19 @@ mod blocks;
 #[cfg(feature = "xz")]
 mod xz;
 
-/// How much is compressed before the result is passed on.
+/// The number of compressed bytes after which they are passed on.
 const CHUNK: usize = 64 << 10;
 
-/// Compresses what it takes and passes it to the sink inside.
+/// Compresses the bytes that it accepts and passes them to the inner sink.
 pub(crate) struct EncodeSink {
     codec: Codec,
-    /// The compressed bytes from `start` on are not yet taken by the sink.
+    /// The compressed bytes. The sink has not accepted those from `start` on.
     out: Vec<u8>,
     start: usize,
-    /// The codec has taken bytes since it was last flushed. Flushing it again would only add to the size.
+    /// Whether the codec has accepted bytes since it was last flushed. Flushing it again would only make the output
+    /// larger.
     holds_back: bool,
-    /// The codec has ended its stream; the content of `out` remains to be passed on.
+    /// Whether the codec has ended its stream, so that only the content of `out` remains to be passed on.
     ended: bool,
     sink: Box<dyn Sink>,
 }
@@ -45,7 +46,7 @@ enum Codec {
 }
 
 impl Codec {
-    /// Compresses all of `bytes`, appends what is ready to `out`.
+    /// Compresses all of `bytes` and appends the output that is ready to `out`.
     fn encode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Codec::Gzip(codec) => codec.write_all(bytes)?,
@@ -85,14 +86,14 @@ impl Codec {
             Codec::Bgzf(codec) => codec.collect(out)?,
             Codec::Zstd(codec) => out.append(codec.get_mut()),
             #[cfg(feature = "xz")]
-            Codec::Xz(_) => {} // it writes to `out` itself
+            Codec::Xz(_) => {} // It writes to `out` itself.
         }
         Ok(())
     }
 }
 
 impl EncodeSink {
-    /// Compresses for `sink`. `level` is one of [`Format::levels`], or the default.
+    /// Creates a sink that compresses for `sink`. `level` is one of [`Format::levels`], or the default.
     pub(crate) fn new(format: Format, level: Option<u32>, sink: Box<dyn Sink>) -> Result<EncodeSink> {
         let level = level.unwrap_or(format.usual_level());
         let codec = match format.codec() {
@@ -100,7 +101,7 @@ impl EncodeSink {
             Chosen::Bgzf => Codec::Bgzf(blocks::BlockEncoder::new(level)),
             Chosen::Zstd => {
                 let mut codec = zstd::stream::write::Encoder::new(Vec::new(), level as i32)?;
-                codec.include_checksum(true)?; // as the zstd command does: damage is found when it is read
+                codec.include_checksum(true)?; // As the zstd command does, so that damage is detected when the file is read.
                 Codec::Zstd(codec)
             }
             #[cfg(feature = "xz")]
@@ -111,7 +112,7 @@ impl EncodeSink {
         Ok(EncodeSink { codec, out: Vec::new(), start: 0, holds_back: false, ended: false, sink })
     }
 
-    /// Passes all compressed bytes on.
+    /// Passes all compressed bytes to the sink.
     fn pass_on(&mut self) -> Result<()> {
         while self.start < self.out.len() {
             self.start += self.sink.write(&self.out[self.start..])?;
@@ -124,7 +125,7 @@ impl EncodeSink {
 
 impl Sink for EncodeSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        // Before taking more, not after: an error after that could not mean that nothing was taken.
+        // Pass on before accepting more bytes: an error after accepting them could not mean that nothing was accepted.
         if self.out.len() >= CHUNK {
             self.pass_on()?;
         }

@@ -1,4 +1,4 @@
-//! Compressed sources: recognised by content, decoded whole, and never a wrong success.
+//! Compressed sources are detected by their content and decoded completely, and errors are never reported as success.
 
 use std::io::{Read, Write};
 
@@ -19,7 +19,7 @@ fn gzip(data: &[u8]) -> Vec<u8> {
 
 fn bgzf(data: &[u8]) -> Vec<u8> {
     let mut encoder = noodles_bgzf::io::Writer::new(Vec::new());
-    // Several blocks, even of little data.
+    // Creates several blocks even for little data.
     for part in data.chunks((data.len() / 3).max(1)) {
         encoder.write_all(part).unwrap();
         encoder.flush().unwrap();
@@ -34,20 +34,20 @@ fn zstd(data: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// By another implementation than the decoder's.
+/// Uses a different implementation than the decoder.
 fn xz(data: &[u8]) -> Vec<u8> {
     let mut encoder = lzma_rust2::XzWriter::new(Vec::new(), lzma_rust2::XzOptions::with_preset(1)).unwrap();
     encoder.write_all(data).unwrap();
     encoder.finish().unwrap()
 }
 
-/// Two members, or frames, one after the other: both formats say that their contents follow each other too.
+/// Two members or frames, back to back. In both formats, the decoded data is the concatenation of their contents.
 fn two(encode: Encode, data: &[u8]) -> Vec<u8> {
     let (first, second) = data.split_at(data.len() / 3);
     [encode(first), encode(second)].concat()
 }
 
-/// Each format: its name, an encoder, and how many bytes make a reader recognise it.
+/// The name of each format, an encoder, and the number of bytes by which a reader detects it.
 const FORMATS: [(&str, Encode, usize); 7] = [
     ("gzip", gzip, 3),
     ("gzip, two members", |data| two(gzip, data), 3),
@@ -66,7 +66,7 @@ fn every_format_in_every_way() {
             let data = sample::lines(len);
             for (name, encode, _) in FORMATS {
                 let encoded = encode(&data);
-                // The name does not matter, the content does.
+                // Only the content matters, not the name.
                 let path = sample::file(&directory, "input.txt", &encoded);
                 for mode in every_mode() {
                     for pull in EVERY_PULL {
@@ -98,7 +98,7 @@ fn decoding_can_be_switched_off() {
     }
 }
 
-/// What a message of a protocol looks like is no reason to decode it.
+/// A protocol message that looks compressed must not be decoded.
 #[test]
 fn sockets_and_callers_code_are_decoded_only_on_request() {
     let data = sample::lines(10_000);
@@ -116,7 +116,7 @@ fn sockets_and_callers_code_are_decoded_only_on_request() {
     }
 }
 
-/// The pieces in which a compressed stream arrives do not matter, nor does where its magic number is torn.
+/// It does not matter in which pieces a compressed stream arrives, or where its magic number is split.
 #[test]
 fn compressed_streams_in_small_pieces() {
     let data = sample::lines(5_000);
@@ -135,7 +135,7 @@ fn compressed_streams_in_small_pieces() {
     }
 }
 
-/// Text that begins like a compressed file, as far as it goes.
+/// Text whose first bytes are also the beginning of a compressed file.
 #[test]
 fn data_that_only_looks_compressed_stays_unchanged() {
     let beginnings: [&[u8]; 8] = [
@@ -155,7 +155,7 @@ fn data_that_only_looks_compressed_stays_unchanged() {
     }
 }
 
-/// What a reader may say of a compressed file that is not what it was.
+/// Checks the outcome of reading a damaged compressed file.
 fn check_damaged(what: &str, damaged: &[u8], data: &[u8], recognised: bool) {
     for (i, read_ahead) in EVERY_READ_AHEAD.into_iter().enumerate() {
         let pull = EVERY_PULL[(i + damaged.len()) % EVERY_PULL.len()];
@@ -165,15 +165,15 @@ fn check_damaged(what: &str, damaged: &[u8], data: &[u8], recognised: bool) {
         };
         let (bytes, error) = drain(&mut reader, pull);
         match error {
-            // An error is always allowed, of the right kind.
+            // Any error of an expected kind is correct.
             Some(error) => assert!(
                 matches!(error.kind(), ErrorKind::DecodeDamaged | ErrorKind::DecodeTruncated)
-                    // A header can say anything: that there is a dictionary, or a very long window.
+                    // A damaged header can specify a dictionary or a very long window.
                     || what.starts_with("zstd")
                         && matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::DecodeLimit),
                 "{what} {read_ahead:?} {pull:?}: {error}"
             ),
-            // Success means the right bytes; or unchanged bytes, if nothing shows that they are compressed.
+            // Success requires the right bytes, or the unchanged bytes if nothing indicates that they are compressed.
             None if bytes == data => {}
             None => assert!(!recognised && bytes == damaged, "{what} {read_ahead:?} {pull:?}: a wrong success"),
         }
@@ -190,13 +190,14 @@ fn truncated_at_every_byte() {
             let mut reader = Reader::memory(encoded[..len].to_vec()).unwrap();
             let (bytes, error) = drain(&mut reader, Pull::Frames);
             if len < magic {
-                // It may be text, or be called a file that is cut.
+                // The bytes could be text, or be reported as a truncated file.
                 let cut = error.is_some_and(|error| error.kind() == ErrorKind::DecodeTruncated);
                 assert!(cut && bytes.is_empty() || bytes == encoded[..len], "{what}: {bytes:?}");
                 continue;
             }
             assert!(data.starts_with(&bytes), "{what}: wrong bytes");
-            // A file of two members that is cut between them is a whole file of one: only bgzf can know.
+            // A file of two members that is cut between them is a complete file with one member. Only bgzf can detect
+            // this.
             let between = name.contains("two") && len == encode_first(encode, &data);
             match error {
                 Some(error) => assert_eq!(error.kind(), ErrorKind::DecodeTruncated, "{what}: {error}"),
@@ -209,7 +210,7 @@ fn truncated_at_every_byte() {
     }
 }
 
-/// How long the first of two members is: the second begins where the magic number comes again.
+/// The length of the first of two members, which ends where the magic number occurs again.
 fn encode_first(encode: Encode, data: &[u8]) -> usize {
     let encoded = encode(data);
     let magic = &encoded[..4];
@@ -232,7 +233,7 @@ fn damaged_at_every_byte() {
     }
 }
 
-/// A byte lost or one too many, anywhere.
+/// Removes or inserts one byte at every position.
 #[test]
 fn shifted_at_every_byte() {
     let data = sample::lines(400);
@@ -247,7 +248,7 @@ fn shifted_at_every_byte() {
     }
 }
 
-/// What follows the last member is not compressed data: said after all that was good.
+/// Bytes after the last member that are not compressed data are reported after all valid data.
 #[test]
 fn trailing_garbage() {
     let data = sample::lines(5_000);
@@ -264,7 +265,7 @@ fn trailing_garbage() {
     }
 }
 
-/// A large file that is cut: everything before the cut arrives.
+/// All data before the end of a truncated large file is delivered.
 #[test]
 fn the_valid_part_is_delivered() {
     let data = sample::lines(4 << 20);
@@ -275,7 +276,7 @@ fn the_valid_part_is_delivered() {
             let (bytes, error) = drain(&mut mode.builder().memory(encoded.clone()).unwrap(), Pull::Batches);
             assert_eq!(error.unwrap().kind(), ErrorKind::DecodeTruncated, "{name} {mode:?}");
             assert!(data.starts_with(&bytes), "{name} {mode:?}");
-            // A whole block may wait for its checksum.
+            // A whole block may be held back until its checksum has been verified.
             assert!(bytes.len() > data.len() - (256 << 10), "{name} {mode:?}: only {} bytes", bytes.len());
         }
     }
@@ -297,8 +298,8 @@ fn limits_are_exact() {
     }
 }
 
-/// A token ends a wait anywhere in a compressed stream, its first bytes included; after a reset nothing is lost. Only
-/// the threads of bgzf cannot continue, and say so.
+/// A cancel token ends a wait anywhere in a compressed stream, including its first bytes, and after a reset no data is
+/// lost. Only the threads of bgzf cannot continue; they report an error.
 #[test]
 fn cancelling_anywhere() {
     let data = sample::lines(3_000);
@@ -344,7 +345,7 @@ fn cancelling_anywhere() {
     }
 }
 
-/// Closing while the source is silent, anywhere in a compressed stream.
+/// A reader can be closed while the source is silent, at any position of a compressed stream.
 #[test]
 fn closing_anywhere() {
     let encoded = FORMATS.map(|(_, encode, _)| encode(&sample::lines(3_000)));
@@ -364,7 +365,7 @@ fn closing_anywhere() {
     }
 }
 
-/// A bomb: a little file that becomes very much.
+/// A decompression bomb: a small file with a very large content.
 #[test]
 fn a_ratio_can_be_limited() {
     let bomb = vec![0; 50 << 20];
@@ -383,7 +384,8 @@ fn a_ratio_can_be_limited() {
     }
 }
 
-/// The command that feeds a decoder counts as any other: its failure, and its silence about an early end.
+/// The command that feeds a decoder is treated like any other: its failure is reported, and it is not blamed if the
+/// reader stops early.
 #[test]
 fn a_compressed_stream_from_a_command_that_fails() {
     let data = sample::lines(200_000);
@@ -399,7 +401,7 @@ fn a_compressed_stream_from_a_command_that_fails() {
             let argv = ["sh", "-c", r#"head -c 1000 "$0"; exit 3"#, path.to_str().unwrap()];
             let (bytes, error) = drain(&mut mode.builder().command(argv).unwrap(), Pull::Frames);
             assert!(data.starts_with(&bytes), "{name} {mode:?}");
-            // The command's failure is why the data ends early: it is the one to name.
+            // The data ends early because the command failed, so the command's failure must be reported.
             assert_eq!(error.unwrap().kind(), ErrorKind::CommandFailed, "{name} {mode:?}");
         }
     }
@@ -427,7 +429,7 @@ fn a_callback_stays_on_the_callers_thread() {
     }
 }
 
-/// The source's own error is not reported as the decoder's.
+/// An error of the source is not reported as an error of the decoder.
 #[test]
 fn an_error_of_the_source_is_no_damage() {
     for (name, encode, _) in FORMATS {
@@ -447,7 +449,7 @@ fn an_error_of_the_source_is_no_damage() {
     }
 }
 
-/// A reader that is closed leaves a `Read` that blocks to itself, also below a decoder.
+/// Closing a reader does not wait for a `Read` that blocks, even if it is under a decoder.
 #[test]
 fn closing_does_not_wait_for_a_read_that_blocks() {
     for (_, encode, _) in FORMATS {
@@ -465,7 +467,7 @@ fn closing_does_not_wait_for_a_read_that_blocks() {
     }
 }
 
-/// A name promises a format: a file that is none of it is not taken for data.
+/// A file whose content does not match the format that its name indicates is not mistaken for data.
 #[test]
 fn a_name_is_a_promise() {
     let data = sample::lines(10_000);
@@ -512,7 +514,7 @@ fn a_name_is_a_promise() {
     assert!(error.contains("found zstd data, expected gzip data, as its name implies"), "{error}");
 }
 
-/// What is compressed by a format that we cannot decode is not taken for data either.
+/// Data in a format that cannot be decoded is not mistaken for uncompressed data.
 #[test]
 fn formats_that_cannot_be_decoded() {
     let samples: [(&str, &[u8]); 3] = [
@@ -540,7 +542,7 @@ fn formats_that_cannot_be_decoded() {
             assert!(drain_whole(&mut raw, Pull::Fill) == content);
         }
     }
-    // By their names, whatever they contain.
+    // These are detected by their names, whatever they contain.
     for ending in ["lz4", "LZ4", "bz2", "zlib", "zz", "lzma"] {
         let path = sample::file(&directory, &format!("input.{ending}"), b"text\n");
         for open in [millstream::ReaderBuilder::path, millstream::ReaderBuilder::mapped] {
@@ -553,7 +555,7 @@ fn formats_that_cannot_be_decoded() {
     }
 }
 
-/// What a pipe delivers is held back only while all of it could be the beginning of a compressed stream.
+/// Bytes from a pipe are held back only while all of them could be the beginning of a compressed stream.
 #[test]
 fn first_bytes_are_not_held_back() {
     for text in [&b"\x1fx"[..], b"\x1f\x8bx", b"\x1f\x8b\x07", b"\x28x", b"\x28\xb5x", b"\x28\xb5\x2fx", b"BZh9x", b"x"]
@@ -572,7 +574,7 @@ fn first_bytes_are_not_held_back() {
     }
 }
 
-/// The same of compressed streams: what was flushed arrives, however little it is.
+/// The same for compressed streams: flushed data arrives, however short it is.
 #[test]
 fn the_first_flushed_bytes_of_a_compressed_stream_arrive() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -597,7 +599,7 @@ fn the_first_flushed_bytes_of_a_compressed_stream_arrive() {
     }
 }
 
-/// bgzf ends with its end-of-file block, from a file and from a pipe; anything after such an end is one more stream.
+/// A bgzf stream ends with its end-of-file block, from a file and from a pipe. Any data after it is another stream.
 #[test]
 fn bgzf_ends_with_its_end_of_file_block() {
     let data = sample::lines(300_000);
@@ -638,7 +640,7 @@ fn zstd_reports_the_needs_of_a_frame() {
         encoder.write_all(b"hello\n").unwrap();
         encoder.finish().unwrap()
     };
-    // After another frame, too.
+    // The same after another frame.
     for front in [Vec::new(), zstd(b"first\n")] {
         let long = [&front[..], &frame(28)].concat();
         let (bytes, error) = drain(&mut Reader::memory(long.clone()).unwrap(), Pull::Fill);
@@ -661,10 +663,11 @@ fn zstd_reports_the_needs_of_a_frame() {
     assert!(error.to_string().contains("needs the dictionary 7"), "{error}");
 }
 
-/// The header of an xz block names the size of its dictionary: what that needs is compared with the limit first.
+/// The header of an xz block contains the size of its dictionary. The memory it needs is compared with the limit before
+/// decoding.
 #[test]
 fn the_memory_of_an_xz_block_is_limited() {
-    // A block that claims a dictionary of this size, in the format's notation.
+    // A block whose header specifies a dictionary of this size, in the notation of the format.
     let claiming = |dictionary: u8| {
         let mut stream = xz(b"hello\n");
         let len = (usize::from(stream[12]) + 1) * 4;
@@ -694,7 +697,7 @@ fn the_memory_of_an_xz_block_is_limited() {
     assert_eq!(with(1 << 20, &mib_64).1.unwrap().kind(), ErrorKind::DecodeLimit);
 }
 
-/// What the format allows, as the xz command writes it: every checksum, filters, several blocks, padding.
+/// Everything that the format allows and the xz command can write: all checksums, filters, several blocks, padding.
 #[test]
 fn what_the_xz_command_writes_is_read() {
     let directory = sample::directory();
@@ -731,7 +734,8 @@ fn what_the_xz_command_writes_is_read() {
     }
 }
 
-/// The index of an xz stream repeats what its blocks hold: a decoder that does not compare accepts what was changed.
+/// The index of an xz stream repeats the sizes of its blocks: a decoder that does not compare them would accept a
+/// modified file.
 #[test]
 fn the_index_of_an_xz_stream_is_compared_with_its_blocks() {
     let mut stream = xz(b"hello\n");

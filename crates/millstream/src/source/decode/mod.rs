@@ -1,13 +1,13 @@
 //! Compressed sources, detected by their first bytes and decoded in process.
 //!
 //! gzip (RFC 1952, any number of members) and bgzf (SAM specification, section 4.1) with zlib-rs, bgzf files with one
-//! worker per core; zstd (RFC 8878, any number of frames) with libzstd; xz (any number of streams) with liblzma. In
-//! process, because a pipe from `zcat` costs four times as much as the decoding.
+//! worker per core; zstd (RFC 8878, any number of frames) with libzstd; xz (any number of streams) with liblzma.
+//! Decoding is done in process, because a pipe from `zcat` costs four times as much as the decoding.
 //!
-//! Valid data is delivered first; then damage is [`DecodeDamaged`](ErrorKind::DecodeDamaged) and a missing end is
-//! [`DecodeTruncated`](ErrorKind::DecodeTruncated). A run of bgzf blocks without its end-of-file block is truncated. A
-//! format that is detected but cannot be decoded is [`Unsupported`](ErrorKind::Unsupported), and a file must begin as
-//! its name implies, so that such a format is never mistaken for data.
+//! Valid data is delivered first. After it, damage is reported as [`DecodeDamaged`](ErrorKind::DecodeDamaged) and a
+//! missing end as [`DecodeTruncated`](ErrorKind::DecodeTruncated). A run of bgzf blocks without its end-of-file block
+//! is truncated. A format that is detected but cannot be decoded is [`Unsupported`](ErrorKind::Unsupported). A file
+//! must begin as its name indicates, so that compressed bytes are never mistaken for data.
 
 mod gzip;
 mod input;
@@ -35,41 +35,41 @@ use millstream_core::internal::{Codec, Guess, Known, SNIFF, guess, may_begin};
 pub(crate) use self::gzip::BGZF_END;
 pub(crate) use self::zstd::Header as ZstdHeader;
 
-/// Up to this size of output no ratio is an attack.
+/// Up to this size of output, a high ratio is not considered an attack.
 const RATIO_FREE: u64 = 1 << 20;
 
-/// A source that is decoded if its first bytes say so.
+/// A source that is decoded if its first bytes are those of a compressed format.
 pub(crate) struct DecodeSource {
     state: State,
-    /// The format that its name implies.
+    /// The format that the name indicates.
     promised: Option<Format>,
     limit: DecodeLimit,
-    /// For the window of a zstd frame, or the decoder of an xz block.
+    /// The memory limit for the window of a zstd frame or for the decoder of an xz block.
     memory: u64,
-    /// Bytes delivered after decoding.
+    /// The number of bytes delivered after decoding.
     decoded: u64,
-    /// Bytes that the source has delivered, for the ratio.
+    /// The number of bytes that the source has delivered, for the ratio.
     compressed: Arc<AtomicU64>,
     format: Arc<OnceLock<Format>>,
 }
 
 enum State {
-    /// `first`: the bytes read to find out.
+    /// `first` contains the bytes that were read for detection.
     Undecided {
         source: Box<dyn ByteSource>,
         first: Vec<u8>,
     },
-    /// `first` is still to be delivered.
+    /// `first` contains bytes that have not been delivered yet.
     Plain {
         source: Box<dyn ByteSource>,
         first: Vec<u8>,
     },
     Decoding(Decoding),
-    /// Only while the state changes.
+    /// A placeholder while the state changes.
     Changing,
 }
 
-/// The source under a decoder, which reads it, and which we ask whether it succeeded.
+/// The source under a decoder. The decoder reads it, and this module asks it whether it succeeded.
 type Inner = Arc<Mutex<Box<dyn ByteSource>>>;
 
 struct Decoding {
@@ -77,15 +77,15 @@ struct Decoding {
     inner: Inner,
     nature: Nature,
     interruptible: bool,
-    /// What a wait for compressed bytes ends with: that of the last read.
+    /// When a wait for compressed bytes ends, as passed to the last read.
     wait: Arc<Mutex<Wait>>,
-    /// Set when the compressed bytes have come to their end.
+    /// Set when the end of the compressed bytes has been reached.
     ended: Arc<AtomicBool>,
 }
 
 impl DecodeSource {
-    /// Looks at what `source` delivers first. `path` is a name that may imply a format; `compressed` counts what
-    /// `source` has delivered; `format` is set when one is detected.
+    /// Creates a source that detects the format from the first bytes of `source`. `path` is a name that may indicate a
+    /// format; `compressed` counts the bytes that `source` has delivered; `format` is set when a format is detected.
     pub(crate) fn new(
         source: Box<dyn ByteSource>,
         path: Option<&Path>,
@@ -105,7 +105,7 @@ impl DecodeSource {
         }
     }
 
-    /// Reads until it is clear what the stream is.
+    /// Reads until the format of the stream is known.
     fn decide(&mut self, wait: &Wait) -> Result<()> {
         let State::Undecided { source, first } = &mut self.state else { return Ok(()) };
         let (said, eof) = loop {
@@ -160,7 +160,7 @@ impl DecodeSource {
     }
 }
 
-/// The error of a file that does not have the format its name implies.
+/// The error for a file that does not have the format that its name indicates.
 fn broken_promise(promised: Format, found: Option<Format>, first: &[u8], eof: bool) -> Error {
     let expected = format!("{promised} data, as its name implies; disable decoding to read the bytes as they are");
     match found {
@@ -172,12 +172,12 @@ fn broken_promise(promised: Format, found: Option<Format>, first: &[u8], eof: bo
     .with_expected(expected)
 }
 
-/// Damage, as a decoder reports it.
+/// The error with which a decoder reports damage.
 fn damaged(found: &str) -> io::Error {
     io::Error::other(Error::new(ErrorKind::DecodeDamaged).with_found(found))
 }
 
-/// A missing end, as a decoder reports it.
+/// The error with which a decoder reports a missing end.
 fn truncated(found: &str) -> io::Error {
     io::Error::other(Error::new(ErrorKind::DecodeTruncated).with_found(found))
 }
@@ -209,7 +209,7 @@ impl Decoding {
     }
 
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
-        // This read may be on another thread than the last.
+        // This read can be on a different thread than the last one.
         *lock(&self.wait) = wait.clone();
         loop {
             wait.check()?;
@@ -223,8 +223,8 @@ impl Decoding {
         }
     }
 
-    /// The meaning of an error: ours came from the source, others are the decoder's. If data ends too early, a failed
-    /// command is the cause.
+    /// Converts an error: an [`Error`] came from the source, all others are from the decoder. If data ends too early
+    /// because a command failed, the command's failure is reported.
     fn judge(&mut self, error: io::Error, wait: &Wait) -> Error {
         let error = match error.get_ref().is_some_and(|inner| inner.is::<Error>()) {
             true => Error::from_io(error),
@@ -242,7 +242,7 @@ impl Decoding {
         }
     }
 
-    /// Ends the decoder and returns the source under it.
+    /// Stops the decoder and returns the source under it.
     fn into_inner(self) -> Box<dyn ByteSource> {
         drop(self.decoder);
         match Arc::try_unwrap(self.inner) {
@@ -265,8 +265,8 @@ impl ByteSource for DecodeSource {
                 let count = first.len().min(space.len());
                 space[..count].copy_from_slice(&first[..count]);
                 first.drain(..count);
-                // Other available data comes along. An error is not lost: nothing was read, and the next read finds it
-                // again.
+                // Other data that is available is also delivered. An error here is not lost: nothing was read, and the
+                // next read fails again.
                 let space = &mut space[count..];
                 let at_once = source.nature() == Nature::File || source.pending() > 0;
                 let more = if at_once && !space.is_empty() { source.read(space, wait).unwrap_or(0) } else { 0 };
@@ -321,7 +321,7 @@ impl ByteSource for DecodeSource {
     fn ready_fd(&self) -> Option<BorrowedFd<'_>> {
         match &self.state {
             State::Plain { source, first } if first.is_empty() => source.ready_fd(),
-            // Finding out what it is may take more than the one read that would not wait.
+            // Detecting the format can take more than the single read that would not block.
             _ => None,
         }
     }
@@ -349,9 +349,9 @@ impl ByteSource for DecodeSource {
     }
 }
 
-/// The compressed bytes of a source, as a `Read` for the decoders.
+/// The compressed bytes of a source, as a `Read` implementation for the decoders.
 struct Compressed {
-    /// What was read to recognise the format.
+    /// The bytes that were read to detect the format.
     first: VecDeque<u8>,
     inner: Inner,
     wait: Arc<Mutex<Wait>>,
@@ -365,7 +365,7 @@ impl Read for Compressed {
         }
         let wait = lock(&self.wait).clone();
         let count = lock(&self.inner).read(space, &wait).map_err(|error| match error.kind() {
-            // The one kind of error after which the decoders can continue.
+            // The only kind of error after which the decoders can continue.
             ErrorKind::Cancelled => io::Error::new(io::ErrorKind::WouldBlock, error),
             _ => error.into(),
         })?;
