@@ -30,9 +30,9 @@
 //! | read and write the files of Julia's BSON.jl | the crate `millstream-bson-julia` |
 //! | take a document apart, for another language | [`Parts`], [`Document::members_from`] |
 //!
-//! Rust types are converted by one of two families of functions, which are distinguished by their names. Derived types
-//! are faster; serde supports all types that already use it, and all of its attributes. A type can have both, and both
-//! agree.
+//! Rust types are converted by one of two families of functions, which have different names. Derived types are faster;
+//! serde supports all types that already implement its traits, and all of its attributes. A type can support both, with
+//! the same results.
 //!
 //! | | `#[derive(FromBson, ToBson)]` | serde |
 //! |---|---|---|
@@ -47,19 +47,19 @@
 //! [`Builder`]. [`Map::from_slice`] and [`Map::to_vec`] need neither.) Strict rules are checked by the two functions
 //! that take a document: functions that read bytes use the default rules.
 //!
-//! The cursor promises: every length is checked before it is used; nothing is allocated for a length whose bytes do not
-//! exist; skipping is iterative; nesting is limited ([`Rules::depth`]). An error has what was found and expected, the
-//! [path of keys](millstream_core::Error::path) and the byte offset. Nothing here opens, reads or writes a file, and
-//! nothing executes or resolves anything that a document names.
+//! The cursor gives these guarantees: every length is checked before it is used; nothing is allocated for a length
+//! whose bytes do not exist; skipping is iterative; nesting is limited ([`Rules::depth`]). An error contains what was
+//! found and expected, the [path of keys](millstream_core::Error::path) and the byte offset. Nothing here opens, reads
+//! or writes a file, and nothing executes or resolves anything that a document names.
 //!
 //! This crate needs no operating system: streams are read through [`ReadRecords`](millstream_core::ReadRecords) and
 //! written through [`WriteRecord`](millstream_core::WriteRecord). Most programs use it as `millstream::bson`, through
 //! the feature `bson` of `millstream`, which adds files, mapped files and commands.
 //!
-//! Writing is limited, too: [`Builder::new`] and serde nest 200 documents and arrays, like [`Rules::new`] for reading;
-//! derived types, [`append_document`], [`Map`] and [`Value`] 1,000, the most that a reader can allow.
+//! Writing is limited, too: [`Builder::new`] and serde allow 200 nested documents and arrays, like [`Rules::new`] for
+//! reading; derived types, [`append_document`], [`Map`] and [`Value`] allow 1,000, the maximum that a reader can allow.
 //!
-//! For duplicate keys, which [`Strictness::Strict`] refuses:
+//! The handling of duplicate keys, which [`Strictness::Strict`] rejects:
 //!
 //! | what looks | has |
 //! |---|---|
@@ -98,7 +98,7 @@ pub use typed::{
 pub use value::{Binary, Map, Value, ValueRef};
 pub use wire::{Cursor, ElementType, Layout, Outer, Rules, Strictness, Utf8, join_path, split_path};
 
-/// For the other crates of Millstream only: it can change with any version.
+/// For other crates of Millstream only: this can change in any version.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::typed::to::{begin, end, length};

@@ -14,14 +14,14 @@ pub(super) struct Walk {
     pub(super) counts: Counts,
 }
 
-/// The counts of the traversal; after a row that failed, their previous values.
+/// The counts of the traversal. A row that fails leaves them unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
-    /// How many bytes the columns have, at most.
+    /// An upper limit for the size of the columns in bytes.
     pub(super) used: usize,
-    /// Members without a column, and duplicate keys.
+    /// The number of members without a column and of duplicate keys.
     pub(super) unknown: u64,
-    /// Values that did not fit, and became null.
+    /// The number of values that did not fit and became null.
     pub(super) mismatched: u64,
     pub(super) lost_types: LostTypes,
 }
@@ -42,7 +42,7 @@ impl Walk {
 }
 
 impl Members {
-    /// Appends the document at the cursor as row `row`: afterwards every column has this row.
+    /// Appends the document at the cursor as row `row`. Afterwards every column contains this row.
     pub(super) fn append(&mut self, cursor: &mut Cursor<'_>, row: usize, walk: &mut Walk) -> Result<()> {
         let start = cursor.offset();
         let outer = cursor.enter()?;
@@ -77,7 +77,7 @@ impl Members {
         Ok(())
     }
 
-    /// Appends the array at the cursor as row `row`: its elements have positions as keys.
+    /// Appends the array at the cursor as row `row`. The keys of its elements are their positions.
     fn append_elements(&mut self, cursor: &mut Cursor<'_>, row: usize, walk: &mut Walk) -> Result<()> {
         let start = cursor.offset();
         let outer = cursor.enter()?;
@@ -129,7 +129,7 @@ fn pass_unknown(cursor: &mut Cursor<'_>, kind: ElementType, walk: &mut Walk) -> 
     cursor.skip(kind)
 }
 
-/// Skips a value with a duplicate key: the first value is the column's.
+/// Skips a value with a duplicate key, because the column contains the first value.
 #[cold]
 fn pass_repeated(key: &str, cursor: &mut Cursor<'_>, kind: ElementType, walk: &mut Walk) -> Result<()> {
     walk.counts.unknown += 1;
@@ -143,7 +143,7 @@ fn pass_repeated(key: &str, cursor: &mut Cursor<'_>, kind: ElementType, walk: &m
 }
 
 impl Column {
-    /// Appends a row for a missing member.
+    /// Appends a row for a document without this member.
     fn append_missing(&mut self) -> Result<()> {
         if !self.nullable {
             return Err(Error::new(ErrorKind::KeyMissing)
@@ -160,8 +160,8 @@ impl Column {
         Ok(())
     }
 
-    /// Appends the value of this type that the cursor is at. Simple values are handled inline: a call would cost as
-    /// much again. Values with inner values, and rare ones, are not.
+    /// Appends the value of this type at the cursor. Simple values are handled inline, because a call would double the
+    /// cost. Rare values and values with inner values are handled elsewhere.
     #[inline(always)]
     fn append(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         use ElementType as T;
@@ -182,7 +182,7 @@ impl Column {
         Ok(())
     }
 
-    /// Appends values with inner values, and all others.
+    /// Appends values with inner values and all rare ones.
     #[inline(never)]
     fn append_large(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         match (&mut self.values, kind) {
@@ -194,7 +194,7 @@ impl Column {
         Ok(())
     }
 
-    /// Everything rare: null, conversions, and values that do not fit.
+    /// Handles everything rare: null, conversions, and values that do not fit.
     #[inline(never)]
     fn append_other(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         if matches!(kind, ElementType::Null | ElementType::Undefined) {
@@ -225,7 +225,8 @@ impl Column {
         }
     }
 
-    /// A path also goes through arrays, by position; any other value has no column.
+    /// Follows a path through the value. A path also leads through arrays, by position; members of any other value have
+    /// no column.
     fn append_through(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         match &mut self.values {
             Values::Struct(members) if kind == ElementType::Array => {
@@ -247,7 +248,7 @@ impl Lists {
         let width = self.items.width();
         let outer = cursor.enter()?;
         while let Some(kind) = cursor.next_in_array()? {
-            // A null takes three bytes in the document, and here as much as the type.
+            // A null takes three bytes in the document, but as much space here as a value of its type.
             walk.spend(width)?;
             self.items.append(kind, cursor, walk)?;
         }
@@ -263,7 +264,7 @@ fn is_negative_zero(cursor: &Cursor<'_>) -> bool {
 }
 
 impl Values {
-    /// Appends a value of another type than the usual one. If it does not fit, nothing is appended.
+    /// Appends a value whose type differs from the column's usual one. If it does not fit, nothing is appended.
     fn convert(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         use ElementType as T;
         match (&mut *self, kind) {
@@ -278,7 +279,7 @@ impl Values {
             (Values::Double(values), _) => values.push(FromBson::from_bson(kind, cursor)?),
             (Values::String(pieces), T::String | T::Symbol | T::Code) => {
                 let text = cursor.text()?;
-                walk.spend(text.len())?; // longer than it was, where bytes are replaced
+                walk.spend(text.len())?; // longer if bytes were replaced
                 pieces.push(text.as_bytes());
                 walk.counts.lost_types.symbol += u64::from(kind == T::Symbol);
                 walk.counts.lost_types.code += u64::from(kind == T::Code);

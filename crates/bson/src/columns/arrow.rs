@@ -1,8 +1,8 @@
 //! Columns as Arrow arrays, without a copy: the vectors become the arrays' buffers.
 //!
-//! For types that Arrow lacks, the field's metadata has the type under the key `bson`: `objectId`, `decimal`,
-//! `timestamp`; text that is JSON has the extension type `arrow.json`. Everything goes through the safe constructors of
-//! the `arrow` crates, which check lengths and UTF-8 again.
+//! For types that Arrow lacks, the field's metadata contains the type under the key `bson`: `objectId`, `decimal`,
+//! `timestamp`. JSON text has the extension type `arrow.json`. All arrays are made with the safe constructors of the
+//! `arrow` crates, which check lengths and UTF-8 again.
 
 use super::{Batches, Bits, Column, Columns, DataType, Field, Pieces, Schema, Values};
 use crate::wire::cursor::Key;
@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 impl Schema {
-    /// The same in Arrow's types.
+    /// Converts the types to Arrow's.
     ///
     /// ```
     /// use millstream::bson::columns::{DataType, Field, Schema};
@@ -65,10 +65,10 @@ fn arrow_field(name: &str, data_type: &DataType, nullable: bool) -> ArrowField {
 }
 
 impl Columns {
-    /// The rows as an Arrow record batch. Nothing is copied.
+    /// Converts the rows to an Arrow record batch without copying them.
     ///
     /// # Errors
-    /// [`Internal`](ErrorKind::Internal) if Arrow refuses the arrays.
+    /// [`Internal`](ErrorKind::Internal) if Arrow rejects the arrays.
     pub fn into_record_batch(mut self) -> Result<RecordBatch> {
         let schema = self.schema.to_arrow();
         let places = std::mem::take(&mut self.places);
@@ -81,18 +81,18 @@ impl Columns {
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(refused)
     }
 
-    /// The rows through the Arrow C data interface, as an array of structs, for a program in another language. Nothing
-    /// is copied. <https://arrow.apache.org/docs/format/CDataInterface.html>
+    /// Exports the rows through the Arrow C data interface, as an array of structs, for a program in another language.
+    /// Nothing is copied. <https://arrow.apache.org/docs/format/CDataInterface.html>
     ///
     /// # Errors
-    /// [`Internal`](ErrorKind::Internal) if Arrow refuses the arrays.
+    /// [`Internal`](ErrorKind::Internal) if Arrow rejects the arrays.
     pub fn into_ffi(self) -> Result<(FFI_ArrowArray, FFI_ArrowSchema)> {
         let batch = self.into_record_batch()?;
         to_ffi(&StructArray::from(batch).into_data()).map_err(refused)
     }
 }
 
-/// Takes the column at this place out of the tree.
+/// Takes the column at this position out of the tree.
 fn take(columns: &mut [Column], place: &[usize]) -> Option<Column> {
     let (&index, inside) = place.split_first()?;
     let column = columns.get_mut(index)?;
@@ -117,7 +117,7 @@ fn refused(error: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal).with_found(error.to_string()).with_expected("columns that Arrow accepts")
 }
 
-/// The column as an array of this type, which `arrow_field` made for it.
+/// Converts the column to an array of this type, which `arrow_field` chose for it.
 fn array(column: Column, arrow_type: &ArrowType) -> Result<ArrayRef> {
     let len = column.len;
     let nulls = column.validity.map(|bits| NullBuffer::new(boolean(bits)));
@@ -173,8 +173,8 @@ fn fixed(size: i32, bytes: Vec<u8>, nulls: Option<NullBuffer>) -> Result<FixedSi
     FixedSizeBinaryArray::try_new(size, Buffer::from_vec(bytes), nulls).map_err(refused)
 }
 
-/// The documents of a stream as Arrow record batches: for Parquet, or for another program through Arrow's stream
-/// interface (`arrow_array::ffi_stream`).
+/// The documents of a stream as Arrow record batches, for example for Parquet, or for another program through Arrow's
+/// stream interface (`arrow_array::ffi_stream`).
 #[derive(Debug)]
 pub struct RecordBatches<R> {
     batches: Batches<R>,
@@ -182,26 +182,26 @@ pub struct RecordBatches<R> {
 }
 
 impl<R: ReadRecords> RecordBatches<R> {
-    /// The rest of these batches.
+    /// Converts the batches that have not been read yet.
     pub fn new(batches: Batches<R>) -> RecordBatches<R> {
         let schema = batches.columns().schema().to_arrow();
         RecordBatches { batches, schema }
     }
 
-    /// Their source.
+    /// The underlying batches.
     pub fn batches(&self) -> &Batches<R> {
         &self.batches
     }
 
-    /// The same, after the last batch that was read.
+    /// Returns the underlying batches, positioned after the last one that was read.
     pub fn into_batches(self) -> Batches<R> {
         self.batches
     }
 
-    /// The next batch; `None` at the end, which means that the source succeeded.
+    /// Returns the next batch; `None` at the end, which means that the source succeeded.
     ///
     /// # Errors
-    /// Those of [`Batches::next_batch`].
+    /// Returns the errors of [`Batches::next_batch`].
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         self.batches.next_batch()?.map(Columns::into_record_batch).transpose()
     }

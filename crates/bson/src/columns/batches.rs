@@ -24,20 +24,20 @@ pub struct Batches<R> {
     documents: Documents<R>,
     columns: Columns,
     absent: OnAbsent,
-    /// How many documents the columns were inferred from; 0 if they were given.
+    /// The number of documents from which the columns were inferred; 0 if the schema was given.
     inferred_from: usize,
     /// Whether there has been a row.
     has_rows: bool,
-    /// The error after the rows that have been returned.
+    /// An error to return after the rows that precede it.
     error: Option<Error>,
     over: bool,
 }
 
 impl<R: ReadRecords> Batches<R> {
-    /// The documents of a sample, which may be empty, followed by the rest.
+    /// Reads the documents of a sample, which may be empty, followed by the remaining documents.
     ///
     /// # Errors
-    /// Those of [`Columns::new`].
+    /// Returns the errors of [`Columns::new`].
     pub fn new(sample: Sample, documents: Documents<R>, schema: &Schema, options: Options) -> Result<Batches<R>> {
         let absent = options.absent;
         Ok(Batches {
@@ -52,32 +52,33 @@ impl<R: ReadRecords> Batches<R> {
         })
     }
 
-    /// Where the documents come from.
+    /// The source of the documents.
     pub fn documents(&self) -> &Documents<R> {
         &self.documents
     }
 
-    /// The same, after the last document that was read.
+    /// Returns the source of the documents, positioned after the last one that was read.
     pub fn into_documents(self) -> Documents<R> {
         self.documents
     }
 
-    /// The columns being filled, which count what did not fit so far.
+    /// The columns that are being filled, which also count the values that did not fit so far.
     pub fn columns(&self) -> &Columns {
         &self.columns
     }
 
-    /// The next batch; `None` at the end, which means that the source succeeded.
+    /// Returns the next batch; `None` at the end, which means that the source succeeded.
     ///
     /// # Errors
-    /// Those of [`Documents::next`] and of [`Columns::append`], with offset and record, once the earlier rows have been
-    /// returned; [`KeyMissing`](ErrorKind::KeyMissing) at the end for a column that no document has, depending on the
-    /// options. After one that is not [resumable](millstream_core::ErrorKind::is_resumable) the stream has ended.
+    /// The errors of [`Documents::next`] and of [`Columns::append`], with offset and record, after all rows that
+    /// precede them; at the end [`KeyMissing`](ErrorKind::KeyMissing) for a column that no document has, depending on
+    /// the options. After an error that is not [resumable](millstream_core::ErrorKind::is_resumable), the stream has
+    /// ended.
     pub fn next_batch(&mut self) -> Result<Option<Columns>> {
         if self.error.is_none() && !self.over {
             match self.fill() {
                 Ok(()) => {}
-                // For example when cancelled: existing rows stay, and the next call continues.
+                // After an error such as a cancellation the existing rows are kept, and the next call continues.
                 Err(error) if error.kind().is_resumable() => return Err(error),
                 Err(error) => (self.error, self.over) = (Some(error), true),
             }
@@ -106,7 +107,7 @@ impl<R: ReadRecords> Batches<R> {
         Ok(())
     }
 
-    /// At the end: whether some document had a member for each column.
+    /// Checks at the end whether at least one document had a member for each column.
     fn check_presence(&self) -> Result<()> {
         match self.columns.absent().next() {
             Some(field) if self.has_rows && self.absent == OnAbsent::Error => Err(Error::new(ErrorKind::KeyMissing)
@@ -117,7 +118,7 @@ impl<R: ReadRecords> Batches<R> {
         }
     }
 
-    /// Adds the number of the document, and why its columns have these types.
+    /// Adds the number of the document, and the reason why its columns have these types.
     #[cold]
     fn locate(&self, error: Error, record: u64) -> Error {
         let error = error.with_name(self.documents.reader().name()).with_record(record);

@@ -6,17 +6,17 @@ use std::collections::HashMap;
 
 /// A column: its values, and which of them are missing.
 ///
-/// For a missing value, its place contains zeros, or nothing if values have no fixed size.
+/// The place of a missing value contains zeros; if values have no fixed size, it is empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub(super) key: String,
-    /// Its key as it is searched for in documents.
+    /// The key in the form in which it is searched for in documents.
     pub(super) in_documents: Key,
     pub(super) nullable: bool,
-    /// Whether it is not a column of the schema, but on the path to some.
+    /// Whether it is not a column of the schema but only on the path to one.
     pub(super) is_path: bool,
     pub(super) len: usize,
-    /// In how many rows it had no member.
+    /// The number of rows in which the member was missing.
     pub(super) missing: usize,
     /// The last of these rows, counted from 1.
     pub(super) last_missing: usize,
@@ -30,7 +30,7 @@ pub struct Column {
 #[non_exhaustive]
 #[repr(u8)] // a byte to check for each value; otherwise the variant would be hidden in a vector's capacity
 pub enum Values {
-    /// None.
+    /// No values.
     Null,
     /// Booleans.
     Bool(Bits),
@@ -74,18 +74,18 @@ pub struct Lists {
     pub(super) items: Box<Column>,
 }
 
-/// The columns of the members of documents.
+/// The columns of the members of a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Members {
     pub(super) columns: Vec<Column>,
-    /// The position of a key's column, once there are enough columns to make it worthwhile.
+    /// The positions of columns by key, if there are enough columns to make this worthwhile.
     index: HashMap<Vec<u8>, usize>,
 }
 
-/// Up to this many columns are looked through one by one.
+/// Up to this many columns, a linear search is used.
 const FEW: usize = 16;
 
-/// A bit for each row, the lowest of a byte first.
+/// One bit for each row, starting with the lowest bit of each byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bits {
     pub(super) bytes: Vec<u8>,
@@ -138,7 +138,7 @@ impl Column {
         Column::of_type(key, field.is_nullable(), field.data_type())
     }
 
-    /// The key of its values: the last one of the field's.
+    /// The key of its values, which is the last key of the field.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -161,7 +161,7 @@ impl Column {
     /// Whether there is a value in this row.
     ///
     /// # Panics
-    /// After the last row.
+    /// Panics if there is no such row.
     pub fn is_valid(&self, row: usize) -> bool {
         assert!(row < self.len, "row {row} of {}", self.len);
         !matches!(self.values, Values::Null) && self.validity.as_ref().is_none_or(|bits| bits.get(row))
@@ -172,7 +172,7 @@ impl Column {
         &self.values
     }
 
-    /// How many bytes a row takes at least.
+    /// The minimum number of bytes per row.
     pub(super) fn width(&self) -> usize {
         1 + match &self.values {
             Values::Null => 0,
@@ -204,7 +204,7 @@ impl Column {
         self.len += 1;
     }
 
-    /// Records that a value has been appended.
+    /// Marks the value that has been appended as valid.
     #[inline]
     pub(super) fn appended(&mut self) {
         self.len += 1;
@@ -259,7 +259,7 @@ impl Members {
         self.columns.len() - 1
     }
 
-    /// The column of this key, searched for from `start` on.
+    /// Returns the position of the column with this key. The search begins at `start`.
     pub(super) fn find(&self, key: &[u8], start: usize) -> Option<usize> {
         if self.columns.len() > FEW {
             return self.index.get(key).copied();
@@ -286,17 +286,17 @@ impl Pieces {
         Pieces { offsets: vec![0], bytes: Vec::new() }
     }
 
-    /// Where each piece ends, after a 0.
+    /// The offsets: a 0, followed by the end of each piece.
     pub fn offsets(&self) -> &[i32] {
         &self.offsets
     }
 
-    /// All pieces, one after another.
+    /// All pieces, concatenated.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// A piece; `None` after the last.
+    /// The piece of this row; `None` after the last.
     pub fn get(&self, row: usize) -> Option<&[u8]> {
         let &[start, end] = self.offsets.get(row..)?.first_chunk()?;
         self.bytes.get(start as usize..end as usize)
@@ -308,7 +308,7 @@ impl Pieces {
         self.end();
     }
 
-    /// Ends the piece whose bytes have been appended.
+    /// Ends the piece whose bytes have just been appended.
     #[inline]
     pub(super) fn end(&mut self) {
         self.offsets.push(self.bytes.len() as i32); // less than 2 GiB: see `Columns::append`
@@ -321,17 +321,17 @@ impl Pieces {
 }
 
 impl Lists {
-    /// Where each array ends, after a 0.
+    /// The offsets: a 0, followed by the end of each array.
     pub fn offsets(&self) -> &[i32] {
         &self.offsets
     }
 
-    /// The values of all arrays, one after another.
+    /// The values of all arrays, concatenated.
     pub fn items(&self) -> &Column {
         &self.items
     }
 
-    /// Ends the array whose values have been appended.
+    /// Ends the array whose values have just been appended.
     #[inline]
     pub(super) fn end(&mut self) {
         self.offsets.push(self.items.len as i32); // less than 2³¹: see `Columns::append`
@@ -339,12 +339,12 @@ impl Lists {
 }
 
 impl Bits {
-    /// The bytes, the last one padded with zeros.
+    /// The bytes. Unused bits of the last byte are 0.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many bits there are.
+    /// The number of bits.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -354,10 +354,10 @@ impl Bits {
         self.len == 0
     }
 
-    /// A bit.
+    /// Returns a bit.
     ///
     /// # Panics
-    /// After the last.
+    /// Panics if `index` is out of range.
     pub fn get(&self, index: usize) -> bool {
         assert!(index < self.len, "bit {index} of {}", self.len);
         self.bytes[index / 8] >> (index % 8) & 1 == 1
@@ -388,7 +388,7 @@ impl Bits {
         }
     }
 
-    /// Clears what is after the last bit in its byte.
+    /// Clears the unused bits of the last byte.
     fn clear_behind(&mut self) {
         if let (Some(byte), used @ 1..) = (self.bytes.last_mut(), self.len % 8) {
             *byte &= (1 << used) - 1;

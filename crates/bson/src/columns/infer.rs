@@ -5,13 +5,13 @@ use crate::{Cursor, Document, ElementType, join_path};
 use millstream_core::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
-/// The maximum number of columns, including inner ones: each takes space in every row.
+/// The maximum number of columns, including inner ones: each one uses memory in every row.
 const MOST_COLUMNS: usize = 10_000;
 
-/// Deeper values are a single one, as text.
+/// Values nested deeper than this become text.
 const MOST_DEPTH: usize = 32;
 
-/// What to do with a column whose types do not fit together.
+/// What to do with a column that contains incompatible types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnMixed {
     /// Each value becomes the text of relaxed Extended JSON: [`DataType::Json`].
@@ -21,14 +21,14 @@ pub enum OnMixed {
     Error,
 }
 
-/// Examines documents, and returns their columns, in the order of their keys.
+/// Examines documents and infers their columns, in the order in which their keys first appear.
 ///
-/// 32-bit and 64-bit integers together become 64-bit integers; integers and doubles become doubles, if a double
-/// represents every integer seen exactly; text, symbols and JavaScript become text. A document becomes
-/// [`DataType::Struct`], as in pymongoarrow; an array becomes [`DataType::List`], if its elements fit together. For
-/// types that do not fit together, types without a column type (regular expressions, code with scope, the smallest and
+/// A mix of 32-bit and 64-bit integers becomes 64-bit integers. A mix of integers and doubles becomes doubles, if a
+/// double can represent every integer seen. Text, symbols and JavaScript become text. A document becomes
+/// [`DataType::Struct`], as in pymongoarrow; an array becomes [`DataType::List`], if its elements have compatible
+/// types. For incompatible types, types without a column type (regular expressions, code with scope, the smallest and
 /// the largest key), documents that are always empty, and nesting deeper than 32, [`OnMixed`] decides. Every column may
-/// have missing values: later documents are not known.
+/// have missing values, because later documents are not known.
 ///
 /// ```
 /// use millstream::bson::Document;
@@ -45,18 +45,18 @@ pub struct Inference {
     columns: usize,
 }
 
-/// The members of the documents at one place.
+/// The members found so far in documents at one position.
 #[derive(Clone, Debug, Default)]
 struct Shapes {
-    /// In order of appearance.
+    /// The members in order of appearance.
     members: Vec<(String, Shape)>,
     index: HashMap<String, usize>,
 }
 
-/// The values of one member.
+/// The values of one member, as found so far.
 #[derive(Clone, Debug, Default)]
 struct Shape {
-    /// The types, a bit each, as in [`ElementType::ALL`].
+    /// The types, with one bit for each, in the order of [`ElementType::ALL`].
     kinds: u32,
     /// Whether there was an integer that a double cannot represent.
     is_inexact: bool,
@@ -70,7 +70,7 @@ fn bit(kind: ElementType) -> u32 {
 }
 
 impl Inference {
-    /// Nothing seen yet.
+    /// Creates an inference that has seen no document.
     pub fn new() -> Inference {
         Inference::default()
     }
@@ -78,24 +78,24 @@ impl Inference {
     /// Examines a document.
     ///
     /// # Errors
-    /// Its errors, including keys that are not UTF-8; [`MemoryLimit`](ErrorKind::MemoryLimit) for more than 10,000
-    /// columns.
+    /// Errors in the document, including keys that are not UTF-8; [`MemoryLimit`](ErrorKind::MemoryLimit) for more than
+    /// 10,000 columns.
     pub fn observe(&mut self, document: &Document<'_>) -> Result<()> {
         let result = self.root.observe(&mut document.cursor(), 0, &mut self.columns);
         result.map_err(|error| document.locate(error))
     }
 
-    /// The columns.
+    /// Returns the inferred columns.
     ///
     /// # Errors
-    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) if types do not fit together and that is an error.
+    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) for incompatible types, if `on_mixed` requires an error.
     pub fn schema(&self, on_mixed: OnMixed) -> Result<Schema> {
         Schema::new(self.root.fields(on_mixed, &mut Vec::new())?)
     }
 }
 
 impl Shapes {
-    /// Examines the document at the cursor. Recursion is as deep as `MOST_DEPTH`.
+    /// Examines the document at the cursor. Recursion is limited to `MOST_DEPTH`.
     fn observe(&mut self, cursor: &mut Cursor<'_>, depth: usize, columns: &mut usize) -> Result<()> {
         let outer = cursor.enter()?;
         let mut expected = 0;

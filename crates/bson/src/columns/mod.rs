@@ -18,13 +18,13 @@
 //!
 //! The types of columns are given as a [`Schema`], or [inferred](Inference) from the first documents. A value that is
 //! missing, null or undefined is null in its column. An embedded document is a column of documents, which has a column
-//! for each member, as in pymongoarrow; a field with a path of several keys makes a plain column of the inner values. A
-//! value that fits no column is an error with path and offset, or is counted: nothing is dropped silently.
+//! for each member, as in pymongoarrow; a field with a path of several keys is a plain column of the inner values. A
+//! value that does not fit is an error with path and offset, or is counted: nothing is dropped silently.
 //!
 //! The memory has the layout of Apache Arrow's columns (<https://arrow.apache.org/docs/format/Columnar.html>) in plain
 //! vectors; with the feature `arrow` it is exported as Arrow arrays without a copy.
 //!
-//! It does no input or output. A document that does not fit leaves nothing behind.
+//! The module does no input or output. A document that does not fit leaves no partial row.
 
 mod append;
 #[cfg(feature = "arrow")]
@@ -63,21 +63,22 @@ pub enum OnMismatch {
 
 /// What to do with a member without a column, and with a duplicate key.
 ///
-/// Each is counted in [`Columns::unknown`]. A value on a path that has no members counts as a member without a column.
+/// Each such member is counted in [`Columns::unknown`]. A value on a path that has no members counts as a member
+/// without a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnknown {
-    /// The member is omitted; a duplicate key is an error, [`ShapeMismatch`](ErrorKind::ShapeMismatch). For a schema
-    /// that was given.
+    /// The member is omitted; a duplicate key is an error, [`ShapeMismatch`](ErrorKind::ShapeMismatch). Use this for a
+    /// schema that was given.
     #[default]
     Ignore,
     /// Both are omitted; the first value of a duplicate key is used.
     Count,
-    /// Both are an error, [`ShapeMismatch`](ErrorKind::ShapeMismatch). For a schema that was inferred, and should be
-    /// complete.
+    /// Both are an error, [`ShapeMismatch`](ErrorKind::ShapeMismatch). Use this for a schema that was inferred and
+    /// should be complete.
     Error,
 }
 
-/// What [`Batches`] do at the end of the stream with a column that no document had a member for.
+/// What [`Batches`] do at the end of the stream with a column for which no document had a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnAbsent {
     /// Report an error, [`KeyMissing`](ErrorKind::KeyMissing): the path may be misspelt.
@@ -87,21 +88,21 @@ pub enum OnAbsent {
     Null,
 }
 
-/// How many values had a type that their column does not show.
+/// The number of values whose original type is not visible in their column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LostTypes {
-    /// JavaScript, which is text in a column of text.
+    /// JavaScript that became text.
     pub code: u64,
-    /// Symbols, which are text in a column of text.
+    /// Symbols that became text.
     pub symbol: u64,
     /// Bytes with a subtype other than 0.
     pub subtype: u64,
-    /// Undefined, which is null.
+    /// Undefined values, which became null.
     pub undefined: u64,
 }
 
-/// How to make columns.
+/// Options for converting documents to columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     mismatch: OnMismatch,
@@ -112,8 +113,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Errors for values that do not fit, duplicate keys and columns that no document has; other members are omitted;
-    /// 32 MiB in a batch, at most 1 GiB.
+    /// The defaults: an error for values that do not fit, for duplicate keys, and for columns that no document has;
+    /// members without a column are omitted; a batch has 32 MiB and the memory limit is 1 GiB.
     pub const fn new() -> Options {
         Options {
             mismatch: OnMismatch::Error,
@@ -124,28 +125,29 @@ impl Options {
         }
     }
 
-    /// What to do with a value that does not fit its column.
+    /// Sets what to do with a value that does not fit its column.
     pub const fn on_mismatch(self, mismatch: OnMismatch) -> Options {
         Options { mismatch, ..self }
     }
 
-    /// What to do with a member without a column.
+    /// Sets what to do with a member without a column.
     pub const fn on_unknown(self, unknown: OnUnknown) -> Options {
         Options { unknown, ..self }
     }
 
-    /// What [`Batches`] do with a column that no document had a member for.
+    /// Sets what [`Batches`] do with a column for which no document had a member.
     pub const fn on_absent(self, absent: OnAbsent) -> Options {
         Options { absent, ..self }
     }
 
-    /// The size in bytes at which columns are [full](Columns::is_full). This is only information: more can be appended.
+    /// Sets the size in bytes from which columns are [full](Columns::is_full). This is only information: more can be
+    /// appended.
     pub const fn batch_bytes(self, bytes: usize) -> Options {
         Options { batch_bytes: bytes, ..self }
     }
 
-    /// The most bytes that columns can have, less than 2 GiB. A document that would exceed it is
-    /// [`MemoryLimit`](ErrorKind::MemoryLimit). Growing vectors take up to twice as much.
+    /// Sets the maximum size of the columns in bytes, less than 2 GiB. A document that would exceed it is an error,
+    /// [`MemoryLimit`](ErrorKind::MemoryLimit). While vectors grow, they use up to twice as much memory.
     pub const fn memory_limit(self, bytes: usize) -> Options {
         Options { memory_limit: bytes, ..self }
     }
@@ -160,21 +162,21 @@ impl Default for Options {
 /// Columns that grow by a row for each document.
 #[derive(Clone, Debug)]
 pub struct Columns {
-    /// One for each key of the schema's outermost ones, and inside them the targets of their paths.
+    /// One column for each outermost key of the schema; the targets of paths are inside these.
     root: Members,
-    /// For each field of the schema: the position of its column.
+    /// The position of the column of each field in the schema.
     places: Vec<Vec<usize>>,
     schema: Schema,
     len: usize,
     walk: Walk,
-    /// How many bytes a row takes at least.
+    /// The minimum number of bytes per row.
     width: usize,
-    /// For each field: whether a document of the rows taken so far had a member for it.
+    /// For each field, whether any document so far had a member for it.
     present: Vec<bool>,
 }
 
 impl Columns {
-    /// Columns without rows.
+    /// Creates columns without rows.
     ///
     /// # Errors
     /// [`InvalidOption`](ErrorKind::InvalidOption) for a memory limit of 2 GiB or more.
@@ -189,15 +191,16 @@ impl Columns {
         Ok(Columns { root, places, schema: schema.clone(), len: 0, walk, width, present })
     }
 
-    /// Appends a document as a row. One traversal; if its members are in the order of the schema, none is searched for.
+    /// Appends a document as a row, in one traversal. If its members are in the order of the schema, no searching is
+    /// needed.
     ///
     /// # Errors
     /// Errors of the document as far as it is read; values that do not fit, depending on the options;
     /// [`KeyMissing`](ErrorKind::KeyMissing) for a missing required value; [`MemoryLimit`](ErrorKind::MemoryLimit). The
     /// row is then not added, and the next document can be appended.
     pub fn append(&mut self, document: &Document<'_>) -> Result<()> {
-        // The size of a row: its fixed part, the text and bytes of the document, and what `Lists` and JSON add. So no
-        // offset exceeds the limit.
+        // The size of a row is its fixed part, the text and bytes of the document, and what `Lists` and JSON add. This
+        // bound ensures that no offset exceeds the limit.
         let before = self.walk.counts;
         let appended = match self.walk.spend(self.width + document.len()) {
             Ok(()) => self.root.append(&mut document.cursor(), self.len, &mut self.walk),
@@ -231,7 +234,7 @@ impl Columns {
         self.walk.counts.used
     }
 
-    /// Whether the rows have the size of a batch: time to [take](Columns::take) them.
+    /// Whether the rows have reached the size of a batch, so that they should be [taken](Columns::take).
     pub fn is_full(&self) -> bool {
         self.walk.counts.used >= self.walk.options.batch_bytes
     }
@@ -246,34 +249,34 @@ impl Columns {
         self.places.iter().map(|place| self.at(place))
     }
 
-    /// The column of this name.
+    /// The column with this name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         let index = self.schema.fields().iter().position(|field| field.name() == name)?;
         Some(self.at(&self.places[index]))
     }
 
-    /// How many values did not fit, and became null: with [`OnMismatch::Null`].
+    /// The number of values that did not fit and became null, with [`OnMismatch::Null`].
     pub fn mismatched(&self) -> u64 {
         self.walk.counts.mismatched
     }
 
-    /// How many members had no column, and how many keys repeated.
+    /// The number of members without a column and of duplicate keys.
     pub fn unknown(&self) -> u64 {
         self.walk.counts.unknown
     }
 
-    /// How many values had a type that their column does not show.
+    /// The number of values whose original type is not visible in their column.
     pub fn lost_types(&self) -> LostTypes {
         self.walk.counts.lost_types
     }
 
-    /// The columns that no document so far had a member for.
+    /// The columns for which no document so far had a member.
     pub fn absent(&self) -> impl Iterator<Item = &Field> {
         let present = self.iter().zip(&self.present).map(|(column, &taken)| taken || column.missing < column.len);
         self.schema.fields().iter().zip(present).filter(|(_, present)| !present).map(|(field, _)| field)
     }
 
-    /// The current columns; afterwards these have no rows, and can be filled again. The counts are kept.
+    /// Returns the current columns and continues with columns without rows. The counts are kept.
     pub fn take(&mut self) -> Columns {
         let mut root = Members::default();
         self.schema.fields().iter().for_each(|field| drop(place(&mut root, field)));
@@ -303,7 +306,7 @@ impl Columns {
     }
 }
 
-/// Makes the column of a field, and those on its path, and returns its position.
+/// Adds the column of a field and those on its path, and returns its position.
 fn place(root: &mut Members, field: &Field) -> Vec<usize> {
     let mut members = root;
     let mut place = Vec::new();

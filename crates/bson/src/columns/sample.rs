@@ -1,4 +1,4 @@
-//! The first documents of a stream, kept to be read twice.
+//! The first documents of a stream, stored so that they can be read twice.
 
 use super::{Inference, OnMixed, Schema};
 use crate::{Document, Documents, Rules};
@@ -18,29 +18,29 @@ use millstream_core::{ReadRecords, Result};
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     bytes: Vec<u8>,
-    /// For each document: its end in `bytes`, its offset in the stream, its record.
+    /// The end in `bytes`, the offset in the stream, and the record number of each document.
     places: Vec<(usize, u64, u64)>,
     rules: Rules,
-    /// How many documents have been popped.
+    /// The number of documents that have been popped.
     popped: usize,
 }
 
 impl Sample {
-    /// Takes the next `count` documents, or fewer: no more once they have `bytes` bytes.
+    /// Reads the next `count` documents, or fewer: stops when they have a total of `bytes` bytes.
     ///
     /// # Errors
-    /// Those of [`Documents::next`].
+    /// Returns the errors of [`Documents::next`].
     pub fn take<R: ReadRecords>(documents: &mut Documents<R>, count: usize, bytes: usize) -> Result<Sample> {
         let mut sample = Sample::default();
         sample.extend(documents, count, bytes)?;
         Ok(sample)
     }
 
-    /// Takes documents until there are `count`, or until they have `bytes` bytes, or to the end. After an error that is
-    /// [resumable](millstream_core::ErrorKind::is_resumable) it can be called again.
+    /// Reads more documents until there are `count`, until they have a total of `bytes` bytes, or until the end. It can
+    /// be called again after an error that is [resumable](millstream_core::ErrorKind::is_resumable).
     ///
     /// # Errors
-    /// Those of [`Documents::next`].
+    /// Returns the errors of [`Documents::next`].
     pub fn extend<R: ReadRecords>(&mut self, documents: &mut Documents<R>, count: usize, bytes: usize) -> Result<()> {
         while self.places.len() < count && self.bytes.len() < bytes {
             let Some(document) = documents.next()? else { break };
@@ -53,12 +53,12 @@ impl Sample {
         Ok(())
     }
 
-    /// How many documents there are.
+    /// The number of documents.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no documents.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
@@ -68,10 +68,10 @@ impl Sample {
         (0..self.len()).map(|index| self.get(index))
     }
 
-    /// The columns that they have.
+    /// Infers the columns of these documents.
     ///
     /// # Errors
-    /// Those of [`Inference`].
+    /// Returns the errors of [`Inference`].
     pub fn infer(&self, on_mixed: OnMixed) -> Result<Schema> {
         let mut inference = Inference::new();
         for (index, document) in self.iter().enumerate() {
@@ -80,7 +80,8 @@ impl Sample {
         inference.schema(on_mixed)
     }
 
-    /// The next document that has not been popped, and its record. When all are, their memory is freed.
+    /// Returns the next document that has not been popped, and its record number. The memory is freed after the last
+    /// one.
     pub(super) fn pop(&mut self) -> Option<(Document<'_>, u64)> {
         if self.popped >= self.places.len() {
             if self.popped > 0 {

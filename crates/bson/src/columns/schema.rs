@@ -1,4 +1,4 @@
-//! Which columns there are, and of what types.
+//! Schemas: the columns and their types.
 
 use crate::{ElementType, join_path, split_path};
 use millstream_core::{Error, ErrorKind, Result};
@@ -22,11 +22,11 @@ pub struct Schema {
     fields: Vec<Field>,
 }
 
-/// A column: its name, where its values are, and their type.
+/// A column: its name, the path to its values, and their type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     name: String,
-    /// From the outermost on, at least one.
+    /// The keys from the outermost to the innermost; there is at least one.
     keys: Vec<String>,
     data_type: DataType,
     nullable: bool,
@@ -40,13 +40,13 @@ pub enum DataType {
     Null,
     /// Booleans (`bool`).
     Bool,
-    /// 32-bit integers; also other numbers with such a value (`int32`).
+    /// 32-bit integers, and other numbers with such a value (`int32`).
     Int32,
-    /// 64-bit integers; also other numbers with such a value (`int64`).
+    /// 64-bit integers, and other numbers with such a value (`int64`).
     Int64,
-    /// Floating point numbers; also integers that a double represents exactly (`double`).
+    /// Floating point numbers, and integers that a double represents exactly (`double`).
     Double,
-    /// Text, also symbols and JavaScript (`utf8`).
+    /// Text, including symbols and JavaScript (`utf8`).
     String,
     /// Bytes, without their subtype (`binary`).
     Binary,
@@ -56,22 +56,22 @@ pub enum DataType {
     DateTime,
     /// MongoDB's internal timestamp: the seconds times 2³² plus the increment (`uint64`).
     Timestamp,
-    /// 128-bit decimal floating point numbers, as their 16 bytes, the lowest first (`fixed_size_binary(16)`).
+    /// 128-bit decimal floating point numbers, as their 16 bytes, least significant first (`fixed_size_binary(16)`).
     Decimal128,
     /// Any value, as the text of relaxed Extended JSON (`utf8`, extension type `arrow.json`).
     Json,
     /// Arrays of this type (`list`).
     List(Box<DataType>),
-    /// Documents with these members (`struct`). A field in it has one key.
+    /// Documents with these members (`struct`). Each field in it has exactly one key.
     Struct(Vec<Field>),
 }
 
 impl Schema {
-    /// These columns.
+    /// Creates a schema with these columns.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if two have the same name, or one is inside another, and if types
-    /// are nested deeper than 64.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) if two columns have the same name, if one is inside another, or if
+    /// types are nested deeper than 64.
     pub fn new(fields: impl IntoIterator<Item = Field>) -> Result<Schema> {
         let fields: Vec<Field> = fields.into_iter().collect();
         check_fields(&fields, 0)?;
@@ -84,7 +84,7 @@ impl Schema {
     }
 }
 
-/// How deep types may be nested.
+/// The maximum nesting of types.
 const MOST_DEPTH: usize = 64;
 
 fn check_fields(fields: &[Field], depth: usize) -> Result<()> {
@@ -125,10 +125,11 @@ fn check_fields(fields: &[Field], depth: usize) -> Result<()> {
 }
 
 impl Field {
-    /// The column of the values at this path, as [`split_path`] reads it; its name is the path.
+    /// Creates the column of the values at this path, in the notation of [`split_path`]. The name of the column is the
+    /// path.
     ///
     /// # Errors
-    /// [`TextInvalid`](ErrorKind::TextInvalid) for a path that cannot be split, or is empty.
+    /// [`TextInvalid`](ErrorKind::TextInvalid) if the path cannot be split or is empty.
     pub fn new(path: &str, data_type: DataType) -> Result<Field> {
         let keys = split_path(path)?;
         if keys.is_empty() {
@@ -137,29 +138,30 @@ impl Field {
         Ok(Field { name: path.to_string(), keys, data_type, nullable: true })
     }
 
-    /// The column of the member with this key, whatever the key contains; the key is also its name.
+    /// Creates the column of the member with this key. The key may contain any characters and is also the name of the
+    /// column.
     pub fn of_key(key: impl Into<String>, data_type: DataType) -> Field {
         let key = key.into();
         Field { name: key.clone(), keys: vec![key], data_type, nullable: true }
     }
 
-    /// The same column with another name.
+    /// Returns the same column with another name.
     pub fn named(self, name: impl Into<String>) -> Field {
         Field { name: name.into(), ..self }
     }
 
-    /// The same column with required values: null, undefined and missing ones are
+    /// Returns the same column with required values: null, undefined and missing values are an error,
     /// [`KeyMissing`](ErrorKind::KeyMissing).
     pub fn required(self) -> Field {
         Field { nullable: false, ..self }
     }
 
-    /// Its name.
+    /// The name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The keys to its values, from the outermost on.
+    /// The keys of the path to its values, starting with the outermost.
     pub fn keys(&self) -> &[String] {
         &self.keys
     }
@@ -200,7 +202,7 @@ impl fmt::Display for DataType {
     }
 }
 
-/// Names and types, with MongoDB's aliases of these; `!` after those that are required.
+/// Writes names and types, the latter as MongoDB's aliases, with `!` after required columns.
 impl fmt::Display for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show(&self.fields, f)

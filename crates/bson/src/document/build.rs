@@ -1,4 +1,4 @@
-//! Documents written member by member.
+//! Writing documents member by member.
 
 use crate::typed::to::{Positions, append_cstring, append_element, begin, end};
 use crate::wire::path::path_at;
@@ -7,11 +7,11 @@ use millstream_core::{Error, ErrorKind, Result};
 
 /// Writes a document member by member, into reused memory.
 ///
-/// The lengths of documents and arrays are filled in when they are closed, array keys are numbered automatically.
-/// Invalid calls, such as closing what is not open, are an error; after an error everything is as it was before the
-/// call. [`rollback`](Builder::rollback) takes back the work of several calls. Values of any type come from [`ToBson`];
-/// [`ValueRef`](crate::ValueRef) and [`Binary`](crate::Binary) have those without a Rust type. An error about a value
-/// has its path of keys.
+/// The lengths of documents and arrays are filled in when they are closed, and array keys are numbered automatically.
+/// Invalid calls, such as closing a document that is not open, return an error; an error leaves the builder unchanged.
+/// [`rollback`](Builder::rollback) reverts several calls. Values can be of any type that implements [`ToBson`]; for
+/// BSON types without a Rust type use [`ValueRef`](crate::ValueRef) and [`Binary`](crate::Binary). An error about a
+/// value contains its path of keys.
 ///
 /// ```
 /// use millstream::bson::{Binary, Builder, Document};
@@ -34,14 +34,14 @@ use millstream_core::{Error, ErrorKind, Result};
 #[derive(Clone, Debug)]
 pub struct Builder {
     bytes: Vec<u8>,
-    /// What is open, from the outermost in; empty when the document is finished.
+    /// The open documents and arrays, starting with the outermost; empty when the document is finished.
     open: Vec<Open>,
     /// The maximum depth.
     depth: usize,
 }
 
-/// A position in what a [`Builder`] has written, to return to: [`Builder::mark`] makes it. It is plain data, so that
-/// other languages can keep it.
+/// A position in the output of a [`Builder`] to which it can be rolled back, returned by [`Builder::mark`]. It is plain
+/// data, so that other languages can store it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// The number of bytes.
@@ -53,20 +53,21 @@ pub struct Mark {
 /// An open document or array.
 #[derive(Clone, Debug)]
 struct Open {
-    /// Where its length belongs.
+    /// The position of its length.
     start: usize,
-    /// For an array: the next key.
+    /// The next key, if it is an array.
     positions: Option<Positions>,
 }
 
 impl Builder {
-    /// An empty document with the maximum depth of [`Rules::new`].
+    /// Creates an empty document with the maximum depth of [`Rules::new`].
     pub fn new() -> Builder {
         Builder::with_depth(Rules::new().depth)
     }
 
-    /// An empty document in which this many documents and arrays may be open at once, itself included: at least 1, at
-    /// most 1,000. The content of documents and arrays appended as values is not checked.
+    /// Creates an empty document in which at most this many documents and arrays may be open at once, including the
+    /// outermost one: at least 1, at most 1,000. The content of documents and arrays that are appended as values is not
+    /// checked.
     pub fn with_depth(depth: u16) -> Builder {
         let depth = Rules::new().depth(depth.max(1)).depth;
         let mut builder = Builder { bytes: Vec::new(), open: Vec::new(), depth: depth.into() };
@@ -74,7 +75,7 @@ impl Builder {
         builder
     }
 
-    /// Begins again with an empty document, reusing the memory.
+    /// Starts again with an empty document and reuses the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.open.clear();
@@ -82,12 +83,13 @@ impl Builder {
         self.open.push(Open { start, positions: None });
     }
 
-    /// How many documents and arrays are open, the outermost included; 0 when it is finished.
+    /// The number of open documents and arrays, including the outermost one; 0 when the document is finished.
     pub fn depth(&self) -> usize {
         self.open.len()
     }
 
-    /// Whether the innermost open one is an array: then values are pushed, otherwise appended with a key.
+    /// Whether the innermost open container is an array. Values are then pushed; otherwise they are appended with a
+    /// key.
     pub fn is_in_array(&self) -> bool {
         self.open.last().is_some_and(|open| open.positions.is_some())
     }
@@ -95,16 +97,16 @@ impl Builder {
     /// Appends a member to the open document.
     ///
     /// # Errors
-    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) in an array, [`Closed`](ErrorKind::Closed) when it is finished,
-    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for a key that contains a NUL or a value that BSON cannot
-    /// represent.
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) in an array, [`Closed`](ErrorKind::Closed) if the document is
+    /// finished, [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for a key that contains a NUL or a value that BSON
+    /// cannot represent.
     #[inline]
     pub fn append<T: ToBson + ?Sized>(&mut self, key: &str, value: &T) -> Result<()> {
         self.append_with(|bytes| append_element(bytes, key, value))
     }
 
-    /// Appends whole members to the open document, with a function that appends them to bytes; after an error of the
-    /// function nothing is appended.
+    /// Appends whole members to the open document with a function that appends their bytes. If the function returns an
+    /// error, nothing is appended.
     #[inline]
     pub(crate) fn append_with(&mut self, append: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         self.in_document()?;
@@ -115,7 +117,7 @@ impl Builder {
     /// Appends a value to the open array.
     ///
     /// # Errors
-    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) in a document, which needs keys, and otherwise as for
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) in a document, which needs keys; otherwise as for
     /// [`append`](Builder::append).
     #[inline]
     pub fn push<T: ToBson + ?Sized>(&mut self, value: &T) -> Result<()> {
@@ -164,8 +166,8 @@ impl Builder {
     /// Closes the document or array that was opened last.
     ///
     /// # Errors
-    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) when nothing is open but the outermost document, which
-    /// [`finish`](Builder::finish) ends; [`Closed`](ErrorKind::Closed) when it is finished;
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) if only the outermost document is open, which
+    /// [`finish`](Builder::finish) ends; [`Closed`](ErrorKind::Closed) if the document is finished;
     /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for 2 GiB or more.
     pub fn close(&mut self) -> Result<()> {
         match self.open.len() {
@@ -181,7 +183,7 @@ impl Builder {
         Mark { len: self.bytes.len(), depth: self.open.len() }
     }
 
-    /// Takes back everything after a mark: members, values, and documents or arrays that were opened, even if they have
+    /// Reverts everything after a mark: members, values, and documents or arrays that were opened, even if they have
     /// been closed.
     ///
     /// ```
@@ -199,9 +201,9 @@ impl Builder {
     /// This scans the documents open at the mark, so it takes longer than an append.
     ///
     /// # Errors
-    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) for a mark that is not between two members of an open document:
-    /// for example, because a document open at the mark has been closed, or another document was begun. In that case
-    /// nothing is taken back.
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) for a mark that is not between two members of an open document,
+    /// for example because a document that was open at the mark has been closed, or because another document has been
+    /// started. Nothing is reverted then.
     pub fn rollback(&mut self, mark: Mark) -> Result<()> {
         if mark == self.mark() {
             return Ok(());
@@ -216,8 +218,8 @@ impl Builder {
         Ok(())
     }
 
-    /// How many members are before a mark, in what was opened last at that time. `None` if that is not open, or if the
-    /// mark is not after one of them.
+    /// Counts the members before a mark in the document or array that was innermost at that time. `None` if it is no
+    /// longer open, or if the mark is not at the end of a member.
     fn count_before(&self, mark: Mark) -> Option<usize> {
         let open = self.open.get(mark.depth.checked_sub(1)?)?;
         if self.open.get(mark.depth).is_some_and(|inner| inner.start < mark.len) {
@@ -234,10 +236,10 @@ impl Builder {
         (mark.len >= open.start + 4).then_some(count)
     }
 
-    /// Ends the document and lends its bytes. A second call lends the same bytes.
+    /// Ends the document and returns a reference to its bytes. A second call returns the same bytes.
     ///
     /// # Errors
-    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) while anything in it is open,
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) while any inner document or array is open,
     /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for 2 GiB or more.
     pub fn finish(&mut self) -> Result<&[u8]> {
         match self.open.len() {
@@ -300,7 +302,7 @@ impl Builder {
         }
     }
 
-    /// Ends what was opened last, which there is.
+    /// Ends the document or array that was opened last. There must be one.
     fn end_last(&mut self) -> Result<()> {
         let Some(last) = self.open.last() else { return Err(finished()) };
         let before = self.bytes.len();
@@ -325,7 +327,7 @@ fn in_array(open: &mut [Open]) -> Result<&mut Positions> {
     }
 }
 
-/// Removes what was appended before an error, and adds the path of the wrong value to the error.
+/// Removes the bytes that were appended before an error, and adds the path of the invalid value to the error.
 #[cold]
 fn take_back(bytes: &mut Vec<u8>, before: usize, error: Error) -> Error {
     let error = with_path(bytes, error);
@@ -333,7 +335,7 @@ fn take_back(bytes: &mut Vec<u8>, before: usize, error: Error) -> Error {
     error
 }
 
-/// Adds the path of the value at the end of these bytes, if the error has none.
+/// Adds the path of the value at the end of these bytes, if the error has no path yet.
 #[cold]
 fn with_path(bytes: &[u8], error: Error) -> Error {
     match path_at(bytes, bytes.len()) {
@@ -379,7 +381,7 @@ mod tests {
         assert_eq!(document.get_path::<u32>(["a", "1233"]).unwrap(), Some(1233));
         let inner: Document = document.require("d").unwrap();
         for element in inner {
-            // Each value is written as it was read.
+            // Each value is written in the type in which it was read.
             let element = element.unwrap();
             let mut again = Vec::new();
             element.value().unwrap().to_bson(&mut again).unwrap();
@@ -404,7 +406,7 @@ mod tests {
         builder.open_array("c").unwrap();
         builder.rollback(mark).unwrap();
         assert_eq!((builder.mark(), &builder.bytes), (mark, &before.bytes));
-        // Removed content cannot be returned to, and the position is unchanged.
+        // A mark in removed content is rejected, and the position is unchanged.
         assert_eq!(builder.rollback(later).unwrap_err().kind(), ErrorKind::ArgumentInvalid);
         builder.push_document().unwrap();
         builder.close().unwrap();
@@ -422,7 +424,7 @@ mod tests {
             .unwrap()
             .check()
             .unwrap();
-        // Nor is a finished document open.
+        // A mark is also rejected if the document is finished.
         assert_eq!(builder.rollback(mark).unwrap_err().kind(), ErrorKind::ArgumentInvalid);
         builder.rollback(builder.mark()).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Whether every byte of a document is valid.
+//! Validation of every byte of a document.
 
 use crate::document::Document;
 use crate::scalar::shown;
@@ -10,8 +10,8 @@ use millstream_core::{Error, ErrorKind, Result};
 use std::collections::HashSet;
 
 impl Document<'_> {
-    /// Checks every byte: types, lengths, terminators, UTF-8 of keys and text (unless the rules say [`Utf8::Lossy`]),
-    /// depth, and what the [`Strictness`] of its rules requires.
+    /// Checks every byte: types, lengths, terminators, UTF-8 of keys and text (except with [`Utf8::Lossy`]), depth, and
+    /// the requirements of the [`Strictness`] of its rules.
     ///
     /// ```
     /// use millstream::bson::Document;
@@ -22,7 +22,7 @@ impl Document<'_> {
     /// ```
     ///
     /// # Errors
-    /// The first error.
+    /// The first error in the document.
     pub fn check(&self) -> Result<()> {
         let rules = self.rules();
         if rules.strictness == Strictness::Standard
@@ -38,14 +38,14 @@ impl Document<'_> {
 /// An open document or array.
 struct Open<'a> {
     outer: crate::wire::cursor::Outer<'a>,
-    /// What strict rules have to remember.
+    /// The keys that strict rules need to remember.
     strict: Option<Keys<'a>>,
 }
 
 enum Keys<'a> {
-    /// For a document: all keys so far.
+    /// All keys of a document so far.
     Seen(HashSet<&'a [u8]>),
-    /// For an array: their number.
+    /// The number of keys of an array so far.
     Count(usize),
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn careful(cursor: &mut Cursor<'_>) -> Result<()> {
             Layout::TextAndDocument => {
                 let mut inside = cursor.code_with_scope()?;
                 inside.text()?;
-                // Recursive, but each scope takes a level of the depth that the rules allow.
+                // This is recursive, but each scope counts as a level of the depth that the rules allow.
                 careful(&mut inside)?;
             }
             Layout::Text => drop(cursor.text()?),

@@ -7,11 +7,13 @@ use hashbrown::HashTable;
 use millstream_core::Result;
 use std::hash::BuildHasher;
 
-/// An index of a document's members: built once by scanning all of them; then each is found immediately.
+/// An index of a document's members. It is built once by scanning all members; after that, each is found in constant
+/// time.
 ///
-/// It pays off from about five look-ups on. It contains the positions of members, never a value: at most 20 bytes for
-/// each member, whatever its size, and `get` decodes each time. Of members with the same name the first is found. The
-/// hash is seeded anew for each index, so that keys that collide cannot be prepared.
+/// An index pays off from about five look-ups. It stores the positions of members and no values: at most 20 bytes for
+/// each member, whatever its size, and `get` decodes the value each time. If several members have the same name, the
+/// first is found. The hash function is seeded anew for each index, so that an attacker cannot prepare keys that
+/// collide.
 ///
 /// ```
 /// use millstream::bson::Document;
@@ -26,20 +28,21 @@ use std::hash::BuildHasher;
 #[derive(Clone)]
 pub struct Index<'a> {
     document: Document<'a>,
-    /// Before the first member.
+    /// A cursor before the first member.
     inside: Cursor<'a>,
-    /// Where each member begins, counted from the document's start: a document has less than 2 GiB.
+    /// The position of each member, counted from the document's start. 32 bits are enough because a document has less
+    /// than 2 GiB.
     members: Vec<u32>,
-    /// The first member of each name, by its index.
+    /// The number of the first member with each name.
     names: HashTable<u32>,
     hasher: RandomState,
 }
 
 impl<'a> Document<'a> {
-    /// An index of the members, for many look-ups by name, or by number.
+    /// Builds an index of the members for many look-ups by name or by number.
     ///
     /// # Errors
-    /// Errors in the members. Their values and text are not checked.
+    /// Errors in the structure of the members. Their values and text are not checked.
     pub fn index(&self) -> Result<Index<'a>> {
         Index::new(*self).map_err(|error| self.locate(error))
     }
@@ -52,7 +55,7 @@ impl<'a> Index<'a> {
         let _outer = cursor.enter()?; // never left
         let inside = cursor.clone();
         let hasher = RandomState::default();
-        // The members first, then the names in a table of the right size: nothing moves twice.
+        // The members are collected first, so that the table of names can be allocated with the right size.
         let mut members = Vec::new();
         loop {
             let place = cursor.offset() - start;
@@ -72,12 +75,12 @@ impl<'a> Index<'a> {
         Ok(index)
     }
 
-    /// The document it belongs to.
+    /// The document that is indexed.
     pub fn document(&self) -> Document<'a> {
         self.document
     }
 
-    /// The number of members, counting all of those with the same name.
+    /// The number of members, including those with duplicate names.
     pub fn len(&self) -> usize {
         self.members.len()
     }
@@ -87,15 +90,15 @@ impl<'a> Index<'a> {
         self.members.is_empty()
     }
 
-    /// Whether there is a member of this name.
+    /// Whether there is a member with this name.
     pub fn contains(&self, key: &str) -> bool {
         self.place(key).is_some()
     }
 
-    /// The member of this name, as any type that [`FromBson`] reads; the first, if there are several.
+    /// Returns the member with this name, as any type that implements [`FromBson`]; the first, if there are several.
     ///
     /// # Errors
-    /// Errors in its value.
+    /// Errors in the member's value.
     #[inline]
     pub fn get<T: FromBson<'a>>(&self, key: &str) -> Result<Option<T>> {
         let Some(place) = self.place(key) else { return Ok(None) };
@@ -103,25 +106,26 @@ impl<'a> Index<'a> {
         T::from_bson(kind, &mut cursor).map(Some).map_err(|error| self.document.locate(error))
     }
 
-    /// The same for a required member.
+    /// Like [`get`](Index::get), for a required member.
     ///
     /// # Errors
-    /// Also [`KeyMissing`](millstream_core::ErrorKind::KeyMissing).
+    /// As for `get`, and [`KeyMissing`](millstream_core::ErrorKind::KeyMissing).
     pub fn require<T: FromBson<'a>>(&self, key: &str) -> Result<T> {
         self.get(key)?.ok_or_else(|| self.document.missing(&[key]))
     }
 
-    /// The member of this name, not yet read.
+    /// Returns the member with this name without decoding its value.
     pub fn find(&self, key: &str) -> Option<Element<'a>> {
         self.place(key).map(|place| self.element(place))
     }
 
-    /// The member of this number, counted from 0, not yet read. For an array: its element.
+    /// Returns the member with this number, counted from 0, without decoding its value. In an array, this is the
+    /// element at that position.
     pub fn nth(&self, number: usize) -> Option<Element<'a>> {
         self.members.get(number).map(|&place| self.element(place))
     }
 
-    /// The members in order, including those with the same name.
+    /// Iterates over the members in order, including those with duplicate names.
     pub fn iter(&self) -> Elements<'a> {
         self.document.iter()
     }
@@ -133,7 +137,7 @@ impl<'a> Index<'a> {
         self.names.find(self.hasher.hash_one(key), |&place| key_at(bytes, place) == key).copied()
     }
 
-    /// The type of the member there, and a cursor at its payload.
+    /// The type of the member at this position, and a cursor at its payload.
     #[inline]
     fn payload(&self, place: u32, key_len: usize) -> (ElementType, Cursor<'a>) {
         let inside = &self.inside;
@@ -167,7 +171,7 @@ impl std::fmt::Debug for Index<'_> {
     }
 }
 
-/// The key of the member that begins there.
+/// The key of the member that begins at this position.
 #[inline]
 fn key_at(bytes: &[u8], place: u32) -> &[u8] {
     let key = &bytes[place as usize + 1..];

@@ -19,10 +19,10 @@ use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::fmt;
 
-/// A document, borrowed: nothing of it is parsed until it is accessed, and nothing is cached.
+/// A borrowed document. No part of it is parsed until it is accessed, and nothing is cached.
 ///
-/// Making one checks its length and its terminator only. Each look-up scans the members before the one it finds. An
-/// error has the path of keys and the offset.
+/// Creating one checks only its length and its terminator. Each look-up scans the members before the one it finds.
+/// Errors contain the path of keys and the offset.
 ///
 /// ```
 /// use millstream::bson::Document;
@@ -38,19 +38,19 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy)]
 pub struct Document<'a> {
-    /// The root's bytes, as far as the enclosing document goes.
+    /// The bytes of the root, up to the end of the enclosing document.
     root: &'a [u8],
-    /// The position of this document in them. Its length has been checked.
+    /// The position of this document in `root`. Its length has been checked.
     start: usize,
-    /// The position of the root in the stream.
+    /// The position of `root` in the stream.
     base: u64,
-    /// How many documents may be entered, this one included.
+    /// How many levels of documents may be entered, including this one.
     depth: u16,
     rules: Rules,
 }
 
 impl<'a> Document<'a> {
-    /// The document that consists of these bytes, with the default rules.
+    /// Reads the document that consists of these bytes, with the default rules.
     ///
     /// # Errors
     /// [`DocumentTruncated`](ErrorKind::DocumentTruncated), or [`DocumentInvalid`](ErrorKind::DocumentInvalid) for an
@@ -60,7 +60,7 @@ impl<'a> Document<'a> {
         Document::with_rules(bytes, Rules::new())
     }
 
-    /// The document that consists of these bytes.
+    /// Reads the document that consists of these bytes.
     ///
     /// # Errors
     /// As for [`new`](Document::new); lenient rules accept bytes after the document.
@@ -76,7 +76,7 @@ impl<'a> Document<'a> {
         Ok(document)
     }
 
-    /// The document at the front of these bytes, and the bytes after it.
+    /// Reads the document at the beginning of these bytes, and returns it with the remaining bytes.
     ///
     /// # Errors
     /// As for [`new`](Document::new).
@@ -88,7 +88,7 @@ impl<'a> Document<'a> {
         Ok((Document { root: whole, start: 0, base: 0, depth: rules.depth, rules }, rest))
     }
 
-    /// The document at the cursor; skips it.
+    /// Returns the document at the cursor and skips it.
     #[doc(hidden)] // for millstream-bson-julia
     pub fn at(cursor: &mut Cursor<'a>) -> Result<Document<'a>> {
         let start = cursor.offset();
@@ -102,30 +102,31 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// The same document, at this byte of its stream: errors and offsets are counted from there.
+    /// Returns the same document at this byte of its stream. Offsets, including those in errors, are then counted from
+    /// the start of the stream.
     #[inline]
     pub fn at_offset(self, offset: u64) -> Document<'a> {
         Document { base: offset.wrapping_sub(self.start as u64), ..self }
     }
 
-    /// Its position: in bytes from the start of the stream, or of the outermost document.
+    /// The position in bytes, counted from the start of the stream or of the outermost document.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.base.wrapping_add(self.start as u64)
     }
 
-    /// The rules for reading it.
+    /// The rules with which it is read.
     pub fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// Its bytes, length and terminator included.
+    /// The bytes, including length and terminator.
     #[inline]
     pub fn as_bytes(&self) -> &'a [u8] {
         &self.root[self.start..self.end()]
     }
 
-    /// Its length in bytes, at least 5.
+    /// The length in bytes, at least 5.
     #[inline]
     #[allow(clippy::len_without_is_empty)] // see below
     pub fn len(&self) -> usize {
@@ -144,22 +145,22 @@ impl<'a> Document<'a> {
         self.len() == 5
     }
 
-    /// A cursor before the document: [`Cursor::enter`] goes in.
+    /// A cursor before the document; [`Cursor::enter`] moves it inside.
     #[inline]
     pub fn cursor(&self) -> Cursor<'a> {
         Cursor::inside(&self.root[..self.end()], self.start, self.base, self.depth, self.rules)
     }
 
-    /// Its members, in their order.
+    /// Iterates over the members in order.
     #[inline]
     pub fn iter(&self) -> Elements<'a> {
         Elements { cursor: self.cursor(), document: *self, state: State::Before }
     }
 
-    /// The member of this name, as any type that [`FromBson`] reads; the first, if there are several.
+    /// Returns the member with this name, as any type that implements [`FromBson`]; the first, if there are several.
     ///
     /// # Errors
-    /// Errors in the members before it, or in its value.
+    /// Errors in the members before it or in its value.
     #[inline]
     pub fn get<T: FromBson<'a>>(&self, key: &str) -> Result<Option<T>> {
         let mut cursor = self.cursor();
@@ -168,17 +169,17 @@ impl<'a> Document<'a> {
             .map_err(|error| self.locate(error))
     }
 
-    /// The same for a required member.
+    /// Like [`get`](Document::get), for a required member.
     ///
     /// # Errors
-    /// Also [`KeyMissing`](ErrorKind::KeyMissing).
+    /// As for `get`, and [`KeyMissing`](ErrorKind::KeyMissing).
     #[inline]
     pub fn require<T: FromBson<'a>>(&self, key: &str) -> Result<T> {
         self.get(key)?.ok_or_else(|| self.missing(&[key]))
     }
 
-    /// The value at the end of a path of keys; in arrays the keys are positions, whatever keys are stored there. No
-    /// keys: the document itself.
+    /// Returns the value at the end of a path of keys. In arrays the keys are positions, whatever keys are stored
+    /// there. An empty path leads to the document itself.
     ///
     /// ```
     /// use millstream::bson::Document;
@@ -190,12 +191,13 @@ impl<'a> Document<'a> {
     /// ```
     ///
     /// # Errors
-    /// As for [`get`](Document::get). A path through a value that is neither document nor array finds nothing: `None`.
+    /// As for [`get`](Document::get). A path that leads through a value that is neither a document nor an array finds
+    /// nothing: `None`.
     pub fn get_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Option<T>> {
         self.get_along(ElementType::Document, keys)
     }
 
-    /// The same, treating this document as the type says: a document or an array.
+    /// Follows the path from this document, which is treated as a document or an array according to `kind`.
     fn get_along<T: FromBson<'a>>(
         &self,
         kind: ElementType,
@@ -207,10 +209,10 @@ impl<'a> Document<'a> {
             .map_err(|error| self.locate(error))
     }
 
-    /// The same for a required value.
+    /// Like [`get_path`](Document::get_path), for a required value.
     ///
     /// # Errors
-    /// Also [`KeyMissing`](ErrorKind::KeyMissing).
+    /// As for `get_path`, and [`KeyMissing`](ErrorKind::KeyMissing).
     pub fn require_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<T> {
         self.require_along(ElementType::Document, keys)
     }
@@ -225,7 +227,7 @@ impl<'a> Document<'a> {
         self.get_along(kind, &keys)?.ok_or_else(|| self.missing(&keys))
     }
 
-    /// The member of this name, not yet read.
+    /// Returns the member with this name without decoding its value.
     ///
     /// # Errors
     /// Errors in the members before it.
@@ -239,11 +241,11 @@ impl<'a> Document<'a> {
         Ok(None)
     }
 
-    /// The member or element at the end of a path, as followed by [`get_path`](Document::get_path); not yet read. No
-    /// keys: none.
+    /// Returns the member or element at the end of a path, as in [`get_path`](Document::get_path), without decoding its
+    /// value; `None` for an empty path.
     ///
     /// # Errors
-    /// Errors in what the path passes.
+    /// Errors in the members that the path passes.
     pub fn find_path(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Option<Element<'a>>> {
         let keys: Vec<_> = keys.into_iter().collect();
         let Some((last, before)) = keys.split_last() else { return Ok(None) };
@@ -257,7 +259,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Adds the path of keys and the root's position to an error whose offset is counted from there.
+    /// Adds the path of keys and the root's position to an error whose offset is counted from the root.
     #[doc(hidden)] // for millstream-bson-julia
     #[cold]
     pub fn locate(&self, error: Error) -> Error {
@@ -279,11 +281,11 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Adds the path of keys and the root's position to an error whose offset is counted from there.
+/// Adds the path of keys and the root's position to an error whose offset is counted from the root.
 #[cold]
 pub(crate) fn locate(root: &[u8], base: u64, error: Error) -> Error {
     if error.path().is_some() {
-        return error; // it has been located already, by an inner document
+        return error; // an inner document has already located it
     }
     let path = error.offset().and_then(|at| path_at(root, usize::try_from(at).ok()?));
     let error = error.shift_offset(base);
@@ -293,10 +295,10 @@ pub(crate) fn locate(root: &[u8], base: u64, error: Error) -> Error {
     }
 }
 
-/// Enters the document at the cursor and goes to the payload of the member of this name.
+/// Enters the document at the cursor and moves to the payload of the member with this name.
 #[inline]
 fn seek(cursor: &mut Cursor<'_>, key: &str) -> Result<Option<ElementType>> {
-    let _outer = cursor.enter()?; // never left: what is after it does not matter
+    let _outer = cursor.enter()?; // never left: the bytes after it do not matter
     while let Some((kind, found)) = cursor.next()? {
         if found == key.as_bytes() {
             return Ok(Some(kind));
@@ -306,7 +308,7 @@ fn seek(cursor: &mut Cursor<'_>, key: &str) -> Result<Option<ElementType>> {
     Ok(None)
 }
 
-/// Goes to the payload of an element of the array at the cursor.
+/// Moves to the payload of an element of the array at the cursor.
 fn seek_position(cursor: &mut Cursor<'_>, position: usize) -> Result<Option<ElementType>> {
     let _outer = cursor.enter()?; // never left
     let mut before = position;
@@ -320,7 +322,7 @@ fn seek_position(cursor: &mut Cursor<'_>, position: usize) -> Result<Option<Elem
     Ok(None)
 }
 
-/// Follows a path of keys from the document or array at the cursor, to the payload of the value at its end.
+/// Follows a path of keys from the document or array at the cursor to the payload of the value at its end.
 fn follow(
     cursor: &mut Cursor<'_>,
     mut kind: ElementType,
@@ -341,13 +343,13 @@ fn follow(
     Ok(Some(kind))
 }
 
-/// The position that a key of a path means in an array: its digits, without leading zeros.
+/// The array position for which a key of a path stands: digits without leading zeros.
 fn position(key: &str) -> Option<usize> {
     let is_one = key.bytes().all(|byte| byte.is_ascii_digit()) && (key == "0" || !key.starts_with('0'));
     if is_one { key.parse().ok() } else { None }
 }
 
-/// The same bytes.
+/// Documents are equal if their bytes are equal.
 impl PartialEq for Document<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.as_bytes() == other.as_bytes()
@@ -380,7 +382,7 @@ impl<'a> IntoIterator for &Document<'a> {
     }
 }
 
-/// An array, borrowed: a document whose keys are ignored.
+/// A borrowed array: a document whose keys are ignored.
 ///
 /// ```
 /// use millstream::bson::{Array, Document};
@@ -408,18 +410,18 @@ impl<'a> Array<'a> {
         self.0
     }
 
-    /// Its bytes, length and terminator included.
+    /// The bytes, including length and terminator.
     pub fn as_bytes(&self) -> &'a [u8] {
         self.0.as_bytes()
     }
 
-    /// Its elements, in order.
+    /// Iterates over the elements in order.
     pub fn iter(&self) -> Elements<'a> {
         self.0.iter()
     }
 
-    /// The element at a position, as any type that [`FromBson`] reads. Those before it are skipped; their keys are
-    /// ignored.
+    /// Returns the element at a position, as any type that implements [`FromBson`]. The elements before it are skipped;
+    /// keys are ignored.
     ///
     /// ```
     /// use millstream::bson::{Array, Document};
@@ -430,7 +432,7 @@ impl<'a> Array<'a> {
     /// ```
     ///
     /// # Errors
-    /// Errors in the elements before it, or in its value.
+    /// Errors in the elements before it or in its value.
     pub fn get<T: FromBson<'a>>(&self, position: usize) -> Result<Option<T>> {
         let mut cursor = self.0.cursor();
         seek_position(&mut cursor, position)
@@ -438,15 +440,15 @@ impl<'a> Array<'a> {
             .map_err(|error| self.0.locate(error))
     }
 
-    /// The same for a required element.
+    /// Like [`get`](Array::get), for a required element.
     ///
     /// # Errors
-    /// Also [`KeyMissing`](ErrorKind::KeyMissing).
+    /// As for `get`, and [`KeyMissing`](ErrorKind::KeyMissing).
     pub fn require<T: FromBson<'a>>(&self, position: usize) -> Result<T> {
         self.get(position)?.ok_or_else(|| self.0.missing(&[&position.to_string()]))
     }
 
-    /// The element at a position, not yet read.
+    /// Returns the element at a position without decoding its value.
     ///
     /// # Errors
     /// Errors in the elements before it.
@@ -460,7 +462,7 @@ impl<'a> Array<'a> {
         Ok(None)
     }
 
-    /// The value at the end of a path of keys, the first of which is a position, as followed by [`Document::get_path`].
+    /// Returns the value at the end of a path of keys, the first of which is a position, as in [`Document::get_path`].
     ///
     /// # Errors
     /// As for [`Document::get_path`].
@@ -468,18 +470,18 @@ impl<'a> Array<'a> {
         self.0.get_along(ElementType::Array, keys)
     }
 
-    /// The same for a required value.
+    /// Like [`get_path`](Array::get_path), for a required value.
     ///
     /// # Errors
-    /// Also [`KeyMissing`](ErrorKind::KeyMissing).
+    /// As for `get_path`, and [`KeyMissing`](ErrorKind::KeyMissing).
     pub fn require_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<T> {
         self.0.require_along(ElementType::Array, keys)
     }
 
-    /// The number of elements; they are counted by scanning them.
+    /// Counts the elements by scanning them.
     ///
     /// # Errors
-    /// Errors in them.
+    /// Errors in the elements.
     pub fn count(&self) -> Result<usize> {
         let mut count = 0;
         for element in self.iter() {
@@ -519,7 +521,7 @@ impl<'a> IntoIterator for Array<'a> {
     }
 }
 
-/// The members of a document, in order. An error ends the iteration.
+/// An iterator over the members of a document, in order. An error ends the iteration.
 #[derive(Clone, Debug)]
 pub struct Elements<'a> {
     cursor: Cursor<'a>,
@@ -579,81 +581,82 @@ impl<'a> Iterator for Elements<'a> {
 
 impl std::iter::FusedIterator for Elements<'_> {}
 
-/// A member of a document, not yet read.
+/// A member of a document whose value has not been decoded.
 #[derive(Clone, Debug)]
 pub struct Element<'a> {
     kind: ElementType,
     key: &'a [u8],
-    /// At the payload.
+    /// A cursor at the payload.
     payload: Cursor<'a>,
     /// The end of the payload.
     end: usize,
 }
 
 impl<'a> Element<'a> {
-    /// The cursor is at the payload, which ends at `end` and whose lengths have been checked.
+    /// Creates an element. The cursor is at the payload, which ends at `end` and whose lengths have been checked.
     #[inline]
     pub(crate) fn new(kind: ElementType, key: &'a [u8], payload: Cursor<'a>, end: usize) -> Element<'a> {
         Element { kind, key, payload, end }
     }
 
-    /// Its type.
+    /// The type of the value.
     #[inline]
     pub fn kind(&self) -> ElementType {
         self.kind
     }
 
-    /// Its key.
+    /// The key.
     ///
     /// # Errors
-    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid).
+    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid) if the key is not UTF-8.
     #[inline]
     pub fn key(&self) -> Result<&'a str> {
         self.payload.key_text(self.key).map_err(|error| self.locate(error))
     }
 
-    /// Its key, with U+FFFD for what is not UTF-8.
+    /// The key, in which invalid UTF-8 is replaced by U+FFFD.
     pub fn key_lossy(&self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.key)
     }
 
-    /// Its key's bytes.
+    /// The bytes of the key.
     #[inline]
     pub fn key_bytes(&self) -> &'a [u8] {
         self.key
     }
 
-    /// The position of its payload: in bytes from the start of the stream, or of the outermost document.
+    /// The position of the payload in bytes, counted from the start of the stream or of the outermost document.
     #[inline]
     pub fn offset(&self) -> u64 {
         self.payload.base().wrapping_add(self.payload.offset() as u64)
     }
 
-    /// Its payload's bytes, including lengths and terminators.
+    /// The bytes of the payload, including lengths and terminators.
     #[inline]
     pub fn payload(&self) -> &'a [u8] {
         &self.payload.bytes()[self.payload.offset()..self.end]
     }
 
-    /// Its value.
+    /// Decodes the value.
     ///
     /// # Errors
-    /// Errors in it, or [`Utf8Invalid`](ErrorKind::Utf8Invalid).
+    /// Errors in the value, including [`Utf8Invalid`](ErrorKind::Utf8Invalid).
     #[inline]
     pub fn value(&self) -> Result<ValueRef<'a>> {
         self.get()
     }
 
-    /// Its value as any type that [`FromBson`] reads.
+    /// Decodes the value as any type that implements [`FromBson`].
     ///
     /// # Errors
-    /// Errors in it, [`ShapeMismatch`](ErrorKind::ShapeMismatch), [`ValueOutOfRange`](ErrorKind::ValueOutOfRange).
+    /// Errors in the value, [`ShapeMismatch`](ErrorKind::ShapeMismatch),
+    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange).
     #[inline]
     pub fn get<T: FromBson<'a>>(&self) -> Result<T> {
         T::from_bson(self.kind, &mut self.payload.clone()).map_err(|error| self.locate(error))
     }
 
-    /// A cursor at its payload.
+    /// A cursor at the payload.
     #[inline]
     pub(crate) fn cursor(&self) -> Cursor<'a> {
         self.payload.clone()
@@ -669,7 +672,7 @@ impl<'a> Element<'a> {
 mod tests {
     use super::*;
 
-    /// This many nested documents.
+    /// Makes a document with this many levels.
     fn nested(levels: usize) -> Vec<u8> {
         let mut bytes = vec![5, 0, 0, 0, 0];
         for _ in 1..levels {
@@ -689,7 +692,7 @@ mod tests {
             assert_eq!(document.check().err().map(|error| error.kind()), (!good).then_some(ErrorKind::TooDeep));
             assert_eq!(document.get_path::<ValueRef>(vec!["a"; levels]).is_ok(), good);
         }
-        // Skipping a value does not enter it.
+        // Skipping a value does not enter nested documents.
         let bytes = nested(10_000);
         assert_eq!(Document::new(&bytes).unwrap().get::<i32>("b").unwrap(), None);
     }
@@ -706,7 +709,7 @@ mod tests {
         assert_eq!((again.path(), again.offset()), (Some("a.s"), Some(1018)));
         let missing = inner.require::<i32>("t").unwrap_err();
         assert_eq!((missing.kind(), missing.path()), (ErrorKind::KeyMissing, Some("a.t")));
-        // A value without bytes has a place too; and what follows it, another.
+        // A value without bytes also has a path, and so has the element after it.
         let mut bytes = *b"\x0b\0\0\0\x0aa\0\x0ab\0\0";
         let null = Document::new(&bytes).unwrap().require::<i32>("a").unwrap_err();
         assert_eq!((null.kind(), null.path(), null.offset()), (ErrorKind::ShapeMismatch, Some("a"), Some(7)));
@@ -722,7 +725,7 @@ mod tests {
 
     #[test]
     fn in_arrays_a_path_has_positions_whatever_their_keys() {
-        // {"a": [1, "x" (and no UTF-8), {"0": 3}]} with the keys "1", "1" and "b"
+        // {"a": [1, "x" (invalid UTF-8), {"0": 3}]} with the keys "1", "1" and "b"
         let bytes = b"\x2c\0\0\0\x04a\0\x24\0\0\0\x101\0\x01\0\0\0\x021\0\x02\0\0\0\xff\0\x03b\0\x0c\0\0\0\x100\0\x03\0\0\0\0\0\0";
         let document = Document::new(bytes).unwrap();
         assert_eq!(document.get_path::<i32>(["a", "0"]).unwrap(), Some(1));
@@ -736,7 +739,7 @@ mod tests {
         assert!(document.find_path([""; 0]).unwrap().is_none());
         assert!(document.find_path(["a", "0", "0"]).unwrap().is_none());
         assert_eq!(document.require_path::<i32>(["a", "b"]).unwrap_err().path(), Some("a.b"));
-        // An error's path is one that leads there.
+        // The path in an error leads to the value.
         let error = document.get_path::<&str>(["a", "1"]).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Utf8Invalid, Some("a.1")));
         let array: Array = document.require("a").unwrap();

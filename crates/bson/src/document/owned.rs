@@ -1,13 +1,13 @@
-//! One document that owns its bytes.
+//! A document that owns its bytes.
 
 use crate::wire::cursor::bytes_text;
 use crate::{Document, Rules};
 use millstream_core::{Error, ErrorKind, ReadRecords, Result};
 
-/// A document with its memory: read from a stream, or made from a vector.
+/// A document that owns its memory, read from a stream or made from a vector.
 ///
-/// [`document`](DocumentBuf::document) gives access to it, at no cost. For the values as a tree there is a separate
-/// type, which is slower to make and easier to change.
+/// [`document`](DocumentBuf::document) gives access to it at no cost. [`Map`](crate::Map) is a tree of values, which is
+/// slower to create and easier to change.
 ///
 /// ```
 /// use millstream::{Reader, bson::DocumentBuf};
@@ -20,35 +20,37 @@ use millstream_core::{Error, ErrorKind, ReadRecords, Result};
 /// ```
 #[derive(Clone)]
 pub struct DocumentBuf {
-    /// A document, and nothing after it.
+    /// Exactly one document.
     bytes: Vec<u8>,
-    /// Its original position in the stream.
+    /// The original position in the stream.
     offset: u64,
     rules: Rules,
 }
 
 impl DocumentBuf {
-    /// The next document of a stream, with the default rules; `None` if the stream has ended.
+    /// Reads the next document of a stream, with the default rules; `None` if the stream has ended.
     ///
-    /// It is not limited by the reader's record limit: it may have up to 2 GiB. The memory grows as bytes arrive, to at
-    /// most twice what has arrived, regardless of the length the document claims. (Many consecutive documents, none of
-    /// them large, are faster as records: [`Documents`](crate::Documents).)
+    /// The document is not limited by the reader's record limit and may have up to 2 GiB. The memory grows as bytes
+    /// arrive, to at most twice what has arrived, regardless of the length the document claims. (Use
+    /// [`Documents`](crate::Documents) to read many consecutive documents that are not large: it is faster.)
     ///
     /// # Errors
-    /// How the source failed, [`DocumentTruncated`](ErrorKind::DocumentTruncated) if it ends within the document,
-    /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) for an impossible length, before it is read, or a missing
-    /// terminator. After [`Cancelled`](ErrorKind::Cancelled) the next call continues with the same document; meanwhile,
-    /// for other calls, the reader is in the middle of it.
+    /// The error of the source, [`DocumentTruncated`](ErrorKind::DocumentTruncated) if the source ends within the
+    /// document, [`DocumentInvalid`](ErrorKind::DocumentInvalid) for an impossible length (before anything else is
+    /// read) or a missing terminator. After [`Cancelled`](ErrorKind::Cancelled), the next call continues with the same
+    /// document; until then, the reader is in the middle of it.
     pub fn read<R: ReadRecords + ?Sized>(reader: &mut R) -> Result<Option<DocumentBuf>> {
         DocumentBuf::read_by(reader, Rules::new(), i32::MAX as usize)
     }
 
-    /// The same with these rules; a document of more than `limit` bytes is refused before it is read.
+    /// Like [`read`](DocumentBuf::read), with these rules. A document of more than `limit` bytes is rejected before it
+    /// is read.
     ///
     /// # Errors
-    /// Also [`MemoryLimit`](ErrorKind::MemoryLimit).
+    /// As for `read`, and [`MemoryLimit`](ErrorKind::MemoryLimit).
     pub fn read_by<R: ReadRecords + ?Sized>(reader: &mut R, rules: Rules, limit: usize) -> Result<Option<DocumentBuf>> {
-        // Bytes that a cancelled call has read are treated as if they were the front of the buffer. It has its length.
+        // Bytes that a cancelled call has read are treated as if they were at the beginning of the buffer. They include
+        // the length.
         let mut bytes = reader.take_partial();
         let offset = reader.offset() - bytes.len() as u64;
         let name = |error: Error, reader: &R| error.with_name(reader.name());
@@ -97,7 +99,7 @@ impl DocumentBuf {
         }
     }
 
-    /// The document that consists of these bytes, with the default rules.
+    /// Creates a document from these bytes, with the default rules.
     ///
     /// # Errors
     /// As for [`Document::new`].
@@ -105,7 +107,7 @@ impl DocumentBuf {
         DocumentBuf::at(bytes, 0, Rules::new())
     }
 
-    /// The document that consists of these bytes. With lenient rules, bytes after it are cut off.
+    /// Creates a document from these bytes. With lenient rules, bytes after the document are cut off.
     ///
     /// # Errors
     /// As for [`Document::with_rules`].
@@ -123,24 +125,24 @@ impl DocumentBuf {
         }
     }
 
-    /// The document.
+    /// Returns the document.
     #[inline]
     pub fn document(&self) -> Document<'_> {
         Document::with_rules(&self.bytes, self.rules).expect("checked when it was made").at_offset(self.offset)
     }
 
-    /// Its bytes.
+    /// The bytes of the document.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Its bytes, as a vector.
+    /// Returns the bytes of the document as a vector.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// A copy of a document, with its rules and its offset.
+/// Copies a document with its rules and its offset.
 ///
 /// ```
 /// use millstream::bson::{Document, DocumentBuf};
@@ -154,7 +156,7 @@ impl From<Document<'_>> for DocumentBuf {
     }
 }
 
-/// The same bytes.
+/// Documents are equal if their bytes are equal.
 impl PartialEq for DocumentBuf {
     fn eq(&self, other: &Self) -> bool {
         self.bytes == other.bytes
@@ -169,8 +171,8 @@ impl std::fmt::Debug for DocumentBuf {
     }
 }
 
-/// Appends the received bytes of a document that claims this length. The memory doubles, and never exceeds the
-/// document.
+/// Appends the received bytes of a document that specifies this length. The memory doubles when it is full and never
+/// exceeds the document's size.
 fn append(bytes: &mut Vec<u8>, arrived: &[u8], len: usize) -> Result<()> {
     if bytes.capacity() - bytes.len() < arrived.len() {
         let more = arrived.len().max(bytes.len()).min(len - bytes.len());

@@ -1,7 +1,7 @@
-//! Documents as plain data, for languages that can hold nothing else: taken apart, put together again, and continued at
-//! a position stored as a number.
+//! Documents as plain data, for languages that can only store plain data: a document can be taken apart, reassembled,
+//! and continued at a position stored as a number.
 //!
-//! Whatever the numbers are, the result is a document, a value or an error: nothing here trusts them.
+//! For any numbers, the result is a document, a value or an error: the functions here validate them.
 
 use crate::{Cursor, Document, ElementType, Rules};
 use millstream_core::{Error, ErrorKind, Result};
@@ -19,24 +19,25 @@ use millstream_core::{Error, ErrorKind, Result};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts<'a> {
-    /// From the outermost document's first byte to this one's last: the path of an error is found in these.
+    /// The bytes from the first byte of the outermost document to the last byte of this one. They are needed for the
+    /// path in an error.
     pub root: &'a [u8],
-    /// The position of this document in them.
+    /// The position of this document in `root`.
     pub start: usize,
-    /// Its position in the stream, in bytes.
+    /// The position in the stream, in bytes.
     pub offset: u64,
-    /// How many more documents and arrays may be entered, this one included.
+    /// How many more levels of documents and arrays may be entered, including this one.
     pub depth_left: u16,
 }
 
 impl<'a> Document<'a> {
-    /// Takes it apart.
+    /// Takes the document apart.
     pub fn parts(&self) -> Parts<'a> {
         let cursor = self.cursor();
         Parts { root: cursor.bytes(), start: cursor.offset(), offset: self.offset(), depth_left: cursor.depth_left() }
     }
 
-    /// Puts it together again.
+    /// Reassembles a document.
     ///
     /// # Errors
     /// As for [`with_rules`](Document::with_rules); bytes after the document are ignored.
@@ -47,9 +48,10 @@ impl<'a> Document<'a> {
             .map_err(|error| crate::document::locate(parts.root, base, error))
     }
 
-    /// Iterates over its members from the byte `at` on, counted from its own first: 0 is the first member; otherwise
-    /// pass what this has returned. `each` gets the type, the key, and a cursor whose payload it takes; if it returns
-    /// false, that member was the last. Returns the position of the next one: [`len`](Document::len) at the end.
+    /// Iterates over the members, starting with the one at byte `at`, counted from the document's first byte. Pass 0
+    /// for the first member, otherwise a position that this function returned. `each` gets the type, the key, and a
+    /// cursor, from which it must read the payload; if it returns false, that member was the last. Returns the position
+    /// of the next member, or [`len`](Document::len) at the end.
     ///
     /// ```
     /// use millstream::bson::Document;
@@ -64,7 +66,7 @@ impl<'a> Document<'a> {
     /// ```
     ///
     /// # Errors
-    /// Errors in a member, or of `each`.
+    /// Errors in a member, or errors of `each`.
     pub fn members_from(
         &self,
         at: usize,
@@ -93,7 +95,7 @@ impl<'a> Document<'a> {
 
     /// Reads a value whose position is known: `at` is the position of its payload, counted from the document's first
     /// byte, and `depth_left` is what the [cursor](Cursor::depth_left) returned there. `read` gets a cursor at that
-    /// place.
+    /// position.
     ///
     /// # Errors
     /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) for a position outside the document, or the error of `read`.
@@ -165,11 +167,11 @@ mod tests {
             }
         }
         assert_eq!(document.read_at(46, 1, |cursor| cursor.i32()).unwrap_err().kind(), ErrorKind::ArgumentInvalid);
-        // Nor is a depth: the array is a level too deep.
+        // An invalid depth is also rejected: the array is one level too deep.
         let parts = Parts { root: NESTED, start: 0, offset: 0, depth_left: 2 };
         let shallow = Document::from_parts(parts, Rules::new()).unwrap();
         assert_eq!(shallow.check().unwrap_err().kind(), ErrorKind::TooDeep);
-        // And no more than the rules allow.
+        // The depth is limited by the rules.
         for depth_left in [2, 3, 1000, u16::MAX] {
             let rules = Rules::new().depth(2);
             let parts = Parts { root: NESTED, start: 0, offset: 0, depth_left };

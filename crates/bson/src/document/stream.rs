@@ -1,65 +1,68 @@
-//! Consecutive documents, from any source, and the handling of invalid ones.
+//! Reading consecutive documents from any source, and handling invalid ones.
 //!
-//! It promises what its reader promises: every document that the source delivered, then the end if the source
-//! succeeded, or one error; memory is bounded by the reader's buffer and its record limit. Nothing is skipped without
-//! being reported: [`Documents::skipped`] has the place, the size, and the reason. It finds documents and does not read
-//! them: [`Document`] does.
+//! It gives the same guarantees as its reader: every document that the source delivered, then either the end if the
+//! source succeeded, or one error; memory is bounded by the reader's buffer and its record limit. Nothing is skipped
+//! without being reported: [`Documents::skipped`] contains the place, the size and the reason. This module only finds
+//! documents; [`Document`] reads them.
 //!
 //! Document boundaries are only known from lengths, so a wrong length loses the position. [`OnBad::Skip`] recovers it
 //! by searching for the next bytes that are very likely documents:
 //!
 //! - a length from 6 to the reader's record limit, a type after it, a zero byte at its end, and a
 //!   [check](Document::check) without errors;
-//! - followed by the end of the stream, or another such document, or two that are empty or invalid inside but begin and
-//!   end like documents: as far as they are there and the record limit allows.
+//! - it is followed by the end of the stream, by another such document, or by two that are empty or invalid inside but
+//!   begin and end like documents. This is checked only as far as bytes are available and the record limit allows.
 //!
-//! The second rule distinguishes documents from those inside a damaged one: after them comes another member, or the end
-//! of the enclosing document. The end proves nothing if the stream seems to be cut inside a document. Only bytes that
-//! contain consecutive complete documents, such as a dump stored as binary data inside a damaged document, look the
-//! same. The cost of the rules: a valid document between two such places is skipped too, and reported like the rest;
-//! and a document after such a place waits for the next one.
+//! The second rule distinguishes documents in the stream from those inside a damaged document, which are followed by
+//! another member or by the end of the enclosing document. The end proves nothing if the stream appears to be cut
+//! inside a document. Only bytes that contain consecutive complete documents, such as a dump stored as binary data
+//! inside a damaged document, cannot be distinguished. The rules have a cost: a valid document between two invalid
+//! places is also skipped, and reported like the rest; and a document after such a place is returned only when the next
+//! one has been read.
 
 use crate::document::Document;
 use crate::{Cursor, ElementType, Rules};
 use millstream_core::frame::{Batch, Bson, Framer, Resume, Step, Trim};
 use millstream_core::{Error, ErrorKind, ReadRecords, Result};
 
-/// The most bytes of the buffer that one batch covers, if its first document is not longer.
+/// The maximum number of buffer bytes in one batch, if its first document is not longer.
 const BATCH_BYTES: usize = 256 << 10;
 
-/// How many skipped places are stored.
+/// The maximum number of skipped places that are stored.
 const MOST_PLACES: usize = 1000;
 
-/// How many bytes may be examined around invalid places, in addition to 16 for each byte of the stream. Documents
-/// nested in each other's bytes could be constructed so that each is examined to its end.
+/// The maximum number of bytes to examine around invalid places, in addition to 16 for each byte of the stream. Without
+/// this limit, input could be constructed from documents nested in each other's bytes so that each of them is examined
+/// to its end.
 const SEARCH_BYTES: u64 = 256 << 20;
 
 /// What to do with an invalid document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnBad {
-    /// Report an error and end.
+    /// Report an error and end the stream.
     #[default]
     Stop,
-    /// It is skipped and reported by [`Documents::skipped`]. Every document is checked completely, as with
-    /// [`Checking::Ahead`]. One that is invalid inside is skipped by its length, if documents or the end follow there;
-    /// if not, or if its length is wrong, the next document is searched for. It is still an error, and ends the stream,
-    /// if the stream ends within a document, or without another document since the position was lost: then it is not
-    /// known whether all of it arrived. So is a search that would take too long, which only specially constructed bytes
-    /// cause.
+    /// The document is skipped and reported by [`Documents::skipped`]. Every document is checked completely, as with
+    /// [`Checking::Ahead`]. A document with invalid content is skipped by its length if it is followed by documents or
+    /// the end. Otherwise, or if its length is wrong, the next document is searched for. It is still an error that ends
+    /// the stream if the stream ends within a document, or if no other document is found after the position was lost,
+    /// because then data may be missing. A search that would take too long, which only specially constructed bytes
+    /// cause, is also an error.
     Skip,
 }
 
-/// When the inside of a document is checked.
+/// When the content of a document is checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checking {
-    /// When it is used, and only the part that is used. Before that, only its length and its last byte are.
+    /// Only the parts that are used, when they are used. Before that, only the length and the last byte of the document
+    /// are checked.
     #[default]
     OnAccess,
-    /// All of it, before it is returned.
+    /// The whole document, before it is returned.
     Ahead,
 }
 
-/// Reads consecutive documents, for example a mongodump file or data from a server.
+/// Reads consecutive documents, for example from a mongodump file or a server.
 ///
 /// ```
 /// use millstream::Reader;
@@ -74,10 +77,10 @@ pub enum Checking {
 /// # Ok::<(), millstream::Error>(())
 /// ```
 ///
-/// The limit for a document is the reader's [record limit](ReadRecords::record_limit): 64 MiB by default for a
-/// `Reader`; `i32::MAX` allows every document. Documents in memory are read by [`InMemory`](millstream_core::InMemory).
+/// A document may not exceed the reader's [record limit](ReadRecords::record_limit), which is 64 MiB by default for a
+/// `Reader`; `i32::MAX` allows every document. Use [`InMemory`](millstream_core::InMemory) to read documents in memory.
 ///
-/// Continuing after invalid data:
+/// The reader can continue after invalid data:
 ///
 /// ```
 /// use millstream::Reader;
@@ -97,33 +100,33 @@ pub struct Documents<R> {
     rules: Rules,
     checking: Checking,
     on_bad: OnBad,
-    /// Whether the source has delivered everything, and succeeded.
+    /// Whether the source has delivered all data and succeeded.
     ended: bool,
-    /// Whether an error has been reported that ends the stream.
+    /// Whether an error that ends the stream has been reported.
     over: bool,
-    /// Where the position was lost, until it is found again.
+    /// Where the position was lost, if it has not been found again.
     search: Option<Search>,
-    /// How many bytes were examined around invalid places, counting repeated examination.
+    /// The number of bytes examined around invalid places, including repeated examination.
     looked_at: u64,
     skipped: Skipped,
-    /// Of the last batch.
+    /// The offsets of the last batch.
     offsets: Vec<u32>,
 }
 
 /// The search for the next document.
 #[derive(Debug)]
 struct Search {
-    /// Where it began.
+    /// The position at which it started.
     offset: u64,
-    /// Why.
+    /// The reason for the search.
     error: Error,
-    /// Whether it began where the stream seems to end inside a document: then a document inside that could be the last
-    /// one, so the end after one proves nothing.
+    /// Whether it began where the stream appears to end inside a document. A complete document inside the invalid data
+    /// could then be the last one, so reaching the end after it does not confirm the position.
     is_cut: bool,
 }
 
 impl<R: ReadRecords> Documents<R> {
-    /// The documents of this reader, from its current position.
+    /// Reads the documents of this reader, from its current position.
     pub fn new(reader: R) -> Documents<R> {
         Documents {
             reader,
@@ -139,29 +142,31 @@ impl<R: ReadRecords> Documents<R> {
         }
     }
 
-    /// The rules that its documents are read by.
+    /// Sets the rules with which documents are read.
     pub fn rules(self, rules: Rules) -> Documents<R> {
         Documents { rules, ..self }
     }
 
-    /// When the inside of documents is checked.
+    /// Sets when the content of documents is checked.
     pub fn checking(self, checking: Checking) -> Documents<R> {
         Documents { checking, ..self }
     }
 
-    /// What to do with an invalid document.
+    /// Sets what to do with an invalid document.
     pub fn on_bad(self, on_bad: OnBad) -> Documents<R> {
         Documents { on_bad, ..self }
     }
 
-    /// The next document; `None` at the end, which means that the source succeeded and ended at the end of a document.
+    /// Returns the next document; `None` at the end, which means that the source succeeded and ended at the end of a
+    /// document.
     ///
     /// # Errors
-    /// How the source failed, after all documents that it delivered. Errors in the next document, with offset and
-    /// record: its [length](ErrorKind::LengthInvalid), its [end](ErrorKind::DocumentInvalid), errors of
-    /// [`Document::check`] if it is to be checked, [`FrameTruncated`](ErrorKind::FrameTruncated) if the stream ends
-    /// inside it. Each of these ends the stream. [`RecordTooLong`](ErrorKind::RecordTooLong) for one over the reader's
-    /// limit, repeatedly until `documents.reader_mut().skip_record(&mut Bson::new())` skips it.
+    /// The error of the source, after all documents that it delivered. Errors in the next document, with offset and
+    /// record: in its [length](ErrorKind::LengthInvalid), at its [end](ErrorKind::DocumentInvalid), those of
+    /// [`Document::check`] if it is checked, and [`FrameTruncated`](ErrorKind::FrameTruncated) if the stream ends
+    /// inside it. Each of these ends the stream. [`RecordTooLong`](ErrorKind::RecordTooLong) for a document that
+    /// exceeds the reader's limit is returned repeatedly, until `documents.reader_mut().skip_record(&mut Bson::new())`
+    /// skips the document.
     #[inline]
     #[allow(clippy::should_implement_trait)] // an iterator's items cannot borrow from it
     pub fn next(&mut self) -> Result<Option<Document<'_>>> {
@@ -170,8 +175,8 @@ impl<R: ReadRecords> Documents<R> {
         Ok(Some(framed(self.reader.take_records(len, 1, len), rules).at_offset(offset)))
     }
 
-    /// The next documents, as many as are available, at most 256 KiB of them: waits for one, never for a second. `None`
-    /// at the end.
+    /// Returns as many of the next documents as are available, at most 256 KiB. Waits only for the first one. `None` at
+    /// the end.
     ///
     /// ```
     /// use millstream::Reader;
@@ -183,7 +188,7 @@ impl<R: ReadRecords> Documents<R> {
     /// ```
     ///
     /// # Errors
-    /// As [`next`](Documents::next). The documents before an invalid one are delivered first.
+    /// As for [`next`](Documents::next). Documents before an invalid one are returned first.
     pub fn next_batch(&mut self) -> Result<Option<DocumentBatch<'_>>> {
         let Some(first) = self.find()? else { return Ok(None) };
         self.offsets.clear();
@@ -193,7 +198,7 @@ impl<R: ReadRecords> Documents<R> {
         let limit = self.reader.record_limit();
         let (mut end, most) = (first, input.len().min(BATCH_BYTES));
         while end < most {
-            // The next call finds an invalid one again.
+            // The next call finds an invalid document again.
             let Step::Record { len, .. } = Bson::new().step(&input[end..], Resume::START, false) else { break };
             if len > limit || end + len > most {
                 break;
@@ -211,23 +216,23 @@ impl<R: ReadRecords> Documents<R> {
         Ok(Some(DocumentBatch { batch, rules }))
     }
 
-    /// What was skipped so far.
+    /// The data that has been skipped so far.
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
 
-    /// The source of the documents: its name, its position, its progress. Its records are documents, and each skipped
-    /// place counts as one.
+    /// The reader of the documents, which has the name, the position and the progress of the source. Its records are
+    /// documents, and each skipped place counts as one.
     pub fn reader(&self) -> &R {
         &self.reader
     }
 
-    /// The same, to read data from it that is not a document.
+    /// The reader, mutable, to read data from it that is not a document.
     pub fn reader_mut(&mut self) -> &mut R {
         &mut self.reader
     }
 
-    /// The reader, after the last document that was taken.
+    /// Returns the reader, positioned after the last document that was taken.
     pub fn into_reader(self) -> R {
         self.reader
     }
@@ -236,7 +241,7 @@ impl<R: ReadRecords> Documents<R> {
         self.checking == Checking::Ahead || self.on_bad == OnBad::Skip
     }
 
-    /// The length of the next document to return, which is at the front of the reader's buffer.
+    /// Returns the length of the next document, which is then at the beginning of the reader's buffer.
     #[inline]
     fn find(&mut self) -> Result<Option<usize>> {
         // The common case, separately.
@@ -298,7 +303,7 @@ impl<R: ReadRecords> Documents<R> {
         Ok(None)
     }
 
-    /// Reads more. False at the end, if the source succeeded.
+    /// Reads more bytes. Returns false at the end, if the source succeeded.
     fn fill(&mut self) -> Result<bool> {
         match self.reader.fill() {
             Ok(count) => {
@@ -313,8 +318,8 @@ impl<R: ReadRecords> Documents<R> {
         }
     }
 
-    /// Reads until there are this many bytes, as far as they exist and the record limit allows. Whether there are that
-    /// many.
+    /// Reads until there are `count` bytes, if the stream has them and the record limit allows it. Returns whether
+    /// there are that many.
     fn fill_to(&mut self, count: usize) -> Result<bool> {
         while self.reader.buffer().len() < count {
             if self.reader.buffer().len() > self.reader.record_limit() || self.ended || !self.fill()? {
@@ -330,8 +335,8 @@ impl<R: ReadRecords> Documents<R> {
         error.with_name(self.reader.name()).with_offset(self.reader.offset()).with_record(self.reader.record())
     }
 
-    /// The document at the front has a valid frame, but is invalid inside, with an error whose offset is counted from
-    /// its start.
+    /// Handles a document at the beginning of the buffer that has a valid frame but is invalid inside. The offset of
+    /// the error is counted from its start.
     fn pass(&mut self, len: usize, error: Error) -> Result<()> {
         let error = error.shift_offset(self.reader.offset());
         if self.on_bad == OnBad::Stop {
@@ -348,7 +353,7 @@ impl<R: ReadRecords> Documents<R> {
         Ok(())
     }
 
-    /// The end of the document at the front is unknown, or whether there is one.
+    /// Handles data at the beginning of the buffer that has no known end or is not a document.
     fn lose(&mut self, error: Error) -> Result<()> {
         let error = self.locate(error);
         if self.on_bad == OnBad::Stop {
@@ -357,12 +362,12 @@ impl<R: ReadRecords> Documents<R> {
         }
         let is_cut = error.kind() == ErrorKind::FrameTruncated && self.is_cut(0);
         self.search = Some(Search { offset: self.reader.offset(), error, is_cut });
-        // It is not there, so it is somewhere after.
+        // There is no document here, so continue with the next byte.
         self.reader.consume(1);
         Ok(())
     }
 
-    /// Finds the next document from here on, and records what was before it. It can be cancelled, and then continues.
+    /// Finds the next document and records the bytes before it. If it is cancelled, the next call continues.
     fn search(&mut self) -> Result<()> {
         loop {
             let Some(offset) = self.search.as_ref().map(|search| search.offset) else { return Ok(()) };
@@ -371,7 +376,7 @@ impl<R: ReadRecords> Documents<R> {
             self.reader.consume(candidate.unwrap_or(input.len().saturating_sub(4)));
             let here = self.reader.offset();
             let passed = here - offset;
-            // Before each candidate: one that is found starts no new count.
+            // This is checked before each candidate, because a document that is found does not reset the count.
             if candidate.is_some() && self.looked_at < SEARCH_BYTES.saturating_add(here.saturating_mul(16)) {
                 if self.is_document()? {
                     if let Some(search) = self.search.take() {
@@ -387,12 +392,12 @@ impl<R: ReadRecords> Documents<R> {
                 self.fill()?;
                 continue;
             }
-            // The end, or too much work.
+            // The stream has ended, or the search took too much work.
             return self.give_up(offset, passed);
         }
     }
 
-    /// No document is left.
+    /// Ends the search, because there is no other document.
     fn give_up(&mut self, offset: u64, passed: u64) -> Result<()> {
         let Some(search) = self.search.take() else { return Ok(()) };
         self.over = true;
@@ -413,7 +418,7 @@ impl<R: ReadRecords> Documents<R> {
             .with_expected("a document followed by another one or by the end of the stream"))
     }
 
-    /// Whether 5 bytes can be the first of a document of at least this length.
+    /// Whether 5 bytes can be the beginning of a document of at least this length.
     #[inline]
     fn begins(&self, start: &[u8], least: usize) -> bool {
         let &[a, b, c, d, kind] = start else { return false };
@@ -423,8 +428,8 @@ impl<R: ReadRecords> Documents<R> {
             && if len == 5 { kind == 0 } else { ElementType::from_byte(kind).is_some() }
     }
 
-    /// Whether there is a document at the front, according to the rules of a search. Its first 5 bytes are those of
-    /// one.
+    /// Whether the buffer begins with a document, according to the rules of a search. Its first 5 bytes are those of a
+    /// document.
     fn is_document(&mut self) -> Result<bool> {
         let Some(prefix) = self.reader.buffer().first_chunk::<4>() else { return Ok(false) };
         let len = u32::from_le_bytes(*prefix) as usize;
@@ -434,25 +439,25 @@ impl<R: ReadRecords> Documents<R> {
         Ok(self.is_right(0, len) && self.is_followed(len)?)
     }
 
-    /// Whether the bytes of the buffer that begin at `start` are a valid document.
+    /// Whether the bytes of the buffer from `start` on are a valid document.
     fn is_right(&mut self, start: usize, len: usize) -> bool {
         let bytes = &self.reader.buffer()[start..start + len];
         if bytes[len - 1] != 0 {
             return false;
         }
         let checked = framed(bytes, self.rules).check();
-        // Valid bytes cost as much as invalid ones.
+        // Valid bytes count like invalid ones.
         self.looked_at += checked.as_ref().err().and_then(Error::offset).unwrap_or(len as u64);
         checked.is_ok()
     }
 
     /// Whether the stream ends at this position of the buffer, or a valid document begins there, or at least two frames
-    /// of documents follow: as far as that is visible.
+    /// of documents follow, as far as bytes are available.
     fn is_followed(&mut self, mut end: usize) -> Result<bool> {
         let is_cut = self.search.as_ref().is_some_and(|search| search.is_cut);
         for _ in 0..2 {
             if !self.fill_to(end + 5)? {
-                // Without an end there is no space, which means nothing.
+                // If the stream has not ended, missing bytes only mean that the buffer is full, which proves nothing.
                 return Ok(!self.ended || (!is_cut && self.reader.buffer().len() == end));
             }
             let start = &self.reader.buffer()[end..end + 5];
@@ -463,7 +468,7 @@ impl<R: ReadRecords> Documents<R> {
             if !self.fill_to(end + len)? {
                 return Ok(!self.ended || (!is_cut && self.is_cut(end)));
             }
-            // An empty document may be a number and a few zeros.
+            // An apparently empty document can be a number and a few zeros.
             if len > 5 && self.is_right(end, len) {
                 return Ok(true);
             }
@@ -475,8 +480,8 @@ impl<R: ReadRecords> Documents<R> {
         Ok(true)
     }
 
-    /// Whether the last bytes of the stream, from this position of the buffer on, are the first of a longer document:
-    /// whether its members are valid as far as they are there.
+    /// Whether the last bytes of the stream, from this position of the buffer on, are the beginning of a longer
+    /// document whose members are valid up to the end.
     fn is_cut(&mut self, start: usize) -> bool {
         let bytes = &self.reader.buffer()[start..];
         let mut cursor = Cursor::inside(bytes, 4.min(bytes.len()), 0, self.rules.depth, self.rules);
@@ -488,7 +493,7 @@ impl<R: ReadRecords> Documents<R> {
             match step {
                 Ok(true) => {}
                 Ok(false) => break true,
-                // A length, or a key, that is longer than what is left.
+                // A length or a key exceeds the remaining bytes.
                 Err(error) => break error.kind() == ErrorKind::DocumentTruncated || !cursor.rest().contains(&0),
             }
         };
@@ -500,7 +505,7 @@ impl<R: ReadRecords> Documents<R> {
     }
 }
 
-/// The document in these bytes, whose length and terminator have been checked.
+/// Returns the document in these bytes, whose length and terminator have been checked.
 #[inline]
 fn framed(bytes: &[u8], rules: Rules) -> Document<'_> {
     match Document::first(bytes, rules) {
@@ -509,7 +514,7 @@ fn framed(bytes: &[u8], rules: Rules) -> Document<'_> {
     }
 }
 
-/// Documents in one block of memory. Made by [`Documents::next_batch`].
+/// Documents in one block of memory, returned by [`Documents::next_batch`].
 #[derive(Clone, Copy, Debug)]
 pub struct DocumentBatch<'a> {
     batch: Batch<'a>,
@@ -517,20 +522,20 @@ pub struct DocumentBatch<'a> {
 }
 
 impl<'a> DocumentBatch<'a> {
-    /// Their number, at least 1.
+    /// The number of documents, at least 1.
     #[allow(clippy::len_without_is_empty)] // it never is
     pub fn len(&self) -> usize {
         self.batch.len()
     }
 
-    /// One of them; `None` after the last.
+    /// The document with this index; `None` after the last.
     #[inline]
     pub fn get(&self, index: usize) -> Option<Document<'a>> {
         let offset = self.batch.offset() + u64::from(*self.batch.offsets().get(index)?);
         Some(framed(self.batch.raw(index)?, self.rules).at_offset(offset))
     }
 
-    /// All of them, in their order.
+    /// Iterates over all documents in order.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Document<'a>> + use<'a> {
         let (batch, rules) = (self.batch, self.rules);
@@ -538,13 +543,13 @@ impl<'a> DocumentBatch<'a> {
         batch.iter_raw().zip(offsets).map(move |(bytes, offset)| framed(bytes, rules).at_offset(offset))
     }
 
-    /// Their bytes and offsets.
+    /// The bytes and offsets of the documents.
     pub fn as_batch(&self) -> Batch<'a> {
         self.batch
     }
 }
 
-/// What was skipped.
+/// The data that was skipped.
 #[derive(Clone, Debug, Default)]
 pub struct Skipped {
     count: u64,
@@ -552,18 +557,19 @@ pub struct Skipped {
     places: Vec<SkippedPlace>,
 }
 
-/// A place that was skipped: one document that was invalid inside, or all bytes until a document was found again.
+/// A place that was skipped: either one document with invalid content, or all bytes up to the next document that was
+/// found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SkippedPlace {
-    /// Where it begins, in bytes from the start of the stream.
+    /// Its position, in bytes from the start of the stream.
     pub offset: u64,
     /// Its length in bytes.
     pub len: u64,
-    /// Which record it was; the first is 0.
+    /// Its record number; the first is 0.
     pub record: u64,
-    /// What was wrong.
+    /// The kind of the error.
     pub kind: ErrorKind,
-    /// Where, in bytes from the start of the stream.
+    /// The position of the error, in bytes from the start of the stream.
     pub wrong_at: u64,
 }
 
@@ -578,7 +584,7 @@ impl Skipped {
         self.bytes
     }
 
-    /// The first 1,000 of them.
+    /// The first 1,000 places.
     pub fn places(&self) -> &[SkippedPlace] {
         &self.places
     }

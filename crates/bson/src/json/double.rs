@@ -1,12 +1,13 @@
-//! Doubles as MongoDB's tools write them.
+//! Formatting doubles as MongoDB's tools do.
 
 use millstream_core::put::Spare;
 
 /// The longest text: `-2.2250738585072014E-308`.
 const LONGEST: usize = 24;
 
-/// Appends a double as `bsondump` writes it: the shortest digits that read back the same; with an exponent of at
-/// least two digits below 0.0001 and from a million on, else with a point. Not finite: `Infinity`, `-Infinity`, `NaN`.
+/// Appends a double as `bsondump` writes it: the shortest digits that read back as the same number. Numbers below
+/// 0.0001 and from a million on have an exponent of at least two digits, others a point. Numbers that are not finite
+/// are `Infinity`, `-Infinity` and `NaN`.
 pub(super) fn append_double(out: &mut Vec<u8>, number: f64) {
     let mut text = [0; LONGEST];
     let mut spare = Spare::over(&mut text);
@@ -24,7 +25,7 @@ pub(super) fn append_double(out: &mut Vec<u8>, number: f64) {
     out.extend_from_slice(spare.as_bytes());
 }
 
-/// Puts a positive number with an exponent, whatever the notation of its shortest text.
+/// Writes a positive number with an exponent, whatever the notation of its shortest text.
 fn put_with_exponent(spare: &mut Spare<'_>, number: f64) {
     let mut shortest = [0; LONGEST];
     let mut text = Spare::over(&mut shortest);
@@ -35,7 +36,7 @@ fn put_with_exponent(spare: &mut Spare<'_>, number: f64) {
         None => (text, 0),
     };
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // Its digits without zeros at either end, and the power of ten of the first.
+    // The digits without zeros at either end, and the power of ten of the first digit.
     let mut buffer = [0; LONGEST];
     let mut joined = Spare::over(&mut buffer);
     joined.put(whole);

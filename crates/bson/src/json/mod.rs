@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The format: <https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md> (version
-//! 2; the older one is not read). Canonical text is converted back to the same bytes, except for what the format cannot
-//! represent: the payload of a NaN, the keys of arrays, and documents that look like the wrapper of a type.
+//! 2; the older one is not read). Reading canonical text gives the same bytes again, except for details that the format
+//! cannot represent: the payload of a NaN, the keys of arrays, and documents that look like the wrapper of a type.
 
 mod double;
 mod payload;
@@ -29,7 +29,7 @@ use millstream_core::Result;
 /// The two forms of Extended JSON. Both are accepted when reading, even mixed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Json {
-    /// Every type is kept: `{"$numberInt":"1"}`, `{"$date":{"$numberLong":"0"}}`.
+    /// Every type is preserved: `{"$numberInt":"1"}`, `{"$date":{"$numberLong":"0"}}`.
     Canonical,
     /// Numbers are JSON numbers, and dates in the years 1970 to 9999 are text: `1`, `{"$date":"1970-01-01T00:00:00Z"}`.
     #[default]
@@ -37,7 +37,7 @@ pub enum Json {
 }
 
 impl Document<'_> {
-    /// The document as Extended JSON, on one line.
+    /// Converts the document to Extended JSON, on one line.
     ///
     /// # Errors
     /// Errors in the document: see [`check`](Document::check).
@@ -70,8 +70,8 @@ impl Document<'_> {
         })
     }
 
-    /// Passes the document on as Extended JSON in pieces of about 64 KiB, each of them valid UTF-8: the text never
-    /// exists as a whole, however long it is.
+    /// Passes the document to `sink` as Extended JSON, in pieces of about 64 KiB. Each piece is valid UTF-8, and the
+    /// whole text is never in memory, however long it is.
     ///
     /// ```
     /// use millstream::bson::{Document, Json};
@@ -86,8 +86,8 @@ impl Document<'_> {
     /// ```
     ///
     /// # Errors
-    /// Errors in the document, after the pieces before them; use [`check`](Document::check) to find them first. That of
-    /// the sink, unchanged.
+    /// Errors in the document, after the pieces before them (use [`check`](Document::check) to find them first), and
+    /// errors of the sink, unchanged.
     pub fn write_json(&self, mode: Json, mut sink: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let written = write::write_value(&mut self.cursor(), ElementType::Document, mode, &mut sink);
         written.map_err(|error| self.locate(error))?
@@ -95,7 +95,7 @@ impl Document<'_> {
 }
 
 impl super::Element<'_> {
-    /// Appends the value alone as Extended JSON.
+    /// Appends only the value, as Extended JSON.
     ///
     /// ```
     /// use millstream::bson::{Document, Json};
@@ -107,7 +107,7 @@ impl super::Element<'_> {
     /// ```
     ///
     /// # Errors
-    /// Errors in it. In that case nothing is appended.
+    /// Errors in the value. In that case nothing is appended.
     pub fn append_json(&self, out: &mut Vec<u8>, mode: Json) -> Result<()> {
         let len = out.len();
         append_value(out, &mut self.cursor(), self.kind(), mode).map_err(|error| {
@@ -116,10 +116,10 @@ impl super::Element<'_> {
         })
     }
 
-    /// Passes the value alone on as Extended JSON in pieces, like [`Document::write_json`].
+    /// Passes only the value to `sink` as Extended JSON in pieces, like [`Document::write_json`].
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Document::write_json`].
     pub fn write_json(&self, mode: Json, mut sink: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let written = write::write_value(&mut self.cursor(), self.kind(), mode, &mut sink);
         written.map_err(|error| self.locate(error))?
@@ -127,10 +127,10 @@ impl super::Element<'_> {
 }
 
 impl Map {
-    /// The document as Extended JSON, on one line.
+    /// Converts the document to Extended JSON, on one line.
     ///
     /// # Errors
-    /// Those of [`to_vec`](Map::to_vec).
+    /// Returns the errors of [`to_vec`](Map::to_vec).
     pub fn to_json(&self, mode: Json) -> Result<String> {
         let bytes = self.to_vec()?;
         Document::with_rules(&bytes, Rules::new().depth(Rules::MOST_DEPTH))?.to_json(mode)
@@ -138,7 +138,7 @@ impl Map {
 }
 
 impl Value {
-    /// The value as Extended JSON, on one line.
+    /// Converts the value to Extended JSON, on one line.
     ///
     /// ```
     /// use millstream::bson::{Json, Value};
@@ -147,7 +147,7 @@ impl Value {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Map::to_vec`].
+    /// Returns the errors of [`Map::to_vec`].
     pub fn to_json(&self, mode: Json) -> Result<String> {
         let mut payload = Vec::new();
         self.to_bson(&mut payload)?;

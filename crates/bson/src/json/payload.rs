@@ -1,20 +1,21 @@
-//! Where the value that is read goes, and its errors: what `read` and `wrapper` pass to each other through serde.
+//! The destination of the value that is read, and its errors. The modules `read` and `wrapper` pass these to each other
+//! through serde.
 
 use crate::wire::path::join_shortened;
 use millstream_core::{Error, ErrorKind};
 use std::cell::RefCell;
 
-/// What serde_json's errors cannot contain.
+/// The part of an error that serde_json's errors cannot contain.
 #[derive(Default)]
 pub(super) struct Failure {
-    /// The error itself, if it is ours.
+    /// The error, if it is from this crate.
     pub(super) error: Option<Error>,
-    /// The keys from the place of the error outwards.
+    /// The keys from the place of the error to the outermost.
     pub(super) keys: Vec<String>,
 }
 
 impl Failure {
-    /// The whole error.
+    /// Returns the complete error.
     pub(super) fn locate(mut self, text: &[u8], error: &serde_json::Error) -> Error {
         let offset = offset_of(text, error.line(), error.column());
         let located = self.error.take().unwrap_or_else(|| syntax_error(text, offset, error));
@@ -24,24 +25,24 @@ impl Failure {
     }
 }
 
-/// Keeps an error of ours, and makes the one that is passed through serde_json instead.
+/// Stores an error of this crate and returns the one that is passed through serde_json in its place.
 #[cold]
 pub(super) fn fail<E: serde::de::Error>(failure: &RefCell<Failure>, error: Error) -> E {
     failure.borrow_mut().error.get_or_insert(error);
     E::custom("")
 }
 
-/// A value of any type, whose payload is appended.
+/// Appends the payload of a value of any type.
 pub(super) struct Payload<'o> {
     pub(super) out: &'o mut Vec<u8>,
     pub(super) failure: &'o RefCell<Failure>,
-    /// How many documents and arrays may still be opened.
+    /// How many more documents and arrays may be opened.
     pub(super) depth: u16,
     /// Whether it is the outermost object, which is never a wrapper.
     pub(super) is_root: bool,
 }
 
-/// The offset of a line and a column as serde_json counts them, both from 1.
+/// Converts serde_json's line and column, both counted from 1, to an offset.
 fn offset_of(text: &[u8], line: usize, column: usize) -> usize {
     let start = match line.checked_sub(2) {
         Some(newline) => memchr::memchr_iter(b'\n', text).nth(newline).map_or(0, |at| at + 1),
@@ -50,7 +51,7 @@ fn offset_of(text: &[u8], line: usize, column: usize) -> usize {
     (start + column.saturating_sub(1)).min(text.len())
 }
 
-/// An error that serde_json found.
+/// Converts an error that serde_json reported.
 fn syntax_error(text: &[u8], offset: usize, error: &serde_json::Error) -> Error {
     let message = error.to_string();
     let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);

@@ -1,5 +1,5 @@
-//! Converting Extended JSON to bytes, in one pass. serde_json finds the tokens; recursive, but limited by the rules'
-//! depth.
+//! Converting Extended JSON to bytes in one pass. serde_json finds the tokens. The code is recursive, but the rules
+//! limit the depth.
 
 use super::payload::{Failure, Payload, fail};
 use crate::scalar::shown;
@@ -14,11 +14,11 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::thread;
 
-/// The document in this text: Extended JSON, canonical, relaxed or mixed.
+/// Reads a document from Extended JSON, which may be canonical, relaxed or mixed.
 ///
-/// Integers have 32 bits if they fit, else 64, else they are doubles. The outermost object is always a document; an
-/// inner object with a key such as `$oid` must be a type's wrapper and nothing else. Other keys with a `$` are
-/// ordinary.
+/// An integer becomes a 32-bit integer if it fits, otherwise a 64-bit integer or a double. The outermost object is
+/// always a document; an inner object with a key such as `$oid` must represent a value of that type and contain nothing
+/// else. Other keys with a `$` are ordinary.
 ///
 /// ```
 /// use millstream::bson::{DateTime, Value, from_json};
@@ -41,8 +41,8 @@ pub fn from_json(text: impl AsRef<[u8]>) -> Result<Map> {
     Map::from_document(Document::new(&bytes)?)
 }
 
-/// Appends the document in this text, as bytes: [`from_json`] without the tree. Of the rules, only the depth matters;
-/// beyond the default of 200 it uses a separate thread with a large enough stack.
+/// Appends the document in this text as bytes. This is [`from_json`] without the tree. Of the rules, only the depth is
+/// used; above the default of 200, a separate thread with a large enough stack is used.
 ///
 /// ```
 /// use millstream::bson::{Document, Rules, json_to_bson};
@@ -53,8 +53,8 @@ pub fn from_json(text: impl AsRef<[u8]>) -> Result<Map> {
 /// ```
 ///
 /// # Errors
-/// Those of [`from_json`]; [`Io`](ErrorKind::Io) if the depth needs a thread and the platform has none, such as WebAssembly.
-/// In that case nothing is appended.
+/// As for [`from_json`], and [`Io`](ErrorKind::Io) if the depth needs a thread and the platform has none, such as
+/// WebAssembly. In that case nothing is appended.
 pub fn json_to_bson(text: impl AsRef<[u8]>, rules: Rules, out: &mut Vec<u8>) -> Result<()> {
     let text = text.as_ref();
     if rules.depth <= SHALLOW {
@@ -67,10 +67,10 @@ pub fn json_to_bson(text: impl AsRef<[u8]>, rules: Rules, out: &mut Vec<u8>) -> 
     })
 }
 
-/// Up to this depth, any thread's stack is enough; beyond, reading gets one of its own.
+/// Up to this depth, the stack of any thread is large enough; above it, a separate thread reads the text.
 const SHALLOW: u16 = 200;
 
-/// The stack usage of a level, in bytes: at most 6 KiB were seen, without optimisation.
+/// The stack space for one level in bytes. The most that was measured is 6 KiB, without optimisation.
 const LEVEL: usize = 16 << 10;
 
 fn append(text: &[u8], rules: Rules, out: &mut Vec<u8>) -> Result<()> {
@@ -95,18 +95,19 @@ impl<'de> DeserializeSeed<'de> for Payload<'_> {
 }
 
 impl<'o> Payload<'o> {
-    /// The same for a value inside this one.
+    /// Returns a payload for a value inside this one.
     fn inside(&mut self, depth: u16) -> Payload<'_> {
         Payload { out: self.out, failure: self.failure, depth, is_root: false }
     }
 
-    /// Appends bytes of a constant number.
+    /// Appends a constant number of bytes.
     fn fixed<const N: usize>(self, kind: ElementType, bytes: [u8; N]) -> ElementType {
         self.out.extend_from_slice(&bytes);
         kind
     }
 
-    /// Appends a number of JSON that came as text: not a 64-bit integer, for those come as such.
+    /// Appends a JSON number that serde_json passes as text. It is not a 64-bit integer, because those are passed as
+    /// integers.
     fn append_number<E: serde::de::Error>(self, text: &str) -> Result<ElementType, E> {
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() => self.visit_f64(number),
@@ -127,7 +128,7 @@ impl<'o> Payload<'o> {
         })
     }
 
-    /// Adds the key whose type is at `at` to the path of an error.
+    /// Adds the key of the element whose type is at `at` to the path of an error.
     #[cold]
     fn add_key(&self, at: usize) {
         let key = self.out[at + 1..].split(|&byte| byte == 0).next().unwrap_or_default();
@@ -231,20 +232,20 @@ impl<'de> Visitor<'de> for Payload<'_> {
     }
 }
 
-/// What a key tells about its object.
+/// What a key indicates about its object.
 enum Name {
-    /// Nothing: it has been appended after a byte for the type.
+    /// The object is a document: the key has been appended after a byte for the type.
     Member,
-    /// That it is a type's wrapper.
+    /// The object represents a value of a type.
     Wrapper(&'static Wrapper),
-    /// That it is not an object, but a number which serde_json passes as text: see [`marker::JSON_NUMBER`].
+    /// It is not an object but a number that serde_json passes as text: see [`marker::JSON_NUMBER`].
     Number,
 }
 
-/// A key, of an object or of the representation of a number.
+/// A key of an object or of the representation of a number.
 ///
-/// It is requested as an `Option`: that of an object, which cannot be null, is present; for a number serde_json returns
-/// the name, whatever is requested. So no text can pretend to be that name.
+/// It is requested as an `Option`. For an object, whose key cannot be null, the `Option` is present. For a number,
+/// serde_json returns the name for any request. Therefore text in a document cannot imitate that name.
 struct Key<'p, 'o> {
     payload: &'p mut Payload<'o>,
 }
@@ -315,14 +316,14 @@ mod tests {
     use super::*;
     use serde::de::IntoDeserializer as _;
 
-    /// This many nested objects.
+    /// Makes a text with this many nested objects.
     fn nested(levels: usize) -> String {
         r#"{"a":"#.repeat(levels - 1) + "{}" + &"}".repeat(levels - 1)
     }
 
     #[test]
     fn depth_is_limited_by_the_rules() {
-        // WebAssembly has no thread for more.
+        // On WebAssembly, greater depths would need a thread, which does not exist.
         let depth = if cfg!(target_family = "wasm") { SHALLOW } else { 1000 };
         let levels = usize::from(depth);
         let read = |text: &str, depth| {
@@ -342,8 +343,8 @@ mod tests {
         assert_eq!(read(&text(levels), depth), Err(ErrorKind::TooDeep));
     }
 
-    /// A number as passed by serde_json with its feature `arbitrary_precision`: a map whose only key returns the same
-    /// name, whatever is requested.
+    /// A number as serde_json passes it with its feature `arbitrary_precision`: a map with a single key, which returns
+    /// the same name for any request.
     #[derive(Clone, Copy)]
     struct NumberText(&'static str, bool);
 
@@ -386,7 +387,7 @@ mod tests {
         let payload = Payload { out: &mut out, failure: &failure, depth: 0, is_root: false };
         assert!(payload.deserialize(NumberText("1e400", false)).is_err());
         assert_eq!(failure.into_inner().error.unwrap().found(), Some("\"1e400\" (number out of range)"));
-        // An object whose key looks like that name is an object.
+        // An object with a key that looks like that name remains an object.
         let text = r#"{"a":{"$serde_json::private::Number":"1.5"}}"#;
         assert_eq!(from_json(text).unwrap().to_json(crate::Json::Canonical).unwrap(), text);
         assert!(from_json(r#"{"a": [1.5, -0, 1e9, 18446744073709551616]}"#).is_ok());

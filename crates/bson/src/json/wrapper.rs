@@ -1,5 +1,4 @@
-//! Reading the objects that represent a value of a type: `{"$oid": "…"}` and similar ones. `value/extended` has their
-//! table.
+//! Reading objects that represent a value of a type, such as `{"$oid": "…"}`. `value/extended` contains their table.
 
 use super::payload::{Failure, Payload, fail};
 use crate::scalar::shown;
@@ -13,7 +12,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 impl Wrapper {
-    /// The error of this key next to others that do not belong there.
+    /// The error if this key is next to other keys, which is not allowed.
     #[cold]
     pub(super) fn not_alone(&self) -> Error {
         wrong(
@@ -22,7 +21,7 @@ impl Wrapper {
         )
     }
 
-    /// Reads the value of this key, which was the first, and the end of the object; appends the payload.
+    /// Reads the value of this key, which was the first one, and the end of the object, and appends the payload.
     pub(super) fn read<'de, A: MapAccess<'de>>(
         &self,
         mut members: A,
@@ -76,7 +75,7 @@ impl Wrapper {
         appended.map(|()| self.kind).map_err(|error| fail(failure, error))
     }
 
-    /// Code alone, or with its scope, which may come first.
+    /// Reads code alone or with its scope. The scope may come first.
     fn read_code<'de, A: MapAccess<'de>>(&self, mut members: A, payload: Payload<'_>) -> Result<ElementType, A::Error> {
         let Payload { out, failure, depth, .. } = payload;
         let (mut code, mut scope) = (None, None);
@@ -117,9 +116,9 @@ impl Wrapper {
     }
 }
 
-// The way serde passes them.
+// The values in the form in which serde passes them.
 
-/// Text, and its parser.
+/// Text with its parser.
 struct Text<'r> {
     failure: &'r RefCell<Failure>,
     read: &'r mut dyn FnMut(&str) -> Result<()>,
@@ -142,7 +141,7 @@ impl Visitor<'_> for Text<'_> {
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
         (self.read)(text).map_err(|error| {
-            // Offsets in a text's error are counted from its own start.
+            // The offsets in a text's error are counted from the start of the text.
             fail(self.failure, error.without_offset())
         })
     }
@@ -178,7 +177,7 @@ impl<'de> Visitor<'de> for Date<'_> {
     }
 }
 
-/// An object id inside another wrapper, not checked yet.
+/// An object id inside another wrapper, which has not been checked yet.
 struct Oid(String);
 
 impl<'de> serde::Deserialize<'de> for Oid {
@@ -201,7 +200,7 @@ impl<'de> serde::Deserialize<'de> for Oid {
     }
 }
 
-/// The text of an object's only member.
+/// Reads the text of an object's only member.
 fn only<'de, A: MapAccess<'de>>(mut members: A, name: &'static str) -> Result<String, A::Error> {
     use serde::de::Error as _;
     match members.next_key::<String>()? {
@@ -216,7 +215,7 @@ fn only<'de, A: MapAccess<'de>>(mut members: A, name: &'static str) -> Result<St
     }
 }
 
-/// An object with exactly two members, in any order.
+/// An object with exactly two members in any order.
 struct Pair<'r, A, B> {
     names: [&'static str; 2],
     failure: &'r RefCell<Failure>,

@@ -1,4 +1,5 @@
-//! Converting bytes to Extended JSON: iterative except for scopes, each of which takes a level of the depth.
+//! Converting bytes to Extended JSON. This is iterative except for scopes, each of which counts as a level of the
+//! depth.
 //!
 //! The text is appended to a vector; a [`Drain`] may remove it in pieces.
 
@@ -19,20 +20,20 @@ use std::borrow::Cow;
 struct Open<'a> {
     outer: Outer<'a>,
     is_array: bool,
-    /// Whether nothing has been written in it.
+    /// Whether it has no member yet.
     is_new: bool,
 }
 
-/// What happens to the text while it grows.
+/// What to do with the text while it grows.
 trait Drain {
-    /// Whether long texts are appended in pieces.
+    /// Whether long texts are written in pieces.
     const IN_PIECES: bool;
 
-    /// Removes the text if it is long. It is then valid UTF-8.
+    /// Removes the text if it is long. The text is valid UTF-8 at that point.
     fn drain(&mut self, out: &mut Vec<u8>) -> Result<()>;
 }
 
-/// All of it stays in the vector.
+/// Keeps the whole text in the vector.
 struct Keep;
 
 impl Drain for Keep {
@@ -44,13 +45,13 @@ impl Drain for Keep {
     }
 }
 
-/// The approximate length of a piece: a multiple of 3, so that Base64 can be split.
+/// The approximate length of a piece. It is a multiple of 3, so that Base64 can be split.
 const PIECE: usize = 48 << 10;
 
-/// Pieces are passed on.
+/// Passes pieces to a sink.
 struct Pieces<'s> {
     sink: &'s mut dyn FnMut(&[u8]) -> Result<()>,
-    /// The error of the sink, which is not an error of the document.
+    /// The error of the sink, which must be distinguished from errors of the document.
     failed: Option<Error>,
 }
 
@@ -70,7 +71,7 @@ impl Drain for Pieces<'_> {
     }
 }
 
-/// Passes on the value of this type at the cursor, in pieces. The error of the sink is the second one.
+/// Writes the value of this type at the cursor to a sink, in pieces. The second error is that of the sink.
 pub(super) fn write_value(
     cursor: &mut Cursor<'_>,
     kind: ElementType,
@@ -84,7 +85,7 @@ pub(super) fn write_value(
     }
 }
 
-/// Appends the value of this type that the cursor is at.
+/// Appends the value of this type at the cursor.
 pub(crate) fn append_value(out: &mut Vec<u8>, cursor: &mut Cursor<'_>, kind: ElementType, mode: Json) -> Result<()> {
     append(out, cursor, kind, mode, &mut Keep)
 }
@@ -122,7 +123,7 @@ fn append<D: Drain>(
     Ok(())
 }
 
-/// Appends a value, or only the beginning of a document or array, which is then open.
+/// Appends a value. For a document or array, only the beginning is appended, and it is then open.
 #[inline]
 fn begin_value<'a, D: Drain>(
     out: &mut Vec<u8>,
@@ -211,7 +212,7 @@ fn append_leaf<D: Drain>(
         ElementType::Document | ElementType::Array | ElementType::CodeWithScope => {
             unreachable!("a {kind} is written elsewhere")
         }
-        // What is rare: no way of its own.
+        // Rare types are handled together.
         _ => {
             if let Some(part) = Part::of(ValueRef::from_bson(kind, cursor)?) {
                 append_part(out, &part);
@@ -237,7 +238,7 @@ fn append_part(out: &mut Vec<u8>, part: &Part<'_>) {
     }
 }
 
-/// Appends text in quotes.
+/// Appends quoted text.
 #[inline]
 fn append_text<D: Drain>(out: &mut Vec<u8>, text: &str, drain: &mut D) -> Result<()> {
     if !D::IN_PIECES || text.len() <= PIECE {
@@ -256,7 +257,7 @@ fn append_text<D: Drain>(out: &mut Vec<u8>, text: &str, drain: &mut D) -> Result
     Ok(())
 }
 
-/// Appends an object with one member, which is text. Its last byte still exists.
+/// Appends an object with one text member. Its last byte has not been appended yet.
 fn append_wrapped<D: Drain>(out: &mut Vec<u8>, before: &[u8], text: &str, drain: &mut D) -> Result<()> {
     out.extend_from_slice(before);
     append_text(out, text, drain)?;

@@ -1,9 +1,9 @@
-//! Arrays of numbers that are aligned in the file, so that a mapped file lends them as slices.
+//! Arrays of numbers that are aligned in the file, so that they can be used as slices of a mapped file.
 //!
-//! BSON has no padding: a value begins where the one before it ends. An array is moved by another member before it,
-//! whose only purpose is its length. For every reader this is an ordinary binary value with a key of its own (`_pad_`
-//! and the key of the array), which it can ignore; nothing else in the document changes. It is only added where it is
-//! needed, and only on request: no other part of Millstream writes one.
+//! BSON has no padding: a value begins where the previous one ends. To align an array, another member whose only
+//! purpose is its length is written before it. For every reader this is an ordinary binary value with its own key
+//! (`_pad_` and the key of the array), which it can ignore; the rest of the document does not change. The member is
+//! added only where necessary, and only on request: no other part of Millstream writes one.
 
 use crate::numbers::view::{Number, NumbersOf};
 use crate::typed::to::append_cstring;
@@ -19,7 +19,7 @@ pub enum Alignment {
     /// 8 bytes: enough for every type of number.
     #[default]
     Bytes8,
-    /// 64 bytes: also for loads of whole vectors or cache lines.
+    /// 64 bytes: also enough for loads of whole vectors or cache lines.
     Bytes64,
 }
 
@@ -33,11 +33,12 @@ impl Alignment {
     }
 }
 
-/// Appends numbers as a binary value of subtype 0 whose first number is aligned, counted from the start of `out`;
-/// before it, if necessary, a padding member: at most 12 bytes, the key and the alignment.
+/// Appends numbers as a binary value of subtype 0 whose first number is aligned, counted from the start of `out`. If
+/// necessary, a padding member is written before it, which takes at most 12 bytes plus the key and the alignment.
 ///
-/// So `out` must begin where the file does, or at an aligned position of it: a single document, or one that a writer
-/// starts there. It does not matter how deep in the document this is. A mapped file begins at a page.
+/// Therefore `out` must begin at the start of the file or at an aligned position in it: it must be a single document,
+/// or one that a writer starts there. The nesting of the array in the document does not matter. A mapped file begins at
+/// a page boundary.
 ///
 /// ```
 /// use millstream::bson::{Alignment, Document, View, append_aligned};
@@ -57,7 +58,7 @@ impl Alignment {
 /// # Errors
 /// [`ValueOutOfRange`](millstream_core::ErrorKind::ValueOutOfRange) for a key that contains a NUL, or more than 2 GiB.
 pub fn append_aligned<T: Number>(out: &mut Vec<u8>, key: &str, numbers: &[T], to: Alignment) -> Result<()> {
-    // Of a binary value: type, key, NUL, length and subtype.
+    // The length of the beginning of a binary value: type, key, NUL, length and subtype.
     let head = |key_len: usize| 1 + key_len + 1 + 4 + 1;
     let missing = |at: usize| at.next_multiple_of(to.bytes()) - at;
     let first = out.len() + head(key.len());
@@ -73,7 +74,7 @@ pub fn append_aligned<T: Number>(out: &mut Vec<u8>, key: &str, numbers: &[T], to
 }
 
 impl Builder {
-    /// Appends numbers that are aligned, counted from the document's first byte, as [`append_aligned`] does.
+    /// Appends numbers that are aligned, counted from the document's first byte, like the function [`append_aligned`].
     ///
     /// ```
     /// use millstream::bson::{Alignment, Builder, Document};

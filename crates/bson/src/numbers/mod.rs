@@ -1,4 +1,4 @@
-//! Arrays of numbers that are stored as bytes, which need no copy.
+//! Arrays of numbers that are stored as bytes and can be read without a copy.
 
 pub(crate) mod aligned;
 pub(crate) mod vector;

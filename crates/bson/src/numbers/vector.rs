@@ -1,9 +1,10 @@
-//! Vectors: binary values of subtype 9, which contain their own number type.
+//! Vectors: binary values of subtype 9, which specify their own number type.
 //!
-//! A header of two bytes (the type of the numbers, and the number of unused bits at the end) and the numbers: signed
-//! bytes, 32-bit floating point numbers or single bits. From the specification "BSON Binary Subtype 9 - Vector",
-//! <https://github.com/mongodb/specifications/blob/master/source/bson-binary-vector/bson-binary-vector.md>. What it
-//! says should be refused is refused.
+//! A vector consists of a header of two bytes (the type of the numbers, and the number of unused bits at the end) and
+//! the numbers: signed bytes, 32-bit floating point numbers or single bits. The format is specified in "BSON Binary
+//! Subtype 9 - Vector",
+//! <https://github.com/mongodb/specifications/blob/master/source/bson-binary-vector/bson-binary-vector.md>. Data that
+//! it requires to be rejected is rejected.
 
 use crate::numbers::view::{Number, NumberType, View, append_numbers};
 use crate::typed::to::length;
@@ -19,7 +20,7 @@ const INT8: u8 = 0x03;
 const PACKED_BIT: u8 = 0x10;
 const FLOAT32: u8 = 0x27;
 
-/// A vector, borrowed from the document's bytes.
+/// A vector that borrows the document's bytes.
 ///
 /// ```
 /// use millstream::bson::{Document, Vector};
@@ -40,7 +41,7 @@ pub enum Vector<'a> {
 }
 
 impl<'a> Vector<'a> {
-    /// The vector in the bytes of a binary value of subtype 9.
+    /// Reads the vector in the bytes of a binary value of subtype 9.
     ///
     /// # Errors
     /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) for an invalid header, bytes after the last number, or unused
@@ -75,10 +76,10 @@ impl<'a> Vector<'a> {
         self.len() == 0
     }
 
-    /// Its numbers, if they are of this type.
+    /// Returns the numbers, if they are of this type.
     ///
     /// # Errors
-    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch).
+    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) if they are not.
     pub(crate) fn numbers<T: Number>(&self) -> Result<View<'a, T>> {
         match self {
             Vector::Int8(numbers) if T::TYPE == NumberType::I8 => View::new(numbers.as_bytes()),
@@ -98,7 +99,7 @@ impl<'a> Vector<'a> {
     }
 }
 
-/// Of a vector, the numbers after its header.
+/// For a vector, reads the numbers after its header.
 impl<'a, T: Number> FromBson<'a> for View<'a, T> {
     fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
         if kind != ElementType::Binary {
@@ -144,7 +145,7 @@ impl ToBson for Vector<'_> {
     }
 }
 
-/// Single bits, eight in a byte, the highest first.
+/// Single bits, eight per byte, starting with the highest.
 ///
 /// ```
 /// use millstream::bson::Bits;
@@ -161,11 +162,11 @@ pub struct Bits<'a> {
 }
 
 impl<'a> Bits<'a> {
-    /// These bytes as bits, the last `padding` of which are unused.
+    /// Interprets these bytes as bits, of which the last `padding` are unused.
     ///
     /// # Errors
-    /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) for a padding over 7, or without a byte, or if an unused bit is
-    /// not 0.
+    /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) if the padding is greater than 7, if there is a padding but no
+    /// byte, or if an unused bit is not 0.
     pub fn new(bytes: &'a [u8], padding: u8) -> Result<Bits<'a>> {
         match bytes.last() {
             None if padding > 0 => Err(invalid(format!("{padding} unused bits without a byte"), "none")),
@@ -177,12 +178,12 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// How many bits there are.
+    /// The number of bits.
     pub fn len(&self) -> usize {
         self.bytes.len() * 8 - usize::from(self.padding)
     }
 
-    /// Whether there is none.
+    /// Whether there are no bits.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -202,7 +203,7 @@ impl<'a> Bits<'a> {
         (position < self.len()).then(|| self.bytes[position / 8] & (0x80 >> (position % 8)) != 0)
     }
 
-    /// The bits, one after another.
+    /// Iterates over the bits.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = bool> + Clone + 'a {
         let bytes = self.bytes;
         (0..self.len()).map(move |position| bytes[position / 8] & (0x80 >> (position % 8)) != 0)
@@ -215,7 +216,7 @@ impl fmt::Debug for Bits<'_> {
     }
 }
 
-/// Numbers to be written as a vector: `i8`, `f32`, or `bool` for single bits.
+/// Numbers to write as a vector: `i8`, `f32`, or `bool` for single bits.
 ///
 /// ```
 /// use millstream::bson::{ToBson, VectorOf};
@@ -266,7 +267,7 @@ impl ToBson for VectorOf<'_, bool> {
     }
 }
 
-/// Appends length, subtype and header of a vector whose numbers have this many bytes.
+/// Appends the length, subtype and header of a vector whose numbers take `count` bytes.
 fn append_header(out: &mut Vec<u8>, number: u8, padding: u8, count: usize) -> Result<()> {
     out.extend_from_slice(&length(count + 2)?);
     out.extend_from_slice(&[VECTOR, number, padding]);

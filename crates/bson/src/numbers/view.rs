@@ -1,9 +1,9 @@
-//! Arrays of numbers that are stored as bytes, viewed in place.
+//! Viewing arrays of numbers that are stored as bytes, without a copy.
 //!
-//! BSON puts a value directly after the one before it, so numbers are rarely aligned in memory. A [`View`] reads them
-//! anyway, as fast as aligned ones; only [`as_slice`](View::as_slice) needs them aligned. The bytes are little-endian;
-//! a big-endian machine swaps them as it reads. No unsafe code: numbers are made from byte arrays, and `zerocopy`
-//! proves that aligned bytes can be viewed as numbers.
+//! In BSON a value directly follows the one before it, so numbers are rarely aligned in memory. A [`View`] reads them
+//! anyway, as fast as aligned ones; only [`as_slice`](View::as_slice) requires alignment. The bytes are little-endian;
+//! a big-endian machine swaps them when it reads them. There is no unsafe code: numbers are made from byte arrays, and
+//! `zerocopy` proves that aligned bytes can be viewed as numbers.
 
 use crate::typed::to::{append_binary, length};
 use crate::wire::cursor::bytes_text;
@@ -19,18 +19,18 @@ mod sealed {
 
     /// A number that consists only of its bytes.
     pub trait Raw: Sized {
-        /// An array of as many bytes as the number has.
+        /// An array with the size of the number.
         type Bytes: Copy + Send + Sync + FromBytes + IntoBytes + Immutable + KnownLayout + 'static;
 
-        /// The number in these bytes, the lowest first.
+        /// Converts these bytes, least significant first, to a number.
         fn from_bytes(bytes: Self::Bytes) -> Self;
 
-        /// The other way.
+        /// Converts the number to bytes, least significant first.
         fn to_bytes(self) -> Self::Bytes;
     }
 }
 
-/// A type of number for a [`View`]: `u8` to `u64`, `i8` to `i64`, `f32` and `f64`.
+/// A number type for a [`View`]: `u8` to `u64`, `i8` to `i64`, `f32` and `f64`.
 pub trait Number:
     sealed::Raw
     + Copy
@@ -45,14 +45,14 @@ pub trait Number:
     + KnownLayout
     + 'static
 {
-    /// Which type it is.
+    /// The type as a value.
     const TYPE: NumberType;
 }
 
-/// Generates the code that is the same for all types of number, and the matches with a variant for each.
+/// Generates the code that is the same for all number types, and the matches with a variant for each.
 macro_rules! numbers {
     ($($type:ident $kind:ident;)*) => {
-        /// The types of number for a [`View`].
+        /// The number types for a [`View`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum NumberType {
             $(#[doc = concat!("`", stringify!($type), "`")] $kind,)*
@@ -77,7 +77,7 @@ macro_rules! numbers {
             }
         }
 
-        /// A [`View`] whose type is known only at run time.
+        /// A [`View`] whose number type is known only at run time.
         ///
         /// ```
         /// use millstream::bson::{AnyView, NumberType};
@@ -93,7 +93,7 @@ macro_rules! numbers {
         }
 
         impl<'a> AnyView<'a> {
-            /// These bytes as numbers of this type.
+            /// Views these bytes as numbers of this type.
             ///
             /// # Errors
             /// As for [`View::new`].
@@ -117,7 +117,7 @@ macro_rules! numbers {
                 }
             }
 
-            /// Whether there is none.
+            /// Whether there are no elements.
             pub fn is_empty(&self) -> bool {
                 self.len() == 0
             }
@@ -171,11 +171,11 @@ impl fmt::Display for NumberType {
     }
 }
 
-/// Numbers of type `T` in borrowed bytes, the lowest byte first, aligned or not.
+/// Numbers of type `T` in borrowed bytes, least significant byte first, aligned or not.
 ///
-/// [`FromBson`] reads one from a binary value: all its bytes, whatever the subtype; for subtype 9, a
-/// [`Vector`](crate::Vector), the numbers after its header, if they are of this type. [`ToBson`] writes one as a binary
-/// value of subtype 0.
+/// [`FromBson`] reads one from a binary value: all its bytes, whatever the subtype, except that for subtype 9, a
+/// [`Vector`](crate::Vector), it reads the numbers after the header if they are of this type. [`ToBson`] writes one as
+/// a binary value of subtype 0.
 ///
 /// ```
 /// use millstream::bson::{Document, View};
@@ -186,15 +186,15 @@ impl fmt::Display for NumberType {
 /// # Ok::<(), millstream::Error>(())
 /// ```
 pub struct View<'a, T: Number> {
-    /// The bytes of each number. An array of bytes may have any address.
+    /// The bytes of each number, which do not need to be aligned.
     numbers: &'a [T::Bytes],
 }
 
 impl<'a, T: Number> View<'a, T> {
-    /// These bytes as numbers.
+    /// Views these bytes as numbers.
     ///
     /// # Errors
-    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) if their count is not a multiple of a number's size.
+    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) if the number of bytes is not a multiple of the size of a number.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Result<View<'a, T>> {
         match <[T::Bytes]>::ref_from_bytes(bytes) {
@@ -209,7 +209,7 @@ impl<'a, T: Number> View<'a, T> {
         self.numbers.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
@@ -221,8 +221,8 @@ impl<'a, T: Number> View<'a, T> {
         self.numbers.as_bytes()
     }
 
-    /// The numbers as a slice, without a copy: if they are aligned for their type, and the machine is little-endian or
-    /// a number has one byte.
+    /// The numbers as a slice, without a copy, if they are aligned for their type and the machine is little-endian (or
+    /// each number has only one byte).
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [T]> {
         if cfg!(target_endian = "big") && size_of::<T>() > 1 {
@@ -237,7 +237,7 @@ impl<'a, T: Number> View<'a, T> {
         self.numbers.get(position).map(|bytes| T::from_bytes(*bytes))
     }
 
-    /// The numbers from one position to before another.
+    /// A view of the numbers from one position up to, but not including, another.
     ///
     /// ```
     /// use millstream::bson::View;
@@ -250,13 +250,13 @@ impl<'a, T: Number> View<'a, T> {
         Some(View { numbers: self.numbers.get(positions)? })
     }
 
-    /// The numbers, one after another. A loop over them is as fast as one over a slice.
+    /// Iterates over the numbers. A loop over them is as fast as one over a slice.
     #[inline]
     pub fn iter(&self) -> Numbers<'a, T> {
         Numbers(self.numbers.iter())
     }
 
-    /// The numbers in groups of `N`, and the remaining ones: for loops with several sums.
+    /// The numbers in groups of `N`, and the remaining ones, for loops with several accumulators.
     ///
     /// ```
     /// use millstream::bson::View;
@@ -272,7 +272,7 @@ impl<'a, T: Number> View<'a, T> {
         (groups.iter().map(|bytes| bytes.map(T::from_bytes)), View { numbers: rest })
     }
 
-    /// The numbers as a slice: borrowed if [`as_slice`](View::as_slice) can, else copied.
+    /// The numbers as a slice: borrowed if [`as_slice`](View::as_slice) succeeds, otherwise copied.
     pub fn to_cow(&self) -> Cow<'a, [T]> {
         match self.as_slice() {
             Some(slice) => Cow::Borrowed(slice),
@@ -280,16 +280,16 @@ impl<'a, T: Number> View<'a, T> {
         }
     }
 
-    /// A copy, aligned.
+    /// Copies the numbers to an aligned vector.
     pub fn to_vec(&self) -> Vec<T> {
-        // Each number is written once, into memory that is not cleared before.
+        // Each number is written once, to memory that is not zeroed first.
         self.numbers.iter().map(|bytes| T::from_bytes(*bytes)).collect()
     }
 
-    /// Copies all the numbers to memory of the same length.
+    /// Copies all numbers to memory of the same length.
     ///
     /// # Errors
-    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) for a different length.
+    /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) if the lengths differ.
     pub fn copy_to(&self, to: &mut [T]) -> Result<()> {
         if to.len() != self.len() {
             return Err(Error::new(ErrorKind::ArgumentInvalid)
@@ -324,7 +324,7 @@ impl<T: Number> fmt::Debug for View<'_, T> {
     }
 }
 
-/// The same numbers, according to their own comparison: NaN is not equal to itself, and -0.0 equals 0.0.
+/// Compares the numbers with their own equality: NaN is not equal to itself, and -0.0 equals 0.0.
 impl<T: Number> PartialEq for View<'_, T> {
     fn eq(&self, other: &Self) -> bool {
         self.iter().eq(other.iter())
@@ -349,7 +349,7 @@ impl<'a, T: Number> IntoIterator for &View<'a, T> {
     }
 }
 
-/// As a binary value of subtype 0.
+/// Writes a binary value of subtype 0.
 impl<T: Number> ToBson for View<'_, T> {
     fn element_type(&self) -> ElementType {
         ElementType::Binary
@@ -360,7 +360,7 @@ impl<T: Number> ToBson for View<'_, T> {
     }
 }
 
-/// The numbers of a [`View`], one after another.
+/// An iterator over the numbers of a [`View`].
 #[derive(Clone, Debug)]
 pub struct Numbers<'a, T: Number>(std::slice::Iter<'a, T::Bytes>);
 
@@ -400,7 +400,7 @@ impl<T: Number> ExactSizeIterator for Numbers<'_, T> {}
 
 impl<T: Number> FusedIterator for Numbers<'_, T> {}
 
-/// Numbers to be written as a binary value of subtype 0, which a [`View`] reads.
+/// Numbers to write as a binary value of subtype 0, which a [`View`] can read.
 ///
 /// ```
 /// use millstream::bson::{NumbersOf, ToBson, View, append_element};
@@ -429,7 +429,7 @@ impl<T: Number> ToBson for NumbersOf<'_, T> {
     }
 }
 
-/// Appends the bytes of each number, the lowest first.
+/// Appends the bytes of each number, least significant first.
 pub(crate) fn append_numbers<T: Number>(out: &mut Vec<u8>, numbers: &[T]) {
     if cfg!(target_endian = "little") {
         out.extend_from_slice(numbers.as_bytes());

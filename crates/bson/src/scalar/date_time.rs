@@ -1,7 +1,7 @@
-//! Dates: milliseconds, and their text in RFC 3339.
+//! Dates: milliseconds, and their RFC 3339 text.
 //!
-//! The calendar is that of the crate `time`. Text exists for the years 0 to 9999, as in Extended JSON; other dates are
-//! milliseconds only.
+//! The calendar is that of the crate `time`. Only the years 0 to 9999 have a text, as in Extended JSON; other dates are
+//! written as milliseconds.
 
 use super::bad_text;
 use millstream_core::put::{Spare, zero_fill};
@@ -14,8 +14,8 @@ use time::format_description::well_known::Rfc3339;
 
 /// A point in time: milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
 ///
-/// Its text is that of RFC 3339 (in UTC, with three digits after the decimal point or none) in the years 0 to 9999,
-/// else the number of milliseconds. Both can be parsed; digits after the third are cut off.
+/// In the years 0 to 9999, its text is RFC 3339 (in UTC, with three digits after the decimal point or none); otherwise
+/// it is the number of milliseconds. Both can be parsed; digits after the third are cut off.
 ///
 /// ```
 /// use millstream::bson::DateTime;
@@ -42,7 +42,7 @@ impl DateTime {
         SystemTime::now().into()
     }
 
-    /// Appends its text in RFC 3339, for years that have one.
+    /// Appends the RFC 3339 text, if the year has one.
     pub(crate) fn put_rfc3339(self, out: &mut Spare<'_>) -> bool {
         if !(FIRST..END).contains(&self.0) {
             return false;
@@ -65,7 +65,7 @@ impl DateTime {
     }
 }
 
-/// Rounded down to the millisecond; a time out of range becomes the first or the last.
+/// Rounds down to the millisecond; a time out of range becomes the earliest or the latest date.
 impl From<SystemTime> for DateTime {
     fn from(time: SystemTime) -> DateTime {
         DateTime(match time.duration_since(UNIX_EPOCH) {
@@ -109,8 +109,8 @@ impl fmt::Display for DateTime {
 }
 
 /// # Errors
-/// [`TextInvalid`](ErrorKind::TextInvalid) for anything but RFC 3339 (including `T` and `Z` or an offset) or a number
-/// of milliseconds.
+/// [`TextInvalid`](ErrorKind::TextInvalid) for anything other than RFC 3339 (including `T` and `Z` or an offset) or a
+/// number of milliseconds.
 impl FromStr for DateTime {
     type Err = Error;
 
@@ -123,10 +123,10 @@ impl FromStr for DateTime {
 }
 
 impl DateTime {
-    /// From its text in RFC 3339.
+    /// Parses RFC 3339 text.
     pub(crate) fn from_rfc3339(text: &str) -> Result<DateTime> {
         match OffsetDateTime::parse(text, &Rfc3339) {
-            // Within the years 0 to 9999 and a day, so it fits.
+            // The years 0 to 9999 and an offset of up to a day always fit.
             Ok(date) => Ok(DateTime((date.unix_timestamp_nanos().div_euclid(1_000_000)) as i64)),
             Err(_) => Err(bad_text(text, "a date of RFC 3339, such as 2012-12-24T12:15:30.501Z", 0)),
         }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn system_time_rounds_down() {
-        // Windows counts in 100 ns.
+        // Windows has a resolution of 100 ns.
         assert_eq!(DateTime::from(UNIX_EPOCH + Duration::from_nanos(1_999_900)), DateTime(1));
         assert_eq!(DateTime::from(UNIX_EPOCH - Duration::from_nanos(100)), DateTime(-1));
         assert_eq!(SystemTime::try_from(DateTime(-1)).unwrap(), UNIX_EPOCH - Duration::from_millis(1));

@@ -1,7 +1,8 @@
-//! Decimal numbers of 128 bits: bits and text.
+//! 128-bit decimal numbers: their bits and their text.
 //!
-//! The format is IEEE 754-2008 with a binary integer as significand; its text, what is refused and what is clamped
-//! follow <https://github.com/mongodb/specifications/blob/master/source/bson-decimal128/decimal128.md>. No arithmetic.
+//! The format is IEEE 754-2008 with a binary integer as significand. Its text, what is rejected and what is clamped
+//! follow <https://github.com/mongodb/specifications/blob/master/source/bson-decimal128/decimal128.md>. There is no
+//! arithmetic.
 //!
 //! ```text
 //!   127   126 … 113          112 … 0
@@ -15,11 +16,11 @@ use millstream_core::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// A 128-bit decimal floating point number (IEEE 754-2008, binary integer significand), as its 16 bytes, the lowest
-/// first.
+/// A 128-bit decimal floating point number (IEEE 754-2008, binary integer significand), stored as its 16 bytes, least
+/// significant first.
 ///
-/// Its text is exact in both directions: a number that would have to be rounded is refused. Equality compares the bits:
-/// `1.0` is not `1.00`.
+/// The conversion to and from text is exact: a number that would have to be rounded is rejected. Equality compares the
+/// bits: `1.0` is not `1.00`.
 ///
 /// ```
 /// use millstream::bson::Decimal128;
@@ -32,9 +33,9 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Decimal128(pub [u8; 16]);
 
-/// The most digits of a significand.
+/// The maximum number of digits of a significand.
 const DIGITS: u32 = 34;
-/// The first significand that has more digits.
+/// The smallest number that has more digits.
 const TOO_LARGE: u128 = 10_u128.pow(DIGITS);
 const BIAS: i32 = 6176;
 const LEAST: i64 = -6176;
@@ -76,7 +77,7 @@ impl Decimal128 {
         }
     }
 
-    /// Appends its text, of at most [`LONGEST`](Decimal128::LONGEST) bytes.
+    /// Appends the text, which has at most [`LONGEST`](Decimal128::LONGEST) bytes.
     pub(crate) fn put_text(self, out: &mut Spare<'_>) {
         let class = self.class();
         if self.bits() & SIGN != 0 && !matches!(class, Class::Nan) {
@@ -140,8 +141,8 @@ impl From<i64> for Decimal128 {
 }
 
 /// # Errors
-/// [`TextInvalid`](millstream_core::ErrorKind::TextInvalid) for anything but a number, and for a number that would have
-/// to be rounded.
+/// [`TextInvalid`](millstream_core::ErrorKind::TextInvalid) for anything other than a number, and for a number that
+/// would have to be rounded.
 impl FromStr for Decimal128 {
     type Err = Error;
 
@@ -166,10 +167,10 @@ impl FromStr for Decimal128 {
     }
 }
 
-/// A number's digits, as text has them.
+/// The digits of a number, as found in the text.
 struct Scanned {
     significand: u128,
-    /// How many digits it has, leading zeros not counted.
+    /// The number of digits, not counting leading zeros.
     count: u32,
     exponent: i64,
 }
@@ -218,7 +219,7 @@ fn scan(text: &str, start: usize) -> Result<Scanned> {
                 if !digit.is_ascii_digit() {
                     return Err(wrong(bytes.len() - digits.len() + i));
                 }
-                // Far beyond what any number of digits can compensate.
+                // This value is far beyond what any number of digits can compensate.
                 power = power.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
             }
             exponent = exponent.saturating_add(if negative { -power } else { power });
@@ -229,8 +230,8 @@ fn scan(text: &str, start: usize) -> Result<Scanned> {
 }
 
 impl Scanned {
-    /// Brings the exponent into its range by zeros at the end of the significand: appended or taken away. `None` if
-    /// that is not enough.
+    /// Moves the exponent into its range by appending or removing zeros at the end of the significand. `None` if that
+    /// is not enough.
     fn clamp(&mut self) -> Option<()> {
         if self.significand == 0 {
             self.exponent = self.exponent.clamp(LEAST, MOST);
@@ -285,7 +286,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the bits: the text is read again as the same number, and the second text is the first.
+        /// For any bits, reading the text gives the same number, which has the same text again.
         #[test]
         fn every_text_comes_back(bytes: [u8; 16]) {
             let number = Decimal128(bytes);

@@ -1,7 +1,7 @@
-//! Object ids: bytes, hexadecimal text, and new ones.
+//! Object ids: bytes, hexadecimal text, and generating new ones.
 //!
-//! The format: <https://www.mongodb.com/docs/manual/reference/bson-types/#objectid>. Four bytes of seconds since 1970,
-//! five random ones for each process, three of a counter with a random start; all with the highest byte first.
+//! The format is described at <https://www.mongodb.com/docs/manual/reference/bson-types/#objectid>: four bytes with the
+//! seconds since 1970, five random bytes per process, and a three-byte counter with a random start, all big-endian.
 
 use super::{DateTime, bad_text};
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
@@ -29,7 +29,7 @@ pub struct ObjectId(pub [u8; 12]);
 /// The state shared by all ids of this process.
 #[cfg(feature = "random")]
 struct Process {
-    /// Its owner: a forked child must not continue with its parent's.
+    /// The process to which it belongs: a forked child must not continue with the state of its parent.
     pid: u32,
     random: [u8; 5],
     counter: u32,
@@ -39,13 +39,13 @@ struct Process {
 static PROCESS: Mutex<Option<Process>> = Mutex::new(None);
 
 impl ObjectId {
-    /// A new id: the current second, this process's random bytes, and the next number of its counter. It is unique,
-    /// unless a process makes more than 16,777,216 in a second.
+    /// Generates a new id from the current second, the random bytes of this process, and the next value of its counter.
+    /// It is unique, unless a process generates more than 16,777,216 ids in a second.
     ///
-    /// Needs the feature `random`, which `millstream` enables.
+    /// Requires the feature `random`, which `millstream` enables.
     ///
     /// # Panics
-    /// If the system cannot provide random bytes when the first one is made.
+    /// Panics if the system cannot provide random bytes when the first id is generated.
     #[cfg(feature = "random")]
     #[allow(clippy::new_without_default)] // the default is all zeros
     pub fn new() -> ObjectId {
@@ -59,13 +59,13 @@ impl ObjectId {
         process.next_id(seconds)
     }
 
-    /// The time of its creation, in seconds.
+    /// The time at which it was created, in seconds.
     pub fn time(&self) -> DateTime {
         let [a, b, c, d, ..] = self.0;
         DateTime(i64::from(u32::from_be_bytes([a, b, c, d])) * 1000)
     }
 
-    /// Its 24 hexadecimal digits.
+    /// The 24 hexadecimal digits.
     pub(crate) fn digits(&self) -> [u8; 24] {
         let mut digits = [0; 24];
         HEXLOWER.encode_mut(&self.0, &mut digits);
@@ -73,13 +73,13 @@ impl ObjectId {
     }
 }
 
-/// The state that changes when a process forks.
+/// A number that changes when a process forks.
 #[cfg(all(feature = "random", not(target_family = "wasm")))]
 fn process_id() -> u32 {
     std::process::id()
 }
 
-/// Nothing forks here.
+/// Processes do not fork on this platform.
 #[cfg(all(feature = "random", target_family = "wasm"))]
 fn process_id() -> u32 {
     0
@@ -112,7 +112,7 @@ impl fmt::Display for ObjectId {
 }
 
 /// # Errors
-/// [`TextInvalid`](millstream_core::ErrorKind::TextInvalid) for anything but 24 hexadecimal digits.
+/// [`TextInvalid`](millstream_core::ErrorKind::TextInvalid) for anything other than 24 hexadecimal digits.
 impl FromStr for ObjectId {
     type Err = Error;
 

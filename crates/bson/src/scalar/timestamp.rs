@@ -12,18 +12,18 @@
 pub struct Timestamp {
     /// Seconds since 1970.
     pub time: u32,
-    /// Counts the operations within that second.
+    /// The number of the operation within that second.
     pub increment: u32,
 }
 
 impl Timestamp {
-    /// From the 8 bytes of its payload, the lowest first.
+    /// Converts the payload, a little-endian 64-bit number.
     #[inline]
     pub const fn from_bits(bits: u64) -> Timestamp {
         Timestamp { time: (bits >> 32) as u32, increment: bits as u32 }
     }
 
-    /// The number whose 8 bytes, the lowest first, are its payload.
+    /// Returns the payload, a little-endian 64-bit number.
     #[inline]
     pub const fn to_bits(self) -> u64 {
         (self.time as u64) << 32 | self.increment as u64
