@@ -1,4 +1,5 @@
-//! Columns against the most obvious way to make them: look up each value of each document. And the shared vectors of schemas.
+//! Compares columns with the most obvious implementation: looking up each value of each document. Also runs the shared
+//! vectors of schemas.
 
 use data_encoding::HEXLOWER;
 use millstream_bson::columns::*;
@@ -6,7 +7,7 @@ use millstream_bson::{Array, Document, Documents, ElementType, Rules, Strictness
 use millstream_core::{ErrorKind, InMemory};
 use proptest::prelude::*;
 
-/// A file that mongodump wrote; see the README next to it.
+/// A file written by mongodump; see the README next to it.
 const ORDERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/mongodump/orders.bson");
 
 const SCHEMAS: &str = include_str!("../../../vectors/bson_columns.tsv");
@@ -36,7 +37,7 @@ fn schemas_of_the_shared_vectors() {
     assert!(cases > 20);
 }
 
-/// A value to be written.
+/// A value to write.
 #[derive(Clone, Debug)]
 enum Made {
     Leaf(ElementType, Vec<u8>),
@@ -64,7 +65,7 @@ fn payload(value: &Made) -> (ElementType, Vec<u8>) {
         Made::Document(members) => {
             (ElementType::Document, document(&mut members.iter().map(|(key, value)| (key.clone(), value))))
         }
-        // With keys that are not the positions, since they are never looked at.
+        // The keys are not the positions, because they are never read.
         Made::Array(items) => {
             (ElementType::Array, document(&mut items.iter().zip(1..).map(|(value, key)| (i32::to_string(&key), value))))
         }
@@ -101,7 +102,7 @@ fn leaf() -> impl Strategy<Value = Made> {
 }
 
 fn members(value: impl Strategy<Value = Made>) -> impl Strategy<Value = Vec<(String, Made)>> {
-    // Few keys: they come in any order, and repeat.
+    // There are only few keys, so that they occur in any order and repeatedly.
     prop::collection::vec(("[abc]", value), 0..5)
 }
 
@@ -150,7 +151,7 @@ fn schema() -> impl Strategy<Value = Schema> {
     ]
 }
 
-/// What is in one row of a column.
+/// The content of one row of a column.
 #[derive(Clone, Debug, PartialEq)]
 enum Cell {
     None,
@@ -161,7 +162,7 @@ enum Cell {
     Many(Vec<Cell>),
 }
 
-/// The cell of this type for a value; a value that does not fit gives none, and is counted.
+/// The cell of this type for a value. A value that does not fit gives an empty cell and is counted.
 fn naive(value: Option<ValueRef<'_>>, data_type: &DataType, misfits: &mut u64) -> Cell {
     use DataType as D;
     use ValueRef as V;
@@ -202,7 +203,7 @@ fn naive(value: Option<ValueRef<'_>>, data_type: &DataType, misfits: &mut u64) -
     cell.unwrap_or(Cell::None)
 }
 
-/// The same out of a column.
+/// The same cell, read from a column.
 fn cell(column: &Column, row: usize) -> Cell {
     if !column.is_valid(row) {
         return Cell::None;
@@ -362,7 +363,7 @@ fn members_that_no_column_reads_are_counted_or_refused() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::ShapeMismatch, Some("x")));
     assert_eq!(columns.unknown(), 0, "the row is not there");
 
-    // What a row that fails has counted is not there either.
+    // The counts of a row that fails are also discarded.
     let schema = Schema::new(["a", "b"].map(|key| Field::new(key, DataType::Int32).unwrap().required())).unwrap();
     let mut columns = Columns::new(&schema, Options::new().on_mismatch(OnMismatch::Null)).unwrap();
     let bytes = one(&[("x", int(1)), ("a", int(2))]);
@@ -370,7 +371,7 @@ fn members_that_no_column_reads_are_counted_or_refused() {
     assert_eq!((columns.unknown(), columns.mismatched(), columns.byte_len()), (0, 0, 0));
 }
 
-/// The shared table of what documents become.
+/// The shared table of rows.
 #[test]
 fn rows_of_the_shared_vectors() {
     let mut cases = 0;
@@ -468,7 +469,7 @@ fn columns_that_no_document_has_are_known() {
     columns.append(&Document::new(&one(&[("x", int(1))])).unwrap()).unwrap();
     columns.append(&Document::new(&one(&[("b", null())])).unwrap()).unwrap();
     assert_eq!(absent(&columns), ["a", "b.c", "b.d"]);
-    // A row that fails is left out, whatever the reason.
+    // A row that fails is left out for any kind of error.
     let bad = one(&[("b", Made::Document(vec![("d".to_string(), string("x"))]))]);
     columns.append(&Document::new(&bad).unwrap()).unwrap_err();
     assert_eq!(absent(&columns), ["a", "b.c", "b.d"]);
@@ -556,7 +557,7 @@ fn a_mongodump_file() {
             data_type => naive(document.get(field.name()).unwrap(), data_type, &mut 0),
         };
         assert_eq!(row(&columns, i), schema.fields().iter().map(look_up).collect::<Vec<_>>());
-        // A row is a list cell where the document has an array.
+        // Where the document has an array, the row is a list cell.
         let items: Array = document.require("items").unwrap();
         let Cell::Many(cells) = cell(columns.column("items").unwrap(), i) else { panic!("no list") };
         assert_eq!(cells.len(), items.count().unwrap());
@@ -569,7 +570,7 @@ fn a_mongodump_file() {
     #[cfg(feature = "arrow")]
     arrow::check(columns);
 
-    // As what it mostly is: what does not fit is none, and counted.
+    // As a double, which most values are: values that do not fit become null and are counted.
     let total = Schema::new([Field::new("total", DataType::Double).unwrap()]).unwrap();
     let mut columns = Columns::new(&total, Options::new().on_mismatch(OnMismatch::Null)).unwrap();
     let mut strings = 0;
@@ -581,7 +582,7 @@ fn a_mongodump_file() {
     assert_eq!(columns.mismatched(), strings);
 }
 
-/// A member as text.
+/// A member as Extended JSON text.
 fn json(document: &Document<'_>, key: &str) -> Cell {
     let Some(element) = document.find(key).unwrap() else { return Cell::None };
     let mut text = Vec::new();
@@ -623,14 +624,14 @@ mod arrow {
         }
     }
 
-    /// The same rows by the record batch, and by the C data interface.
+    /// Compares the rows in the record batch and through the C data interface.
     pub fn check(columns: Columns) {
         let rows: Vec<Vec<Cell>> = (0..columns.len()).map(|i| row(&columns, i)).collect();
         let names: Vec<String> = columns.schema().fields().iter().map(|field| field.name().to_string()).collect();
         let batch = columns.clone().into_record_batch().unwrap();
         assert!(batch.schema().fields().iter().map(|field| field.name()).eq(&names));
         let (array, schema) = columns.into_ffi().unwrap();
-        // SAFETY: both were made by `into_ffi`, for each other.
+        // SAFETY: both were created by the same call of `into_ffi`.
         #[allow(unsafe_code)]
         let data = unsafe { from_ffi(array, &schema) }.unwrap();
         data.validate_full().unwrap();

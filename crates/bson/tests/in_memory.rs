@@ -1,4 +1,4 @@
-//! Streams of documents without an operating system: from memory, and into a vector.
+//! Streams of documents without an operating system: read from memory and written to a vector.
 
 use millstream_bson::{DocumentBuf, Documents, OnBad, columns, encode_to_writer, to_writer};
 use millstream_core::{ErrorKind, InMemory, ReadRecords};

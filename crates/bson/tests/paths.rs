@@ -1,4 +1,4 @@
-//! Where paths lead: by `get_path`, by `find_path`, and from the array that they go through.
+//! The values at paths, found with `get_path`, with `find_path`, and from the array through which the path leads.
 
 use data_encoding::HEXLOWER;
 use millstream_bson::{Array, Builder, Document, Json, ValueRef, split_path};

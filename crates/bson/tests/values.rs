@@ -1,4 +1,5 @@
-//! Owned values and Extended JSON: the shared vectors, and round trips, next to the crate `bson`.
+//! Tests of owned values and Extended JSON: the shared vectors, and round trips that are compared with the crate
+//! `bson`.
 
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use millstream_bson::{
@@ -10,7 +11,7 @@ use proptest::prelude::*;
 const DOCUMENTS: &str = include_str!("../../../vectors/bson.tsv");
 const DECIMALS: &str = include_str!("../../../vectors/decimal128.tsv");
 
-/// The lines of a table, split in four.
+/// The lines of a table, split into four columns.
 fn rows(table: &str) -> Vec<[&str; 4]> {
     let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let rows: Vec<_> = lines
@@ -122,7 +123,7 @@ fn bare() -> impl Strategy<Value = String> {
     text().prop_map(|text| text.replace('\0', ""))
 }
 
-/// Keys; a few begin with a dollar, none is that of a wrapper.
+/// Keys; a few begin with a dollar sign, but none is the key of a wrapper.
 fn key() -> impl Strategy<Value = String> {
     prop_oneof![8 => bare(), 1 => Just("$gt".to_string()), 1 => Just("$ref".to_string())]
         .prop_filter("keys of wrappers", |key| !key.starts_with('$') || ["$gt", "$ref"].contains(&key.as_str()))
@@ -132,7 +133,7 @@ fn leaf() -> impl Strategy<Value = Value> {
     let decimal = any::<[u8; 16]>().prop_map(|bytes| Decimal128(bytes).to_string().parse().unwrap());
     let regex = (bare(), "i?m?s?x?");
     prop_oneof![
-        // All NaN have the same text, so there is one of them here.
+        // All NaNs have the same text, so only one of them is used here.
         prop::num::f64::ANY.prop_map(|number| Value::Double(if number.is_nan() { f64::NAN } else { number })),
         text().prop_map(Value::String),
         (any::<u8>(), any::<Vec<u8>>()).prop_map(|(subtype, bytes)| Value::Binary { subtype, bytes }),
@@ -169,8 +170,7 @@ fn map() -> impl Strategy<Value = Map> {
     map_of(value)
 }
 
-/// The same with all keys in the order of the alphabet: the values of serde_json, which the crate `bson` uses, have no
-/// other.
+/// Sorts all keys alphabetically, because the serde_json values that the crate `bson` uses do not keep another order.
 fn sorted(map: Map) -> Map {
     let mut members: Vec<(String, Value)> = map.into_iter().map(|(key, value)| (key, sorted_value(value))).collect();
     members.sort_by(|a, b| a.0.cmp(&b.0));
@@ -204,7 +204,7 @@ proptest! {
         for text in [&canonical, &relaxed] {
             prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok(), "no JSON: {}", text);
         }
-        // Equality of values is that of the bytes, but for NaN.
+        // Values are equal if their bytes are equal, except for NaN.
         prop_assert_eq!(again == map, !canonical.contains(r#"{"$numberDouble":"NaN"}"#));
     }
 

@@ -1,9 +1,10 @@
-//! Rust types from values: the trait, the decoding of a whole document, and the plain types.
+//! Conversion of values to Rust types: the trait, the decoding of a whole document, and simple types.
 //!
-//! Nothing is collected first: each value is read from the document directly into its destination. Borrowed types
-//! (`&str`, `&[u8]`, `Cow`, maps with such keys) allocate no memory. With [`Utf8::Lossy`](crate::Utf8::Lossy), text is
-//! replaced in owned types only. [`Strictness::Strict`](crate::Strictness::Strict) is checked by [`Document::check`],
-//! which [`decode_document`] calls: no type here reads the keys of arrays.
+//! There is no intermediate representation: each value is read from the document directly into its destination.
+//! Borrowed types (`&str`, `&[u8]`, `Cow`, maps with such keys) allocate no memory. With
+//! [`Utf8::Lossy`](crate::Utf8::Lossy), invalid text is replaced only in owned types.
+//! [`Strictness::Strict`](crate::Strictness::Strict) is checked by [`Document::check`], which [`decode_document`]
+//! calls, because no type here reads the keys of arrays.
 
 mod containers;
 
@@ -16,7 +17,7 @@ use std::borrow::Cow;
 use std::num::NonZero;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The value of a document, with the default rules.
+/// Decodes a document with the default rules.
 ///
 /// ```
 /// use millstream::bson;
@@ -27,18 +28,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// ```
 ///
 /// # Errors
-/// Those of [`Document::new`] and [`FromBson::from_bson`], with the path of keys and the offset.
+/// The errors of [`Document::new`] and [`FromBson::from_bson`], with the path of keys and the offset.
 #[inline]
 pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
     let mut cursor = Cursor::new(bytes, Rules::new());
     let value = T::from_bson(ElementType::Document, &mut cursor).map_err(|error| locate(bytes, 0, error))?;
     if cursor.offset() != bytes.len() {
-        Document::new(bytes)?; // says what is after the document
+        Document::new(bytes)?; // reports what is after the document
     }
     Ok(value)
 }
 
-/// The value of a document, with the document's rules; strict rules are checked for the whole document first.
+/// Decodes a document with its own rules. If they are strict, the whole document is checked first.
 ///
 /// ```
 /// use millstream::bson::{self, Document};
@@ -50,7 +51,7 @@ pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
 /// ```
 ///
 /// # Errors
-/// Those of [`FromBson::from_bson`], with the path of keys and the offset.
+/// The errors of [`FromBson::from_bson`], with the path of keys and the offset.
 #[inline]
 pub fn decode_document<'a, T: FromBson<'a>>(document: &Document<'a>) -> Result<T> {
     if document.rules().strictness == Strictness::Strict {
@@ -59,13 +60,13 @@ pub fn decode_document<'a, T: FromBson<'a>>(document: &Document<'a>) -> Result<T
     T::from_bson(ElementType::Document, &mut document.cursor()).map_err(|error| document.locate(error))
 }
 
-/// Types that can be read from a value: numbers, text, bytes, dates, documents, and collections of them here; structs
-/// and enums with `#[derive(FromBson)]`.
+/// Types that can be read from a value: numbers, text, bytes, dates, documents and collections of them are implemented
+/// here; structs and enums use `#[derive(FromBson)]`.
 ///
 /// An integer type accepts every numeric value that it represents exactly (also a double without a fraction). `f64`
 /// accepts every numeric value that it represents exactly. `Option` accepts null and undefined as `None`. Collections
-/// and tuples accept arrays, tuples and `[T; N]` only those of their length; those of `u8` accept bytes, too. Maps
-/// accept documents; of a duplicate key they keep the last value.
+/// accept arrays; tuples and `[T; N]` accept only arrays of their length. Collections of `u8` also accept bytes. Maps
+/// accept documents; for a duplicate key, they keep the last value.
 ///
 /// ```
 /// use millstream::bson::Document;
@@ -83,31 +84,32 @@ pub fn decode_document<'a, T: FromBson<'a>>(document: &Document<'a>) -> Result<T
     note = "derive `FromBson` for it, or read the field with a module: `#[bson(with = \"…\")]`"
 )]
 pub trait FromBson<'a>: Sized {
-    /// Reads the complete payload at the cursor, of a value of this type.
+    /// Reads the complete payload at the cursor, of a value of type `kind`.
     ///
     /// # Errors
-    /// Those of the cursor, [`ShapeMismatch`](ErrorKind::ShapeMismatch) for another type
-    /// ([`Cursor::mismatch`]), [`ValueOutOfRange`](ErrorKind::ValueOutOfRange).
+    /// The errors of the cursor, [`ShapeMismatch`](ErrorKind::ShapeMismatch) for another type ([`Cursor::mismatch`]),
+    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange).
     fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self>;
 
-    /// What a struct's field of this type becomes if the document has no such member; `None`: the member is required.
-    /// For `Option` it is `None`.
+    /// The value of a struct's field of this type if the document has no such member, which for `Option` is `None`. If
+    /// this returns `None`, the member is required.
     #[inline]
     fn when_missing() -> Option<Self> {
         None
     }
 
-    /// Reads many such values in a row.
+    /// Reads an array of such values.
     ///
-    /// `u8` overrides this and [`array_from_bson`](FromBson::array_from_bson), so that bytes are read as such: Rust has
-    /// no specialisation with which the implementation for `Vec` could distinguish them from other values.
+    /// `u8` overrides this and [`array_from_bson`](FromBson::array_from_bson), so that arrays of `u8` are read from
+    /// bytes: Rust has no specialisation with which the implementation for `Vec` could distinguish them from other
+    /// values.
     #[doc(hidden)]
     #[inline]
     fn vec_from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Vec<Self>> {
         containers::read_vec(kind, cursor)
     }
 
-    /// Reads exactly this many such values in a row.
+    /// Reads an array of exactly `N` such values.
     #[doc(hidden)]
     #[inline]
     fn array_from_bson<const N: usize>(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<[Self; N]> {
@@ -132,11 +134,11 @@ pub trait FromMembers<'a>: Sized {
     /// As for [`FromBson::from_bson`], and [`KeyMissing`](ErrorKind::KeyMissing).
     fn from_members<F: Fn(&[u8]) -> bool>(cursor: &mut Cursor<'a>, taken: F) -> Result<Self>;
 
-    /// Whether only this type takes a member with this key.
+    /// Whether this type takes the member with this key exclusively.
     fn takes(key: &[u8]) -> bool;
 }
 
-/// An integer of any width from a number.
+/// Reads an integer of any width from a number.
 #[inline]
 pub(crate) fn integer(kind: ElementType, cursor: &mut Cursor<'_>, expected: &'static str) -> Result<i64> {
     match kind {
@@ -160,7 +162,7 @@ pub(crate) fn out_of_range(found: impl std::fmt::Display, expected: &str, at: us
     Error::new(ErrorKind::ValueOutOfRange).with_found(found.to_string()).with_expected(expected).with_offset(at as u64)
 }
 
-/// Integers, and their non-zero variants.
+/// Implements integers and their non-zero variants.
 macro_rules! integers {
     ($($type:ty, $expected:literal;)*) => {
         $(impl<'a> FromBson<'a> for $type {
@@ -192,7 +194,7 @@ integers! {
 
 const BYTE: &str = "an integer from 0 to 255";
 
-/// A byte alone is a number.
+/// A single byte is a number.
 impl<'a> FromBson<'a> for u8 {
     #[inline]
     fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
@@ -248,7 +250,7 @@ impl<'a> FromBson<'a> for f64 {
     }
 }
 
-/// Rounded to the nearest.
+/// The value is rounded to the nearest `f32`.
 impl<'a> FromBson<'a> for f32 {
     #[inline]
     fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
@@ -256,7 +258,7 @@ impl<'a> FromBson<'a> for f32 {
     }
 }
 
-/// Types for one type of value, and how a cursor reads them.
+/// Implements types that correspond to one type of value, with the cursor method that reads them.
 macro_rules! exactly {
     ($($type:ty, $($kind:ident)|+, $expected:literal, |$cursor:ident| $read:expr;)*) => {
         $(impl<'a> FromBson<'a> for $type {
@@ -285,7 +287,7 @@ exactly! {
     Array<'a>, Array, "an array", |cursor| Array::at(cursor);
 }
 
-/// Text that is one character.
+/// Reads text that consists of one character.
 fn one_char(cursor: &mut Cursor<'_>) -> Result<char> {
     let at = cursor.offset();
     let text = cursor.text()?;
@@ -296,7 +298,7 @@ fn one_char(cursor: &mut Cursor<'_>) -> Result<char> {
     }
 }
 
-/// A date, if the system's clock can represent it.
+/// Reads a date, if the system's clock can represent it.
 fn system_time(cursor: &mut Cursor<'_>) -> Result<SystemTime> {
     let at = cursor.offset();
     let millis = cursor.i64()?;
@@ -307,7 +309,7 @@ fn system_time(cursor: &mut Cursor<'_>) -> Result<SystemTime> {
     })
 }
 
-/// Null, and undefined.
+/// Reads null and undefined.
 impl<'a> FromBson<'a> for () {
     #[inline]
     fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {

@@ -1,21 +1,22 @@
-//! Names with which types identify themselves to our serializer and deserializer.
+//! Names by which types identify themselves to this crate's serializer and deserializer.
 //!
 //! serde has no dates, object ids or documents that are kept as bytes. These types are passed as a newtype struct with
-//! a unique name: ours is recognised here, and the name is a constant for the compiler, so that it costs nothing. Other
-//! formats ignore the name.
+//! a unique name. This crate's serializer and deserializer recognise the name, which is a constant for the compiler, so
+//! the comparison is free. Other formats ignore the name.
 //!
-//! The `bson` crate does the same. Its names are here too, so that its types in a struct are read and written.
+//! The `bson` crate does the same. Its names are also listed here, so that its types can be read and written.
 
 use crate::ElementType;
 
-/// Reading: the value in place, for our own types.
+/// For reading: a value of one of this crate's own types, passed in place.
 pub(crate) const NATIVE: &str = "$millstream::bson";
 
-/// Of serde_json: a number as text. With its feature `arbitrary_precision`, which any crate can enable for all, numbers
-/// that are not 64-bit integers are passed as a map with this key, and written as a struct of this name.
+/// A name of serde_json for a number passed as text. With its feature `arbitrary_precision`, which any crate can enable
+/// for the whole program, numbers that are not 64-bit integers are passed as a map with this key and written as a
+/// struct with this name.
 pub(crate) const JSON_NUMBER: &str = "$serde_json::private::Number";
 
-/// Our own names that are spelled out somewhere. Every type has one: [`ElementType::marker`].
+/// The names of this crate that are needed as constants. Every type has a name: [`ElementType::marker`].
 pub(crate) const DOCUMENT: &str = ElementType::Document.marker();
 pub(crate) const ARRAY: &str = ElementType::Array.marker();
 pub(crate) const OBJECT_ID: &str = ElementType::ObjectId.marker();
@@ -23,11 +24,11 @@ pub(crate) const DATE_TIME: &str = ElementType::DateTime.marker();
 pub(crate) const TIMESTAMP: &str = ElementType::Timestamp.marker();
 pub(crate) const DECIMAL128: &str = ElementType::Decimal128.marker();
 
-/// Of the `bson` crate: bytes that are written with subtype 4, and read only with it.
+/// A name of the `bson` crate for bytes that are written with subtype 4 and read only with it.
 pub(crate) const FOREIGN_UUID: &str = "$__bson_private_uuid";
-/// Of the `bson` crate: a document's bytes.
+/// A name of the `bson` crate for a document's bytes.
 pub(crate) const FOREIGN_DOCUMENT: &str = "$__private__bson_RawDocument";
-/// Of the `bson` crate: an array's bytes.
+/// A name of the `bson` crate for an array's bytes.
 pub(crate) const FOREIGN_ARRAY: &str = "$__private__bson_RawArray";
-/// Of the `bson` crate: any value, borrowed where it can be.
+/// A name of the `bson` crate for any value, borrowed if possible.
 pub(crate) const FOREIGN_VALUE: &str = "$__private__bson_RawBson";

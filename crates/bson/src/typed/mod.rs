@@ -1,5 +1,5 @@
-//! Rust types from documents and back: with derived code (`from`, `to`) and with serde (`de`, `ser`). `scalar` does both
-//! for the types of `crate::scalar`.
+//! Conversion between Rust types and documents: with derived code (`from`, `to`) and with serde (`de`, `ser`). `scalar`
+//! implements both for the types of `crate::scalar`.
 
 mod de;
 pub mod derive_support;

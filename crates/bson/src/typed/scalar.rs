@@ -1,7 +1,8 @@
-//! The types of `scalar/`, read and written: with derived code, and with serde.
+//! Reading and writing the types of `scalar/`, with derived code and with serde.
 //!
-//! serde's human-readable formats contain an object id as hexadecimal text, a date as RFC 3339, a decimal number as text;
-//! Extended JSON is read as well, and is how others are written. Other formats contain the bytes or the number.
+//! In human-readable serde formats, an object id is hexadecimal text, a date is RFC 3339 and a decimal number is text;
+//! all other types are written as Extended JSON, which is also accepted when reading. Other formats contain the bytes
+//! or the number.
 
 use super::from::{FromBson, exactly};
 use super::marker;
@@ -27,7 +28,7 @@ written! {
     Decimal128, Decimal128, |value, out| fixed(out, value.0);
 }
 
-/// Types with a text form, and what formats other than text get.
+/// Implements writing for types with a text form: the text for human-readable formats, another form for others.
 macro_rules! written_as {
     ($($type:ident, |$value:ident| $payload:expr;)*) => {
         $(impl Serialize for $type {
@@ -59,8 +60,8 @@ impl Serialize for Timestamp {
     }
 }
 
-/// Types with a text form: what our own deserializer or a binary format returns, how their text
-/// is parsed, their names in Extended JSON.
+/// Implements reading for types with a text form: from the value that this crate's deserializer or a binary format
+/// returns, from text, and from Extended JSON with these names.
 macro_rules! read_as {
     ($(
         $type:ident, $visitor:ident, $expected:literal, $plain:ident,
@@ -90,7 +91,7 @@ macro_rules! read_as {
                 only_member(&mut map, &[$($member),+], &self)
             }
 
-            /// Every format but our own.
+            /// Called by every format except this crate's own.
             fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<$type, D::Error> {
                 if inner.is_human_readable() { inner.deserialize_any(self) } else { inner.$plain(self) }
             }
@@ -117,7 +118,7 @@ read_as! {
         text => text.parse(), "$numberDecimal" | "$numberDecimalBytes";
 }
 
-/// The value of a map's only member, which has one of these names.
+/// Returns the value of a map's only member, which must have one of these names.
 fn only_member<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     map: &mut A,
     names: &[&str],
@@ -134,7 +135,7 @@ fn only_member<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     Err(A::Error::invalid_type(Unexpected::Map, expected))
 }
 
-/// From another format: `{"$timestamp": {"t": 1, "i": 2}}`, or the number that its bits are.
+/// Reads `{"$timestamp": {"t": 1, "i": 2}}` or the number with the same bits from other formats.
 impl<'de> Deserialize<'de> for Timestamp {
     #[inline]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
@@ -165,7 +166,7 @@ impl<'de> Visitor<'de> for TimestampVisitor {
     }
 }
 
-/// What Extended JSON has inside `$timestamp`.
+/// The content of `$timestamp` in Extended JSON.
 struct Parts(Timestamp);
 
 impl<'de> Deserialize<'de> for Parts {

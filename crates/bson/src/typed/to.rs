@@ -1,6 +1,6 @@
-//! Values from Rust types: the trait, the encoding of a whole document, and the plain types.
+//! Conversion of Rust types to values: the trait, the encoding of a whole document, and simple types.
 //!
-//! Nothing is written twice and nothing is looked up: a length is filled in when its document ends.
+//! Nothing is written twice or searched for: a length is filled in when its document ends.
 
 mod containers;
 
@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::num::NonZero;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// A value as a document.
+/// Encodes a value as a document.
 ///
 /// ```
 /// use millstream::bson;
@@ -23,14 +23,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// ```
 ///
 /// # Errors
-/// [`ShapeMismatch`](ErrorKind::ShapeMismatch) for a value that is not a document, and those of [`ToBson::to_bson`].
+/// [`ShapeMismatch`](ErrorKind::ShapeMismatch) for a value that is not a document, and the errors of
+/// [`ToBson::to_bson`].
 pub fn encode<T: ToBson + ?Sized>(value: &T) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     encode_to_buffer(&mut out, value)?;
     Ok(out)
 }
 
-/// Appends a value as a document: into reused memory, nothing is allocated.
+/// Appends a value as a document. If the buffer is reused, no memory is allocated.
 ///
 /// ```
 /// use millstream::bson;
@@ -45,7 +46,7 @@ pub fn encode<T: ToBson + ?Sized>(value: &T) -> Result<Vec<u8>> {
 /// ```
 ///
 /// # Errors
-/// As for [`encode`]; in that case nothing was appended.
+/// As for [`encode`]; in that case nothing is appended.
 #[inline]
 pub fn encode_to_buffer<T: ToBson + ?Sized>(out: &mut Vec<u8>, value: &T) -> Result<()> {
     let start = out.len();
@@ -59,9 +60,10 @@ pub fn encode_to_buffer<T: ToBson + ?Sized>(out: &mut Vec<u8>, value: &T) -> Res
     result
 }
 
-/// Writes a value as a document, all of it or nothing.
+/// Writes a value as a document, completely or not at all.
 ///
-/// It is made in separate memory; for many small ones, use [`encode_to_buffer`] with a reused buffer, and write that.
+/// The document is created in separate memory. For many small documents, use [`encode_to_buffer`] with a reused buffer
+/// and write that.
 ///
 /// ```
 /// use millstream::{Writer, bson};
@@ -84,12 +86,12 @@ fn no_document(kind: ElementType) -> Error {
         .with_expected("a struct or a map: only a document can stand alone")
 }
 
-/// Types that can be written as a value: numbers, text, bytes, dates, documents, and collections of them here; structs
-/// and enums with `#[derive(ToBson)]`.
+/// Types that can be written as a value: numbers, text, bytes, dates, documents and collections of them are implemented
+/// here; structs and enums use `#[derive(ToBson)]`.
 ///
 /// Slices, vectors, arrays and tuples are arrays, except that those of `u8` are bytes (subtype 0;
 /// [`Binary`](crate::Binary) has others). Maps are documents. `None` and `()` are null. Integers of up to 32 bits are
-/// `Int32`, wider ones and `u32` `Int64`.
+/// written as `Int32`, except that `u32` and wider ones are written as `Int64`.
 ///
 /// ```
 /// use millstream::bson::{Document, ToBson, append_element};
@@ -114,14 +116,14 @@ pub trait ToBson {
     /// Appends the payload.
     ///
     /// # Errors
-    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for values that BSON cannot represent. What was appended before
-    /// that remains: the caller removes it.
+    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for values that BSON cannot represent. The caller must remove
+    /// the bytes that were appended before the error.
     fn to_bson(&self, out: &mut Vec<u8>) -> Result<()>;
 
-    /// The type of many such values in a row.
+    /// The type of an array of such values.
     ///
-    /// `u8` overrides this and [`slice_to_bson`](ToBson::slice_to_bson), so that bytes are written as bytes: Rust has
-    /// no specialisation with which the implementation for slices could distinguish them from other values.
+    /// `u8` overrides this and [`slice_to_bson`](ToBson::slice_to_bson), so that arrays of `u8` are written as bytes:
+    /// Rust has no specialisation with which the implementation for slices could distinguish them from other values.
     #[doc(hidden)]
     fn slice_element_type() -> ElementType
     where
@@ -130,7 +132,7 @@ pub trait ToBson {
         ElementType::Array
     }
 
-    /// Appends the payload of many such values in a row.
+    /// Appends the payload of an array of such values.
     #[doc(hidden)]
     #[inline]
     fn slice_to_bson(values: &[Self], out: &mut Vec<u8>) -> Result<()>
@@ -141,9 +143,9 @@ pub trait ToBson {
     }
 }
 
-/// The members that a value adds to the enclosing document, with `#[bson(flatten)]`.
+/// Types that can be written as members of the enclosing document, with `#[bson(flatten)]`.
 ///
-/// `#[derive(ToBson)]` implements it for structs with named fields and for enums with a tag; maps have it too.
+/// `#[derive(ToBson)]` implements it for structs with named fields and for enums with a tag. Maps also implement it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be written as members of the document around it",
     label = "expected a struct with named fields, an enum with a tag, or a map",
@@ -153,14 +155,15 @@ pub trait ToMembers {
     /// Appends each member: type, key and payload.
     ///
     /// # Errors
-    /// As for [`append_element`].
+    /// Returns the errors of [`append_element`].
     fn append_members(&self, out: &mut Vec<u8>) -> Result<()>;
 }
 
 /// Appends type, key and payload.
 ///
 /// # Errors
-/// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for a key that contains a NUL, and those of [`ToBson::to_bson`].
+/// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for a key that contains a NUL, and the errors of
+/// [`ToBson::to_bson`].
 #[inline]
 pub fn append_element<T: ToBson + ?Sized>(out: &mut Vec<u8>, key: &str, value: &T) -> Result<()> {
     out.push(value.element_type() as u8);
@@ -179,9 +182,9 @@ pub fn append_element<T: ToBson + ?Sized>(out: &mut Vec<u8>, key: &str, value: &
 /// ```
 ///
 /// # Errors
-/// Those of `members`, [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for 2 GiB or more, and
-/// [`TooDeep`](ErrorKind::TooDeep) if 1,000 nested documents and arrays are open: the most that [`Rules::depth`] lets a
-/// reader enter.
+/// The errors of `members`, [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for 2 GiB or more, and
+/// [`TooDeep`](ErrorKind::TooDeep) if 1,000 nested documents and arrays are open, the maximum that [`Rules::depth`]
+/// allows a reader to enter.
 #[inline]
 pub fn append_document(out: &mut Vec<u8>, members: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
     let _level = Level::enter()?;
@@ -190,10 +193,10 @@ pub fn append_document(out: &mut Vec<u8>, members: impl FnOnce(&mut Vec<u8>) -> 
     end(out, start)
 }
 
-/// One of the nested documents and arrays that this thread is appending.
+/// One level of the nested documents and arrays that this thread is appending.
 ///
-/// A type that contains itself is as deep as its value, and [`ToBson::to_bson`] has no counter: without a limit a long
-/// list would overflow the stack.
+/// A type that contains itself is as deep as its value, and [`ToBson::to_bson`] has no counter. Without a limit, a long
+/// linked list would overflow the stack.
 struct Level;
 
 thread_local! {
@@ -255,7 +258,7 @@ pub(crate) fn append_cstring(out: &mut Vec<u8>, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// A length in BSON's form.
+/// Encodes a length for BSON.
 #[inline]
 pub fn length(len: usize) -> Result<[u8; 4]> {
     match i32::try_from(len) {
@@ -296,14 +299,14 @@ pub(crate) fn append_binary(out: &mut Vec<u8>, subtype: u8, bytes: &[u8]) -> Res
     Ok(())
 }
 
-/// Appends bytes of a constant number.
+/// Appends a constant number of bytes.
 #[inline]
 pub(super) fn fixed<const N: usize>(out: &mut Vec<u8>, bytes: [u8; N]) -> Result<()> {
     out.extend_from_slice(&bytes);
     Ok(())
 }
 
-/// Types that are always written as the same type of value, and how.
+/// Implements types that are always written as the same type of value.
 macro_rules! written {
     ($($type:ty, $kind:ident, |$value:ident, $out:ident| $write:expr;)*) => {
         $(impl ToBson for $type {
@@ -353,7 +356,7 @@ fn fixed_slice(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// An integer as an `Int64`, if it fits.
+/// Converts an integer to an `Int64`, if it fits.
 #[inline]
 fn checked<T: Copy + TryInto<i64> + std::fmt::Display>(value: T) -> Result<[u8; 8]> {
     match value.try_into() {
@@ -362,7 +365,7 @@ fn checked<T: Copy + TryInto<i64> + std::fmt::Display>(value: T) -> Result<[u8; 
     }
 }
 
-/// Milliseconds since 1970, rounded down.
+/// Converts a time to milliseconds since 1970, rounded down.
 fn millis(time: SystemTime) -> Result<i64> {
     let millis = match time.duration_since(UNIX_EPOCH) {
         Ok(after) => i64::try_from(after.as_millis()),
@@ -371,7 +374,7 @@ fn millis(time: SystemTime) -> Result<i64> {
     millis.map_err(|_| unwritable(format!("{time:?}"), "a time less than 2^63 milliseconds since 1970"))
 }
 
-/// A byte alone is a number.
+/// A single byte is a number.
 impl ToBson for u8 {
     #[inline]
     fn element_type(&self) -> ElementType {
@@ -412,13 +415,13 @@ macro_rules! non_zero {
 
 non_zero!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
 
-/// Appends a pattern and its options, in alphabetical order.
+/// Appends a pattern and its options, which must be in alphabetical order.
 pub(crate) fn append_regex(out: &mut Vec<u8>, pattern: &str, options: &str) -> Result<()> {
     append_cstring(out, pattern)?;
     append_cstring(out, &sorted(options))
 }
 
-/// The options of a regular expression in alphabetical order.
+/// Returns the options of a regular expression in alphabetical order.
 pub(crate) fn sorted(options: &str) -> Cow<'_, str> {
     if options.is_ascii() && options.as_bytes().is_sorted() {
         return Cow::Borrowed(options);
@@ -428,7 +431,7 @@ pub(crate) fn sorted(options: &str) -> Cow<'_, str> {
     Cow::Owned(letters.into_iter().collect())
 }
 
-/// More nested documents and arrays than a reader can allow.
+/// The error for more nested documents and arrays than a reader can allow.
 #[cold]
 pub(crate) fn too_deep() -> Error {
     Error::new(ErrorKind::TooDeep)

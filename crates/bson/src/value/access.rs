@@ -1,4 +1,4 @@
-//! What an owned value is, if it is of the type asked for.
+//! Typed access to an owned value, which succeeds if the value has the requested type.
 
 use super::{Map, Value};
 use crate::{DateTime, ObjectId};
@@ -9,7 +9,7 @@ impl Value {
         matches!(self, Value::Null | Value::Undefined)
     }
 
-    /// True or false.
+    /// The boolean, if it is one.
     pub const fn as_bool(&self) -> Option<bool> {
         match self {
             Value::Bool(value) => Some(*value),
@@ -17,7 +17,7 @@ impl Value {
         }
     }
 
-    /// An integer of either width, or a double with an integer value.
+    /// The integer, if it is one of either width or a double with an integer value.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Value::Int32(value) => Some(i64::from(*value)),
@@ -30,7 +30,7 @@ impl Value {
         }
     }
 
-    /// A double, or an integer that a double represents exactly.
+    /// The double, if it is one or an integer that a double represents exactly.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Value::Double(value) => Some(*value),
@@ -40,7 +40,7 @@ impl Value {
         }
     }
 
-    /// Text: a string, a symbol or code.
+    /// The text, if it is a string, a symbol or code.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Value::String(text) | Value::Symbol(text) | Value::Code(text) => Some(text),
@@ -48,7 +48,7 @@ impl Value {
         }
     }
 
-    /// Bytes, of any subtype.
+    /// The bytes, if it is a binary of any subtype.
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Value::Binary { bytes, .. } => Some(bytes),
@@ -56,7 +56,7 @@ impl Value {
         }
     }
 
-    /// A document.
+    /// The document, if it is one.
     pub const fn as_map(&self) -> Option<&Map> {
         match self {
             Value::Document(map) => Some(map),
@@ -64,7 +64,7 @@ impl Value {
         }
     }
 
-    /// A document, mutable.
+    /// The document, mutable, if it is one.
     pub const fn as_map_mut(&mut self) -> Option<&mut Map> {
         match self {
             Value::Document(map) => Some(map),
@@ -72,7 +72,7 @@ impl Value {
         }
     }
 
-    /// An array.
+    /// The array, if it is one.
     pub fn as_array(&self) -> Option<&[Value]> {
         match self {
             Value::Array(values) => Some(values),
@@ -80,7 +80,7 @@ impl Value {
         }
     }
 
-    /// An array, mutable.
+    /// The array, mutable, if it is one.
     pub const fn as_array_mut(&mut self) -> Option<&mut Vec<Value>> {
         match self {
             Value::Array(values) => Some(values),
@@ -88,7 +88,7 @@ impl Value {
         }
     }
 
-    /// An object id.
+    /// The object id, if it is one.
     pub const fn as_object_id(&self) -> Option<ObjectId> {
         match self {
             Value::ObjectId(id) => Some(*id),
@@ -96,7 +96,7 @@ impl Value {
         }
     }
 
-    /// A point in time.
+    /// The date, if it is one.
     pub const fn as_date_time(&self) -> Option<DateTime> {
         match self {
             Value::DateTime(date) => Some(*date),

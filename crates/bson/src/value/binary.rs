@@ -17,9 +17,9 @@ use millstream_core::Result;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Binary<B> {
-    /// The kind of bytes: 0 generic, 4 UUID, ….
+    /// The subtype, such as 0 for generic bytes and 4 for a UUID.
     pub subtype: u8,
-    /// The bytes. For the old subtype 2, without the inner length.
+    /// The bytes, without the inner length of the old subtype 2.
     pub bytes: B,
 }
 

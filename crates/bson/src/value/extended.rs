@@ -1,7 +1,7 @@
-//! Extended JSON of the types that neither JSON nor serde has: as a small tree, and back.
+//! Extended JSON for the types that both JSON and serde lack, converted to and from a small tree.
 //!
-//! [`Part`] is for serde, and for types without a faster function in `json/write`. The table of keys is for serde and for
-//! `json/read`.
+//! [`Part`] is used for serde and for types without a faster function in `json/write`. The table of keys is used for
+//! serde and for `json/read`.
 
 use crate::scalar::shown;
 use crate::typed::to::{append_binary, append_regex, append_string};
@@ -13,7 +13,7 @@ use data_encoding::{BASE64, HEXLOWER, HEXLOWER_PERMISSIVE};
 use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 
-/// A piece of Extended JSON.
+/// A part of an Extended JSON value.
 pub(crate) enum Part<'a> {
     Text(Cow<'a, str>),
     Bytes(Cow<'a, [u8]>),
@@ -33,7 +33,7 @@ impl<'a> Part<'a> {
         Part::Text(Cow::Owned(text.to_string()))
     }
 
-    /// What a value is; `None` for the types that serde has.
+    /// Converts a value; `None` for the types that serde supports.
     pub(crate) fn of(value: ValueRef<'a>) -> Option<Part<'a>> {
         let one = Part::one;
         let text = |text: &'a str| Part::Text(Cow::Borrowed(text));
@@ -76,39 +76,39 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What follows the key of an object that represents a value, and what appends its payload to bytes.
+/// The expected content after the key of an object that represents a value, and the function that appends its payload.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
     /// Text.
     Text(fn(&str, &mut Vec<u8>) -> Result<()>),
     /// An object with these two members, both text.
     Texts([&'static str; 2], fn(&str, &str, &mut Vec<u8>) -> Result<()>),
-    /// The same with numbers.
+    /// An object with these two members, both numbers.
     Numbers([&'static str; 2], fn(u32, u32, &mut Vec<u8>) -> Result<()>),
-    /// The same with text and an object id.
+    /// An object with these two members, text and an object id.
     TextAndId([&'static str; 2], fn(&str, ObjectId, &mut Vec<u8>) -> Result<()>),
-    /// A date: text, or an object with milliseconds.
+    /// A date: text or an object with milliseconds.
     Date,
-    /// The number 1: there is no payload.
+    /// The number 1; there is no payload.
     One,
-    /// `true`: there is no payload.
+    /// `true`; there is no payload.
     True,
-    /// Text, with or without a scope in the same object.
+    /// Code, with or without a scope in the same object.
     Code,
-    /// The document that code runs with.
+    /// The document with which code is run.
     Scope,
 }
 
-/// A key that only the object of one type has.
+/// A key that occurs only in the object of one type.
 pub(crate) struct Wrapper {
     pub(crate) key: &'static str,
     pub(crate) kind: ElementType,
     pub(crate) shape: Shape,
-    /// Whether [`Part::of`] makes it; others are read only.
+    /// Whether [`Part::of`] creates it; others are only read.
     is_made: bool,
 }
 
-/// Makes the table of keys.
+/// Creates the table of keys.
 macro_rules! wrappers {
     ($($key:literal $kind:ident $is_made:ident $shape:expr;)*) => {
         impl Wrapper {
@@ -161,7 +161,7 @@ pub(crate) fn wrong(found: String, expected: String) -> Error {
     Error::new(ErrorKind::TextInvalid).with_found(found).with_expected(expected)
 }
 
-/// Refuses text that contains a NUL where BSON does not allow one.
+/// Rejects text that contains a NUL where BSON does not allow one.
 pub(crate) fn without_nul(text: &str) -> Result<()> {
     match memchr::memchr(0, text.as_bytes()) {
         None => Ok(()),
@@ -169,9 +169,9 @@ pub(crate) fn without_nul(text: &str) -> Result<()> {
     }
 }
 
-// The values of the texts.
+// Parsing of the texts.
 
-/// An integer without a plus sign.
+/// Parses an integer without a plus sign.
 fn integer<T: std::str::FromStr>(text: &str, expected: &str) -> Result<T> {
     let parsed = text.parse().ok().filter(|_| !text.starts_with('+'));
     parsed.ok_or_else(|| wrong(shown(text), expected.to_string()))
@@ -195,7 +195,7 @@ fn double(text: &str) -> Result<f64> {
     }
 }
 
-/// The bytes of a UUID: 36 characters, as RFC 9562 has them.
+/// Parses a UUID of 36 characters, as in RFC 9562.
 fn uuid(text: &str) -> Result<[u8; 16]> {
     let mut bytes = [0; 16];
     let digits: Vec<&str> = text.split('-').collect();
@@ -230,15 +230,15 @@ fn regex(pattern: &str, options: &str, out: &mut Vec<u8>) -> Result<()> {
     append_regex(out, pattern, options)
 }
 
-/// A number in a form that has no text of its own: bytes.
+/// The key for a number whose representation no text gives; the value is its bytes.
 const DECIMAL_BYTES: &str = "$numberDecimalBytes";
 
-/// Whether an object with this key is no document, but the value of a type that serde does not have.
+/// Whether an object with this key is not a document but a value of a type that serde lacks.
 pub(crate) fn is_key(key: &str) -> bool {
     key == DECIMAL_BYTES || Wrapper::from_key(key).is_some_and(|wrapper| wrapper.is_made)
 }
 
-/// The value that an object with this key stands for, if it is exactly what [`Part::of`] makes.
+/// The value that an object with this key represents, if the object is exactly what [`Part::of`] creates.
 pub(crate) fn value_of(key: &str, body: Value) -> Option<Value> {
     if let (DECIMAL_BYTES, Value::Binary { subtype: 0, bytes }) = (key, &body) {
         return Some(Value::Decimal128(Decimal128(bytes.as_slice().try_into().ok()?)));
@@ -271,7 +271,7 @@ pub(crate) fn value_of(key: &str, body: Value) -> Option<Value> {
     Value::from_bson(*kind, &mut Cursor::new(&payload, Rules::new())).ok()
 }
 
-/// The values of these keys, if there are no others.
+/// Returns the values of these keys, if there are no others.
 fn exactly<const N: usize>(mut body: Map, keys: [&str; N]) -> Option<[Value; N]> {
     let values = keys.map(|key| body.remove(key));
     if !body.is_empty() || values.contains(&None) {

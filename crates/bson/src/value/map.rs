@@ -1,15 +1,15 @@
-//! An owned document: members in order.
+//! An owned document, whose members are in order.
 
 use crate::Document;
 use crate::value::Value;
 use millstream_core::Result;
 use std::ops::Index;
 
-/// An owned document: keys and [`Value`]s in their original order.
+/// An owned document: keys and [`Value`]s in order.
 ///
-/// A duplicate key in the input is kept twice; [`get`](Map::get) and all other access by key find the first. Finding a
-/// key scans the members one by one: this is a tree to build and change documents with, not a hash table. For reading
-/// only, a borrowed [`Document`] is faster.
+/// A duplicate key in the input is kept; [`get`](Map::get) and all other access by key find the first. Finding a key
+/// scans the members linearly: this is a tree for building and changing documents, not a hash table. For reading only,
+/// a borrowed [`Document`] is faster.
 ///
 /// ```
 /// use millstream::bson::{Map, Value};
@@ -30,7 +30,7 @@ pub struct Map {
 }
 
 impl Map {
-    /// One without members.
+    /// Creates an empty map.
     pub const fn new() -> Map {
         Map { members: Vec::new() }
     }
@@ -45,27 +45,27 @@ impl Map {
         self.members.is_empty()
     }
 
-    /// The position of the first member of this name.
+    /// The position of the first member with this name.
     pub fn position(&self, key: &str) -> Option<usize> {
         self.members.iter().position(|(name, _)| name == key)
     }
 
-    /// Whether there is a member of this name.
+    /// Whether there is a member with this name.
     pub fn contains_key(&self, key: &str) -> bool {
         self.position(key).is_some()
     }
 
-    /// The value of this name.
+    /// The value of the member with this name.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.members.iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// The value of this name, mutable.
+    /// The value of the member with this name, mutable.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
         self.members.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// The value of this name; if there is none, null is appended first.
+    /// The value of the member with this name; if there is none, null is appended first.
     ///
     /// ```
     /// use millstream::bson::Map;
@@ -81,7 +81,7 @@ impl Map {
         &mut self.members[at].1
     }
 
-    /// Replaces the value of the member of this name and returns the old one; if there is none, appends it.
+    /// Replaces the value of the member with this name and returns the old value; if there is none, appends the member.
     pub fn insert(&mut self, key: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
         let (key, value) = (key.into(), value.into());
         match self.get_mut(&key) {
@@ -93,12 +93,12 @@ impl Map {
         }
     }
 
-    /// Appends a member without checking whether the name exists.
+    /// Appends a member without checking whether the name already exists.
     pub fn append(&mut self, key: impl Into<String>, value: impl Into<Value>) {
         self.members.push((key.into(), value.into()));
     }
 
-    /// Removes the member of this name. The order of the others stays.
+    /// Removes the member with this name. The order of the other members is unchanged.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         self.position(key).map(|at| self.members.remove(at).1)
     }
@@ -108,28 +108,28 @@ impl Map {
         self.members.clear();
     }
 
-    /// The members, in order.
+    /// Iterates over the members in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&str, &Value)> + ExactSizeIterator {
         self.members.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// The members in order, with mutable values.
+    /// Iterates over the members in order, with mutable values.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&str, &mut Value)> + ExactSizeIterator {
         self.members.iter_mut().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// The keys, in order.
+    /// Iterates over the keys in order.
     pub fn keys(&self) -> impl DoubleEndedIterator<Item = &str> + ExactSizeIterator {
         self.members.iter().map(|(key, _)| key.as_str())
     }
 
-    /// The values, in order.
+    /// Iterates over the values in order.
     pub fn values(&self) -> impl DoubleEndedIterator<Item = &Value> + ExactSizeIterator {
         self.members.iter().map(|(_, value)| value)
     }
 }
 
-/// Null if there is no member of this name.
+/// Returns null if there is no member with this name.
 impl Index<&str> for Map {
     type Output = Value;
 
@@ -181,7 +181,7 @@ impl<'m> IntoIterator for &'m Map {
     }
 }
 
-/// The members of a borrowed map. Its type can be named, unlike that of [`Map::iter`].
+/// The iterator over a borrowed map. Unlike that of [`Map::iter`], its type can be named.
 type Members<'m> = std::iter::Map<std::slice::Iter<'m, (String, Value)>, fn(&(String, Value)) -> (&str, &Value)>;
 
 impl TryFrom<Document<'_>> for Map {

@@ -1,4 +1,4 @@
-//! Any value: owned, and borrowed from a document.
+//! Values of any type, owned or borrowed from a document.
 
 mod access;
 mod binary;
@@ -16,14 +16,14 @@ use crate::{Array, Cursor, DateTime, Decimal128, Document, ElementType, FromBson
 use millstream_core::{Error, Result};
 use std::borrow::Cow;
 
-/// A value of any type, owned, with all its content.
+/// An owned value of any type, with its whole content.
 ///
-/// Comparison is by type and content: `Int32(1)` is not `Int64(1)`, documents differ if their order does, and a NaN is
-/// not equal to itself, as for `f64`.
+/// Values are compared by type and content: `Int32(1)` does not equal `Int64(1)`, documents with different orders are
+/// different, and NaN does not equal itself, as for `f64`.
 ///
-/// A value that was read is never deeper than the [`Rules`](super::Rules) allow, at most 1,000 levels. Comparing,
-/// cloning and dropping recurse: code that builds a value a hundred times deeper by hand should also take it apart by
-/// hand. Writing it is an error.
+/// The depth of a value that was read is limited by the [`Rules`](super::Rules), to at most 1,000 levels. Comparing,
+/// cloning and dropping are recursive, so code that builds a value a hundred times deeper must also take it apart
+/// without recursion. Writing such a value is an error.
 ///
 /// ```
 /// use millstream::bson::{Document, Map, Value};
@@ -46,7 +46,7 @@ pub enum Value {
     Array(Vec<Value>),
     /// Bytes with a subtype. For the old subtype 2, the inner length is omitted.
     Binary {
-        /// The kind of bytes: 0 generic, 4 UUID, ….
+        /// The subtype, such as 0 for generic bytes and 4 for a UUID.
         subtype: u8,
         /// The bytes.
         bytes: Vec<u8>,
@@ -55,7 +55,7 @@ pub enum Value {
     Undefined,
     /// An object id.
     ObjectId(ObjectId),
-    /// True or false.
+    /// A boolean.
     Bool(bool),
     /// A point in time.
     DateTime(DateTime),
@@ -66,7 +66,7 @@ pub enum Value {
     Regex {
         /// The pattern.
         pattern: String,
-        /// Its options, one letter each. They are written in alphabetical order, as required by the specification.
+        /// The options, one letter each. They are written in alphabetical order, as the specification requires.
         options: String,
     },
     /// A namespace and an object id (deprecated).
@@ -95,13 +95,13 @@ pub enum Value {
     Int64(i64),
     /// A 128-bit decimal floating point number.
     Decimal128(Decimal128),
-    /// Compares lower than everything.
+    /// Compares lower than all other values.
     MinKey,
-    /// Compares higher than everything.
+    /// Compares higher than all other values.
     MaxKey,
 }
 
-/// A value of any type, borrowed from the document's bytes. The content of documents and arrays in it is not checked.
+/// A value of any type that borrows the document's bytes. The content of documents and arrays is not checked.
 ///
 /// ```
 /// use millstream::bson::{Document, ValueRef};
@@ -121,7 +121,7 @@ pub enum ValueRef<'a> {
     Array(Array<'a>),
     /// Bytes with a subtype. For the old subtype 2, the inner length is omitted.
     Binary {
-        /// The kind of bytes: 0 generic, 4 UUID, ….
+        /// The subtype, such as 0 for generic bytes and 4 for a UUID.
         subtype: u8,
         /// The bytes.
         bytes: &'a [u8],
@@ -130,7 +130,7 @@ pub enum ValueRef<'a> {
     Undefined,
     /// An object id.
     ObjectId(ObjectId),
-    /// True or false.
+    /// A boolean.
     Bool(bool),
     /// A point in time.
     DateTime(DateTime),
@@ -169,14 +169,14 @@ pub enum ValueRef<'a> {
     Int64(i64),
     /// A 128-bit decimal floating point number.
     Decimal128(Decimal128),
-    /// Compares lower than everything.
+    /// Compares lower than all other values.
     MinKey,
-    /// Compares higher than everything.
+    /// Compares higher than all other values.
     MaxKey,
 }
 
 impl Value {
-    /// The same, borrowed; `None` for what holds values: documents, arrays, code with its scope.
+    /// Borrows the value; `None` for values that contain others: documents, arrays, code with scope.
     pub(crate) fn as_leaf(&self) -> Option<ValueRef<'_>> {
         Some(match self {
             Value::Document(_) | Value::Array(_) | Value::CodeWithScope { .. } => return None,
@@ -201,20 +201,20 @@ impl Value {
         })
     }
 
-    /// Its type.
+    /// The type of the value.
     pub const fn kind(&self) -> ElementType {
         kind_of!(self, Value)
     }
 }
 
 impl ValueRef<'_> {
-    /// Its type.
+    /// The type of the value.
     pub const fn kind(&self) -> ElementType {
         kind_of!(self, ValueRef)
     }
 }
 
-// From Rust types.
+// Conversions from Rust types.
 
 macro_rules! from {
     ($($type:ty, |$value:ident| $make:expr;)*) => {
@@ -254,8 +254,8 @@ impl<T: Into<Value>> From<Vec<T>> for Value {
     }
 }
 
-/// Bytes with their subtype. (There is no `From<u8>`: many of them are bytes, as for [`ToBson`](super::ToBson), and not
-/// an array of numbers.)
+/// Bytes with their subtype. (There is no `From<u8>`, because a vector of `u8` is written as bytes, as for
+/// [`ToBson`](super::ToBson), and not as an array of numbers.)
 impl<B: Into<Vec<u8>>> From<Binary<B>> for Value {
     fn from(binary: Binary<B>) -> Value {
         Value::Binary { subtype: binary.subtype, bytes: binary.bytes.into() }
@@ -268,7 +268,7 @@ impl<T: Into<Value>> FromIterator<T> for Value {
     }
 }
 
-/// Null for `None`.
+/// `None` becomes null.
 impl<T: Into<Value>> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Value {
         value.map_or(Value::Null, Into::into)
@@ -276,7 +276,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 /// # Errors
-/// What is wrong with the documents and arrays in it.
+/// Errors in the documents and arrays that it contains.
 impl TryFrom<ValueRef<'_>> for Value {
     type Error = Error;
 
@@ -387,7 +387,7 @@ mod tests {
     use crate::{Document, Rules, Strictness, Utf8};
     use millstream_core::ErrorKind;
 
-    /// This many nested arrays.
+    /// Makes this many nested arrays.
     fn nested(levels: usize) -> Value {
         (1..levels).fold(Value::Array(Vec::new()), |inner, _| Value::Array(vec![inner]))
     }

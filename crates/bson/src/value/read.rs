@@ -1,4 +1,5 @@
-//! Owned values from bytes. Recursive, but each level takes a level of the depth that the rules allow.
+//! Reading owned values from bytes. The code is recursive, but each level counts towards the depth that the rules
+//! allow.
 
 use super::Value;
 use crate::{Array, Cursor, Document, ElementType, FromBson, Map, ObjectId, Strictness, Utf8, ValueRef};
@@ -26,18 +27,18 @@ impl FromBson<'_> for Map {
 }
 
 impl Map {
-    /// The document in these bytes, all of it, with the default rules.
+    /// Reads the document that consists of these bytes, with the default rules.
     ///
     /// # Errors
-    /// Errors in it: see [`Document::check`].
+    /// Errors in the document: see [`Document::check`].
     pub fn from_slice(bytes: &[u8]) -> Result<Map> {
         Map::from_document(Document::new(bytes)?)
     }
 
-    /// A copy of everything in a document, with its rules.
+    /// Copies the whole content of a document, with its rules.
     ///
     /// # Errors
-    /// Errors in it: see [`Document::check`].
+    /// Errors in the document: see [`Document::check`].
     pub fn from_document(document: Document<'_>) -> Result<Map> {
         if document.rules().strictness == Strictness::Strict {
             document.check()?;
@@ -46,7 +47,7 @@ impl Map {
     }
 }
 
-/// The document at the cursor.
+/// Reads the document at the cursor.
 fn read_document(cursor: &mut Cursor<'_>) -> Result<Map> {
     let outer = cursor.enter()?;
     let mut members = Vec::new();
@@ -80,7 +81,7 @@ fn read_code_with_scope(cursor: &mut Cursor<'_>) -> Result<Value> {
     Ok(Value::CodeWithScope { code, scope: read_document(&mut inside)? })
 }
 
-/// Values without an inner document. Separate, so that the recursion needs little stack.
+/// Reads values without an inner document. It is a separate function, so that the recursion needs little stack.
 #[inline(never)]
 fn read_leaf(kind: ElementType, cursor: &mut Cursor<'_>) -> Result<Value> {
     let text = |cursor: &mut Cursor<'_>| cursor.text().map(Cow::into_owned);
@@ -102,7 +103,7 @@ fn read_leaf(kind: ElementType, cursor: &mut Cursor<'_>) -> Result<Value> {
 }
 
 /// # Errors
-/// Errors in it.
+/// Errors in the array.
 impl TryFrom<Array<'_>> for Vec<Value> {
     type Error = Error;
 

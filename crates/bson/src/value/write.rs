@@ -1,4 +1,4 @@
-//! Owned values to bytes. Recursive, down to as many levels as any rules allow.
+//! Writing owned values as bytes. The code is recursive, up to the maximum depth that any rules allow.
 
 use super::Value;
 use crate::typed::to::{Positions, append_binary, append_cstring, append_string, begin, end, patch_length, too_deep};
@@ -26,11 +26,11 @@ impl ToBson for Map {
 }
 
 impl Map {
-    /// Its bytes.
+    /// Serialises the document.
     ///
     /// # Errors
     /// [`ValueOutOfRange`](millstream_core::ErrorKind::ValueOutOfRange) for a key or pattern that contains a NUL, and
-    /// for more than 2 GiB; [`TooDeep`](millstream_core::ErrorKind::TooDeep) beyond 1,000 levels.
+    /// for more than 2 GiB; [`TooDeep`](millstream_core::ErrorKind::TooDeep) for more than 1,000 levels.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.to_bson(&mut bytes)?;
@@ -38,7 +38,7 @@ impl Map {
     }
 }
 
-/// Appends a value's payload, with this many levels left.
+/// Appends a value's payload. `depth` is the number of levels left.
 fn append_value(out: &mut Vec<u8>, value: &Value, depth: u16) -> Result<()> {
     match value {
         Value::Document(map) => append_map(out, map, depth),
@@ -89,7 +89,7 @@ fn append_leaf(out: &mut Vec<u8>, value: &Value) -> Result<()> {
         Value::Int32(value) => value.to_bson(out),
         Value::Int64(value) => value.to_bson(out),
         Value::Decimal128(value) => value.to_bson(out),
-        // What is rarer, with a step more.
+        // Rarer types take one more step.
         _ => match value.as_leaf() {
             Some(leaf) => leaf.to_bson(out),
             None => unreachable!("a {} is written elsewhere", value.kind()),

@@ -1,11 +1,11 @@
-//! A place in a document, and the steps from there.
+//! A position in a document, and the operations that move it.
 
 use crate::wire::text::{HIGHS, text_at, text_of_tail};
 use crate::{ElementType, Layout, Rules, Strictness, Utf8};
 use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 
-/// A place in a document: the cursor that everything else in this module uses.
+/// A position in a document: the cursor that all other code of this crate uses.
 ///
 /// ```text
 ///   root                                     the current document
@@ -13,8 +13,8 @@ use std::borrow::Cow;
 ///                                ^ at                     ^ bytes.len(): its terminator, which is not in `bytes`
 /// ```
 ///
-/// [`enter`](Cursor::enter) goes into the document or array that begins here, [`next`](Cursor::next) reads a type and
-/// a key, and then *exactly one* of the readers, [`skip`](Cursor::skip) or `enter` must take the payload. Errors have
+/// [`enter`](Cursor::enter) enters the document or array that begins here. [`next`](Cursor::next) reads a type and a
+/// key; after it, *exactly one* of the readers, [`skip`](Cursor::skip) or `enter` must consume the payload. Errors have
 /// an offset counted from the root's first byte; [`Document`](crate::Document) adds the rest.
 ///
 /// ```
@@ -33,13 +33,14 @@ use std::borrow::Cow;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
-    /// From the root's first byte to the end of the current document, its terminator left out.
+    /// The bytes from the root's first byte to the end of the current document, without its terminator.
     bytes: &'a [u8],
     /// Always at most `bytes.len()`.
     at: usize,
-    /// The position of the root's first byte in the stream; only for objects made from here.
+    /// The position of the root's first byte in the stream. It is used only for objects that are created from this
+    /// cursor.
     base: u64,
-    /// How many more documents may be entered.
+    /// How many more levels of documents may be entered.
     depth: u16,
     rules: Rules,
 }
@@ -50,19 +51,19 @@ pub struct Cursor<'a> {
 pub struct Outer<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
-    /// At the start of these bytes, before a document.
+    /// Creates a cursor before the document at the start of these bytes.
     #[inline]
     pub const fn new(bytes: &'a [u8], rules: Rules) -> Cursor<'a> {
         Cursor { bytes, at: 0, base: 0, depth: rules.depth, rules }
     }
 
-    /// At a payload inside `bytes`, whose first byte is at `base` in the stream, with at most `depth` more
-    /// levels, or fewer if the rules allow fewer.
+    /// Creates a cursor at a payload inside `bytes`, whose first byte is at `base` in the stream. At most `depth` more
+    /// levels may be entered, or fewer if the rules allow fewer.
     #[doc(hidden)] // for millstream-bson-julia
     #[inline]
     pub const fn inside(bytes: &'a [u8], at: usize, base: u64, depth: u16, rules: Rules) -> Cursor<'a> {
         debug_assert!(at <= bytes.len());
-        // A depth may come from the caller.
+        // The depth can come from the caller, so it is limited.
         let depth = if depth > rules.depth { rules.depth } else { depth };
         Cursor { bytes, at, base, depth, rules }
     }
@@ -74,13 +75,13 @@ impl<'a> Cursor<'a> {
         self.base
     }
 
-    /// The position, in bytes from the root's first.
+    /// The position in bytes from the root's first byte.
     #[inline]
     pub const fn offset(&self) -> usize {
         self.at
     }
 
-    /// The rules it reads by.
+    /// The rules with which it reads.
     #[inline]
     pub const fn rules(&self) -> Rules {
         self.rules
@@ -92,14 +93,14 @@ impl<'a> Cursor<'a> {
         self.depth
     }
 
-    /// From the root's first byte to the end of the current document, its terminator left out.
+    /// The bytes from the root's first byte to the end of the current document, without its terminator.
     #[doc(hidden)] // for millstream-bson-julia
     #[inline]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The bytes from here to the end of the current document, its terminator left out.
+    /// The bytes from here to the end of the current document, without its terminator.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.at..]
@@ -108,7 +109,7 @@ impl<'a> Cursor<'a> {
     /// Enters the document or array that begins here.
     ///
     /// # Errors
-    /// [`DocumentTruncated`](ErrorKind::DocumentTruncated) if it is longer than what is left,
+    /// [`DocumentTruncated`](ErrorKind::DocumentTruncated) if it is longer than the remaining bytes,
     /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) for an impossible length or a missing terminator,
     /// [`TooDeep`](ErrorKind::TooDeep).
     #[inline]
@@ -124,7 +125,7 @@ impl<'a> Cursor<'a> {
         Ok(outer)
     }
 
-    /// Leaves the document that the matching `enter` entered, wherever in it the cursor is.
+    /// Leaves the document that the matching `enter` entered, from any position in it.
     #[inline]
     pub fn leave(&mut self, outer: Outer<'a>) {
         self.at = self.bytes.len() + 1;
@@ -133,7 +134,7 @@ impl<'a> Cursor<'a> {
         debug_assert!(self.at <= self.bytes.len(), "`leave` without its `enter`");
     }
 
-    /// The end of the document that begins here, including its terminator.
+    /// The end of the document that begins here, which is after its terminator.
     #[inline]
     fn document_end(&self) -> Result<usize> {
         let Some(len) = self.peek_i32() else { return Err(self.truncated(4)) };
@@ -152,8 +153,8 @@ impl<'a> Cursor<'a> {
         Some(i32::from_le_bytes(*self.bytes[self.at..].first_chunk()?))
     }
 
-    /// The next element's type and key, or `None` at the end of the document. The key's bytes are not checked to be
-    /// UTF-8: [`key_text`](Cursor::key_text) does that.
+    /// Reads the next element's type and key; `None` at the end of the document. The key is not checked to be UTF-8:
+    /// [`key_text`](Cursor::key_text) does that.
     #[inline]
     #[allow(clippy::should_implement_trait)] // it is not an iterator: a payload is between two of them
     pub fn next(&mut self) -> Result<Option<(ElementType, &'a [u8])>> {
@@ -163,7 +164,7 @@ impl<'a> Cursor<'a> {
         Ok(Some((kind, self.cstring()?)))
     }
 
-    /// The next element's type, if these are its key and its NUL; otherwise it stays where it is.
+    /// Reads the next element's type if these bytes are its key and its NUL; otherwise the cursor does not move.
     #[doc(hidden)] // for derived code: one comparison of constant size instead of a search
     #[inline]
     pub fn next_if<const N: usize>(&mut self, key: &[u8; N]) -> Option<ElementType> {
@@ -176,7 +177,8 @@ impl<'a> Cursor<'a> {
         Some(kind)
     }
 
-    /// The next element's type if its key is this name, which contains no NUL; otherwise nothing has happened.
+    /// Reads the next element's type if its key is this name, which contains no NUL; otherwise the cursor does not
+    /// move.
     #[inline]
     pub(crate) fn next_named(&mut self, name: &str) -> Option<ElementType> {
         let (&byte, rest) = self.bytes[self.at..].split_first()?;
@@ -189,10 +191,10 @@ impl<'a> Cursor<'a> {
         Some(kind)
     }
 
-    /// The next element's type, or `None` at the end of the document, for callers that ignore the keys of arrays.
+    /// Reads the next element's type, for callers that ignore the keys of arrays; `None` at the end of the document.
     #[inline]
     pub(crate) fn next_in_array(&mut self) -> Result<Option<ElementType>> {
-        // Nearly every array has at most ten values, so their keys are one byte; any byte but a NUL.
+        // Nearly every array has at most ten values, so its keys have a single byte, which can be any except NUL.
         if let [byte, 1..=255, 0, ..] = self.bytes[self.at..]
             && let Some(kind) = ElementType::from_byte(byte)
         {
@@ -202,7 +204,7 @@ impl<'a> Cursor<'a> {
         Ok(self.next()?.map(|(kind, _)| kind))
     }
 
-    /// The next element's type if this is its key; otherwise nothing has happened.
+    /// Reads the next element's type if this is its key; otherwise the cursor does not move.
     #[inline]
     pub(crate) fn next_if_key(&mut self, key: &Key) -> Option<ElementType> {
         let (&byte, rest) = self.bytes[self.at..].split_first()?;
@@ -214,17 +216,17 @@ impl<'a> Cursor<'a> {
         Some(kind)
     }
 
-    /// A key as text.
+    /// Converts a key to text.
     ///
     /// # Errors
-    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid).
+    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid) if it is not UTF-8.
     #[inline]
     pub fn key_text(&self, key: &'a [u8]) -> Result<&'a str> {
-        // The key is before the payload, so that is where it was.
+        // The key is directly before the payload, which determines its position.
         text_at(key, self.at.saturating_sub(key.len() + 1))
     }
 
-    /// Bytes up to a NUL, which is passed.
+    /// Reads bytes up to a NUL, which is consumed.
     #[inline]
     pub(crate) fn cstring(&mut self) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
@@ -233,7 +235,7 @@ impl<'a> Cursor<'a> {
         Ok(&rest[..len])
     }
 
-    /// Skips a payload of this type, however deep it is, using its lengths alone.
+    /// Skips a payload of this type by its lengths, regardless of its depth.
     #[inline]
     pub fn skip(&mut self, kind: ElementType) -> Result<()> {
         match kind.layout() {
@@ -260,7 +262,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// This many bytes, copied.
+    /// Reads this many bytes and copies them.
     #[inline]
     pub(crate) fn take<const N: usize>(&mut self) -> Result<[u8; N]> {
         let Some(bytes) = self.bytes[self.at..].first_chunk::<N>() else { return Err(self.truncated(N)) };
@@ -268,7 +270,7 @@ impl<'a> Cursor<'a> {
         Ok(*bytes)
     }
 
-    /// This many bytes, borrowed.
+    /// Borrows this many bytes.
     #[inline]
     pub(crate) fn take_ref<const N: usize>(&mut self) -> Result<&'a [u8; N]> {
         let Some(bytes) = self.bytes[self.at..].first_chunk::<N>() else { return Err(self.truncated(N)) };
@@ -276,28 +278,28 @@ impl<'a> Cursor<'a> {
         Ok(bytes)
     }
 
-    /// The payload of a [`Double`](ElementType::Double).
+    /// Reads the payload of a [`Double`](ElementType::Double).
     #[inline]
     pub fn f64(&mut self) -> Result<f64> {
         self.take().map(f64::from_le_bytes)
     }
 
-    /// The payload of an [`Int32`](ElementType::Int32).
+    /// Reads the payload of an [`Int32`](ElementType::Int32).
     #[inline]
     pub fn i32(&mut self) -> Result<i32> {
         self.take().map(i32::from_le_bytes)
     }
 
-    /// The payload of an [`Int64`](ElementType::Int64); also what a `DateTime` holds.
+    /// Reads the payload of an [`Int64`](ElementType::Int64) or of a `DateTime`.
     #[inline]
     pub fn i64(&mut self) -> Result<i64> {
         self.take().map(i64::from_le_bytes)
     }
 
-    /// The payload of a [`Bool`](ElementType::Bool).
+    /// Reads the payload of a [`Bool`](ElementType::Bool).
     ///
     /// # Errors
-    /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) for a byte other than 0 and 1, unless the rules are lenient.
+    /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) for a byte other than 0 or 1, unless the rules are lenient.
     #[inline]
     pub fn bool(&mut self) -> Result<bool> {
         match self.take()? {
@@ -308,11 +310,11 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The payload of a [`String`](ElementType::String), [`Code`](ElementType::Code) or
+    /// Reads the payload of a [`String`](ElementType::String), [`Code`](ElementType::Code) or
     /// [`Symbol`](ElementType::Symbol).
     ///
     /// # Errors
-    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid), even if the rules say [`Utf8::Lossy`]: borrowed text is never lossy.
+    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid), even with [`Utf8::Lossy`]: borrowed text is never lossy.
     #[inline]
     pub fn str(&mut self) -> Result<&'a str> {
         let len = self.string_bytes()?.len();
@@ -320,13 +322,13 @@ impl<'a> Cursor<'a> {
         text_of_tail(&self.bytes[..end], len, end - len)
     }
 
-    /// Appends what [`str`](Cursor::str) reads. Most text is short and ASCII: that takes two words with one check, no
-    /// loop and no call.
+    /// Appends the text that [`str`](Cursor::str) reads. Most text is short and ASCII, for which two words and one
+    /// check suffice, without a loop or a call.
     #[inline]
     pub(crate) fn append_str(&mut self, out: &mut Vec<u8>) -> Result<()> {
         let start = self.at + 4;
         let bytes = self.string_bytes()?;
-        // The sixteen bytes that end with the text: there is always something before it, but not always after it.
+        // The sixteen bytes that end with the text: there are always bytes before it, but not always after it.
         if bytes.len() <= 16
             && let Some(chunk) = self.bytes[..start + bytes.len()].last_chunk::<16>()
         {
@@ -340,7 +342,7 @@ impl<'a> Cursor<'a> {
         append_long(out, bytes, start)
     }
 
-    /// The same, owned only if the rules say [`Utf8::Lossy`] and bytes had to be replaced.
+    /// Like [`str`](Cursor::str), but with [`Utf8::Lossy`] invalid bytes are replaced; only then the text is owned.
     #[inline]
     pub fn text(&mut self) -> Result<Cow<'a, str>> {
         match self.rules.utf8 {
@@ -349,7 +351,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Text at an offset, according to the rules.
+    /// Converts the bytes at an offset to text, according to the rules.
     #[inline]
     pub(crate) fn text_of(&self, bytes: &'a [u8], at: usize) -> Result<Cow<'a, str>> {
         match self.rules.utf8 {
@@ -358,7 +360,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The bytes of a string, unchecked, its NUL left out.
+    /// Reads the bytes of a string without checking them, and without the NUL.
     #[inline]
     pub fn string_bytes(&mut self) -> Result<&'a [u8]> {
         let Some(len) = self.peek_i32() else { return Err(self.truncated(4)) };
@@ -375,8 +377,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The payload of a [`Binary`](ElementType::Binary): its subtype and its bytes. For the old subtype 2, the inner
-    /// length is checked (unless the rules are lenient) and omitted.
+    /// Reads the payload of a [`Binary`](ElementType::Binary): its subtype and its bytes. For the old subtype 2, the
+    /// inner length is checked (unless the rules are lenient) and omitted.
     #[inline]
     pub fn binary(&mut self) -> Result<(u8, &'a [u8])> {
         let start = self.at;
@@ -391,7 +393,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The subtype and the bytes, without interpreting the subtype.
+    /// Reads the subtype and the bytes without interpreting the subtype.
     #[inline]
     pub(crate) fn binary_bytes(&mut self) -> Result<(u8, &'a [u8])> {
         let Some(len) = self.peek_i32() else { return Err(self.truncated(5)) };
@@ -405,22 +407,22 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Text up to a NUL: one of the two of a [`Regex`](ElementType::Regex).
+    /// Reads text up to a NUL, such as one of the two of a [`Regex`](ElementType::Regex).
     #[inline]
     pub fn cstr(&mut self) -> Result<&'a str> {
         let start = self.at;
         text_at(self.cstring()?, start)
     }
 
-    /// The same according to the rules, as [`text`](Cursor::text) is for strings.
+    /// Like `cstr`, but according to the rules, as [`text`](Cursor::text) for strings.
     pub(crate) fn ctext(&mut self) -> Result<Cow<'a, str>> {
         let start = self.at;
         let bytes = self.cstring()?;
         self.text_of(bytes, start)
     }
 
-    /// Passes the payload of a [`CodeWithScope`](ElementType::CodeWithScope) and returns a cursor at its code, after
-    /// which comes its scope. Both fill it exactly.
+    /// Skips the payload of a [`CodeWithScope`](ElementType::CodeWithScope) and returns a cursor at its code, which is
+    /// followed by its scope. Both together must fill the payload exactly.
     pub fn code_with_scope(&mut self) -> Result<Cursor<'a>> {
         let Some(len) = self.peek_i32() else { return Err(self.truncated(4)) };
         let end = match usize::try_from(len) {
@@ -441,7 +443,7 @@ impl<'a> Cursor<'a> {
         Ok(inside)
     }
 
-    // Errors, which are rare.
+    // Errors, which are rare and therefore separate functions.
 
     #[cold]
     fn truncated(&self, need: usize) -> Error {
@@ -506,7 +508,7 @@ impl<'a> Cursor<'a> {
             .with_offset(self.at as u64)
     }
 
-    /// The error of a value that is not of the requested type; `at` its payload.
+    /// The error for a value that does not have the requested type. `at` is the position of its payload.
     #[cold]
     pub fn mismatch(&self, kind: ElementType, expected: &str) -> Error {
         Error::new(ErrorKind::ShapeMismatch)
@@ -532,21 +534,21 @@ pub(crate) fn bytes_text(count: usize) -> String {
     if count == 1 { "1 byte".to_string() } else { format!("{count} bytes") }
 }
 
-/// Appends text that begins at `at` and is not short, or not ASCII. Separate, because the compiler would copy both
-/// kinds with one call.
+/// Appends text at `at` that is not short or not ASCII. It is a separate function, because otherwise the compiler would
+/// copy both kinds with one call.
 #[inline(never)]
 fn append_long(out: &mut Vec<u8>, bytes: &[u8], at: usize) -> Result<()> {
     out.extend_from_slice(text_at(bytes, at)?.as_bytes());
     Ok(())
 }
 
-/// A key as it is in documents, its NUL included, ready to be compared.
+/// A key in the form in which it is stored in documents, including its NUL, for fast comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     bytes: Vec<u8>,
-    /// The first eight bytes, or as many as there are, after them zeros.
+    /// The first eight bytes, padded with zeros.
     head: u64,
-    /// All bits of these.
+    /// A mask with all bits of these bytes set.
     mask: u64,
 }
 
@@ -560,7 +562,8 @@ impl Key {
         Key { bytes, head: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask) }
     }
 
-    /// Whether these bytes begin with it. Most keys have less than eight bytes: one load and no call.
+    /// Whether these bytes begin with the key. Most keys have less than eight bytes, for which one load without a call
+    /// suffices.
     #[inline]
     fn begins(&self, bytes: &[u8]) -> bool {
         match bytes.first_chunk() {
@@ -571,7 +574,7 @@ impl Key {
     }
 }
 
-/// Whether they are equal. Names are short: two loads that may overlap, without a call.
+/// Whether both are equal. Names are short: two loads that can overlap suffice, without a call.
 #[inline]
 fn same(a: &[u8], b: &[u8]) -> bool {
     fn ends<const N: usize>(bytes: &[u8]) -> Option<(&[u8; N], &[u8; N])> {
@@ -586,7 +589,8 @@ fn same(a: &[u8], b: &[u8]) -> bool {
         }
 }
 
-/// Where the first zero byte is. Keys are short: eight bytes at a time, and memchr for what is longer than 24.
+/// The position of the first zero byte. Keys are short: they are searched in steps of eight bytes, with memchr after
+/// the first 24.
 #[inline]
 pub(crate) fn find_nul(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;

@@ -1,4 +1,4 @@
-//! Paths of keys: as text, and of the value at an offset.
+//! Paths of keys: converting them from and to text, and finding the path of the value at an offset.
 
 use crate::Cursor;
 use crate::ElementType;
@@ -6,8 +6,8 @@ use crate::scalar::{shown, shown_key};
 use crate::wire::rules::{Rules, Strictness, Utf8};
 use millstream_core::{Error, ErrorKind, Result};
 
-/// Splits a path as users write it: keys and array positions separated by dots. A key that is empty or contains a dot
-/// or a quote is written as a JSON string.
+/// Splits a path in the notation for users: keys and array positions separated by dots. A key that is empty or contains
+/// a dot or a quote is written as a JSON string.
 ///
 /// ```
 /// use millstream::bson::split_path;
@@ -18,7 +18,7 @@ use millstream_core::{Error, ErrorKind, Result};
 /// ```
 ///
 /// # Errors
-/// [`TextInvalid`](ErrorKind::TextInvalid) for a quoted key that does not end, or is followed by something else.
+/// [`TextInvalid`](ErrorKind::TextInvalid) for a quoted key that does not end or is not followed by a dot or the end.
 pub fn split_path(path: &str) -> Result<Vec<String>> {
     let mut keys = Vec::new();
     let mut rest = path;
@@ -41,7 +41,7 @@ pub fn split_path(path: &str) -> Result<Vec<String>> {
     Ok(keys)
 }
 
-/// The key in JSON quotes at the front of `rest`, and what is after it.
+/// Reads the quoted key at the start of `rest`, and returns it with the remaining text.
 fn quoted<'a>(path: &str, rest: &'a str) -> Result<(String, &'a str)> {
     let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<String>();
     match stream.next() {
@@ -79,16 +79,17 @@ pub fn join_path<K: AsRef<str>>(keys: impl IntoIterator<Item = K>) -> String {
     path
 }
 
-/// How many keys of a path are kept: a malicious document could make it as long as itself.
+/// The maximum number of keys of a path that are kept: a malicious document could have a path as long as itself.
 const MOST_KEYS: usize = 32;
 
-/// The path of the value that contains `at`, an offset from the root's first byte. Found by scanning again, so that no
-/// code has to carry it along. It goes as far as the document can be read. In arrays it has positions, as paths do.
+/// The path of the value that contains `at`, an offset from the root's first byte. It is found by scanning the document
+/// again, so that no other code has to keep track of it. The path ends where the document cannot be read. For arrays it
+/// contains positions.
 pub fn path_at(root: &[u8], at: usize) -> Option<String> {
     let mut keys: Vec<String> = Vec::new();
     let mut deeper = 0;
     let rules = Rules::new().strictness(Strictness::Lenient).utf8(Utf8::Lossy);
-    // Lengths of open documents are not checked: they may be wrong.
+    // The lengths of open documents are not checked, because they can be wrong.
     let mut cursor = Cursor::inside(root, 4.min(root.len()), 0, 0, rules);
     let mut is_array = false;
     'open: loop {
@@ -96,12 +97,12 @@ pub fn path_at(root: &[u8], at: usize) -> Option<String> {
         while let Ok(Some((kind, key))) = cursor.next() {
             let start = cursor.offset();
             if at < start {
-                // In the type byte or the key itself.
+                // The offset is in the type byte or in the key itself.
                 break 'open;
             }
             let mut behind = cursor.clone();
-            // A value without bytes, such as null, is at the start of the next element: an error there is the value's,
-            // unless no element begins there.
+            // A value without bytes, such as null, is at the start of the next element. An error there belongs to the
+            // value, unless an element begins there.
             let is_here =
                 at == start && root.get(at).is_some_and(|&byte| byte == 0 || ElementType::from_byte(byte).is_some());
             if !is_here && behind.skip(kind).is_ok() && at >= behind.offset() {
@@ -139,7 +140,7 @@ pub fn path_at(root: &[u8], at: usize) -> Option<String> {
     (!keys.is_empty()).then(|| join_with_more(&keys, deeper))
 }
 
-/// Joins the first keys of a path, after which there are more. Long ones are cut.
+/// Joins the first keys of a path that continues with `more` keys. Long keys are truncated.
 fn join_with_more(keys: &[String], more: usize) -> String {
     let mut path = join_path(keys.iter().map(|key| shown_key(key)));
     if more > 0 {
@@ -148,7 +149,7 @@ fn join_with_more(keys: &[String], more: usize) -> String {
     path
 }
 
-/// Joins as many keys of a path as an error shows.
+/// Joins the keys of a path, up to the number that an error shows.
 pub(crate) fn join_shortened(keys: &[String]) -> String {
     let shown = keys.len().min(MOST_KEYS);
     join_with_more(&keys[..shown], keys.len() - shown)
@@ -224,7 +225,7 @@ mod tests {
         ] {
             assert_eq!(path_at(bytes, at).as_deref(), path, "{at}");
         }
-        // Also where lengths are wrong, and wherever it is cut.
+        // The same with wrong lengths, and with a document that is cut at any position.
         for len in 0..bytes.len() {
             for at in 0..bytes.len() {
                 let _ = path_at(&bytes[..len], at);

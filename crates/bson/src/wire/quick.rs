@@ -1,21 +1,21 @@
-//! A check that returns "valid" or "unknown", several times faster than one that could tell what is wrong.
+//! A validation that returns "valid" or "unknown" and is several times faster than one that reports the error.
 //!
-//! It handles the common case: default rules for text and strictness, few levels, no deprecated type with several
-//! parts. If the result is unknown, [`check`](crate::document::check) scans again and decides; so no errors are made
-//! here. It never returns "valid" for anything that the careful scan refuses: a property test compares the two.
+//! It handles the common case: default rules for text and strictness, few levels, and no deprecated type with several
+//! parts. If the result is unknown, [`check`](crate::document::check) scans again and decides; therefore no errors are
+//! created here. It never returns "valid" for a document that the full check rejects; a property test compares the two.
 
 use crate::{ElementType, Layout};
 
-/// The maximum nesting for the common case. A larger array would have to be cleared for each document.
+/// The maximum nesting in the common case. A larger array would have to be cleared for each document.
 const LEVELS: usize = 24;
 
-/// Whether these bytes are a document that is valid in every byte by standard rules, with at most `depth` levels; false
-/// otherwise, or if that cannot be determined here.
+/// Whether these bytes are certainly a document that is valid in every byte by standard rules, with at most `depth`
+/// levels. False otherwise, or if this cannot be determined here.
 pub(crate) fn surely_right(bytes: &[u8], depth: u16) -> bool {
     walk(bytes, LEVELS.min(depth.into())).is_some()
 }
 
-/// For each byte how the payload of its type is passed: the number of its bytes, or one of the constants below.
+/// How to skip the payload of the type with each byte: its number of bytes, or one of the constants below.
 static STEPS: [u8; 256] = {
     let mut steps = [CANNOT_TELL; 256];
     let mut index = 0;
@@ -50,8 +50,8 @@ fn walk(bytes: &[u8], levels: usize) -> Option<()> {
     }
     let mut at = 4;
     loop {
-        // A document that continues past its end misses this position, and every later step fails: nothing entered from
-        // there ends before `end`, so the bytes end first.
+        // A document that continues past its end misses this position, and every later step fails: nothing entered
+        // after that ends before `end`, so the bytes end first.
         if at == end {
             if open == 0 {
                 return Some(());
@@ -83,7 +83,7 @@ fn walk(bytes: &[u8], levels: usize) -> Option<()> {
             }
             BINARY => {
                 let len = length(bytes, at)?;
-                // The old subtype has a length in its bytes, too.
+                // The old subtype contains another length in its bytes.
                 if *bytes.get(at + 4)? == 2 {
                     return None;
                 }
@@ -95,13 +95,13 @@ fn walk(bytes: &[u8], levels: usize) -> Option<()> {
     }
 }
 
-/// A length that is not negative.
+/// Reads a length, which must not be negative.
 #[inline(always)]
 fn length(bytes: &[u8], at: usize) -> Option<usize> {
     usize::try_from(i32::from_le_bytes(*bytes.get(at..)?.first_chunk()?)).ok()
 }
 
-/// Where the terminator of the document at `at` is, which must be before `end`.
+/// Returns the position of the terminator of the document at `at`, which must be before `end`.
 #[inline(always)]
 fn document_end(bytes: &[u8], at: usize, end: usize) -> Option<usize> {
     let len = length(bytes, at)?;
@@ -112,18 +112,18 @@ fn document_end(bytes: &[u8], at: usize, end: usize) -> Option<usize> {
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// Eight bytes, the first in the lowest place.
+/// Reads eight bytes as a little-endian number.
 #[inline(always)]
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The position after the key at `at`, if its text is valid.
+/// Returns the position after the key at `at`, if its text is valid.
 #[inline(always)]
 fn key_end(bytes: &[u8], at: usize) -> Option<usize> {
     let Some(first) = word(bytes, at) else { return long_key_end(bytes, at) };
     let zeros = first.wrapping_sub(ONES) & !first & HIGHS;
-    // Up to and including the lowest zero byte, so that what comes after it does not matter.
+    // Bits up to and including the lowest zero byte, so that the bytes after it do not matter.
     let key = zeros ^ zeros.wrapping_sub(1);
     if zeros == 0 || first & key & HIGHS != 0 {
         return long_key_end(bytes, at);
@@ -138,7 +138,7 @@ fn long_key_end(bytes: &[u8], at: usize) -> Option<usize> {
     is_text(&rest[..len]).then_some(at + len + 1)
 }
 
-/// The position after the string at `at`, if its text and terminator are valid.
+/// Returns the position after the string at `at`, if its text and terminator are valid.
 #[inline(always)]
 fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     let len = length(bytes, at)?;
@@ -146,7 +146,7 @@ fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     (last == 0 && is_text(text)).then_some(at + 4 + len)
 }
 
-/// Whether it is UTF-8. Most text is short and ASCII: two overlapping words check that for up to 16 bytes.
+/// Whether the bytes are UTF-8. Most text is short and ASCII: for up to 16 bytes, two overlapping words suffice.
 #[inline(always)]
 fn is_text(bytes: &[u8]) -> bool {
     let highs = match bytes.len() {
@@ -176,7 +176,7 @@ mod tests {
     use crate::{Document, Rules};
     use proptest::prelude::*;
 
-    /// Keys and text of every length around the words that are loaded, a few of them not ASCII.
+    /// Keys and text with lengths around the size of the words that are loaded; a few are not ASCII.
     fn text() -> impl Strategy<Value = String> {
         prop_oneof!["[a-z]{0,40}", "[a-zäß€😀]{0,20}"]
     }
@@ -185,7 +185,7 @@ mod tests {
         [&(text.len() as i32 + 1).to_le_bytes()[..], text.as_bytes(), b"\0"].concat()
     }
 
-    /// A type and a payload of it.
+    /// A type and a payload for it.
     fn value() -> impl Strategy<Value = (u8, Vec<u8>)> {
         let plain = prop_oneof![
             (prop::sample::select(&[2u8, 0x0d, 0x0e][..]), text()).prop_map(|(kind, text)| (kind, string(&text))),
@@ -230,7 +230,7 @@ mod tests {
         prop::collection::vec((text(), value()), 0..6).prop_map(|list| members(&list))
     }
 
-    /// Whether the careful scan finds it valid.
+    /// Whether the full check finds it valid.
     fn right(bytes: &[u8]) -> bool {
         Document::new(bytes).is_ok_and(|document| careful(&mut document.cursor()).is_ok())
     }

@@ -1,9 +1,9 @@
-//! Text from bytes that have been checked.
+//! Converting checked bytes to text.
 //!
-//! Nearly all text in documents is short and ASCII, and its length varies. Code that examines it byte by byte,
-//! or word by word with a loop for the rest, mostly spends its time on mispredicted ends. Here the 32 bytes that end
-//! with the text are examined together, with a mask for the bytes before the text: one check, no loop. The bytes before
-//! a text are there because a document begins with its length; those after it may not be.
+//! Nearly all text in documents is short and ASCII, and its length varies. Code that examines it byte by byte, or word
+//! by word with a loop for the remaining bytes, spends most of its time on mispredicted branches. Here the 32 bytes
+//! that end with the text are examined together, with a mask for the bytes before the text: one check, no loop. There
+//! are always bytes before a text, because a document begins with its length, but not always after it.
 
 #![allow(unsafe_code)] // the standard library has no safe way from "is ASCII" to `str`
 
@@ -13,8 +13,8 @@ use millstream_core::{Error, ErrorKind, Result};
 /// The highest bit of each byte: none is set in ASCII.
 pub(crate) const HIGHS: u128 = u128::from_ne_bytes([0x80; 16]);
 
-/// Zero for the first 32 bytes, the highest bit for the others: the 32 bytes from index n on are the mask to check 32
-/// bytes of which the last n are a text.
+/// A table of masks: 32 zero bytes, followed by 32 bytes with the highest bit set. The 32 bytes from index n on are the
+/// mask for checking 32 bytes of which the last n are text.
 static MASKS: [u8; 64] = {
     let mut masks = [0; 64];
     let mut at = 32;
@@ -25,24 +25,24 @@ static MASKS: [u8; 64] = {
     masks
 };
 
-/// Checks the text of `len` bytes at the end of `bytes`, which begins at `at` for errors.
+/// Checks the text that consists of the last `len` bytes of `bytes`. For errors, it begins at `at`.
 ///
 /// # Errors
-/// [`Utf8Invalid`](millstream_core::ErrorKind::Utf8Invalid).
+/// [`Utf8Invalid`](millstream_core::ErrorKind::Utf8Invalid) if it is not UTF-8.
 #[inline]
 pub(crate) fn text_of_tail(bytes: &[u8], len: usize, at: usize) -> Result<&str> {
     let text = &bytes[bytes.len() - len..];
     match bytes.last_chunk() {
         Some(tail) if is_ascii_tail(tail, len) => {
-            // SAFETY: `text` is the last `len` bytes of `tail`, as both end where `bytes` ends, and all of those are ASCII,
-            // which is UTF-8.
+            // SAFETY: `text` is the last `len` bytes of `tail`, because both end where `bytes` ends, and these bytes
+            // are ASCII, which is UTF-8.
             Ok(unsafe { str::from_utf8_unchecked(text) })
         }
         _ => text_at(text, at),
     }
 }
 
-/// Whether the last `len` of these bytes are ASCII, and no more than all of them.
+/// Whether `len` is at most 32 and the last `len` of these bytes are ASCII.
 #[inline]
 fn is_ascii_tail(tail: &[u8; 32], len: usize) -> bool {
     let Some(mask) = MASKS.get(len..).and_then(|masks| masks.first_chunk::<32>()) else { return false };
@@ -53,7 +53,7 @@ fn is_ascii_tail(tail: &[u8; 32], len: usize) -> bool {
 /// Checks text that begins at `at`.
 ///
 /// # Errors
-/// [`Utf8Invalid`](millstream_core::ErrorKind::Utf8Invalid).
+/// [`Utf8Invalid`](millstream_core::ErrorKind::Utf8Invalid) if it is not UTF-8.
 #[inline]
 pub(crate) fn text_at(bytes: &[u8], at: usize) -> Result<&str> {
     // The standard library examines short text byte by byte.
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Mostly ASCII, so that both paths are taken.
+    /// The bytes are mostly ASCII, so that both paths are tested.
     fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
         prop_oneof![
             prop::collection::vec(0u8..0x80, 0..70),

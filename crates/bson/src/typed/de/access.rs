@@ -1,4 +1,4 @@
-//! Members of documents, elements of arrays, and variants, one after another.
+//! Access to the members of documents, the elements of arrays, and variants.
 
 use super::Payload;
 use super::key::{Key, visit_key, visit_name};
@@ -17,17 +17,17 @@ fn visit_value<'de, S: DeserializeSeed<'de>>(kind: ElementType, cursor: &mut Cur
             }
             Ok(value)
         }
-        // An error without a position is about this value.
+        // An error without a position refers to this value.
         Err(error) => Err(error.with_offset(start as u64)),
     }
 }
 
-/// The members of the document that the cursor is in.
+/// The members of the document in which the cursor is.
 pub(super) struct Members<'c, 'de> {
     cursor: &'c mut Cursor<'de>,
-    /// The type of the next value, between a key and its value.
+    /// The type of the next value, after its key has been read.
     kind: Option<ElementType>,
-    /// The names of a struct's fields, and which of them is expected.
+    /// The names of a struct's fields, and the index of the expected one.
     names: &'static [&'static str],
     next: usize,
 }
@@ -47,8 +47,8 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
         if let Some(kind) = self.kind.take() {
             self.cursor.skip(kind)?; // the value was not requested
         }
-        // Most documents have a struct's fields in their order. A name that is met needs no check: it is text. The
-        // visitor never gets its index instead, since a field may have several names.
+        // The fields of a struct usually occur in order. A key that matches a name needs no UTF-8 check. The visitor
+        // gets the name rather than its index, because a field can have several names.
         if let Some(name) = self.names.get(self.next)
             && let Some(kind) = self.cursor.next_named(name)
         {
@@ -77,7 +77,7 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
     }
 }
 
-/// The elements of the array that the cursor is in. Their keys are ignored.
+/// The elements of the array in which the cursor is. Their keys are ignored.
 pub(super) struct Elements<'c, 'de> {
     cursor: &'c mut Cursor<'de>,
 }
@@ -101,11 +101,11 @@ impl<'de> SeqAccess<'de> for Elements<'_, 'de> {
     }
 }
 
-/// A variant with content: a document whose only member has its name.
+/// A variant with content: a document with a single member whose key is the name of the variant.
 pub(super) struct Variant<'c, 'de> {
     cursor: &'c mut Cursor<'de>,
     names: &'static [&'static str],
-    /// Where the document begins.
+    /// The position at which the document begins.
     start: usize,
 }
 

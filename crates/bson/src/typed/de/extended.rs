@@ -1,7 +1,8 @@
 //! Values that serde cannot represent, as Extended JSON, for types of other crates.
 //!
-//! A request for any type gets `{"$oid": "…"}` and similar objects, as with the `bson` crate, whose own types are read
-//! from exactly this. Its borrowed types ask for it with their own name and get bytes and numbers instead of text.
+//! If any type is requested, the value is passed as an object such as `{"$oid": "…"}`. The `bson` crate does the same,
+//! and its own types are read from exactly these objects. Its borrowed types request the value with their own name and
+//! get bytes and numbers instead of text.
 
 use super::Payload;
 use crate::typed::marker;
@@ -22,7 +23,7 @@ fn lent(bytes: &[u8]) -> Part<'_> {
     Part::Bytes(Cow::Borrowed(bytes))
 }
 
-/// Reads a value of a type that serde does not have.
+/// Reads a value of a type that serde lacks.
 pub(super) fn visit<'de, V: Visitor<'de>>(kind: ElementType, cursor: &mut Cursor<'de>, visitor: V) -> Result<V::Value> {
     if kind == ElementType::Binary {
         let (subtype, bytes) = cursor.binary()?;
@@ -34,7 +35,7 @@ pub(super) fn visit<'de, V: Visitor<'de>>(kind: ElementType, cursor: &mut Cursor
     with_text(kind, cursor)?.deserialize_any(visitor)
 }
 
-/// Values with text in them are read here, according to the rules; the rest like other values.
+/// Values that contain text are read here, according to the rules; others are read as usual.
 fn with_text<'de>(kind: ElementType, cursor: &mut Cursor<'de>) -> Result<Part<'de>> {
     let one = Part::one;
     Ok(match kind {
@@ -58,7 +59,7 @@ fn with_text<'de>(kind: ElementType, cursor: &mut Cursor<'de>) -> Result<Part<'d
     })
 }
 
-/// Reads bytes that must be those of a UUID.
+/// Reads bytes that must be a UUID.
 pub(super) fn visit_uuid<'de, V: Visitor<'de>>(cursor: &mut Cursor<'de>, visitor: V) -> Result<V::Value> {
     let start = cursor.offset();
     match cursor.binary()? {
@@ -109,7 +110,8 @@ fn binary(subtype: u8, bytes: &[u8]) -> Part<'_> {
     extended(ValueRef::Binary { subtype, bytes })
 }
 
-/// As text, unless these bytes are another form of the same number, which the text would lose.
+/// Passes the number as text, unless its bytes are another representation of the same number, which the text would
+/// lose.
 fn decimal<'de>(number: Decimal128) -> Part<'de> {
     let text = number.to_string();
     match text.parse().is_ok_and(|same: Decimal128| same == number) {
@@ -121,7 +123,7 @@ fn decimal<'de>(number: Decimal128) -> Part<'de> {
 fn extended(value: ValueRef<'_>) -> Part<'_> {
     match value {
         ValueRef::Decimal128(number) => decimal(number),
-        // The rest are types that serde has; they are not handled here.
+        // Types that serde supports are handled elsewhere.
         ValueRef::Document(document) => Part::Document(document),
         other => match Part::of(other) {
             Some(part) => part,
@@ -146,7 +148,7 @@ impl<'de> Deserializer<'de> for Part<'de> {
             Part::Number(number) => visitor.visit_i64(number),
             Part::True => visitor.visit_bool(true),
             Part::Document(document) => document.deserialize_any(visitor),
-            // Keys are parts too: some are requested as newtypes.
+            // Keys are also passed as parts, because some are requested as newtypes.
             Part::Object(parts) => {
                 let members = parts.into_iter().map(|(key, part)| (Part::Text(key.into()), part));
                 visitor.visit_map(MapDeserializer::new(members))

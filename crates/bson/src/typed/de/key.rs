@@ -1,4 +1,4 @@
-//! Keys of members, as text or as the value of their text.
+//! Keys of members, passed as text or as the value that the text represents.
 
 use crate::Cursor;
 use crate::wire::rules::Utf8;
@@ -7,9 +7,9 @@ use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// Passes a key as text, checked to be UTF-8, to the requested type.
+/// Passes a key as text to the requested type, after checking that it is UTF-8.
 ///
-/// The cursor is right after the key.
+/// The cursor is directly after the key.
 #[inline]
 pub(super) fn visit_key<'de, S: DeserializeSeed<'de>>(
     cursor: &Cursor<'de>,
@@ -25,11 +25,11 @@ pub(super) fn visit_key<'de, S: DeserializeSeed<'de>>(
     }
 }
 
-/// How many of the next names are compared with a key.
+/// The number of expected names with which a key is compared.
 const AHEAD: usize = 8;
 
-/// The same for the members of a struct, whose names are known. `next` is the index of the expected name: a key that is
-/// a name soon after needs no check, and the names after that are the next to be expected.
+/// Like [`visit_key`], for the members of a struct, whose names are known. `next` is the index of the expected name. A
+/// key that equals that name or one shortly after it needs no check, and the name after it is expected next.
 #[inline]
 pub(super) fn visit_name<'de, S: DeserializeSeed<'de>>(
     cursor: &Cursor<'de>,
@@ -48,7 +48,7 @@ pub(super) fn visit_name<'de, S: DeserializeSeed<'de>>(
     visit_key(cursor, key, seed)
 }
 
-/// A key. Numbers are parsed from its text; for others it is text.
+/// A key. If a number is requested, it is parsed from the text; any other type gets the text.
 #[derive(Clone, Copy)]
 pub(super) struct Key<'de>(pub(super) &'de str);
 
@@ -58,7 +58,7 @@ macro_rules! numbers {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
             match self.0.parse() {
                 Ok(number) => visitor.$visit(number),
-                // The visitor knows what it expected.
+                // The visitor reports what it expected.
                 Err(_) => visitor.visit_borrowed_str(self.0),
             }
         })*

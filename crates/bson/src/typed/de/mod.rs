@@ -1,7 +1,7 @@
 //! Rust types from documents, with serde.
 //!
-//! [`from_slice`] and [`from_document`] read one document each, in one traversal, without building anything in between.
-//! Text and bytes can be borrowed. The serde types of BSON types:
+//! [`from_slice`] and [`from_document`] read one document each, in one traversal, without an intermediate
+//! representation. Text and bytes can be borrowed. These are the serde types of BSON types:
 //!
 //! | BSON | is |
 //! |---|---|
@@ -15,11 +15,11 @@
 //! | objectId, date, decimal, timestamp, … | [`ObjectId`](crate::ObjectId), [`DateTime`](crate::DateTime), … |
 //! | anything | [`ValueRef`](crate::ValueRef) and, for objects and arrays, [`Document`](crate::Document) and [`Array`](crate::Array), not yet looked into |
 //!
-//! If any type is accepted (untagged enums, other formats' values), types that serde does not have appear as Extended
-//! JSON: `{"$oid": "…"}`. The `bson` crate does the same, so its types can be read too.
+//! If any type is accepted (by untagged enums and by the value types of other formats), types that serde lacks are
+//! passed as Extended JSON: `{"$oid": "…"}`. The `bson` crate does the same, so its types can be read too.
 //!
-//! An error has what was found and expected, the path of keys, and the start of the value. Only the requested parts of
-//! a document are read: ignored ones are skipped by their length.
+//! An error contains what was found and expected, the path of keys, and the start of the value. Only the requested
+//! parts of a document are read; ignored values are skipped by their length.
 
 mod access;
 mod extended;
@@ -61,8 +61,8 @@ use std::borrow::Cow;
 /// ```
 ///
 /// # Errors
-/// Those of [`Document::new`]; [`ShapeMismatch`](millstream_core::ErrorKind::ShapeMismatch) for a value that is not of
-/// the requested type, and for errors of a type's own `Deserialize`;
+/// Those of [`Document::new`]; [`ShapeMismatch`](millstream_core::ErrorKind::ShapeMismatch) for a value that does not
+/// have the requested type, and for errors of a type's own `Deserialize`;
 /// [`KeyMissing`](millstream_core::ErrorKind::KeyMissing);
 /// [`ValueOutOfRange`](millstream_core::ErrorKind::ValueOutOfRange); errors in the bytes that were read.
 #[inline]
@@ -70,10 +70,10 @@ pub fn from_slice<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
     from_document(Document::new(bytes)?)
 }
 
-/// Reads a document, with its rules; offsets in errors are counted like the document's.
+/// Reads a document with its rules. Offsets in errors are counted in the same way as the document's.
 ///
-/// Strict rules are checked for the whole document first. A [`Document`] is also a [`Deserializer`], for code that
-/// works with one.
+/// If the rules are strict, the whole document is checked first. A [`Document`] is also a [`Deserializer`], for code
+/// that takes one.
 ///
 /// ```
 /// use millstream::bson::{self, Document};
@@ -108,7 +108,7 @@ impl<'c, 'de> Payload<'c, 'de> {
         }
     }
 
-    /// Enters a document and leaves it, however far the visitor read.
+    /// Enters a document and leaves it, even if the visitor did not read all of it.
     #[inline]
     fn visit_members<V: Visitor<'de>>(self, names: &'static [&'static str], visitor: V) -> Result<V::Value> {
         let outer = self.cursor.enter()?;
@@ -125,7 +125,7 @@ impl<'c, 'de> Payload<'c, 'de> {
         result
     }
 
-    /// The same if the visitor has to read everything.
+    /// Like `visit_members`, for a visitor that must read everything.
     #[inline]
     fn visit_tuple<V: Visitor<'de>>(self, len: usize, visitor: V) -> Result<V::Value> {
         let start = self.cursor.offset();
@@ -139,7 +139,8 @@ impl<'c, 'de> Payload<'c, 'de> {
         }
     }
 
-    /// Bytes if a sequence is requested: `Vec<u8>` and `[u8; N]` are that to serde. The visitor has to read everything.
+    /// Passes bytes as a sequence, because `Vec<u8>` and `[u8; N]` request one from serde. The visitor must read
+    /// everything.
     fn visit_bytes_one_by_one<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let mut bytes = SeqDeserializer::<_, Error>::new(self.cursor.binary()?.1.iter().copied());
         let value = visitor.visit_seq(&mut bytes)?;
@@ -147,7 +148,7 @@ impl<'c, 'de> Payload<'c, 'de> {
         Ok(value)
     }
 
-    /// The payload as it is stored.
+    /// Passes the payload as it is stored.
     fn visit_payload<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let (rest, start) = (self.cursor.rest(), self.cursor.offset());
         self.cursor.skip(self.kind)?;
@@ -165,7 +166,7 @@ impl<'c, 'de> Payload<'c, 'de> {
     }
 }
 
-/// Each integer type.
+/// Implements the method for each integer type.
 macro_rules! integers {
     ($($method:ident $expected:literal;)*) => {
         $(#[inline]

@@ -1,8 +1,8 @@
-//! Passing a value to one of our own types through serde.
+//! Passing a value through serde to one of this crate's own types.
 //!
-//! serde knows numbers, text and bytes only. So the parts of a cursor at the value are passed: its bytes and a few
-//! numbers. Nothing is copied, and on the other side [`FromBson`] reads the value without serde, with the same offsets
-//! and limits.
+//! serde supports only numbers, text and bytes. Therefore the parts of a cursor at the value are passed: its bytes and
+//! a few numbers. Nothing is copied, and the receiving side reads the value with [`FromBson`], without serde, with the
+//! same offsets and limits.
 
 use crate::{Cursor, Document, ElementType, FromBson, Rules, Strictness, Utf8, ValueRef};
 use millstream_core::{Error, Result};
@@ -16,7 +16,7 @@ pub(super) struct Native<'de> {
 }
 
 impl<'de> Native<'de> {
-    /// Sends the value at the cursor, and skips it.
+    /// Passes the value at the cursor and skips it.
     #[inline]
     pub(super) fn visit<V: Visitor<'de>>(kind: ElementType, cursor: &mut Cursor<'de>, visitor: V) -> Result<V::Value> {
         let here = cursor.clone();
@@ -24,7 +24,7 @@ impl<'de> Native<'de> {
         visitor.visit_enum(Native { cursor: here.clone(), kind }).map_err(|error| cause(kind, here, error))
     }
 
-    /// Reads the value on the receiving side.
+    /// Receives the value.
     #[inline]
     pub(super) fn receive<T: FromBson<'de>, A: EnumAccess<'de>>(access: A) -> std::result::Result<T, A::Error> {
         use serde::de::Error as _;
@@ -81,7 +81,7 @@ impl<'de> VariantAccess<'de> for Native<'de> {
     }
 }
 
-/// Rules as a number.
+/// Encodes rules as a number.
 #[inline]
 fn pack(rules: Rules) -> u64 {
     let strictness = match rules.strictness {
@@ -103,8 +103,8 @@ fn unpack(bits: u64) -> Rules {
     Rules::new().depth((bits >> 8) as u16).strictness(strictness).utf8(utf8)
 }
 
-/// An error that came back through serde has lost its kind and its position. The error in the value is found by
-/// checking it again; if it is valid, it was not the requested value.
+/// Determines the cause of an error that came back through serde and has lost its kind and its position. The value is
+/// checked again to find the error in it; if it is valid, it did not have the requested type.
 #[cold]
 fn cause(kind: ElementType, mut cursor: Cursor<'_>, error: Error) -> Error {
     let looked = match kind {

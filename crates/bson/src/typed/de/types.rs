@@ -1,4 +1,4 @@
-//! How documents, arrays and values are read: directly from BSON; from other formats, what can be borrowed.
+//! How documents, arrays and values are deserialised: any from BSON, and those that can be borrowed from other formats.
 
 use super::native::Native;
 use super::values::short;
@@ -32,7 +32,7 @@ impl<'de, T: FromBson<'de> + Whole<'de>> Visitor<'de> for BytesVisitor<T> {
     }
 }
 
-/// The values that a whole document can be.
+/// The values that can consist of a whole document.
 trait Whole<'a> {
     fn whole(document: Document<'a>) -> Self;
 }
@@ -64,7 +64,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Array<'a> {
     }
 }
 
-/// From other formats: what can be borrowed, and numbers.
+/// From other formats, it accepts values that can be borrowed, and numbers.
 impl<'de: 'a, 'a> Deserialize<'de> for ValueRef<'a> {
     #[inline]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ValueRef<'a>, D::Error> {

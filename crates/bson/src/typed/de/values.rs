@@ -1,15 +1,15 @@
-//! Owned values and documents from any self-describing format.
+//! Deserialising owned values and documents from any self-describing format.
 //!
-//! From BSON they are read directly, without serde. From other formats:
+//! Values from BSON are read directly, without serde. For other formats:
 //!
-//! - An integer has 32 bits if it fits, else 64, since formats such as JSON have one type of integer;
-//!   [`from_json`](crate::from_json) does the same. But serde buffers flattened, untagged or internally tagged content,
-//!   and then a long of a document is an `i64` too: from our own deserializer, which is recognised by the type of its
-//!   error, it stays a long.
-//! - A map whose first key is that of a wrapper (`$oid`) is exactly what our own serializer writes for a type that
-//!   serde does not have; anything else in it is an error. `$numberInt` and similar keys are ordinary keys, because our
-//!   serializer writes numbers as numbers. Use `from_json` to read all of Extended JSON: this only reverses our
-//!   serializer, it is not a second parser with its own rules.
+//! - An integer becomes a 32-bit integer if it fits, otherwise a 64-bit integer, because formats such as JSON have only
+//!   one integer type; [`from_json`](crate::from_json) does the same. However, serde buffers flattened, untagged and
+//!   internally tagged content, in which a long of a BSON document is also an `i64`. If the content comes from this
+//!   crate's deserializer, which is recognised by the type of its error, it stays a long.
+//! - A map whose first key is that of a wrapper (`$oid`) must be exactly what this crate's serializer writes for a type
+//!   that serde lacks; any other content is an error. `$numberInt` and similar keys are ordinary keys, because the
+//!   serializer writes numbers as numbers. Use `from_json` to read all of Extended JSON: this module only reverses the
+//!   serializer and is not a second parser with its own rules.
 
 use super::native::Native;
 use crate::typed::marker;
@@ -34,8 +34,8 @@ impl<'de> Deserialize<'de> for Map {
     }
 }
 
-/// An integer that a format returns as an `i64`, and that is a 32-bit integer for us: it fits, and is not a long of a
-/// document that serde has buffered.
+/// The 32-bit integer for an `i64` that a format returned: it must fit, and must not be a long of a document that serde
+/// has buffered.
 pub(super) fn short<E: Error>(value: i64) -> Option<i32> {
     let is_long = typeid::of::<E>() == TypeId::of::<millstream_core::Error>();
     i32::try_from(value).ok().filter(|_| !is_long)
@@ -142,7 +142,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 }
 
-/// A number of serde_json's that is no 64-bit integer.
+/// A serde_json number that is not a 64-bit integer.
 fn json_number(text: &Value) -> Option<Value> {
     let number: f64 = text.as_str()?.parse().ok()?;
     number.is_finite().then_some(Value::Double(number))
@@ -178,7 +178,7 @@ fn append_members<'de, A: MapAccess<'de>>(mut members: Map, mut map: A) -> Resul
     Ok(members)
 }
 
-/// From other formats: bytes, with subtype 0.
+/// Other formats must provide bytes, which get subtype 0.
 impl<'de: 'a, 'a> Deserialize<'de> for Binary<&'a [u8]> {
     #[inline]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Binary<&'a [u8]>, D::Error> {
@@ -186,7 +186,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Binary<&'a [u8]> {
     }
 }
 
-/// From other formats: bytes, with subtype 0, or Extended JSON.
+/// Other formats must provide bytes, which get subtype 0, or Extended JSON.
 impl<'de> Deserialize<'de> for Binary<Vec<u8>> {
     #[inline]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Binary<Vec<u8>>, D::Error> {

@@ -25,13 +25,13 @@ fn each<'a, T: FromBson<'a>>(kind: ElementType, cursor: &mut Cursor<'a>, mut put
     Ok(())
 }
 
-/// The values of an array. It grows with them: their number is not known before.
+/// Reads the values of an array. The vector grows as they are read, because their number is not known in advance.
 #[inline]
 pub(super) fn read_vec<'a, T: FromBson<'a>>(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Vec<T>> {
     let mut values = Vec::new();
     each(kind, cursor, |value| {
         if values.capacity() == 0 {
-            // As many as `push` would reserve, in a shorter way; none for an empty array.
+            // `push` would reserve the same number, in a slower way. Nothing is allocated for an empty array.
             values = Vec::with_capacity(4);
         }
         values.push(value);
@@ -39,7 +39,7 @@ pub(super) fn read_vec<'a, T: FromBson<'a>>(kind: ElementType, cursor: &mut Curs
     Ok(values)
 }
 
-/// The values of an array that has exactly this many. They need no memory but the array's own.
+/// Reads an array that must have exactly `N` values. No memory is needed except the array itself.
 #[inline]
 pub(super) fn read_array<'a, T: FromBson<'a>, const N: usize>(
     kind: ElementType,
@@ -82,7 +82,7 @@ impl<'a, T: FromBson<'a>, const N: usize> FromBson<'a> for [T; N] {
     }
 }
 
-/// Types that are made of another type.
+/// Implements types that wrap another type.
 macro_rules! made_of {
     ($(($($generic:tt)*) $type:ty, $other:ty;)*) => {
         $(impl<'a, $($generic)*> FromBson<'a> for $type {
@@ -126,10 +126,10 @@ impl<'a, T: FromBson<'a> + Eq + Hash, S: BuildHasher + Default> FromBson<'a> for
 
 /// The types that the keys of a map can have.
 pub trait FromKey<'a>: Sized {
-    /// Makes one from a key that [`Cursor::next`] has just returned.
+    /// Converts a key that [`Cursor::next`] has just returned.
     ///
     /// # Errors
-    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid).
+    /// [`Utf8Invalid`](ErrorKind::Utf8Invalid) if the key must be UTF-8 and is not.
     fn from_key(key: &'a [u8], cursor: &Cursor<'a>) -> Result<Self>;
 }
 
@@ -166,7 +166,7 @@ fn key_at(key: &[u8], cursor: &Cursor<'_>) -> usize {
     cursor.offset().saturating_sub(key.len() + 1)
 }
 
-/// Maps with the bounds that keys and values need.
+/// Implements maps with the bounds that their keys and values need.
 macro_rules! maps {
     ($($type:ty, ($($bound:tt)*), ($($generic:tt)*);)*) => {
         $(
@@ -182,7 +182,7 @@ macro_rules! maps {
                 }
             }
 
-            /// What no other field takes.
+            /// Takes the members that no other field takes.
             impl<'a, K: FromKey<'a> + $($bound)*, V: FromBson<'a>, $($generic)*> FromMembers<'a> for $type {
                 fn from_members<F: Fn(&[u8]) -> bool>(cursor: &mut Cursor<'a>, taken: F) -> Result<Self> {
                     let mut map = Self::default();
@@ -210,7 +210,7 @@ maps! {
     HashMap<K, V, S>, (Eq + Hash), (S: BuildHasher + Default);
 }
 
-/// Pointers to a type that is read.
+/// Implements pointers to a type that can be read.
 macro_rules! pointers {
     ($($pointer:ident)*) => {
         $(
@@ -241,7 +241,7 @@ macro_rules! pointers {
 
 pointers!(Box Rc Arc);
 
-/// `None` for null, for undefined, and for a missing member of a struct.
+/// `None` for null, undefined, and a missing member of a struct.
 impl<'a, T: FromBson<'a>> FromBson<'a> for Option<T> {
     #[inline]
     fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
@@ -257,7 +257,7 @@ impl<'a, T: FromBson<'a>> FromBson<'a> for Option<T> {
     }
 }
 
-/// `None` if its members are missing, or are not of its types. Damaged data is an error.
+/// `None` if the members are missing or do not have the required types. Damaged data is an error.
 impl<'a, T: FromMembers<'a>> FromMembers<'a> for Option<T> {
     fn from_members<F: Fn(&[u8]) -> bool>(cursor: &mut Cursor<'a>, taken: F) -> Result<Self> {
         use ErrorKind::{KeyMissing, ShapeMismatch, ValueOutOfRange};
@@ -273,7 +273,7 @@ impl<'a, T: FromMembers<'a>> FromMembers<'a> for Option<T> {
     }
 }
 
-/// Null.
+/// Reads null.
 impl<'a, T: ?Sized> FromBson<'a> for PhantomData<T> {
     #[inline]
     fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
@@ -284,7 +284,7 @@ impl<'a, T: ?Sized> FromBson<'a> for PhantomData<T> {
 macro_rules! tuples {
     ($($count:literal $($name:ident)+;)*) => {
         $(
-            /// An array of that many values.
+            /// Reads an array with this number of values.
             impl<'a, $($name: FromBson<'a>),+> FromBson<'a> for ($($name,)+) {
                 fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self> {
                     let mut values = Places::enter(kind, cursor, $count)?;
@@ -297,19 +297,19 @@ macro_rules! tuples {
     };
 }
 
-/// An array whose values have a type each: a tuple.
+/// An array whose values each have their own type: a tuple.
 pub struct Places<'a> {
     outer: crate::wire::cursor::Outer<'a>,
-    /// Where it begins.
+    /// The position of the array.
     at: usize,
-    /// How many were read.
+    /// The number of values read so far.
     count: usize,
-    /// How many are required.
+    /// The number of values required.
     expected: usize,
 }
 
 impl<'a> Places<'a> {
-    /// Enters an array that must have this many values.
+    /// Enters an array that must have `expected` values.
     #[inline]
     pub fn enter(kind: ElementType, cursor: &mut Cursor<'a>, expected: usize) -> Result<Places<'a>> {
         if kind != ElementType::Array {
@@ -319,7 +319,7 @@ impl<'a> Places<'a> {
         Ok(Places { outer: cursor.enter()?, at, count: 0, expected })
     }
 
-    /// The type of the next value, which is required.
+    /// Reads the type of the next value, which must exist.
     #[inline]
     pub fn next_kind(&mut self, cursor: &mut Cursor<'a>) -> Result<ElementType> {
         match cursor.next_in_array()? {
@@ -331,7 +331,7 @@ impl<'a> Places<'a> {
         }
     }
 
-    /// The next value.
+    /// Reads the next value.
     #[inline]
     pub fn next<T: FromBson<'a>>(&mut self, cursor: &mut Cursor<'a>) -> Result<T> {
         let kind = self.next_kind(cursor)?;

@@ -1,7 +1,7 @@
-//! Structs of the `bson` crate that represent a type that serde does not have.
+//! Structs of the `bson` crate that represent a type that serde lacks.
 //!
-//! They are structs of a known name with the members of Extended JSON. They are written as a document first; when it is
-//! complete, it is replaced by the value that it represents.
+//! They are structs with a known name and the members of Extended JSON. They are first written as a document; when it
+//! is complete, it is replaced by the value that it represents.
 
 use super::{Open, Slot};
 use crate::typed::to::append_regex;
@@ -10,7 +10,7 @@ use crate::{DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp, To
 use data_encoding::BASE64;
 use millstream_core::{Error, ErrorKind, Result};
 
-/// A document that will become a value of this type.
+/// A document that will be replaced by a value of this type.
 pub(super) struct Extended<'o> {
     pub(super) open: Open<'o>,
     kind: ElementType,
@@ -18,7 +18,7 @@ pub(super) struct Extended<'o> {
 }
 
 impl<'o> Extended<'o> {
-    /// What a struct of this name represents.
+    /// The type that a struct with this name represents.
     #[inline]
     pub(super) fn kind_of(name: &str) -> Option<ElementType> {
         Some(match name {
@@ -35,7 +35,7 @@ impl<'o> Extended<'o> {
             "$regularExpression" => ElementType::Regex,
             "$dbPointer" => ElementType::DbPointer,
             "$numberDecimal" => ElementType::Decimal128,
-            marker::JSON_NUMBER => ElementType::Double, // or an integer: known when it is complete
+            marker::JSON_NUMBER => ElementType::Double, // or an integer, which is known only when it is complete
             _ => return None,
         })
     }
@@ -44,7 +44,7 @@ impl<'o> Extended<'o> {
         slot.announce(kind)?;
         let Some(type_at) = slot.type_at else { return Err(super::no_document(kind)) };
         if kind == ElementType::Double {
-            slot.depth = slot.depth.max(1); // a number is not a level
+            slot.depth = slot.depth.max(1); // a number does not count as a level
         }
         Ok(Extended { open: slot.open(ElementType::Document)?, kind, type_at })
     }
@@ -65,7 +65,7 @@ impl<'o> Extended<'o> {
     }
 }
 
-/// Appends the payload of the value that a document of Extended JSON represents.
+/// Appends the payload of the value that an Extended JSON document represents.
 fn append(kind: ElementType, document: Document<'_>, out: &mut Vec<u8>) -> Result<()> {
     match kind {
         ElementType::ObjectId => object_id(document.require("$oid")?)?.to_bson(out),
@@ -76,7 +76,7 @@ fn append(kind: ElementType, document: Document<'_>, out: &mut Vec<u8>) -> Resul
         ElementType::Binary => {
             let body: Document<'_> = document.require("$binary")?;
             if let Some(bytes) = body.get::<&[u8]>("bytes")? {
-                return to::append_binary(out, body.require("subType")?, bytes); // of their borrowed type
+                return to::append_binary(out, body.require("subType")?, bytes); // from their borrowed type
             }
             let (bytes, subtype): (&str, &str) = (body.require("base64")?, body.require("subType")?);
             let bytes = BASE64.decode(bytes.as_bytes()).map_err(|_| bad(bytes))?;
@@ -119,7 +119,7 @@ fn append(kind: ElementType, document: Document<'_>, out: &mut Vec<u8>) -> Resul
     }
 }
 
-/// Appends a number of serde_json as it would be without its feature `arbitrary_precision`.
+/// Appends a serde_json number as it would be written without the feature `arbitrary_precision`.
 fn append_number(text: &str, out: &mut Vec<u8>) -> Result<ElementType> {
     let number = match text.parse::<i64>() {
         Ok(integer) if text != "-0" => ValueRef::Int64(integer),
@@ -142,7 +142,7 @@ fn bad(text: &str) -> Error {
     Error::new(ErrorKind::ShapeMismatch).with_found(format!("{text:?}"))
 }
 
-/// The content of a struct that represents a value of this type.
+/// The error for a struct whose content does not represent a value of this type.
 #[cold]
 fn no_such(kind: ElementType, error: Error) -> Error {
     let expected = match kind {

@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 pub(crate) fn extended<S: Serializer>(serializer: S, value: ValueRef<'_>) -> Result<S::Ok, S::Error> {
     match Part::of(value) {
         Some(part) => part.serialize(serializer),
-        // The rest are types that serde has.
+        // Types that serde supports.
         None => value.serialize(serializer),
     }
 }
@@ -43,7 +43,7 @@ impl<T: Serialize> Serialize for One<T> {
     }
 }
 
-/// The same with two members.
+/// `{"name": value, "name": value}`.
 pub(super) struct Two<T, U>(pub(super) One<T>, pub(super) One<U>);
 
 impl<T: Serialize, U: Serialize> Serialize for Two<T, U> {

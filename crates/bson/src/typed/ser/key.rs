@@ -1,4 +1,4 @@
-//! Keys of members: text, and values with a text form from which a key can be parsed.
+//! Keys of members: text, and values that have a text form.
 
 use super::{Error, ErrorKind, Result, Serialize, Serializer};
 use serde::ser::Impossible;
@@ -7,7 +7,7 @@ use std::fmt;
 /// Appends a key and its NUL.
 #[inline]
 pub(super) fn append_key(out: &mut Vec<u8>, key: &str) -> Result<()> {
-    // Most are short and many are constants, which the compiler optimises.
+    // Most keys are short, and many are constants that the compiler can optimise.
     let has_nul =
         if key.len() <= 16 { key.as_bytes().contains(&0) } else { memchr::memchr(0, key.as_bytes()).is_some() };
     if has_nul {
@@ -30,12 +30,12 @@ fn no_key(what: &str) -> Error {
         .with_expected("a key that is text, an integer, a boolean or a variant without content")
 }
 
-/// The position of the next key: after the place of its type.
+/// The position of the next key, which follows the byte of its type.
 pub(super) struct Key<'o> {
     pub(super) out: &'o mut Vec<u8>,
 }
 
-/// Values with a text form.
+/// Implements the methods for values with a text form.
 macro_rules! texts {
     ($($method:ident $type:ty;)*) => {
         $(fn $method(self, value: $type) -> Result<()> {
@@ -44,7 +44,7 @@ macro_rules! texts {
     };
 }
 
-/// What has none.
+/// Implements the methods for values without a text form.
 macro_rules! refused {
     ($($method:ident($($argument:ident: $type:ty),*) -> $ok:ty, $what:literal;)*) => {
         $(fn $method(self, $($argument: $type),*) -> Result<$ok> {

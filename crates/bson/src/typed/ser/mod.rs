@@ -1,7 +1,8 @@
 //! Documents from Rust types, with serde.
 //!
-//! [`to_buffer`] appends a document to a reusable buffer, [`to_vec`] makes a new one, and [`to_writer`] writes it as
-//! one record, all or nothing. In one pass: lengths are filled in when they are known.
+//! [`to_buffer`] appends a document to a reusable buffer, [`to_vec`] creates a new vector, and [`to_writer`] writes the
+//! document as one record, completely or not at all. Serialisation takes one pass: lengths are filled in when they are
+//! known.
 //!
 //! | serde | is |
 //! |---|---|
@@ -61,9 +62,9 @@ use std::fmt::{self, Write as _};
 /// ```
 ///
 /// # Errors
-/// [`ShapeMismatch`](ErrorKind::ShapeMismatch) for anything but a document, and for errors of a type's own `Serialize`;
-/// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for values that BSON cannot represent;
-/// [`TooDeep`](ErrorKind::TooDeep). They contain the path of keys.
+/// [`ShapeMismatch`](ErrorKind::ShapeMismatch) for anything other than a document, and for errors of a type's own
+/// `Serialize`; [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for values that BSON cannot represent;
+/// [`TooDeep`](ErrorKind::TooDeep). The errors contain the path of keys.
 #[inline]
 pub fn to_buffer<T: Serialize + ?Sized>(buffer: &mut Vec<u8>, value: &T) -> Result<()> {
     let start = buffer.len();
@@ -74,7 +75,7 @@ pub fn to_buffer<T: Serialize + ?Sized>(buffer: &mut Vec<u8>, value: &T) -> Resu
     }
 }
 
-/// Removes what was appended; the path of keys is derived from it.
+/// Removes the appended bytes, after deriving the path of keys from them.
 #[cold]
 fn give_up(buffer: &mut Vec<u8>, start: usize, error: Error) -> Error {
     let document = &buffer[start..];
@@ -86,7 +87,7 @@ fn give_up(buffer: &mut Vec<u8>, start: usize, error: Error) -> Error {
     }
 }
 
-/// A document in a new vector.
+/// Serialises a document to a new vector.
 ///
 /// # Errors
 /// As for [`to_buffer`].
@@ -97,7 +98,7 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a document as one record: all of it or, after an error, nothing.
+/// Writes a document as one record, completely or, after an error, not at all.
 ///
 /// ```
 /// use millstream::{Writer, bson};
@@ -108,10 +109,10 @@ pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
 /// ```
 ///
 /// # Errors
-/// As for [`to_buffer`], and those of [`WriteRecord::write_record`].
+/// As for [`to_buffer`], and the errors of [`WriteRecord::write_record`].
 pub fn to_writer<W: WriteRecord + ?Sized, T: Serialize + ?Sized>(writer: &mut W, value: &T) -> Result<()> {
     thread_local! {
-        /// It is taken out while in use: a value's `Serialize` may write elsewhere.
+        /// The buffer is taken out while it is in use, because a value's `Serialize` may itself write documents.
         static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     }
     /// Larger buffers are freed.
@@ -126,11 +127,11 @@ pub fn to_writer<W: WriteRecord + ?Sized, T: Serialize + ?Sized>(writer: &mut W,
     result
 }
 
-/// The type of an element whose value is not yet known. So that an error finds its path, it is one with a missing
-/// payload.
+/// The type of an element whose value is not known yet. It is a type with a payload: because the payload is missing, an
+/// error can be assigned to this element's path.
 const UNKNOWN: u8 = ElementType::Int32 as u8;
 
-/// The position of the next value: after its key.
+/// The position of the next value, which follows its key.
 struct Slot<'o> {
     out: &'o mut Vec<u8>,
     /// The position of the type; the root has none.
@@ -140,7 +141,7 @@ struct Slot<'o> {
 }
 
 impl<'o> Slot<'o> {
-    /// Puts the type in its place.
+    /// Fills in the type.
     #[inline]
     fn announce(&mut self, kind: ElementType) -> Result<()> {
         match self.type_at {
@@ -153,7 +154,7 @@ impl<'o> Slot<'o> {
         }
     }
 
-    /// A value whose payload has a constant length.
+    /// Writes a value whose payload has a constant length.
     #[inline]
     fn fixed<const N: usize>(mut self, kind: ElementType, payload: [u8; N]) -> Result<()> {
         self.announce(kind)?;
@@ -161,7 +162,7 @@ impl<'o> Slot<'o> {
         Ok(())
     }
 
-    /// A long, if it is one.
+    /// Writes a long, if the value fits.
     #[inline]
     fn long<T: TryInto<i64> + fmt::Display + Copy>(self, value: T) -> Result<()> {
         match value.try_into() {
@@ -187,7 +188,7 @@ impl<'o> Slot<'o> {
         Ok(Open { out: self.out, start, depth: self.depth - 1, type_at: None, index: Index::new() })
     }
 
-    /// Opens a document whose only member has the name of the variant, positioned after that name.
+    /// Opens a document whose only member has the name of the variant. The position is after that name.
     #[inline]
     fn open_variant(self, variant: &str, kind: ElementType) -> Result<OpenVariant<'o>> {
         let mut outer = self.open(ElementType::Document)?;
@@ -421,7 +422,7 @@ impl<'o> Serializer for Slot<'o> {
         self.open_variant(variant, ElementType::Document)
     }
 
-    /// Text that is produced piece by piece, without a copy of it.
+    /// Writes text that is produced piece by piece, without copying it.
     fn collect_str<T: fmt::Display + ?Sized>(mut self, value: &T) -> Result<()> {
         self.announce(ElementType::String)?;
         let start = self.out.len();
@@ -436,7 +437,7 @@ impl<'o> Serializer for Slot<'o> {
     }
 }
 
-/// Takes formatted text.
+/// Accepts formatted text.
 struct Text<'o>(&'o mut Vec<u8>);
 
 impl fmt::Write for Text<'_> {
@@ -457,7 +458,7 @@ struct Open<'o> {
 }
 
 impl Open<'_> {
-    /// Writes a key, positioned after it.
+    /// Writes a key and returns the position after it.
     #[inline]
     fn named(&mut self, key: &str) -> Result<Slot<'_>> {
         let type_at = Some(self.out.len());
@@ -466,7 +467,7 @@ impl Open<'_> {
         Ok(Slot { out: self.out, type_at, depth: self.depth })
     }
 
-    /// The same with the next key of an array.
+    /// Like `named`, with the next key of an array.
     #[inline]
     fn indexed(&mut self) -> Slot<'_> {
         let type_at = Some(self.out.len());
@@ -483,10 +484,10 @@ impl Open<'_> {
     }
 }
 
-/// The keys of an array, one after another: a number that is incremented as text.
+/// The keys of an array: a number that is incremented as text.
 struct Index {
     digits: [u8; 20],
-    /// Where the text begins.
+    /// The position at which the text begins.
     from: u8,
 }
 
@@ -514,10 +515,10 @@ impl Index {
     }
 }
 
-/// A variant with content that is being written: a document or an array in a document of one member.
+/// A variant with content that is being written: a document or an array in a document with one member.
 struct OpenVariant<'o> {
     inner: Open<'o>,
-    /// Where the outer document begins.
+    /// The position at which the outer document begins.
     outer: usize,
 }
 
@@ -535,7 +536,7 @@ enum OpenStruct<'o> {
     Extended(Extended<'o>),
 }
 
-/// Array elements by each of the traits that have them.
+/// Implements the traits for array elements.
 macro_rules! elements {
     ($($trait:ident $method:ident $type:ident |$self:ident| $open:expr;)*) => {
         $(impl ser::$trait for $type<'_> {

@@ -1,7 +1,7 @@
-//! How our own types are written: directly to BSON, to other formats as their text.
+//! Serialisation of this crate's own types: directly to BSON, and as text to other formats.
 //!
-//! Human-readable formats get an object id as hexadecimal text, a date as RFC 3339, a decimal number as text, and
-//! everything else that serde does not have as Extended JSON. Other formats get the bytes or the number.
+//! In human-readable formats, an object id is hexadecimal text, a date is RFC 3339, a decimal number is text, and every
+//! other type that serde lacks is Extended JSON. Other formats get the bytes or the number.
 
 use super::json::extended;
 use super::{Error, ErrorKind, Result, Slot};
@@ -9,11 +9,11 @@ use crate::typed::marker;
 use crate::{Array, Binary, Cursor, Document, ElementType, Rules, ToBson, ValueRef};
 use serde::ser::{Error as _, Impossible, Serialize, SerializeMap, SerializeSeq, Serializer};
 
-/// The position of the next payload of a value of this type, which comes as bytes or as a number.
+/// The position of the next payload, of a value of this type. The payload is passed as bytes or as a number.
 pub(super) struct Ready<'o> {
     pub(super) slot: Slot<'o>,
     pub(super) kind: ElementType,
-    /// For bytes: the subtype, if they come without length and subtype.
+    /// The subtype for bytes that are passed without length and subtype.
     pub(super) subtype: Option<u8>,
 }
 
@@ -24,7 +24,7 @@ fn not_ready(kind: ElementType) -> Error {
         .with_expected(format!("the bytes of a value of type {kind}"))
 }
 
-/// Anything but a payload.
+/// Implements the methods that reject anything other than a payload.
 macro_rules! refused {
     ($($method:ident($($argument:ident: $type:ty),*) -> $ok:ty;)*) => {
         $(#[cold]
@@ -66,7 +66,8 @@ impl Serializer for Ready<'_> {
         }
     }
 
-    /// Any code can use our names. So the bytes are checked: their lengths must be those of one payload.
+    /// Any code can use the names of this crate. Therefore the bytes are checked: their lengths must be those of one
+    /// payload.
     #[inline]
     fn serialize_bytes(mut self, bytes: &[u8]) -> Result<()> {
         if let Some(subtype) = self.subtype {
@@ -138,7 +139,7 @@ impl Serialize for Bytes<'_> {
     }
 }
 
-/// For human-readable formats: a map. For others: the bytes.
+/// A map in human-readable formats, the bytes in others.
 impl Serialize for Document<'_> {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
@@ -155,7 +156,7 @@ impl Serialize for Document<'_> {
     }
 }
 
-/// For human-readable formats: a sequence. For others: the bytes.
+/// A sequence in human-readable formats, the bytes in others.
 impl Serialize for Array<'_> {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
@@ -170,7 +171,7 @@ impl Serialize for Array<'_> {
     }
 }
 
-/// A value that serde cannot represent is Extended JSON in human-readable formats.
+/// In human-readable formats, a value that serde cannot represent is written as Extended JSON.
 impl Serialize for ValueRef<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         match *self {
@@ -195,7 +196,7 @@ impl Serialize for ValueRef<'_> {
     }
 }
 
-/// Like a [`ValueRef`].
+/// Serialised like a [`ValueRef`].
 impl<B: AsRef<[u8]>> Serialize for Binary<B> {
     #[inline]
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {

@@ -1,4 +1,4 @@
-//! How owned values and documents are written.
+//! Serialisation of owned values and documents.
 
 use super::json::{One, Two};
 use super::types::Bytes;
@@ -15,7 +15,7 @@ impl Serialize for Map {
     }
 }
 
-/// A value that serde cannot represent is Extended JSON in human-readable formats.
+/// In human-readable formats, a value that serde cannot represent is written as Extended JSON.
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let borrowed = match self {

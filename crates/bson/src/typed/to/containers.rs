@@ -9,11 +9,11 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The keys of an array, "0", "1", …: text that is incremented, since converting each would take longer than the rest
-/// of a small element.
+/// The keys of an array, "0", "1", …, as text that is incremented. Converting each number would take longer than the
+/// rest of a small element.
 #[derive(Clone, Debug)]
 pub(crate) struct Positions {
-    /// Right-aligned: space for a type, the digits, a NUL.
+    /// Right-aligned, with space for a type, the digits, and a NUL.
     text: [u8; 22],
     /// The position of the first digit; at least 1.
     first: usize,
@@ -30,7 +30,7 @@ impl Positions {
         Positions { text, first: LAST }
     }
 
-    /// The next key is this one.
+    /// Starts with this number as the next key.
     pub(crate) fn from(next: usize) -> Positions {
         let digits = next.to_string();
         let mut positions = Positions { first: LAST + 1 - digits.len(), ..Positions::new() };
@@ -60,7 +60,7 @@ impl Positions {
             }
             self.text[at] = b'0';
         }
-        // All were 9. The 20 digits that fit are more than memory can count.
+        // All digits were nines. The 20 digits that fit are more than memory can contain.
         self.first -= 1;
         self.text[self.first] = b'1';
     }
@@ -79,7 +79,7 @@ pub(super) fn append_array<T: ToBson>(out: &mut Vec<u8>, values: impl IntoIterat
     })
 }
 
-/// Types that lend a slice, which is an array, or bytes.
+/// Implements types that provide a slice, which is written as an array or as bytes.
 macro_rules! slices {
     ($(($($generic:tt)*) $type:ty;)*) => {
         $(impl<$($generic)*> ToBson for $type {
@@ -102,7 +102,7 @@ slices! {
     (T: ToBson, const N: usize) [T; N];
 }
 
-/// Other collections: arrays in iteration order.
+/// Implements other collections, which are written as arrays in iteration order.
 macro_rules! arrays {
     ($(($($generic:tt)*) $type:ty;)*) => {
         $(impl<$($generic)*> ToBson for $type {
@@ -125,7 +125,7 @@ arrays! {
     (T: ToBson, S) HashSet<T, S>;
 }
 
-/// Maps from text.
+/// Implements maps with text keys.
 macro_rules! maps {
     ($(($($generic:tt)*) $type:ty;)*) => {
         $(impl<K: AsRef<str>, V: ToBson, $($generic)*> ToBson for $type {
@@ -153,7 +153,7 @@ maps! {
     (S) HashMap<K, V, S>;
 }
 
-/// Types that lend one value, as which they are written.
+/// Implements types that point to one value, which is written in their place.
 macro_rules! pointers {
     ($($type:ty, $($bound:ident)?;)*) => {
         $(impl<T: ToBson $(+ $bound)? + ?Sized> ToBson for $type {
@@ -186,7 +186,7 @@ pointers! {
     Cow<'_, T>, ToOwned;
 }
 
-/// Null for `None`.
+/// `None` is written as null.
 impl<T: ToBson> ToBson for Option<T> {
     #[inline]
     fn element_type(&self) -> ElementType {
@@ -199,7 +199,7 @@ impl<T: ToBson> ToBson for Option<T> {
     }
 }
 
-/// No members for `None`.
+/// `None` adds no members.
 impl<T: ToMembers> ToMembers for Option<T> {
     #[inline]
     fn append_members(&self, out: &mut Vec<u8>) -> Result<()> {
@@ -207,7 +207,7 @@ impl<T: ToMembers> ToMembers for Option<T> {
     }
 }
 
-/// Null.
+/// Written as null.
 impl<T: ?Sized> ToBson for PhantomData<T> {
     #[inline]
     fn element_type(&self) -> ElementType {
@@ -223,7 +223,7 @@ impl<T: ?Sized> ToBson for PhantomData<T> {
 macro_rules! tuples {
     ($($($name:ident)+;)*) => {
         $(
-            /// An array.
+            /// Written as an array.
             impl<$($name: ToBson),+> ToBson for ($($name,)+) {
                 #[inline]
                 fn element_type(&self) -> ElementType {
