@@ -28,7 +28,7 @@ function columns(isNative) {
   return { answer: exactly(load()), pass };
 }
 
-// Adds sums that can exceed 2^53.
+// Sums that can exceed 2^53 are computed as big integers.
 function exactly(table) {
   const sum = (numbers) => numbers.reduce((a, b) => a + b, 0n);
   const tags = table.column("tags", "list").items;

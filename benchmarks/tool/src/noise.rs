@@ -54,7 +54,7 @@ impl Watch {
         self.start.elapsed()
     }
 
-    /// The noise since the start, without a run that, with its children, used this much processor time.
+    /// The noise since the start, not counting a run that, with its children, used this much processor time.
     pub fn noise(&self, run: Duration) -> Noise {
         let elapsed = self.start.elapsed();
         let frequency = frequency();

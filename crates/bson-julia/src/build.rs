@@ -1,4 +1,4 @@
-//! Graphs from Rust values.
+//! Building graphs from Rust values.
 
 use super::known::Known;
 use super::layout::{self, Layout, Layouts};
@@ -10,10 +10,10 @@ use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use zerocopy::IntoBytes;
 
-/// Makes a graph, value by value; [`finish`](Builder::finish) names the outermost.
+/// Builds a graph value by value; [`finish`](Builder::finish) takes the outermost value.
 ///
-/// Each call returns the id of a new value, which others can then contain. A value that is used twice is one shared
-/// object in Julia. Slices of numbers are borrowed if the machine has the byte order of the file.
+/// Each call returns the id of a new value, which other values can then contain. A value that is used twice is one
+/// shared object in Julia. Slices of numbers are borrowed if the machine has the byte order of the file.
 ///
 /// ```
 /// use millstream::bson::julia::{Builder, Graph};
@@ -30,12 +30,12 @@ use zerocopy::IntoBytes;
 #[derive(Clone, Debug)]
 pub struct Builder<'a> {
     graph: Graph<'a>,
-    /// The types without parameters that were needed.
+    /// The types without parameters that have been used so far.
     known: Vec<(Known, Id)>,
     layouts: Layouts,
 }
 
-/// The types of numbers in an array.
+/// The number types that an array can have.
 pub trait Number: sealed::Sealed + Copy + Sized {}
 
 mod sealed {
@@ -81,16 +81,16 @@ impl sealed::Sealed for bool {
 impl Number for bool {}
 
 impl<'a> Builder<'a> {
-    /// Nothing yet.
+    /// Creates an empty builder.
     pub fn new() -> Builder<'a> {
         let graph = Graph { nodes: Vec::new(), layouts: Vec::new(), root: Id(0) };
         Builder { graph, known: Vec::new(), layouts: Layouts::default() }
     }
 
-    /// The graph whose outermost value is this one: usually a document.
+    /// Returns the graph with this outermost value, which is usually a document.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id of another builder.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
     pub fn finish(mut self, root: Id) -> Result<Graph<'a>> {
         self.check(&[root])?;
         self.graph.root = root;
@@ -98,7 +98,7 @@ impl<'a> Builder<'a> {
     }
 
     /// # Panics
-    /// After 2^32 values.
+    /// Panics after 2^32 values.
     fn push(&mut self, node: Node<'a>) -> Id {
         let id = u32::try_from(self.graph.nodes.len()).expect("fewer than 2^32 values");
         self.graph.nodes.push(node);
@@ -136,46 +136,46 @@ impl<'a> Builder<'a> {
         self.push(Node::DataType(Box::new(DataTypeNode { path, known, params: Params::List(params) })))
     }
 
-    /// A number, a character, `true` or `false`.
+    /// Adds a number, a character, `true` or `false`.
     pub fn scalar(&mut self, value: impl Into<Scalar>) -> Id {
         self.push(Node::Scalar(value.into()))
     }
 
-    /// `nothing`.
+    /// Adds `nothing`.
     pub fn nothing(&mut self) -> Id {
         self.scalar(Scalar::Nothing)
     }
 
-    /// `missing`.
+    /// Adds `missing`.
     pub fn missing(&mut self) -> Id {
         self.scalar(Scalar::Missing)
     }
 
-    /// A field without a value.
+    /// Adds a field without a value.
     pub fn undef(&mut self) -> Id {
         self.push(Node::Undef)
     }
 
-    /// A string.
+    /// Adds a string.
     pub fn string(&mut self, text: impl Into<Cow<'a, str>>) -> Id {
         self.push(Node::String(bytes_of(text.into())))
     }
 
-    /// A symbol.
+    /// Adds a symbol.
     pub fn symbol(&mut self, name: impl Into<Cow<'a, str>>) -> Id {
         self.push(Node::Symbol(bytes_of(name.into())))
     }
 
-    /// An array of numbers, the first index the fastest. `size` has one length for each dimension.
+    /// Adds an array of numbers in column-major order. `size` contains one length for each dimension.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if the sizes' product is not the number of elements.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) if the product of the sizes is not the number of elements.
     pub fn array<T: Number>(&mut self, elements: &'a [T], size: &[u64]) -> Result<Id> {
         let of = self.known(T::KNOWN);
         self.array_of_bits(of, T::payload(elements), size)
     }
 
-    /// An array of complex numbers, each a real and an imaginary part.
+    /// Adds an array of complex numbers, each consisting of a real and an imaginary part.
     ///
     /// # Errors
     /// As for [`array`](Builder::array).
@@ -185,10 +185,10 @@ impl<'a> Builder<'a> {
         self.array_of_bits(of, T::payload(elements.as_flattened()), size)
     }
 
-    /// An array of any isbits type, in memory form.
+    /// Adds an array of any isbits type, with the elements as in memory.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if the payload does not have the length given by type and sizes.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) if the length of the payload does not match the type and the sizes.
     pub fn array_of_bits(&mut self, of: Id, payload: impl Into<Cow<'a, [u8]>>, size: &[u64]) -> Result<Id> {
         self.check_types(&[of])?;
         let payload = payload.into();
@@ -213,10 +213,10 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A `Vector{Any}`.
+    /// Adds a `Vector{Any}`.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id of another builder.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
     pub fn list(&mut self, elements: impl IntoIterator<Item = Id>) -> Result<Id> {
         let of = self.known(Known::Any);
         let elements: Vec<Id> = elements.into_iter().collect();
@@ -224,10 +224,10 @@ impl<'a> Builder<'a> {
         self.array_of(of, elements, &size)
     }
 
-    /// An array of values of a type, the first index the fastest. It must not be an isbits type.
+    /// Adds an array of values of a type that is not an isbits type, in column-major order.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if the sizes' product is not the number of elements.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) if the product of the sizes is not the number of elements.
     pub fn array_of(&mut self, of: Id, elements: Vec<Id>, size: &[u64]) -> Result<Id> {
         self.check_types(&[of])?;
         self.check(&elements)?;
@@ -238,7 +238,7 @@ impl<'a> Builder<'a> {
         Ok(self.push(Node::Array(Box::new(array))))
     }
 
-    /// A `BitArray`, the first index the fastest.
+    /// Adds a `BitArray` in column-major order.
     ///
     /// # Errors
     /// As for [`array`](Builder::array).
@@ -261,30 +261,30 @@ impl<'a> Builder<'a> {
         Ok(self.push(Node::Struct { form: Form::BitArray, of, fields: vec![chunks, count, dims] }))
     }
 
-    /// A tuple.
+    /// Adds a tuple.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id of another builder.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
     pub fn tuple(&mut self, parts: impl IntoIterator<Item = Id>) -> Result<Id> {
         let parts: Vec<Id> = parts.into_iter().collect();
         self.check(&parts)?;
         Ok(self.push(Node::Tuple(parts)))
     }
 
-    /// Members with symbols as keys: a document, which Julia loads as a `Dict{Symbol,Any}`.
+    /// Adds a document: members with symbols as keys, which Julia loads as a `Dict{Symbol,Any}`.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id of another builder.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
     pub fn document<K: Into<Cow<'a, str>>>(&mut self, members: impl IntoIterator<Item = (K, Id)>) -> Result<Id> {
         let members: Vec<_> = members.into_iter().map(|(key, id)| (bytes_of(key.into()), id)).collect();
         members.iter().try_for_each(|(_, id)| self.check(&[*id]))?;
         Ok(self.push(Node::Document(members)))
     }
 
-    /// A type without parameters as Julia writes it (`Float64`, `Main.Shop.Item`), or a name with parameters.
+    /// Adds a type without parameters in Julia's notation (`Float64`, `Main.Shop.Item`), or a name with parameters.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an invalid name, or an id of another builder.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) for an invalid name, or an id from another builder.
     pub fn data_type(&mut self, name: &str, params: &[Id]) -> Result<Id> {
         self.check(params)?;
         if let Some(known) = Known::shown_as(name.strip_prefix("Base.").or(name.strip_prefix("Core.")).unwrap_or(name))
@@ -302,11 +302,11 @@ impl<'a> Builder<'a> {
         Ok(self.push(Node::DataType(Box::new(node))))
     }
 
-    /// A struct of this type, with values of its fields in the order of their declaration.
+    /// Adds a struct of this type, with the values of its fields in the order of declaration.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for a type that has its own method here (`Dict`), or something that
-    /// is not a type.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) for a type that has its own method here (such as `Dict`), or a value
+    /// that is not a type.
     pub fn structure(&mut self, of: Id, fields: impl IntoIterator<Item = Id>) -> Result<Id> {
         let fields: Vec<Id> = fields.into_iter().collect();
         self.check_types(&[of])?;
@@ -327,7 +327,7 @@ impl<'a> Builder<'a> {
         Ok(self.push(Node::Struct { form, of, fields }))
     }
 
-    /// Gives a struct's field another value: for structs that contain themselves.
+    /// Replaces the value of a struct's field, for structs that contain themselves.
     ///
     /// # Errors
     /// [`InvalidOption`](ErrorKind::InvalidOption) if there is no such field.
@@ -342,10 +342,10 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A dictionary, with the types of its keys and values. Each list is an array of rank 1.
+    /// Adds a dictionary, with the types of its keys and values. `keys` and `values` are arrays of rank 1.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if keys and values are not two equally long vectors.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) if keys and values are not two vectors with the same length.
     pub fn dict(&mut self, key: Id, value: Id, keys: Id, values: Id) -> Result<Id> {
         self.check_types(&[key, value])?;
         self.check(&[keys, values])?;
@@ -357,7 +357,7 @@ impl<'a> Builder<'a> {
         Ok(self.push(Node::Struct { form: Form::Dict, of, fields: vec![keys, values] }))
     }
 
-    /// A set, with the type of its elements, which are an array of rank 1.
+    /// Adds a set, with the type of its elements, which are an array of rank 1.
     ///
     /// # Errors
     /// [`InvalidOption`](ErrorKind::InvalidOption) if the elements are not a vector.
@@ -371,10 +371,10 @@ impl<'a> Builder<'a> {
         Ok(self.push(Node::Struct { form: Form::Set, of, fields: vec![dict] }))
     }
 
-    /// A named tuple: names, and values with their types.
+    /// Adds a named tuple: names, and values with their types.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id of another builder, or a value that is not a type.
+    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder, or a value that is not a type.
     pub fn named_tuple<K: Into<Cow<'a, str>>>(&mut self, members: impl IntoIterator<Item = (K, Id, Id)>) -> Result<Id> {
         let (mut names, mut types, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         for (name, of, value) in members {

@@ -1,7 +1,7 @@
-//! Values of a graph to Rust types, with serde.
+//! Converting values of a graph to Rust types, with serde.
 //!
-//! This is the only part of the module that is recursive, since serde is: depth is limited, a value that contains
-//! itself is refused, and so is one that expands far beyond the size of the file.
+//! This is the only recursive part of the crate, because serde is recursive: the depth is limited, and a value is
+//! rejected if it contains itself or expands far beyond the size of the file.
 
 use super::known::Known;
 use super::node::Id;
@@ -12,15 +12,15 @@ use serde::de::{self, Deserialize, DeserializeSeed, IntoDeserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use std::cell::{Cell, RefCell};
 
-/// The maximum depth of the values of a Rust type.
+/// The maximum nesting of values in a Rust type.
 const DEEPEST: usize = 200;
 
-/// How many values and bytes of text are visited at most, for each node of the graph and each of its bytes: shared
-/// objects that share others could expand without limit.
+/// The maximum number of values and bytes of text that are visited, for each node of the graph and each of its bytes.
+/// Without a limit, shared objects that contain other shared objects could expand exponentially.
 const MOST_VISITS: u64 = 64;
 
 impl<'de> Value<'de> {
-    /// The value as a Rust type, with serde.
+    /// Converts the value to a Rust type, with serde.
     ///
     /// | Julia | Rust |
     /// |---|---|
@@ -60,10 +60,10 @@ impl<'de> Value<'de> {
     /// ```
     ///
     /// # Errors
-    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) for a value of another kind, or one that contains itself;
-    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange), [`TooDeep`](ErrorKind::TooDeep),
-    /// [`MemoryLimit`](ErrorKind::MemoryLimit) for objects that are shared so often that they expand to 64 times the
-    /// file.
+    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) for a value of another kind or one that contains itself;
+    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange), [`TooDeep`](ErrorKind::TooDeep);
+    /// [`MemoryLimit`](ErrorKind::MemoryLimit) if objects are shared so often that they expand to 64 times the size of
+    /// the file.
     pub fn to<T: Deserialize<'de>>(&self) -> Result<T> {
         T::deserialize(*self)
     }
@@ -81,7 +81,7 @@ impl Context {
         Context { open: RefCell::new(Vec::new()), left: Cell::new(left) }
     }
 
-    /// Runs a function inside a value.
+    /// Runs a function one level deeper, inside a value.
     fn inside<T>(&self, value: Value<'_>, act: impl FnOnce() -> Result<T>) -> Result<T> {
         let id = value.id();
         let mut open = self.open.borrow_mut();
@@ -102,7 +102,7 @@ impl Context {
         result
     }
 
-    /// Counts a value, and the bytes that are returned with it.
+    /// Counts a value and the bytes that are returned with it.
     fn visit(&self, bytes: usize) -> Result<()> {
         match self.left.get().checked_sub(1 + bytes as u64) {
             Some(left) => {
@@ -138,12 +138,12 @@ impl<'c, 'de> Inner<'c, 'de> {
         context.inside(self.value, || visitor.visit_map(Map { pairs, value: None, context }))
     }
 
-    /// Nothing, missing or no value.
+    /// Whether it is `nothing`, `missing` or no value.
     fn is_nothing(&self) -> bool {
         matches!(self.value.kind(), Kind::Scalar(Scalar::Nothing | Scalar::Missing) | Kind::Undef | Kind::Ref(_, None))
     }
 
-    /// How many bytes are returned with it, in addition to what is inside it.
+    /// The number of bytes that are returned with it, not counting the values that it contains.
     fn text_len(&self) -> usize {
         match self.value.kind() {
             Kind::Symbol(text) => text.len(),
@@ -215,7 +215,7 @@ impl<'de> de::Deserializer<'de> for Inner<'_, 'de> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// Single bytes, if a list of numbers is requested.
+    /// Passes single bytes if a sequence of numbers is requested.
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         match self.value.kind() {
             Kind::Array(array) => {
@@ -283,7 +283,7 @@ impl<'de> de::Deserializer<'de> for Inner<'_, 'de> {
     }
 }
 
-/// The value as plain data.
+/// Deserialises the value as plain data.
 impl<'de> de::Deserializer<'de> for Value<'de> {
     type Error = Error;
 
@@ -348,7 +348,7 @@ fn scalar<'de, V: Visitor<'de>>(scalar: Scalar, visitor: V) -> Result<V::Value> 
         Scalar::Int16(value) => visitor.visit_i16(value),
         Scalar::Int32(value) => visitor.visit_i32(value),
         Scalar::Int64(value) => visitor.visit_i64(value),
-        // Most types accept 128-bit numbers only if necessary.
+        // Most Rust types do not accept 128-bit numbers, so these are passed only if necessary.
         Scalar::Int128(value) => match i64::try_from(value) {
             Ok(value) => visitor.visit_i64(value),
             Err(_) => visitor.visit_i128(value),
@@ -397,7 +397,7 @@ impl<'de, I: Iterator<Item = Value<'de>>> de::SeqAccess<'de> for List<'_, I> {
     }
 }
 
-/// A key of a map: a document's, or any value.
+/// A key of a map: a document's key, or any value.
 enum Key<'de> {
     Text(&'de [u8]),
     Value(Value<'de>),
@@ -405,7 +405,7 @@ enum Key<'de> {
 
 struct Map<'c, 'de, I> {
     pairs: I,
-    /// The value of the key that was taken last.
+    /// The value that belongs to the key that was read last.
     value: Option<Value<'de>>,
     context: &'c Context,
 }

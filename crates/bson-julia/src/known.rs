@@ -1,11 +1,11 @@
-//! The types that this module knows by their full names; every other type is only a name.
+//! The types that this crate knows by their full names; every other type is only a name.
 
 use super::node::Text;
 
-/// Makes the table: variant, module, name, whether Julia shows it without its module.
+/// Creates the table: variant, module, name, and whether Julia shows the name without its module.
 macro_rules! known {
     ($($kind:ident $module:literal $name:literal $plain:literal;)*) => {
-        /// A type that this module knows, or `Other`.
+        /// A type that this crate knows, or `Other`.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Known {
             $($kind,)*
@@ -13,7 +13,7 @@ macro_rules! known {
         }
 
         impl Known {
-            /// The item that a normalised path names.
+            /// The item with this normalised path.
             pub(super) fn of(path: &[Text<'_>]) -> Known {
                 let [module, name] = path else { return Known::Other };
                 match (module.as_ref(), name.as_ref()) {
@@ -22,7 +22,7 @@ macro_rules! known {
                 }
             }
 
-            /// Its module and its name, unless it is `Other`.
+            /// Its module and its name; none for `Other`.
             pub(super) const fn path(self) -> Option<[&'static str; 2]> {
                 match self {
                     $(Known::$kind => Some([$module, $name]),)*
@@ -30,7 +30,7 @@ macro_rules! known {
                 }
             }
 
-            /// The known type that Julia shows as this text.
+            /// The known type that Julia shows with this text.
             pub(super) fn shown_as(text: &str) -> Option<Known> {
                 $(if $plain && text == $name {
                     return Some(Known::$kind);
@@ -83,7 +83,7 @@ known! {
     Undef "BSON" "Undef" false;
 }
 
-/// More such names, of which nothing else is known.
+/// Other such names, which this crate does not know as types.
 const ALSO_SHOWN_PLAIN: &[&str] = &[
     "AbstractArray",
     "AbstractChar",

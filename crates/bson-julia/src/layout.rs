@@ -1,24 +1,25 @@
-//! The memory layout of a value in an array: C's layout, if the type gives its parts.
+//! The memory layout of a value in an array, which is C's layout if the parts of the type are known.
 //!
-//! The types of a file can contain themselves, or grow without limit from few bytes. So layouts are computed from the
-//! inside out without recursion, each type once. A type too complex for its size has none: its elements are bytes.
+//! The types of a file can contain themselves, or expand without limit from few bytes. Therefore layouts are computed
+//! from the inside out, without recursion, and once for each type. A type that has too many parts for its size gets no
+//! layout: its elements are treated as bytes.
 
 use super::known::Known;
 use super::node::{Form, Graph, Id, LayoutId, Node, Params};
 use std::collections::HashMap;
 
-/// How many parts an element may have in addition to twice its bytes. It keeps the output for an array in proportion to
-/// the array.
+/// The maximum number of parts of an element, in addition to twice its number of bytes. It keeps the output for an
+/// array proportional to the size of the array.
 const MOST_EMPTY_PARTS: u64 = 64;
 
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
     pub(super) of: Id,
-    /// In bytes, padding included.
+    /// The size in bytes, including padding.
     pub(super) size: usize,
-    /// In bytes, a power of two.
+    /// The alignment in bytes, a power of two.
     align: usize,
-    /// The number of parts, including nested ones and itself.
+    /// The number of parts, including nested ones and the value itself.
     count: u64,
     pub(super) parts: Parts,
 }
@@ -28,46 +29,47 @@ pub(super) enum Parts {
     Scalar(Known),
     /// The position of each field, and its layout.
     Fields(Form, Vec<(usize, LayoutId)>),
-    /// The type does not tell.
+    /// The file does not describe the type.
     Unknown,
 }
 
 impl Layout {
-    /// For a type that does not tell, whose elements have this many bytes.
+    /// A layout for a type that the file does not describe, whose elements have this many bytes.
     pub(super) fn unknown(of: Id, size: usize) -> Layout {
         Layout { of, size, align: 1, count: 1, parts: Parts::Unknown }
     }
 }
 
-/// The parts of a type.
+/// How the parts of a type are made.
 enum Made {
     Scalar(Known, usize),
     Fields(Form, Vec<Id>),
     Unknown,
 }
 
-/// The fields of user-defined types, by the types' text: nodes of the fields' types.
+/// The types of the fields of user-defined types, as nodes, by the text of the type.
 pub(super) type Described = HashMap<String, Vec<Id>>;
 
-/// A type whose fields' layouts are being made.
+/// A type for whose fields layouts are being computed.
 struct Open {
     id: Id,
     form: Form,
     fields: Vec<Id>,
-    /// How many of them have been.
+    /// The number of fields that have been computed.
     made: usize,
 }
 
-/// Computes layouts, once for each type.
+/// Computes the layouts of types, each once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layouts {
     made: HashMap<Id, Option<LayoutId>>,
 }
 
 impl Layouts {
-    /// The layout of this type, or none if it is not known. `described` are types that the caller described.
+    /// Returns the layout of this type, or none if it is unknown. `described` contains the types that the caller
+    /// described.
     pub(super) fn of(&mut self, graph: &mut Graph<'_>, described: &Described, of: Id) -> Option<LayoutId> {
-        // Types whose fields are being made, the outermost first.
+        // The types whose fields are being computed, the outermost first.
         let mut open: Vec<Open> = Vec::new();
         let mut next = Some(of).filter(|of| !self.made.contains_key(of));
         loop {
@@ -106,7 +108,7 @@ impl Layouts {
         }
     }
 
-    /// The layout of a type whose fields' layouts have been made.
+    /// Computes the layout of a type from the layouts of its fields.
     fn with_fields(&self, graph: &Graph<'_>, of: Id, form: Form, fields: &[Id]) -> Option<Layout> {
         let (mut size, mut align, mut count) = (0usize, 1, 1u64);
         let mut parts = Vec::new();
@@ -131,7 +133,7 @@ pub(super) fn add(graph: &mut Graph<'_>, layout: Layout) -> LayoutId {
     LayoutId((graph.layouts.len() - 1) as u32)
 }
 
-/// Julia aligns no number to more than 8 bytes (seen on 1.5.3: `sizeof(Tuple{Int8,Int128})` is 24).
+/// Julia aligns no number to more than 8 bytes (observed on 1.5.3: `sizeof(Tuple{Int8,Int128})` is 24).
 fn alignment(size: usize) -> usize {
     size.clamp(1, 8)
 }
@@ -164,7 +166,7 @@ fn made_of(graph: &Graph<'_>, described: &Described, id: Id) -> Made {
     }
 }
 
-/// The names and the types of a NamedTuple's fields, from its parameters.
+/// The names and types of a NamedTuple's fields, from its parameters.
 pub(super) fn named_tuple<'g>(graph: &'g Graph<'_>, params: &'g [Id]) -> Option<(&'g [Id], &'g [Id])> {
     let &[names, types] = params else { return None };
     let Node::Tuple(names) = graph.node(names) else { return None };

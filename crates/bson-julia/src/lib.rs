@@ -1,19 +1,20 @@
-//! Files of Julia's BSON.jl and BSONqs as plain data, reading and writing.
+//! Reading and writing files of Julia's BSON.jl and BSONqs as plain data.
 //!
-//! [`Graph::read`] makes a graph from a document: Julia's values with their types' names and their identity, so that
-//! objects that are shared or contain themselves in Julia are one [`Value`] here. The [`Display`](std::fmt::Display) of
-//! a [`Graph`] is JSON. Its content can be read into Rust types with serde ([`Value::to`]), or inspected with
-//! [`Value::kind`]. [`Builder`] makes graphs from Rust values, and [`Graph::to_vec`] writes files that BSON.jl loads.
+//! [`Graph::read`] makes a graph from a document. The graph contains Julia's values with the names of their types and
+//! their identity: an object that is shared or contains itself in Julia is one [`Value`] here. The
+//! [`Display`](std::fmt::Display) output of a [`Graph`] is JSON. Its content can be read into Rust types with serde
+//! ([`Value::to`]) or inspected with [`Value::kind`]. [`Builder`] makes graphs from Rust values, and [`Graph::to_vec`]
+//! writes files that BSON.jl loads.
 //!
-//! It promises: no code is executed and no name is looked up, whatever a file contains; memory is limited; only serde's
-//! part is recursive, and its depth is limited; arrays of numbers are borrowed. What it does not do: load functions
-//! with a body that a file may contain (they stay opaque), or know the fields of a user-defined type, whose names and
-//! types are not in a file (use [`Options::describe`]).
+//! The crate gives these guarantees: no code is executed and no name is looked up, whatever a file contains; memory is
+//! limited; only the part that uses serde is recursive, and its depth is limited; arrays of numbers are borrowed. It
+//! has these limits: it does not load functions with a body (they stay opaque), and it does not know the fields of
+//! user-defined types, because a file contains neither their names nor their types (use [`Options::describe`]).
 //!
-//! A document is interpreted as a Julia object if it has a known `tag` and exactly its fields; any other is plain data.
-//! To read all of a file as plain data, use [`Document`](millstream_bson::Document).
+//! A document is interpreted as a Julia object if it has a known `tag` and exactly the fields of this tag; any other
+//! document is plain data. To read a whole file as plain data, use [`Document`](millstream_bson::Document).
 //!
-//! The format: <https://github.com/JuliaIO/BSON.jl>, as written by versions up to 0.3.9 and BSONqs 0.6.3.
+//! The format is that of <https://github.com/JuliaIO/BSON.jl>, as written by versions up to 0.3.9 and by BSONqs 0.6.3.
 
 mod build;
 mod de;

@@ -1,7 +1,7 @@
-//! The parts of a graph: nodes in a list, which refer to each other by number.
+//! The parts of a graph: nodes in a list, which refer to each other by index.
 //!
-//! A node that several others refer to is one object in Julia. Nothing in here follows a node into its parts, so
-//! nothing can loop or recurse deeply.
+//! A node that several others refer to is one object in Julia. No code in this module follows a node into its parts, so
+//! it cannot loop or recurse deeply.
 
 use super::Scalar;
 use super::known::Known;
@@ -22,21 +22,21 @@ impl Id {
     }
 }
 
-/// One of a graph's layouts.
+/// The index of one of a graph's layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LayoutId(pub(super) u32);
 
-/// Of an array whose type has not been examined. Never in a finished graph.
+/// The layout of an array whose type has not been examined. It does not occur in a finished graph.
 pub(super) const NO_LAYOUT: LayoutId = LayoutId(u32::MAX);
 
 #[derive(Clone, Debug)]
 pub(super) enum Node<'a> {
-    /// Reserved, not filled.
+    /// Reserved but not filled yet.
     Pending,
     Scalar(Scalar),
     String(Text<'a>),
     Symbol(Text<'a>),
-    /// A value of a BSON type that Julia's packages do not write: its type and its payload.
+    /// A value of a BSON type that Julia's packages do not write, with its type and its payload.
     Bson(ElementType, Text<'a>),
     Array(Box<ArrayNode<'a>>),
     Tuple(Vec<Id>),
@@ -63,7 +63,7 @@ pub(super) enum Node<'a> {
 
 #[derive(Clone, Debug)]
 pub(super) struct ArrayNode<'a> {
-    /// The element type's node.
+    /// The node of the element type.
     pub(super) of: Id,
     /// One length for each dimension; their product is the number of elements.
     pub(super) size: Vec<u64>,
@@ -71,13 +71,13 @@ pub(super) struct ArrayNode<'a> {
 }
 
 impl ArrayNode<'_> {
-    /// The number of elements given by its size, unless that is 2^64 or more.
+    /// The number of elements according to its sizes; none if it is 2^64 or more.
     pub(super) fn count(&self) -> Option<u64> {
         product(&self.size)
     }
 }
 
-/// The product of sizes, unless it is 2^64 or more.
+/// The product of sizes; none if it is 2^64 or more.
 pub(super) fn product(size: &[u64]) -> Option<u64> {
     if size.contains(&0) {
         return Some(0);
@@ -87,7 +87,7 @@ pub(super) fn product(size: &[u64]) -> Option<u64> {
 
 #[derive(Clone, Debug)]
 pub(super) enum Data<'a> {
-    /// Elements in memory form, one after another.
+    /// The elements as in memory, one after another.
     Bits(Text<'a>, LayoutId),
     Nodes(Vec<Id>),
 }
@@ -108,7 +108,7 @@ pub(super) struct AnonymousNode {
 #[derive(Clone, Debug)]
 pub(super) enum Params {
     List(Vec<Id>),
-    /// The list is the content of this array, which has not been extracted yet. Never in a finished graph.
+    /// The content of this array, which has not been extracted yet. It does not occur in a finished graph.
     Of(Id),
 }
 
@@ -121,7 +121,7 @@ impl Params {
     }
 }
 
-/// The meaning of a struct's fields. Except for `Plain` their number and kind have been checked.
+/// The meaning of a struct's fields. Except for `Plain`, their number and kind have been checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Plain,
@@ -132,11 +132,11 @@ pub(super) enum Form {
     Ref,
     NamedTuple,
     Tuple,
-    /// Of an array of keys and an array of values, equally long.
+    /// An array of keys and an array of values with the same length.
     Dict,
-    /// Of a `Dict`.
+    /// A `Dict`.
     Set,
-    /// Of an array of UInt64, a length in bits, and a tuple of sizes.
+    /// An array of UInt64, a length in bits, and a tuple of sizes.
     BitArray,
     Function,
     /// A closure or another function with a body.
@@ -148,7 +148,7 @@ pub(super) enum Form {
 }
 
 impl Node<'_> {
-    /// The nodes that this one refers to, types included.
+    /// Visits the nodes to which this node refers, including types.
     pub(super) fn each_part(&self, mut visit: impl FnMut(Id)) {
         match self {
             Node::Array(array) => {
@@ -177,7 +177,7 @@ impl Node<'_> {
         }
     }
 
-    /// The size of its text and payload, in addition to its parts.
+    /// The size of its own text and payload, without its parts.
     pub(super) fn text_len(&self) -> usize {
         let sum = |path: &[Text<'_>]| path.iter().map(|name| name.len()).sum();
         match self {
@@ -200,12 +200,12 @@ impl Node<'_> {
     }
 }
 
-/// Julia values with their identity: a file of BSON.jl or BSONqs as plain data.
+/// Julia values with their identity: a BSON.jl or BSONqs file as plain data.
 ///
-/// A value that is reached in several ways, or contains itself, is one node with one [`Id`]. Types are names with
-/// parameters: nothing is looked up, nothing is executed.
+/// A value that is referenced several times or contains itself is one node with one [`Id`]. Types are names with
+/// parameters: nothing is looked up or executed.
 ///
-/// Its text is JSON, on one line:
+/// Its text is JSON on one line:
 ///
 /// | Julia | JSON |
 /// |---|---|
@@ -229,8 +229,8 @@ impl Node<'_> {
 /// | an object again, or a text of more than 256 bytes | first `{"$id":n,"$value":…}`, then `{"$sameas":n}` |
 /// | what only BSON has | `{"$bson":type,"bytes_hex"}` |
 ///
-/// Types, and the names of modules, functions and members of named tuples, are cut off with `…` after 4 KiB.
-/// Dictionaries can share content without being the same object: after 16 MiB of repeated content, more of it is `"…"`.
+/// Types and the names of modules, functions and named tuple members are cut off with `…` after 4 KiB. Dictionaries can
+/// share content without being the same object: after 16 MiB of repeated content, further repetitions are `"…"`.
 #[derive(Clone, Debug)]
 pub struct Graph<'a> {
     pub(super) nodes: Vec<Node<'a>>,
@@ -250,13 +250,13 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The type of this node, if it is a known one.
+    /// The known type of this node, or `Other`.
     pub(super) fn known(&self, id: Id) -> Known {
         self.data_type(id).map_or(Known::Other, |node| node.known)
     }
 
-    /// Which nodes can be reached from this one in more than one way, itself included. Only nodes for which `follow`
-    /// returns true are visited.
+    /// Finds the nodes that can be reached from this node in more than one way, possibly including itself. Only nodes
+    /// for which `follow` returns true are visited.
     pub(super) fn shared_from(&self, id: Id, follow: impl Fn(Id) -> bool) -> Vec<bool> {
         let mut seen = vec![false; self.nodes.len()];
         let mut again = vec![false; self.nodes.len()];

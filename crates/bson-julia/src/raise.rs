@@ -1,7 +1,7 @@
-//! Turns structs into their meaning, and checks every promise of a graph, once all nodes have been read.
+//! Interprets structs and validates the whole graph, after all nodes have been read.
 //!
-//! Three rounds over the nodes, since each needs the results of the one before: the parameters of types, the meaning of
-//! structs, and the requirements on their parts and arrays.
+//! This takes three passes over the nodes, because each depends on the results of the previous one: the parameters of
+//! types, the interpretation of structs, and the requirements on their parts and arrays.
 
 use super::Scalar;
 use super::known::Known;
@@ -27,7 +27,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// The first round: extracts parameters from arrays.
+    /// The first pass: extracts parameters from arrays.
     fn raise_params(&mut self, index: usize) -> Result<()> {
         let source = match &self.graph.nodes[index] {
             Node::DataType(node) => &node.params,
@@ -44,7 +44,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// The elements of an array, as nodes.
+    /// Returns the elements of an array as nodes.
     fn content(&mut self, source: Id) -> Result<Vec<Id>> {
         let at = self.place(source);
         let bad = || invalid("type parameters that are not a list", "an array of them", at);
@@ -71,7 +71,7 @@ impl<'a> Reading<'a> {
         Ok(ids)
     }
 
-    /// The second round: the meaning of a struct, by its type.
+    /// The second pass: interprets a struct according to its type.
     fn raise_struct(&self, node: Node<'a>, id: Id) -> Result<Node<'a>> {
         let at = self.place(id);
         match node {
@@ -115,7 +115,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The meaning of a struct with this many fields; or the node that replaces it, if possible.
+    /// The interpretation of a struct with this many fields, or else the node that replaces it, if any.
     fn form(&self, known: Known, path: &[Text<'_>], params: &[Id], count: usize) -> Result<Form, Option<Node<'a>>> {
         match (known, count) {
             (Known::Nothing, 0) => Err(Some(Node::Scalar(Scalar::Nothing))),
@@ -141,7 +141,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The third round: the requirements on parts and arrays.
+    /// The third pass: checks the requirements on parts and arrays.
     fn check(&mut self, id: Id, layouts: &mut Layouts, described: &Described) -> Result<()> {
         let at = self.place(id);
         let graph = &self.graph;
@@ -174,7 +174,7 @@ impl<'a> Reading<'a> {
                         at,
                     )
                 }
-                // Its dictionary is checked separately.
+                // The dictionary in it is checked separately.
                 Form::Set => require(graph.dict_keys(fields[0]).is_some(), "a Set of something else", "a Dict", at),
                 Form::NamedTuple => {
                     let params = graph.data_type(*of).map_or(&[][..], |node| node.params.list());
@@ -250,7 +250,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Bits, how many there are, and sizes. Those of a vector are arbitrary bytes: they are replaced.
+    /// Checks the bits, their number, and the sizes. A vector's sizes are arbitrary bytes and are replaced.
     fn check_bit_array(&mut self, id: Id) -> Result<()> {
         let at = self.place(id);
         let graph = &self.graph;
@@ -307,7 +307,7 @@ fn may_be_bits(known: Known) -> bool {
     !never.contains(&known)
 }
 
-/// Sizes as Julia shows them: `2×3`.
+/// Formats sizes as Julia shows them: `2×3`.
 fn format_size(array: &ArrayNode<'_>) -> String {
     let mut text = String::new();
     for (i, length) in array.size.iter().enumerate() {

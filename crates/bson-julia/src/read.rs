@@ -1,6 +1,7 @@
-//! A graph from a document: every container is scanned once, using a list of what is still to be read.
+//! Reading a graph from a document. Every container is scanned once, and a list contains those that are still to be
+//! read.
 //!
-//! The second half, which interprets structs, is in `raise`: it needs the types, and those may come last.
+//! The second half, the interpretation of structs, is in `raise`: it needs the types, which can come last.
 
 use super::Scalar;
 use super::known::Known;
@@ -12,7 +13,7 @@ use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// How to read a file: how much memory a graph may use, and type information that the file lacks.
+/// Options for reading a file: the memory limit of the graph, and type information that the file lacks.
 ///
 /// ```
 /// use millstream::bson::{Document, julia::{Graph, Options}};
@@ -29,20 +30,20 @@ pub struct Options {
 }
 
 impl Options {
-    /// 1 GiB, and no types described.
+    /// The defaults: 1 GiB, and no described types.
     pub fn new() -> Options {
         Options { memory: 1 << 30, described: Vec::new() }
     }
 
-    /// The most memory the graph may use, in bytes. Payloads of strings and of arrays of bits are borrowed and do not
+    /// Sets the maximum memory of the graph in bytes. Payloads of strings and of arrays of bits are borrowed and do not
     /// count.
     pub fn memory(self, bytes: u64) -> Options {
         Options { memory: bytes, ..self }
     }
 
-    /// Describes the fields of an immutable struct, so that the elements of an array of them are more than bytes: its
-    /// type as shown by [`Type`](super::Type), and the types of its fields in the order of their declaration. A field
-    /// is of one of Julia's number types, `Bool`, `Char`, or another type that is described without parameters.
+    /// Describes the fields of an immutable struct, so that the elements of an array of such structs can be decoded:
+    /// its type as shown by [`Type`](super::Type), and the types of its fields in the order of declaration. The type of
+    /// a field is one of Julia's number types, `Bool`, `Char`, or another described type without parameters.
     ///
     /// # Errors
     /// [`InvalidOption`](ErrorKind::InvalidOption) for a field of another type.
@@ -69,9 +70,9 @@ impl Default for Options {
 }
 
 impl<'a> Graph<'a> {
-    /// The values of a file written by BSON.jl or BSONqs; any other document is accepted as plain data.
+    /// Reads the values of a file written by BSON.jl or BSONqs; any other document is accepted as plain data.
     ///
-    /// Depth is limited by memory only. Numbers in arrays are not read, and borrowed.
+    /// Only the memory limits the depth. The numbers in arrays are not read but borrowed.
     ///
     /// # Errors
     /// Errors in the document; [`JuliaInvalid`](ErrorKind::JuliaInvalid) for Julia values that cannot exist;
@@ -80,7 +81,7 @@ impl<'a> Graph<'a> {
         Graph::read_with(document, &Options::new())
     }
 
-    /// The same with options.
+    /// Like [`read`](Graph::read), with options.
     ///
     /// # Errors
     /// As for [`read`](Graph::read).
@@ -88,12 +89,12 @@ impl<'a> Graph<'a> {
         Graph::read_from(document, None, options)
     }
 
-    /// Only the value at the end of a path, and what it refers to anywhere in the file: the graph's root. `None` if
-    /// there is none.
+    /// Reads only the value at the end of a path, and all objects in the file to which it refers. The value is the
+    /// graph's root. `None` if there is none.
     ///
-    /// The path is that of the plain document, as [`Document::get_path`] takes it: the first field of a struct `s` is
-    /// at `["s", "data", "0"]`, and the first shared object at `["_backrefs", "0"]`. Something that is not a Julia
-    /// value by itself, such as a list of fields, is plain data.
+    /// The path is that of the plain document, as in [`Document::get_path`]: the first field of a struct `s` is at
+    /// `["s", "data", "0"]`, and the first shared object at `["_backrefs", "0"]`. An item that is not itself a Julia
+    /// value, such as a list of fields, is plain data.
     ///
     /// ```
     /// use millstream::bson::{Document, julia::{Graph, Options}};
@@ -126,7 +127,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Of the whole document, or of a value in it.
+    /// Reads the whole document or a value in it.
     fn read_from(document: Document<'a>, part: Option<Payload>, options: &Options) -> Result<Graph<'a>> {
         let cursor = document.cursor();
         let mut reading = Reading {
@@ -164,7 +165,7 @@ struct ToDo {
 }
 
 pub(super) struct Reading<'a> {
-    /// From the root's first byte on; offsets are counted from there.
+    /// The bytes from the root's first byte on, from which offsets are counted.
     bytes: &'a [u8],
     base: u64,
     rules: Rules,
@@ -173,18 +174,19 @@ pub(super) struct Reading<'a> {
     places: Vec<usize>,
     to_do: Vec<ToDo>,
     backrefs: Vec<Entry>,
-    /// Types already read, by their bytes: a file repeats them for each value.
+    /// The types that have been read, by their bytes: a file repeats them for each value.
     types: HashMap<&'a [u8], Id>,
-    /// The types `Any` and `UInt8`, which the file leaves implicit.
+    /// The types `Any` and `UInt8`, which are implicit in the file.
     any: Id,
     pub(super) byte: Id,
-    /// How much memory may still be used.
+    /// The memory that may still be used.
     left: u64,
-    /// How many elements without bytes are still allowed: nothing else limits them.
+    /// The number of elements without bytes that are still allowed. Nothing else limits them.
     pub(super) empty_left: u64,
 }
 
-/// Longer types are not looked up among those already read: nested ones would be compared again and again.
+/// The bytes of longer types are not looked up among those already read, because nested ones would be compared
+/// repeatedly.
 const LONGEST_LOOKED_UP: usize = 256;
 
 impl<'a> Reading<'a> {
@@ -211,7 +213,8 @@ impl<'a> Reading<'a> {
             };
             self.graph.nodes[next.into.index()] = node;
         }
-        // A part that refers to what it is in has been met again there: that one knows of itself.
+        // A part that refers to the value that contains it has been found again inside it, and has already been handled
+        // there.
         if let Some(part) = part
             && let Some(again) = (self.graph.root.index() + 1..self.places.len()).find(|&i| self.places[i] == part.at)
         {
@@ -243,7 +246,7 @@ impl<'a> Reading<'a> {
         Ok(Id(id))
     }
 
-    /// Adds a node for a container that is still to be read.
+    /// Adds a node for a container that will be read later.
     fn reserve(&mut self, kind: ElementType, at: usize) -> Result<Id> {
         self.charge(size_of::<ToDo>(), at)?;
         let into = self.push(Node::Pending, at)?;
@@ -255,13 +258,13 @@ impl<'a> Reading<'a> {
         self.places[id.index()]
     }
 
-    /// A type of `Core` or `Base` without parameters.
+    /// Adds a type of `Core` or `Base` without parameters.
     fn known_type(&mut self, known: Known, at: usize) -> Result<Id> {
         let path = known.path().into_iter().flatten().map(|name| Cow::Borrowed(name.as_bytes())).collect();
         self.push(Node::DataType(Box::new(DataTypeNode { path, known, params: Params::List(Vec::new()) })), at)
     }
 
-    /// Nodes for the types that the options describe.
+    /// Adds nodes for the types that the options describe.
     fn describe(&mut self, described: &[(String, Vec<String>)], at: usize) -> Result<Described> {
         let mut ids = HashMap::new();
         for name in described.iter().flat_map(|(_, fields)| fields) {
@@ -282,20 +285,20 @@ impl<'a> Reading<'a> {
         Ok(described.iter().map(|(name, list)| (name.clone(), fields(list))).collect())
     }
 
-    /// A cursor before the payload at this offset.
+    /// Returns a cursor before the payload at this offset.
     fn before(&self, at: usize) -> Cursor<'a> {
         Cursor::inside(self.bytes, at, self.base, 1, self.rules)
     }
 
-    /// A cursor inside the document or array at this offset. Its length has been checked against its surroundings, when
-    /// those were scanned.
+    /// Returns a cursor inside the document or array at this offset. Its length was checked against the enclosing
+    /// document when that was scanned.
     fn inside(&self, at: usize) -> Result<Cursor<'a>> {
         let mut cursor = self.before(at);
         let _outer = cursor.enter()?; // never left
         Ok(cursor)
     }
 
-    /// Notes where the entries of the root's `_backrefs` are.
+    /// Records the positions of the entries of the root's `_backrefs`.
     fn find_backrefs(&mut self, root: usize) -> Result<()> {
         let mut cursor = self.inside(root)?;
         let mut found = None;
@@ -320,7 +323,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// The node of the value at the cursor; skips it.
+    /// Returns the node of the value at the cursor, and skips the value.
     fn child(&mut self, kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Id> {
         let at = cursor.offset();
         if kind == ElementType::Document {
@@ -333,7 +336,7 @@ impl<'a> Reading<'a> {
         self.value(kind, cursor)
     }
 
-    /// The same for a value that is not a backref.
+    /// Like `child`, for a value that is not a backref.
     fn value(&mut self, kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Id> {
         let at = cursor.offset();
         let node = match kind {
@@ -365,7 +368,7 @@ impl<'a> Reading<'a> {
         self.push(node, at)
     }
 
-    /// A `Vector{UInt8}`.
+    /// Adds a `Vector{UInt8}`.
     fn bytes(&mut self, bytes: &'a [u8], at: usize) -> Result<Id> {
         self.charge(size_of::<ArrayNode<'_>>() + 8, at)?;
         let array = ArrayNode {
@@ -376,7 +379,7 @@ impl<'a> Reading<'a> {
         self.push(Node::Array(Box::new(array)), at)
     }
 
-    /// The number of the backref at this position, if it is one. Its fields give it one of two lengths.
+    /// Returns the number of the backref at this position, if it is one. Its fields allow only two lengths.
     fn backref(&self, at: usize, len: usize) -> Result<Option<i64>> {
         if !matches!(len, 31 | 35) {
             return Ok(None);
@@ -399,7 +402,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The node that a backref refers to. A backref to another one is followed to its end.
+    /// Returns the node to which a backref refers. A chain of backrefs is followed to its end.
     fn resolve(&mut self, number: i64, at: usize) -> Result<Id> {
         let count = self.backrefs.len();
         let index = |number: i64| {
@@ -440,7 +443,7 @@ impl<'a> Reading<'a> {
         Ok(id)
     }
 
-    /// The nodes of an array's elements.
+    /// Returns the nodes of an array's elements.
     fn list(&mut self, at: usize) -> Result<Vec<Id>> {
         let mut cursor = self.inside(at)?;
         let mut ids = Vec::new();
@@ -452,7 +455,7 @@ impl<'a> Reading<'a> {
         Ok(ids)
     }
 
-    /// The node of a type; the same bytes are the same node.
+    /// Returns the node of a type. Types with the same bytes have the same node.
     fn type_at(&mut self, payload: Payload) -> Result<Id> {
         let Payload { kind, at } = payload;
         if kind != ElementType::Document {
@@ -475,7 +478,7 @@ impl<'a> Reading<'a> {
         Ok(id)
     }
 
-    /// The meaning of a document.
+    /// Interprets a document.
     fn document(&mut self, at: usize, is_root: bool) -> Result<Node<'a>> {
         match tagged(self.inside(at)?, is_root)? {
             Some(tagged) => self.tagged(at, &tagged),
@@ -557,7 +560,7 @@ impl<'a> Reading<'a> {
         })
     }
 
-    /// Names of modules and of an item in them. A leading `Main` before `Base` and `Core` is omitted.
+    /// Reads the names of modules and of an item in them. A leading `Main` before `Base` and `Core` is omitted.
     fn path(&mut self, tagged: &Tagged, field: Field) -> Result<Vec<Text<'a>>> {
         let Payload { kind, at } = tagged.field(field);
         if kind != ElementType::Array {
@@ -585,7 +588,7 @@ impl<'a> Reading<'a> {
     fn params(&mut self, payload: Payload) -> Result<Params> {
         let Payload { kind, at } = payload;
         if kind != ElementType::Array {
-            // All of them are numbers: an array of bits, which cannot be interpreted before its type is known.
+            // If all of them are numbers, it is an array of bits, which cannot be interpreted before its type is known.
             let mut cursor = self.before(at);
             return self.child(kind, &mut cursor).map(Params::Of);
         }
@@ -606,7 +609,7 @@ impl<'a> Reading<'a> {
         Ok(Params::List(ids))
     }
 
-    /// The sizes of an array, none negative.
+    /// Reads the sizes of an array, which must not be negative.
     fn size(&mut self, payload: Payload) -> Result<Vec<u64>> {
         let Payload { kind, at } = payload;
         if kind != ElementType::Array {
@@ -628,7 +631,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The error of an impossible Julia value in a file.
+/// The error for a Julia value in a file that cannot exist.
 #[cold]
 pub(super) fn invalid(found: impl Into<String>, expected: impl Into<String>, at: usize) -> Error {
     Error::new(ErrorKind::JuliaInvalid).with_found(found).with_expected(expected).with_offset(at as u64)

@@ -1,12 +1,12 @@
-//! Julia's numbers and characters, and the values without content.
+//! Julia's numbers and characters, and the values that have no content.
 
 use super::known::Known;
 use half::f16;
 use std::fmt;
 
-/// A value of one of Julia's own types without parts.
+/// A value of one of Julia's own types that have no parts.
 ///
-/// Its text is the Julia value in JSON; see [`Graph`](super::Graph) for values that JSON cannot represent.
+/// Its text is the value as JSON; see [`Graph`](super::Graph) for values that JSON cannot represent.
 ///
 /// ```
 /// use millstream::bson::julia::Scalar;
@@ -20,7 +20,7 @@ pub enum Scalar {
     Nothing,
     /// `missing`.
     Missing,
-    /// True or false.
+    /// A boolean.
     Bool(bool),
     /// A character.
     Char(Char),
@@ -52,7 +52,7 @@ pub enum Scalar {
     Float64(f64),
 }
 
-/// Numbers: the Rust type, the variant.
+/// Implements numbers: the Rust type, the variant.
 macro_rules! numbers {
     ($($type:ident $kind:ident;)*) => {
         $(impl From<$type> for Scalar {
@@ -62,7 +62,8 @@ macro_rules! numbers {
         })*
 
         impl Scalar {
-            /// From the memory form of a value of this type, the lowest byte first; `bytes` are as many as it has.
+            /// Reads a value of this type from its memory form, least significant byte first. `bytes` must have the
+            /// size of the type.
             pub(super) fn from_memory(known: Known, bytes: &[u8]) -> Option<Scalar> {
                 Some(match known {
                     Known::Nothing => Scalar::Nothing,
@@ -121,7 +122,7 @@ impl Scalar {
         self.known().path().map_or("", |[_, name]| name)
     }
 
-    /// Its value, if it is an integer that fits; booleans and characters are not integers.
+    /// The value, if it is an integer that fits; booleans and characters do not count as integers.
     pub fn as_i128(self) -> Option<i128> {
         Some(match self {
             Scalar::Int8(value) => value.into(),
@@ -138,7 +139,7 @@ impl Scalar {
         })
     }
 
-    /// Its value, if it is a floating point number.
+    /// The value, if it is a floating point number.
     pub fn as_f64(self) -> Option<f64> {
         match self {
             Scalar::Float16(value) => Some(value.into()),
@@ -149,7 +150,7 @@ impl Scalar {
     }
 }
 
-/// A number up to here is exact in every JSON reader.
+/// Every JSON reader represents integers up to this number exactly.
 const EXACT: u128 = 1 << 53;
 
 impl fmt::Display for Scalar {
@@ -182,7 +183,7 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// The fewest digits that are read as the same number.
+/// The shortest digits that are read back as the same number.
 fn shortest(value: f16) -> String {
     (0..8)
         .map(|digits| format!("{:.digits$e}", value.to_f32()))
@@ -200,8 +201,8 @@ fn odd_float(f: &mut fmt::Formatter<'_>, value: f64, bits: &str) -> fmt::Result 
     write!(f, r#"{{"$float":"{name}","bits":"{bits}"}}"#)
 }
 
-/// A `Char` as stored by Julia: its UTF-8 bytes in 32 bits, the first the highest. It can contain bytes that are not a
-/// character.
+/// A `Char` as Julia stores it: its UTF-8 bytes in 32 bits, starting with the highest. It can contain bytes that are
+/// not a valid character.
 ///
 /// ```
 /// use millstream::bson::julia::Char;
@@ -213,7 +214,7 @@ fn odd_float(f: &mut fmt::Formatter<'_>, value: f64, bits: &str) -> fmt::Result 
 pub struct Char(pub u32);
 
 impl Char {
-    /// The character, unless it is invalid.
+    /// The character, if it is valid.
     pub fn to_char(self) -> Option<char> {
         let bytes = self.0.to_be_bytes();
         let len = bytes[0].leading_ones().max(1) as usize;

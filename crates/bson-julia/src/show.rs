@@ -1,8 +1,8 @@
-//! A graph as JSON text, without recursion: what is still to be written is a list.
+//! Writing a graph as JSON text, without recursion: a list contains what is still to be written.
 //!
-//! An object that is reached more than once is written once. But the content of a `Dict` or a `Set` is in arrays that
-//! are not shown themselves, and a file of some hundred bytes can share these, level by level, so that the number of
-//! ways to a value becomes astronomical. So repeated output is limited: [`MOST_AGAIN`].
+//! An object that is referenced more than once is written once. However, the content of a `Dict` or a `Set` is stored
+//! in arrays that are not shown themselves. A file of some hundred bytes can share these arrays on many levels, so that
+//! the number of paths to a value grows exponentially. Therefore repeated output is limited: [`MOST_AGAIN`].
 
 use super::node::{Graph, Id};
 use super::types::short_path;
@@ -12,7 +12,7 @@ use std::fmt::{self, Write};
 enum Step<'g> {
     Text(&'static str),
     Value(Value<'g>),
-    /// Comma-separated values; whether there was one before.
+    /// Comma-separated values, and whether one has been written.
     Values(Values<'g>, bool),
     Members(Members<'g>, bool),
     /// Keys and values, as arrays of two.
@@ -24,7 +24,7 @@ enum Step<'g> {
     /// `],"eltype":…,"size":…}`
     ArrayEnd(Type<'g>, &'g [u64]),
     SizeEnd(Vec<u64>),
-    /// The end of a value that was written before.
+    /// The end of a value that had been written before.
     AgainEnd,
 }
 
@@ -35,10 +35,11 @@ impl Step<'_> {
     }
 }
 
-/// How many bytes may be written for values that were written before. Then each is `"…"`, and a list ends after it.
+/// The maximum number of bytes for values that were written before. After that, each such value is `"…"`, and a list
+/// ends after it.
 const MOST_AGAIN: usize = 16 << 20;
 
-/// The destination of the text, which counts repeated output.
+/// The destination of the text, which limits repeated output.
 struct Output<'f, 'a> {
     f: &'f mut fmt::Formatter<'a>,
     /// The current nesting of repeated values.
@@ -51,7 +52,7 @@ impl<'f, 'a> Output<'f, 'a> {
         Output { f, inside: 0, again: 0 }
     }
 
-    /// Whether no more repeated values are written.
+    /// Whether the limit for repeated values has been reached.
     fn is_spent(&self) -> bool {
         self.inside > 0 && self.again > MOST_AGAIN
     }
@@ -66,27 +67,28 @@ impl Write for Output<'_, '_> {
     }
 }
 
-/// JSON on one line; the table of its forms is at [`Graph`].
+/// Writes JSON on one line; the documentation of [`Graph`] describes it.
 impl fmt::Display for Graph<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show(self.root(), &mut Output::new(f))
     }
 }
 
-/// JSON on one line; the table of its forms is at [`Graph`].
+/// Writes JSON on one line; the documentation of [`Graph`] describes it.
 impl fmt::Display for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show(*self, &mut Output::new(f))
     }
 }
 
-/// Instead of a number: for an object that gets one when it is written.
+/// A placeholder for the number of an object that is assigned when the object is written.
 const LATER: u32 = u32::MAX;
 
-/// For a value without a number that has already been written with all its content.
+/// Marks a value without a number that has already been written with its whole content.
 const WRITTEN: u32 = u32::MAX - 1;
 
-/// The numbers of the objects that are reached more than once: 0 for others, [`LATER`] until it is written.
+/// The numbers of objects that are referenced more than once: [`LATER`] until the object is written, and 0 for all
+/// other values.
 fn numbers(value: Value<'_>) -> Vec<u32> {
     let graph = value.graph;
     let Some(id) = value.id() else { return Vec::new() };
@@ -129,8 +131,8 @@ fn show<'g>(value: Value<'g>, f: &mut Output<'_, '_>) -> fmt::Result {
                 }
                 let before = to_do.len();
                 one(value, f, &mut to_do)?;
-                // A value without content (a scalar, a type, a short text) can only occur as often as it is referred
-                // to.
+                // A value without content (a scalar, a type, a short text) is written at most as often as it is
+                // referenced.
                 match number {
                     Some(number) if *number == LATER => *number = last,
                     Some(number) if to_do.len() > before => *number = WRITTEN,
@@ -188,7 +190,7 @@ fn show<'g>(value: Value<'g>, f: &mut Output<'_, '_>) -> fmt::Result {
     Ok(())
 }
 
-/// Begins a value, and leaves its content to be done.
+/// Writes the beginning of a value and adds the rest to the list.
 fn one<'g>(value: Value<'g>, f: &mut Output<'_, '_>, to_do: &mut Vec<Step<'g>>) -> fmt::Result {
     let mut list = |f: &mut Output<'_, '_>, begin: &str, values: &[Value<'g>], end: &'static str| {
         to_do.push(Step::Text(end));
@@ -295,7 +297,7 @@ fn separate(f: &mut Output<'_, '_>, comma: bool) -> fmt::Result {
     if comma { f.write_char(',') } else { Ok(()) }
 }
 
-/// A text in quotes; a long one in pieces, so that no copy of its length is made.
+/// Writes quoted text. Long text is written in pieces, so that it is not copied as a whole.
 fn text(f: &mut Output<'_, '_>, mut text: &str) -> fmt::Result {
     f.write_char('"')?;
     while !text.is_empty() {
@@ -307,7 +309,7 @@ fn text(f: &mut Output<'_, '_>, mut text: &str) -> fmt::Result {
     f.write_char('"')
 }
 
-/// Bytes as hex digits, and the end of the object.
+/// Writes bytes as hexadecimal digits, and the end of the object.
 fn hex(f: &mut Output<'_, '_>, bytes: &[u8]) -> fmt::Result {
     f.write_char('"')?;
     for byte in bytes {
@@ -323,7 +325,7 @@ fn typed_bytes(f: &mut Output<'_, '_>, key: &str, of: &str, bytes: &[u8]) -> fmt
     hex(f, bytes)
 }
 
-/// The sizes of an array, and the end of the object.
+/// Writes the sizes of an array, and the end of the object.
 fn sizes(f: &mut Output<'_, '_>, size: &[u64]) -> fmt::Result {
     f.write_str(r#","size":["#)?;
     for (i, length) in size.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Which documents have a special meaning: those with a known `tag` and exactly its fields.
+//! The documents that have a special meaning: those with a known `tag` and exactly its fields.
 
 use millstream_bson::{Cursor, ElementType, FromBson};
 use millstream_core::Result;
 
-/// Makes the table of tags: variant, tag, the fields that it has.
+/// Creates the table of tags: variant, tag, and fields.
 macro_rules! tags {
     ($($kind:ident $name:literal $($field:ident)*;)*) => {
         /// The meaning of a tagged document.
@@ -43,7 +43,7 @@ tags! {
     Anonymous "jl_anonymous" TypeName Params;
 }
 
-/// The fields that tagged documents have.
+/// The fields of tagged documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Name,
@@ -71,7 +71,7 @@ const FIELDS: [(&[u8], Field); 10] = [
     (b"typename", Field::TypeName),
 ];
 
-/// No tag has more than three fields besides itself.
+/// No tag has more than three other fields.
 const MOST_FIELDS: usize = 3;
 
 /// A field's type, and the position of its payload.
@@ -81,7 +81,7 @@ pub(super) struct Payload {
     pub(super) at: usize,
 }
 
-/// Of any value: it is located, but not yet read.
+/// Accepts any value, which is located but not read.
 impl FromBson<'_> for Payload {
     fn from_bson(kind: ElementType, cursor: &mut Cursor<'_>) -> Result<Payload> {
         let at = cursor.offset();
@@ -99,7 +99,7 @@ pub(super) struct Tagged {
 }
 
 impl Tagged {
-    /// A field that the tag has.
+    /// Returns a field that the tag has.
     pub(super) fn field(&self, field: Field) -> Payload {
         let found = self.fields[..self.count].iter().find(|(name, _)| *name == field);
         found.map(|(_, payload)| *payload).expect("the tag has this field")
@@ -109,7 +109,7 @@ impl Tagged {
 /// The key of the root that contains the shared objects. It is not part of the root's value.
 pub(super) const BACKREFS: &[u8] = b"_backrefs";
 
-/// The meaning of a document, or `None` for a plain one. The cursor is inside it, at its first member.
+/// The meaning of a document; `None` for a plain document. The cursor is at the document's first member.
 pub(super) fn tagged(mut cursor: Cursor<'_>, is_root: bool) -> Result<Option<Tagged>> {
     let nothing = Payload { kind: ElementType::Null, at: 0 };
     let mut fields = [(Field::Name, nothing); MOST_FIELDS];
@@ -135,7 +135,8 @@ pub(super) fn tagged(mut cursor: Cursor<'_>, is_root: bool) -> Result<Option<Tag
     Ok(tag.and_then(|tag| Tag::of(tag, seen)).map(|tag| Tagged { tag, fields, count }))
 }
 
-/// Whether a plain document with these members would be read as something else: keys, and which values are strings.
+/// Whether a plain document with these members would be interpreted as a tagged one. `members` contains the keys, and
+/// the values that are strings.
 pub(super) fn looks_tagged<'k>(members: impl Iterator<Item = (&'k [u8], Option<&'k [u8]>)>) -> bool {
     let (mut seen, mut tag) = (0u16, None);
     for (key, text) in members {

@@ -1,17 +1,17 @@
-//! Types as names with parameters, and how Julia writes them.
+//! Types as names with parameters, and their notation in Julia.
 
 use super::known::{Known, shown_plain};
 use super::node::{Form, Graph, Id, Node, Text};
 use super::{Kind, Scalar, Value};
 use std::fmt::{self, Write as _};
 
-/// The maximum length of a type's text, in bytes, before it is cut off with `…`: types can be circular, or grow without
-/// limit.
+/// The maximum length of a type's text in bytes, after which it is cut off with `…`. Types can be circular, or expand
+/// without limit.
 const LONGEST: usize = 4096;
 
 /// A type: a name with parameters, which is never looked up.
 ///
-/// Its text is Julia's own, as version 1.5 writes it: `Array{Float64,1}`, `Base.RefValue{Int64}`, `Complex{T} where
+/// Its text is Julia's notation, as in version 1.5: `Array{Float64,1}`, `Base.RefValue{Int64}`, `Complex{T} where
 /// T<:Real`. Text of more than 4 KiB is cut off with `…`.
 #[derive(Clone, Copy)]
 pub struct Type<'g> {
@@ -25,11 +25,11 @@ pub struct Type<'g> {
 pub enum TypeKind {
     /// A name with parameters.
     DataType,
-    /// One of two.
+    /// A union of two types.
     Union,
-    /// With a variable.
+    /// A type with a variable.
     UnionAll,
-    /// A variable.
+    /// A type variable.
     TypeVar,
     /// `Union{}`, which has no values.
     Bottom,
@@ -38,7 +38,7 @@ pub enum TypeKind {
 }
 
 impl TypeKind {
-    /// Julia's name of it; that of `Bottom` is `TypeofBottom`.
+    /// Julia's name for the kind; for `Bottom` it is `TypeofBottom`.
     pub const fn name(self) -> &'static str {
         match self {
             TypeKind::DataType | TypeKind::Anonymous => "DataType",
@@ -63,8 +63,8 @@ impl<'g> Type<'g> {
         }
     }
 
-    /// Its module's names and its own, the outermost first: `["Base", "Complex"]`. A leading `Main` before `Base` and
-    /// `Core` is omitted. Only a [`DataType`](TypeKind::DataType) has any.
+    /// The names of its modules and its own name, the outermost first: `["Base", "Complex"]`. A leading `Main` before
+    /// `Base` and `Core` is omitted. Only a [`DataType`](TypeKind::DataType) has names.
     pub fn path(&self) -> impl Iterator<Item = &'g [u8]> + use<'g> {
         let path: &'g [Text<'g>] = self.graph.data_type(self.id).map_or(&[], |node| &node.path);
         path.iter().map(|name| name.as_ref())
@@ -82,7 +82,7 @@ impl<'g> Type<'g> {
         params.iter().map(move |id| graph.value(*id))
     }
 
-    /// Whether it is this one of `Core` or `Base`, whatever its parameters: `is("Array")`.
+    /// Whether it is the type of `Core` or `Base` with this name, for any parameters: `is("Array")`.
     pub fn is(&self, name: &str) -> bool {
         let path = self.graph.data_type(self.id).and_then(|node| node.known.path());
         path.is_some_and(|[module, of]| module != "BSON" && of == name)
@@ -101,7 +101,7 @@ impl fmt::Debug for Type<'_> {
     }
 }
 
-/// What is still to be written, the last first.
+/// The parts that are still to be written, in reverse order.
 enum Step {
     Text(&'static str),
     Of(Id),
@@ -112,7 +112,7 @@ enum Step {
 }
 
 impl<'a> Graph<'a> {
-    /// A type as Julia writes it.
+    /// Returns a type in Julia's notation.
     pub(super) fn type_text(&self, id: Id) -> String {
         let mut out = String::new();
         let mut to_do = vec![Step::Of(id)];
@@ -156,7 +156,7 @@ impl<'a> Graph<'a> {
                 let [modules @ .., name] = &node.path[..] else { return };
                 match modules {
                     [module] if shown_plain(module, name) => {}
-                    // Only as many as are shown, each followed by a dot.
+                    // Only as many modules as can be shown, each followed by a dot.
                     _ => modules.iter().take(LONGEST).for_each(|module| {
                         push_name(module, out);
                         out.push('.');
@@ -205,7 +205,7 @@ impl<'a> Graph<'a> {
     }
 }
 
-/// A list that is still to be written, and its end. Text that is too long to be shown is not even started.
+/// Adds a list and its end to the parts that are still to be written. Text that is too long to be shown is not added.
 fn list(to_do: &mut Vec<Step>, end: &'static str, between: &'static str, ids: &[Id]) {
     to_do.push(Step::Text(end));
     for (i, id) in ids.iter().enumerate().take(LONGEST).rev() {
@@ -223,7 +223,7 @@ fn push_name(name: &[u8], out: &mut String) {
     }
 }
 
-/// The names of a module or a function separated by dots, as far as they are shown.
+/// The names of a module or a function separated by dots, as far as they can be shown.
 pub(super) fn short_path<'p>(names: impl Iterator<Item = &'p [u8]>) -> String {
     let mut out = String::new();
     for (i, name) in names.enumerate() {
@@ -239,7 +239,7 @@ pub(super) fn short_path<'p>(names: impl Iterator<Item = &'p [u8]>) -> String {
     out
 }
 
-/// The part of a name that is examined: longer than the shown part, so that the rest is noticed.
+/// The part of a name that is examined. It is longer than the part that is shown, so that a rest is detected.
 fn beginning(name: &[u8]) -> &[u8] {
     const MOST: usize = LONGEST + 4;
     let begins = |at: &usize| name[*at] & 0xc0 != 0x80; // not a byte inside a UTF-8 character
@@ -255,7 +255,7 @@ fn end(text: &mut String) {
     text.push('…');
 }
 
-/// A name as Julia writes it: in quotes if it is not an identifier.
+/// Returns a name in Julia's notation, which is quoted if it is not an identifier.
 pub(super) fn identifier(name: &[u8]) -> String {
     let text = String::from_utf8_lossy(name);
     let good = |c: char| c.is_alphanumeric() || c == '_' || c == '!';
@@ -266,7 +266,7 @@ pub(super) fn identifier(name: &[u8]) -> String {
 }
 
 impl<'g> Value<'g> {
-    /// The type in this value.
+    /// The type, if this value is one.
     pub fn as_type(&self) -> Option<Type<'g>> {
         match self.kind() {
             Kind::Type(of) => Some(of),

@@ -8,7 +8,7 @@ use millstream_bson::{ElementType, Number, NumberType, View};
 use millstream_core::{Error, ErrorKind, Result};
 use std::fmt;
 
-/// A value of a graph: a node, or an element of an array that has no node of its own. Copying it is free.
+/// A value of a graph: a node, or an element of an array that is not a node. Copying it is cheap.
 ///
 /// ```
 /// use millstream::bson::julia::{Graph, Kind};
@@ -34,7 +34,7 @@ pub struct Value<'g> {
 #[derive(Clone, Copy)]
 pub(super) enum Place<'g> {
     Node(Id),
-    /// Part of an array's payload.
+    /// A part of an array's payload.
     Bits(LayoutId, &'g [u8]),
     /// An element of a bit array.
     Bit(bool),
@@ -50,9 +50,9 @@ pub enum Kind<'g> {
     String(&'g [u8]),
     /// A symbol.
     Symbol(&'g [u8]),
-    /// An array of any rank; also a `Vector{UInt8}`.
+    /// An array of any rank, or a `Vector{UInt8}`.
     Array(Array<'g>),
-    /// An array of bits: its sizes, and its elements, the first index the fastest.
+    /// An array of bits: its sizes, and its elements in column-major order.
     BitArray(Vec<u64>, Values<'g>),
     /// A tuple.
     Tuple(Values<'g>),
@@ -62,23 +62,23 @@ pub enum Kind<'g> {
     NamedTuple(Values<'g>, Values<'g>),
     /// `first => second`.
     Pair(Value<'g>, Value<'g>),
-    /// Real and imaginary part.
+    /// The real and the imaginary part.
     Complex(Value<'g>, Value<'g>),
-    /// Numerator and denominator.
+    /// The numerator and the denominator.
     Rational(Value<'g>, Value<'g>),
-    /// From start to stop.
+    /// The start and the stop.
     UnitRange(Value<'g>, Value<'g>),
     /// A `Ref` and its content.
     Ref(Type<'g>, Option<Value<'g>>),
-    /// A dictionary: its type, and as many keys as values, in no particular order. One whose keys are symbols is a
-    /// `Document`.
+    /// A dictionary: its type, its keys and its values in the same order, which is arbitrary. A dictionary whose keys
+    /// are symbols is a `Document`.
     Dict(Type<'g>, Values<'g>, Values<'g>),
     /// A set: its type, and its elements in no particular order.
     Set(Type<'g>, Values<'g>),
-    /// Any other struct: its type, and its fields in the order of their declaration. The file does not contain their
-    /// names.
+    /// Any other struct: its type, and its fields in the order of declaration. The file does not contain the names of
+    /// the fields.
     Struct(Type<'g>, Values<'g>),
-    /// A value of a user-defined primitive type, such as an enum: its memory form, the lowest byte first.
+    /// A value of a user-defined primitive type, such as an enum: its memory form, least significant byte first.
     Primitive(Type<'g>, &'g [u8]),
     /// An element of an array whose type the file does not describe: its memory form. See
     /// [`Options::describe`](super::Options::describe).
@@ -87,23 +87,23 @@ pub enum Kind<'g> {
     Type(Type<'g>),
     /// A module.
     Module(Path<'g>),
-    /// A function with a name.
+    /// A named function.
     Function(Path<'g>),
-    /// A function with a body, which is not interpreted: its captured values.
+    /// A function with a body, which is not interpreted: the values that it captures.
     Anonymous(Values<'g>),
     /// A field or element without a value.
     Undef,
-    /// A dictionary whose keys are symbols, and every other plain document.
+    /// A dictionary whose keys are symbols, or any other plain document.
     Document(Members<'g>),
-    /// A value that Julia's packages do not write: its type and its payload.
+    /// A value that Julia's packages do not write: its BSON type and its payload.
     Bson(ElementType, &'g [u8]),
 }
 
-/// Names of modules, and of an item in the last of them.
+/// The names of modules and of an item in the last of them.
 #[derive(Clone, Copy)]
 pub struct Path<'g>(pub(super) &'g [Text<'g>]);
 
-/// With dots between: `Base.sin`.
+/// Writes the names separated by dots: `Base.sin`.
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, name) in self.names().enumerate() {
@@ -123,7 +123,7 @@ impl fmt::Debug for Path<'_> {
 }
 
 impl<'g> Path<'g> {
-    /// The names, the outermost first. The `#` before a function's name is omitted.
+    /// The names, starting with the outermost module. The `#` before a function's name is omitted.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &'g [u8]> + use<'g> {
         let last = self.0.len().wrapping_sub(1);
         self.0.iter().enumerate().map(move |(i, name)| match name.strip_prefix(b"#") {
@@ -134,15 +134,15 @@ impl<'g> Path<'g> {
 }
 
 impl<'a> Graph<'a> {
-    /// The outermost value: usually a document.
+    /// The outermost value, which is usually a document.
     pub fn root(&self) -> Value<'_> {
         self.value(self.root)
     }
 
-    /// The value of this id, which must come from this graph.
+    /// The value with this id, which must come from this graph.
     ///
     /// # Panics
-    /// If it does not, and is greater than any of this graph.
+    /// Panics if the id is greater than all ids of this graph.
     pub fn value(&self, id: Id) -> Value<'_> {
         assert!(id.index() < self.nodes.len(), "an id of another graph");
         Value { graph: self, place: Place::Node(id) }
@@ -150,7 +150,7 @@ impl<'a> Graph<'a> {
 }
 
 impl<'g> Value<'g> {
-    /// What it is.
+    /// The kind of the value.
     pub fn kind(&self) -> Kind<'g> {
         match self.place {
             Place::Node(id) => self.node_kind(id),
@@ -159,7 +159,7 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// Its node; an element inside an array of bits has none.
+    /// The id of its node; none for an element inside an array of bits.
     pub fn id(&self) -> Option<Id> {
         match self.place {
             Place::Node(id) => Some(id),
@@ -200,8 +200,7 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// Of fields named by a layout or by `ids`. Forms that are heap-allocated in Julia are always nodes, and have
-    /// `ids`.
+    /// The kind of a struct with these fields. Forms that are heap-allocated in Julia are always nodes and have `ids`.
     fn struct_kind(&self, form: Form, of: Id, ids: &'g [Id], fields: Values<'g>) -> Kind<'g> {
         let graph = self.graph;
         let id = of;
@@ -244,7 +243,7 @@ impl<'g> Value<'g> {
         Values { graph: self.graph, list: List::Nodes(ids), next: 0, end: ids.len() }
     }
 
-    /// The member of this name: of a document, a named tuple, or a dictionary with string or symbol keys.
+    /// The member with this name, of a document, a named tuple, or a dictionary with string or symbol keys.
     pub fn get(&self, key: &str) -> Option<Value<'g>> {
         let is_key = |value: &Value<'g>| value.as_bytes() == Some(key.as_bytes());
         match self.kind() {
@@ -264,12 +263,12 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// The text of a string or a symbol that is UTF-8.
+    /// The text of a string or a symbol, if it is UTF-8.
     pub fn as_str(&self) -> Option<&'g str> {
         std::str::from_utf8(self.as_bytes()?).ok()
     }
 
-    /// The number, the character, or whatever else is a scalar.
+    /// The scalar, such as a number or a character.
     pub fn as_scalar(&self) -> Option<Scalar> {
         match self.kind() {
             Kind::Scalar(scalar) => Some(scalar),
@@ -277,12 +276,12 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// The value of an integer of any width, if it fits.
+    /// The value, if it is an integer of any width that fits.
     pub fn as_i64(&self) -> Option<i64> {
         self.as_scalar()?.as_i128()?.try_into().ok()
     }
 
-    /// The value of a floating point number of any width.
+    /// The value, if it is a floating point number of any width.
     pub fn as_f64(&self) -> Option<f64> {
         self.as_scalar()?.as_f64()
     }
@@ -298,7 +297,7 @@ impl fmt::Debug for Value<'_> {
     }
 }
 
-/// An array: any rank, the first index the fastest.
+/// An array of any rank, in column-major order.
 #[derive(Clone, Copy)]
 pub struct Array<'g> {
     graph: &'g Graph<'g>,
@@ -306,22 +305,23 @@ pub struct Array<'g> {
 }
 
 impl<'g> Array<'g> {
-    /// The type of its elements: `Any` for a vector whose elements are not bits, since the file does not have it.
+    /// The type of its elements. It is `Any` for a vector whose elements are not bits, because the file does not
+    /// contain the type.
     pub fn element_type(&self) -> Type<'g> {
         Type { graph: self.graph, id: self.node.of }
     }
 
-    /// Its elements' type, if it is a known one.
+    /// The type of its elements, if it is a known one.
     pub(super) fn known(&self) -> Known {
         self.graph.known(self.node.of)
     }
 
-    /// Its length in each dimension; none of rank 0.
+    /// The length of each dimension; empty for rank 0.
     pub fn size(&self) -> &'g [u64] {
         &self.node.size
     }
 
-    /// The elements of an array of bits in memory form, the lowest byte of a number first: borrowed from the file.
+    /// The elements of an array of bits as in memory, with little-endian numbers, borrowed from the file.
     pub fn payload(&self) -> Option<&'g [u8]> {
         match &self.node.data {
             Data::Bits(bytes, _) => Some(bytes),
@@ -329,10 +329,10 @@ impl<'g> Array<'g> {
         }
     }
 
-    /// The numbers of an array of numbers, viewed in place in the file, the first index the fastest.
+    /// The numbers of an array, viewed in place in the file, in column-major order.
     ///
     /// # Errors
-    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) if its elements are of another type.
+    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) if the elements are of another type.
     pub fn view<T: Number>(&self) -> Result<View<'g, T>> {
         let known = match T::TYPE {
             NumberType::U8 => Known::UInt8,
@@ -357,13 +357,13 @@ impl<'g> Array<'g> {
     /// The number of elements.
     pub fn count(&self) -> usize {
         match &self.node.data {
-            // It was checked that their number fits.
+            // It has been checked that this number fits.
             Data::Bits(..) => self.node.count().unwrap_or(0) as usize,
             Data::Nodes(ids) => ids.len(),
         }
     }
 
-    /// Its elements, the first index the fastest.
+    /// The elements in column-major order.
     pub fn elements(&self) -> Values<'g> {
         let list = match &self.node.data {
             Data::Bits(bytes, layout) => List::Elements(*layout, bytes),
@@ -379,7 +379,7 @@ impl fmt::Debug for Array<'_> {
     }
 }
 
-/// A sequence of values. [`get`](Values::get) accesses any of them.
+/// A sequence of values. [`get`](Values::get) returns any of them.
 #[derive(Clone, Copy)]
 pub struct Values<'g> {
     graph: &'g Graph<'g>,
@@ -391,21 +391,21 @@ pub struct Values<'g> {
 #[derive(Clone, Copy)]
 enum List<'g> {
     Nodes(&'g [Id]),
-    /// The elements of an array in memory form.
+    /// The elements of an array as in memory.
     Elements(LayoutId, &'g [u8]),
-    /// The fields of one of them.
+    /// The fields of such an element.
     Fields(LayoutId, &'g [u8]),
-    /// The lowest bit first.
+    /// Bits, starting with the lowest.
     Bits(&'g [u8]),
 }
 
 impl<'g> Values<'g> {
-    /// The value at this position, counted from the ones not yet taken.
+    /// The value at this position, counted from the first one that has not been taken.
     pub fn get(&self, i: usize) -> Option<Value<'g>> {
         (i < self.end - self.next).then(|| self.at(self.next + i))
     }
 
-    /// The value at this position, which is in range.
+    /// The value at this position, which must be in range.
     fn at(&self, i: usize) -> Value<'g> {
         let graph = self.graph;
         let part = |id: LayoutId, at: usize, bytes: &'g [u8]| {
@@ -449,7 +449,7 @@ impl fmt::Debug for Values<'_> {
     }
 }
 
-/// The members of a document, in order: keys and values.
+/// The members of a document in order, each a key and a value.
 #[derive(Clone, Copy)]
 pub struct Members<'g> {
     graph: &'g Graph<'g>,
@@ -493,8 +493,8 @@ impl<'a> Graph<'a> {
         self.nodes.iter().fold(self.nodes.len() as u64, |sum, node| sum.saturating_add(elements(node)))
     }
 
-    /// The integer in this node. Unlike [`Value::as_i64`] it reads nothing else: the kind of a value may depend on
-    /// integers in it, and a file can put the value itself in their place.
+    /// The integer in this node. Unlike [`Value::as_i64`] it reads nothing else, because the kind of a value can depend
+    /// on integers in it, and a malicious file can put the value itself in their place.
     pub(super) fn integer(&self, id: Id) -> Option<i64> {
         match self.node(id) {
             Node::Scalar(scalar) => scalar.as_i128()?.try_into().ok(),
@@ -517,7 +517,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Sizes and bits, from the fields of a bit array.
+    /// The sizes and the bits of a bit array, from its fields.
     pub(super) fn bit_array(&self, fields: &[Id]) -> Option<(Vec<u64>, Values<'_>)> {
         let &[chunks, count, dims] = fields else { return None };
         let bytes = self.array(chunks)?.payload()?;

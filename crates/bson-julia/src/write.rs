@@ -1,7 +1,7 @@
-//! A graph as a file that BSON.jl loads, without recursion: what is still to be written is a list.
+//! Writing a graph as a file that BSON.jl loads, without recursion: a list contains what is still to be written.
 //!
-//! Every shared object gets one entry in `_backrefs`, which comes last, and a backref in all its places. Types without
-//! parameters are repeated in each place, as in BSON.jl, and so are texts, unless they are long.
+//! Every shared object gets one entry in `_backrefs`, which is written last, and a backref wherever it is used. As in
+//! BSON.jl, types without parameters are repeated wherever they are used; so are texts, unless they are long.
 
 use super::Scalar;
 use super::known::Known;
@@ -12,29 +12,30 @@ use millstream_bson::internal::{begin, end, length};
 use millstream_core::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
-/// Longer texts and names are never written twice: references to one of a megabyte would become as many megabytes.
+/// Texts and names longer than this are never written twice. Otherwise each reference to a megabyte of text would add
+/// another megabyte.
 const LONGEST_REPEATED: usize = 256;
 
 impl Graph<'_> {
-    /// The graph as a file.
+    /// Returns the graph as a file.
     ///
-    /// BSON.jl 0.3.9 loads it if it knows the types, with these exceptions: it overflows its stack on a `Vector{Any}`
-    /// that contains itself, and cannot load arrays of structs that have padding. BSONqs 0.6.3 cannot read fields of
+    /// BSON.jl 0.3.9 loads it if it knows the types, with two exceptions: its stack overflows for a `Vector{Any}` that
+    /// contains itself, and it cannot load arrays of structs that have padding. BSONqs 0.6.3 cannot read fields of
     /// number types that BSON lacks (such as a `Complex{Float32}` outside an array), types with only numbers as
     /// parameters (bit arrays), unions as parameters, UnionAll, modules, functions, and the empty NamedTuple; it
     /// misreads arrays of rank 2 and more whose elements are not bits.
     ///
     /// # Errors
     /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for values that BSON or BSON.jl cannot represent: a root that is
-    /// not a document, a document of 2 GiB, a key that contains a NUL, a root that contains itself, a plain document
-    /// that would be read as something else.
+    /// not a document, a document of 2 GiB, a key that contains a NUL, a root that contains itself, or a plain document
+    /// that would be interpreted as a tagged one.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         self.write(&mut out)?;
         Ok(out)
     }
 
-    /// Appends the graph as a file. After an error nothing has been appended.
+    /// Appends the graph as a file. After an error nothing is appended.
     ///
     /// # Errors
     /// As for [`to_vec`](Graph::to_vec).
@@ -47,7 +48,7 @@ impl Graph<'_> {
         written
     }
 
-    /// Whether it is written as a backref if it is reached more than once.
+    /// Whether it is written as a backref if it is referenced more than once.
     fn has_identity(&self, id: Id) -> bool {
         match self.node(id) {
             Node::DataType(node) => !node.params.list().is_empty() || self.is_long(id),
@@ -56,12 +57,13 @@ impl Graph<'_> {
         }
     }
 
-    /// Whether it has so much text that it must not be repeated where a file only refers to it.
+    /// Whether it contains so much text that it must not be repeated for each reference to it.
     fn is_long(&self, id: Id) -> bool {
         self.node(id).text_len() > LONGEST_REPEATED
     }
 
-    /// Whether it can be the same object as another: anything but a type that has parts, is mutable, or is long.
+    /// Whether two references to it can be the same object. This is true for everything except types that have no
+    /// parts, are immutable, and are not long.
     pub(super) fn is_object(&self, id: Id) -> bool {
         match self.node(id) {
             Node::Array(_) | Node::Tuple(_) | Node::SimpleVector(_) | Node::Document(_) | Node::Primitive(_) => true,
@@ -72,7 +74,7 @@ impl Graph<'_> {
     }
 }
 
-/// A key, in any available form.
+/// A key in any of its forms.
 #[derive(Clone, Copy)]
 enum Key<'g> {
     Name(&'g [u8]),
@@ -81,14 +83,14 @@ enum Key<'g> {
 
 enum Step<'g> {
     Element(Key<'g>, Id),
-    /// Opens an array, whose elements are these.
+    /// Opens an array with these elements.
     Array(&'static [u8], &'g [Id]),
     /// The elements of an open array, from this position on.
     Elements(&'g [Id], usize),
     Members(&'g [(Text<'g>, Id)]),
-    /// The shared objects, from this number on. Others may join them meanwhile.
+    /// The shared objects, from this number on. Others can be added while they are written.
     Backrefs(usize),
-    /// The end of the document that begins here.
+    /// The end of the document that begins at this position.
     Close(usize),
 }
 
@@ -96,9 +98,9 @@ struct Writing<'g, 'o> {
     graph: &'g Graph<'g>,
     out: &'o mut Vec<u8>,
     to_do: Vec<Step<'g>>,
-    /// The shared objects' numbers, counted from 1; 0 for those not visited yet.
+    /// The numbers of the shared objects, counted from 1; 0 for objects that have not been visited.
     numbers: HashMap<Id, usize>,
-    /// The shared objects, by their numbers.
+    /// The shared objects in the order of their numbers.
     order: Vec<Id>,
 }
 
@@ -116,14 +118,14 @@ impl<'g> Writing<'g, '_> {
         }
         let start = self.out.len();
         self.payload(graph.root)?;
-        // The last step closes the root; before it come the objects, if there are any.
+        // The last step closes the root. The shared objects, if there are any, are written before it.
         if !self.numbers.is_empty() {
             self.to_do.insert(1, Step::Backrefs(0));
         }
         debug_assert!(self.to_do.first().is_none_or(|last| matches!(last, Step::Close(at) if *at == start)));
         while let Some(step) = self.to_do.pop() {
             self.step(step)?;
-            length(self.out.len() - start)?; // now rather than when it is closed
+            length(self.out.len() - start)?; // checked now rather than when it is closed
         }
         Ok(())
     }
@@ -217,7 +219,7 @@ impl<'g> Writing<'g, '_> {
         }
     }
 
-    /// Appends a payload, or its beginning and leaves the rest to be done.
+    /// Appends a payload, or its beginning, and adds the rest to the list.
     fn payload(&mut self, id: Id) -> Result<()> {
         let graph = self.graph;
         match graph.node(id) {
@@ -292,7 +294,7 @@ impl<'g> Writing<'g, '_> {
         }
     }
 
-    /// A scalar: as a BSON value, or as a struct of its memory form.
+    /// Writes a scalar as a BSON value, or as a struct that contains its memory form.
     fn scalar(&mut self, scalar: Scalar) -> Result<()> {
         match scalar {
             Scalar::Nothing => Ok(()),
@@ -346,7 +348,7 @@ impl<'g> Writing<'g, '_> {
         Ok(())
     }
 
-    /// A struct without fields, of a type without parameters.
+    /// Writes a struct without fields whose type has no parameters.
     fn empty_struct(&mut self, known: Known) -> Result<()> {
         let start = self.begin(Tag::Struct)?;
         self.known_type(known)?;
@@ -354,7 +356,7 @@ impl<'g> Writing<'g, '_> {
         end(self.out, start)
     }
 
-    /// The member `type` of a type without parameters.
+    /// Writes the member `type` for a type without parameters.
     fn known_type(&mut self, known: Known) -> Result<()> {
         self.key(ElementType::Document, Key::Name(b"type"))?;
         let start = self.begin(Tag::DataType)?;
@@ -369,7 +371,7 @@ impl<'g> Writing<'g, '_> {
         Ok(())
     }
 
-    /// Names, with the `Main` before `Base` that BSON.jl writes.
+    /// Writes names, including the `Main` before `Base` that BSON.jl writes.
     fn path<'p>(&mut self, key: &'static [u8], path: impl Iterator<Item = &'p [u8]> + Clone) -> Result<()> {
         self.key(ElementType::Array, Key::Name(key))?;
         let start = begin(self.out);
@@ -381,7 +383,7 @@ impl<'g> Writing<'g, '_> {
         end(self.out, start)
     }
 
-    /// A string's payload.
+    /// Writes a string's payload.
     fn text(&mut self, text: &[u8]) -> Result<()> {
         self.out.extend_from_slice(&length(text.len() + 1)?);
         self.out.extend_from_slice(text);
@@ -389,7 +391,7 @@ impl<'g> Writing<'g, '_> {
         Ok(())
     }
 
-    /// A binary's payload.
+    /// Writes a binary's payload.
     fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.out.extend_from_slice(&length(bytes.len())?);
         self.out.push(0);
@@ -414,7 +416,7 @@ impl<'g> Writing<'g, '_> {
         Ok(())
     }
 
-    /// Begins a tagged document, and returns where.
+    /// Begins a tagged document and returns its position.
     fn begin(&mut self, tag: Tag) -> Result<usize> {
         let start = begin(self.out);
         self.key(ElementType::String, Key::Name(b"tag"))?;

@@ -179,7 +179,7 @@ formats! {
             ],
         ],
     }
-    // The first bytes of zlib's other variants could be text.
+    // The first bytes of these formats could be text.
     { name: "zlib", endings: ["zlib", "zz"], beginnings: [], }
     { name: "lzma", endings: ["lzma"], beginnings: [], }
     { name: "lzip", endings: ["lz"], beginnings: [], }

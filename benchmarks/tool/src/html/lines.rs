@@ -274,7 +274,7 @@ fn horizontal(values: &[u64]) -> Across {
     Across { range: first..last.max(first + 1.0), zero }
 }
 
-/// The range of the vertical axis: its ends are 1, 2 or 5 times a power of ten.
+/// The range of the vertical axis, which is a little larger than that of the values.
 fn vertical(series: &[Series]) -> Range<f64> {
     let points = || series.iter().flat_map(|one| &one.points);
     let low = points().map(|point| point.low).fold(f64::INFINITY, f64::min).max(1e-12);

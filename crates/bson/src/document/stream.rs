@@ -457,7 +457,7 @@ impl<R: ReadRecords> Documents<R> {
         let is_cut = self.search.as_ref().is_some_and(|search| search.is_cut);
         for _ in 0..2 {
             if !self.fill_to(end + 5)? {
-                // If the stream has not ended, missing bytes only mean that the buffer is full, which proves nothing.
+                // If the stream has not ended, the buffer is full. The missing bytes prove nothing then.
                 return Ok(!self.ended || (!is_cut && self.reader.buffer().len() == end));
             }
             let start = &self.reader.buffer()[end..end + 5];

@@ -101,8 +101,9 @@ pub fn path_at(root: &[u8], at: usize) -> Option<String> {
                 break 'open;
             }
             let mut behind = cursor.clone();
-            // A value without bytes, such as null, is at the start of the next element. An error there belongs to the
-            // value, unless an element begins there.
+            // A value without bytes, such as null, is at the start of the next element. An error at that position
+            // belongs to the value if the byte there is a valid type or the end of the document; otherwise it belongs
+            // to the next element.
             let is_here =
                 at == start && root.get(at).is_some_and(|&byte| byte == 0 || ElementType::from_byte(byte).is_some());
             if !is_here && behind.skip(kind).is_ok() && at >= behind.offset() {

@@ -384,8 +384,8 @@ fn a_ratio_can_be_limited() {
     }
 }
 
-/// The command that feeds a decoder is treated like any other: its failure is reported, and it is not blamed if the
-/// reader stops early.
+/// The command that feeds a decoder is treated like any other: if it fails, its failure is reported, even if the
+/// compressed data also ends early.
 #[test]
 fn a_compressed_stream_from_a_command_that_fails() {
     let data = sample::lines(200_000);
