@@ -1,7 +1,7 @@
 # Millstream's runners for `benchmarks/rivals/julia/lines.jl`.
 using Millstream
 
-# The drop-in replacement, first with a command opened by Julia, as at the beginning of its README, and then with a
+# The drop-in replacement, first with a command that Julia opens, as at the beginning of its README, and then with a
 # command that it starts itself.
 ways["bibuffered-open"] = command -> loop(BiBufferedStream(open(command)))
 ways["bibuffered"] = command -> loop(BiBufferedStream(command))

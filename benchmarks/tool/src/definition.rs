@@ -3,7 +3,7 @@
 //! A definition names its input, the answer every runner must give, the runners (millstream and its competitors) and
 //! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
 //!
-//! A runner whose command names the parameter of the definition's `sweep` stands for one runner per value of the
+//! A runner whose command names the parameter of the definition's `sweep` is replaced by one runner per value of the
 //! parameter: see [`crate::parameter`].
 //!
 //! In commands, `{input}` is the path of the input, `{output}` is the path of the file to write, and `{NAME}` is the

@@ -1,8 +1,8 @@
 //! The tables of `docs/benchmarks.md`, made from the record.
 //!
 //! Each table is between `<!-- measured: NAME NAME* -->` and `<!-- end of measured -->`. A `*` at the end of a name
-//! matches any text. The name `chart`, on its own, stands for the rows of the chart. If the record has none of the
-//! questions, the text between the markers is kept.
+//! matches any text. If the only name is `chart`, the table contains the rows of the chart. If the record has none of
+//! the questions, the text between the markers is kept.
 
 use anyhow::{Context, Result, ensure};
 

@@ -168,8 +168,8 @@ pub struct Run {
 pub struct Target {
     /// A short description of the work.
     pub work: String,
-    /// The millstream runner. If added stages are measured, this and the competitors are names without the number of
-    /// stages.
+    /// The millstream runner. If added stages are measured, this and the names of the competitors do not contain the
+    /// number of stages.
     pub ours: String,
     /// The competitors; the best of them counts.
     pub rivals: Vec<String>,
@@ -187,9 +187,9 @@ pub struct Target {
 /// The line of a target in the table: the first four fields are text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The best competitor and its median.
+    /// The best competitor and its median time.
     pub rival: String,
-    /// The median of millstream.
+    /// The median time of millstream.
     pub ours: String,
     /// Millstream compared with the competitor as the goal requires, with the interval in brackets.
     pub ratio: String,

@@ -32,7 +32,7 @@ impl<'de> Value<'de> {
     /// | struct (a file has no names of its fields) | a tuple or a struct, in the order of the declarations |
     /// | symbol-keyed Dict, NamedTuple | a map, or a struct by its fields' names |
     /// | any other Dict | a map |
-    /// | Ref | what is in it |
+    /// | Ref | its content |
     /// | types, modules, functions | their text |
     /// | symbol, or a document with one member | also an enum |
     /// | values of the user's primitive types | bytes, the lowest first |

@@ -40,7 +40,7 @@ impl Layout {
     }
 }
 
-/// How the parts of a type are made.
+/// What a type consists of.
 enum Made {
     Scalar(Known, usize),
     Fields(Form, Vec<Id>),

@@ -213,8 +213,8 @@ impl<'a> Reading<'a> {
             };
             self.graph.nodes[next.into.index()] = node;
         }
-        // A part that refers to the value that contains it has been found again inside it, and has already been handled
-        // there.
+        // If the part refers to an object that contains it, it has been read again inside that object. The second node
+        // becomes the root, because the cycle leads back to it.
         if let Some(part) = part
             && let Some(again) = (self.graph.root.index() + 1..self.places.len()).find(|&i| self.places[i] == part.at)
         {

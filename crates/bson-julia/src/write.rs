@@ -62,8 +62,8 @@ impl Graph<'_> {
         self.node(id).text_len() > LONGEST_REPEATED
     }
 
-    /// Whether two references to it can be the same object. This is true for everything except types that have no
-    /// parts, are immutable, and are not long.
+    /// Whether several references to it can be to one shared object. This applies to everything that has parts, is
+    /// mutable or is long, except types.
     pub(super) fn is_object(&self, id: Id) -> bool {
         match self.node(id) {
             Node::Array(_) | Node::Tuple(_) | Node::SimpleVector(_) | Node::Document(_) | Node::Primitive(_) => true,

@@ -11,22 +11,22 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 //!
-//! | to | use |
+//! | task | use |
 //! |---|---|
-//! | look at a few members, walk, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
-//! | turn documents into Rust types and back | two families of names: see below |
+//! | read a few members, traverse, or view arrays without a copy | [`Document`], [`Array`], [`Element`], [`ValueRef`] |
+//! | convert documents to Rust types and back | two families of names: see below |
 //! | write a document member by member | [`Builder`] |
 //! | look up many members of one document | [`Document::index`], [`Index`] |
 //! | read arrays of numbers that are stored as bytes, without a copy | [`View`], [`AnyView`], [`Vector`] |
-//! | own one document of a stream | [`DocumentBuf`] |
+//! | own a single document of a stream | [`DocumentBuf`] |
 //! | open a file without reading it | `Mapped`, in `millstream` |
-//! | write arrays that a mapped file lends as slices | [`append_aligned`] |
-//! | write code that decodes by itself | [`Cursor`], [`FromBson`] |
-//! | build, change or keep documents of any shape | [`Map`], [`Value`] |
+//! | write arrays that can be used as slices of a mapped file | [`append_aligned`] |
+//! | implement decoding by hand | [`Cursor`], [`FromBson`] |
+//! | build, change or store documents of any shape | [`Map`], [`Value`] |
 //! | write and read Extended JSON | [`Document::to_json`], [`Document::append_json`], [`from_json`], [`json_to_bson`] |
-//! | know that a document is right in every byte | [`Document::check`] |
-//! | read documents that follow each other, from any source | [`Documents`] |
-//! | have them as columns, or as Arrow arrays | [`columns`] |
+//! | validate every byte of a document | [`Document::check`] |
+//! | read consecutive documents from any source | [`Documents`] |
+//! | convert documents to columns or Arrow arrays | [`columns`] |
 //! | read and write the files of Julia's BSON.jl | the crate `millstream-bson-julia` |
 //! | take a document apart, for another language | [`Parts`], [`Document::members_from`] |
 //!
@@ -61,12 +61,12 @@
 //!
 //! The handling of duplicate keys, which [`Strictness::Strict`] rejects:
 //!
-//! | what looks | has |
+//! | access | result |
 //! |---|---|
 //! | a look-up ([`Document::get`], [`Index`], [`Map::get`]) | the first |
-//! | a map of Rust's (`BTreeMap`, `HashMap`) | the last |
+//! | a Rust map (`BTreeMap`, `HashMap`) | the last |
 //! | a struct, the tag of an enum | an error |
-//! | [`Map`] and [`Value`] | all, in their order |
+//! | [`Map`] and [`Value`] | all, in order |
 //!
 //! The format: <https://bsonspec.org/spec.html> (version 1.1). The names of types are MongoDB's `$type` aliases.
 

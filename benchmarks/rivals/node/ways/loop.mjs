@@ -6,7 +6,7 @@ import { Splitter } from "../splitter.mjs";
 
 export const modes = ["sync"];
 
-// Created once, not for each pass, like the program that it stands for.
+// Created once, not for each pass, as in the program that it represents.
 const loops = new WeakMap();
 
 function written(stages) {

@@ -18,7 +18,7 @@ use crate::statistics::{median, range};
 pub struct Table {
     /// The caption.
     pub caption: String,
-    /// The heads of the columns.
+    /// The columns' titles, units and types.
     pub columns: Vec<Column>,
     /// The rows, in their initial order.
     pub rows: Vec<Row>,
@@ -140,8 +140,8 @@ pub fn ranking(question: &Question) -> Table {
     table
 }
 
-/// Makes the table of a sweep. For stages it has the columns of the original benchmark, for other parameters those that
-/// apply. Returns nothing if there is no sweep.
+/// Makes the table of a sweep. For stages it has the columns of the original benchmark, for other parameters only those
+/// that apply. Returns nothing if there is no sweep.
 pub fn sweep(question: &Question) -> Option<Table> {
     let sweep = question.sweep.as_ref()?;
     let is_stages = sweep.parameter == "stages";

@@ -93,7 +93,7 @@ pub fn is_floor(question: &Question, runner: &Runner) -> bool {
     question.floor.as_ref() == Some(&runner.base)
 }
 
-/// Compares the runners of a question. The floor is not a competitor.
+/// Compares the runners of a question. The physical limit is not a competitor.
 pub fn judge(question: &Question) -> Verdict<'_> {
     let (floor, all): (Vec<_>, Vec<_>) = ranked(question).into_iter().partition(|one| is_floor(question, one.runner));
     let rivals = || all.iter().filter(|one| !one.runner.ours);

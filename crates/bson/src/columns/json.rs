@@ -1,4 +1,4 @@
-//! Any value as text.
+//! Appending any value as text.
 
 use crate::json::{Json, append_value};
 use crate::{Cursor, ElementType};

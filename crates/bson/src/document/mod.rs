@@ -343,7 +343,7 @@ fn follow(
     Ok(Some(kind))
 }
 
-/// The array position for which a key of a path stands: digits without leading zeros.
+/// The array position that a key of a path denotes: digits without leading zeros.
 fn position(key: &str) -> Option<usize> {
     let is_one = key.bytes().all(|byte| byte.is_ascii_digit()) && (key == "0" || !key.starts_with('0'));
     if is_one { key.parse().ok() } else { None }

@@ -25,7 +25,7 @@ pub(super) fn append_double(out: &mut Vec<u8>, number: f64) {
     out.extend_from_slice(spare.as_bytes());
 }
 
-/// Writes a positive number with an exponent, whatever the notation of its shortest text.
+/// Writes a positive number with an exponent, even if its shortest text has none.
 fn put_with_exponent(spare: &mut Spare<'_>, number: f64) {
     let mut shortest = [0; LONGEST];
     let mut text = Spare::over(&mut shortest);

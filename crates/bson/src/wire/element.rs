@@ -1,6 +1,6 @@
 //! The table of types. A new type is a row here; `CONTRIBUTING.md` lists what else it needs.
 
-/// Makes the table of types: byte, Rust name, MongoDB's alias, how its payload is laid out.
+/// Creates the table of types: byte, Rust name, MongoDB's alias, and layout of the payload.
 macro_rules! element_types {
     ($($(#[doc = $doc:literal])* $byte:literal $kind:ident $name:literal $layout:expr;)*) => {
         /// The types that a value can have, with the byte of each.
@@ -21,7 +21,7 @@ macro_rules! element_types {
             pub const ALL: &'static [ElementType] = &[$(ElementType::$kind),*];
 
             /// The type of this byte; 0 ends a document and is not a type.
-            #[inline(always)] // a comparison or two; otherwise the compiler makes a call, for each value
+            #[inline(always)] // one or two comparisons; otherwise the compiler generates a call for each value
             pub const fn from_byte(byte: u8) -> Option<ElementType> {
                 match byte {
                     $($byte => Some(ElementType::$kind),)*
@@ -50,7 +50,7 @@ macro_rules! element_types {
                 }
             }
 
-            /// The name by which a value of this type makes itself known to our serializer.
+            /// The name by which a value of this type identifies itself to this crate's serializer.
             #[allow(unreachable_patterns)] // two have another name than the alias
             pub(crate) const fn marker(self) -> &'static str {
                 match self {

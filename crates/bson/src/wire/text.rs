@@ -5,7 +5,7 @@
 //! that end with the text are examined together, with a mask for the bytes before the text: one check, no loop. There
 //! are always bytes before a text, because a document begins with its length, but not always after it.
 
-#![allow(unsafe_code)] // the standard library has no safe way from "is ASCII" to `str`
+#![allow(unsafe_code)] // the standard library has no safe conversion of bytes that are known to be ASCII to `str`
 
 use ascii::AsAsciiStr;
 use millstream_core::{Error, ErrorKind, Result};

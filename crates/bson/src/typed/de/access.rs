@@ -128,7 +128,7 @@ impl<'c, 'de> EnumAccess<'de> for Variant<'c, 'de> {
     }
 }
 
-/// What a variant contains.
+/// The content of a variant.
 pub(super) struct Content<'c, 'de>(Payload<'c, 'de>);
 
 impl<'de> VariantAccess<'de> for Content<'_, 'de> {
