@@ -34,7 +34,7 @@ fuzz_target!(|data: &[u8]| {
         if is_over {
             assert_eq!(taken.len(), stream.len(), "the end comes after all bytes");
         }
-        // Operations that may consume nothing cannot reach the end alone.
+        // Operations that may consume nothing might never reach the end, so a word is read after them.
         if position == before && act % 8 >= 5 {
             if reader.next_word().unwrap().is_none() {
                 break;

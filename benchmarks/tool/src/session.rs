@@ -96,7 +96,7 @@ impl Session {
         })?;
         let mut question = question(definition, plan.scale, outcomes);
         if self.watches {
-            // The limit is the time that the runner had for all of its runs.
+            // An observed run gets at most the time that the runner had for all of its runs.
             let limit = plan.budget.min(plan.limit);
             for (runner, asked) in question.runners.iter_mut().zip(&definition.runners) {
                 if matches!(runner.outcome, Outcome::Measured { .. }) {

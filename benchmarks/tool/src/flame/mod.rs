@@ -47,7 +47,7 @@ pub fn png(svg: &str) -> Result<Vec<u8>> {
     let mut options = usvg::Options::default();
     let fonts = options.fontdb_mut();
     fonts.load_system_fonts();
-    // The generic font family that every SVG names is not defined here, so it is set to a monospaced font that exists.
+    // Every SVG uses the generic monospaced font family, which is set to a monospaced font of this machine.
     let monospaced = fonts.faces().find(|face| face.monospaced).and_then(|face| Some(face.families.first()?.0.clone()));
     if let Some(name) = monospaced {
         fonts.set_monospace_family(name);

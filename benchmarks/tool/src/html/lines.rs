@@ -50,9 +50,9 @@ pub struct Size {
 }
 
 impl Size {
-    /// The lines end in names.
+    /// The lines are labelled with names.
     pub const WIDE: Size = Size { width: 860, height: 440, labels: 230 };
-    /// The lines end in numbers.
+    /// The lines are labelled with numbers.
     pub const NARROW: Size = Size { width: 340, height: 330, labels: 26 };
 }
 

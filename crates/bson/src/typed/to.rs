@@ -90,8 +90,8 @@ fn no_document(kind: ElementType) -> Error {
 /// here; structs and enums use `#[derive(ToBson)]`.
 ///
 /// Slices, vectors, arrays and tuples are arrays, except that those of `u8` are bytes (subtype 0;
-/// [`Binary`](crate::Binary) has others). Maps are documents. `None` and `()` are null. Integers of up to 32 bits are
-/// written as `Int32`, except that `u32` and wider ones are written as `Int64`.
+/// [`Binary`](crate::Binary) has others). Maps are documents. `None` and `()` are null. Integers of up to 32 bits
+/// except `u32` are written as `Int32`; `u32` and wider integers are written as `Int64`.
 ///
 /// ```
 /// use millstream::bson::{Document, ToBson, append_element};

@@ -17,7 +17,7 @@ impl Value {
         }
     }
 
-    /// The integer, if it is one of either width or a double with an integer value.
+    /// The value as an integer, if it is an integer of either width or a double without a fraction.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Value::Int32(value) => Some(i64::from(*value)),
@@ -30,7 +30,7 @@ impl Value {
         }
     }
 
-    /// The double, if it is one or an integer that a double represents exactly.
+    /// The value as a double, if it is a double or an integer that a double represents exactly.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Value::Double(value) => Some(*value),

@@ -22,8 +22,8 @@ use std::borrow::Cow;
 /// different, and NaN does not equal itself, as for `f64`.
 ///
 /// The depth of a value that was read is limited by the [`Rules`](super::Rules), to at most 1,000 levels. Comparing,
-/// cloning and dropping are recursive, so code that builds a value a hundred times deeper must also take it apart
-/// without recursion. Writing such a value is an error.
+/// cloning and dropping are recursive, so code that builds a much deeper value must also take it apart without
+/// recursion. Writing such a value is an error.
 ///
 /// ```
 /// use millstream::bson::{Document, Map, Value};

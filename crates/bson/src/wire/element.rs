@@ -72,7 +72,7 @@ macro_rules! element_types {
             }
         }
 
-        /// The type of a value of an enum whose variants have the names of the types.
+        /// Finds the type of a value of an enum; the enum's variants must have the names of the types.
         macro_rules! kind_of {
             ($value:expr, $of:ident) => {
                 match $value {

@@ -45,7 +45,7 @@ pub fn itoa(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     parts(&mut BufWriter::with_capacity(BUFFER, raw()?), numbers)
 }
 
-/// The most common form.
+/// Formats with `write!`, which is the most common way.
 pub fn write_macro(numbers: impl Iterator<Item = u64>) -> io::Result<()> {
     let mut out = BufWriter::with_capacity(BUFFER, raw()?);
     for number in numbers {

@@ -1,8 +1,9 @@
 //! Compressed sources, detected by their first bytes and decoded in process.
 //!
-//! gzip (RFC 1952, any number of members) and bgzf (SAM specification, section 4.1) with zlib-rs, bgzf files with one
-//! worker per core; zstd (RFC 8878, any number of frames) with libzstd; xz (any number of streams) with liblzma.
-//! Decoding is done in process, because a pipe from `zcat` costs four times as much as the decoding.
+//! gzip (RFC 1952, any number of members) and bgzf (SAM specification, section 4.1) are decoded with zlib-rs, bgzf
+//! files with one worker per core; zstd (RFC 8878, any number of frames) is decoded with libzstd, and xz (any number of
+//! streams) with liblzma. Decoding is done in process, because a pipe from `zcat` costs four times as much as the
+//! decoding.
 //!
 //! Valid data is delivered first. After it, damage is reported as [`DecodeDamaged`](ErrorKind::DecodeDamaged) and a
 //! missing end as [`DecodeTruncated`](ErrorKind::DecodeTruncated). A run of bgzf blocks without its end-of-file block
