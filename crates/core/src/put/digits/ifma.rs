@@ -6,8 +6,8 @@
 //!   digit    = floor(fraction * 10)        the digit of n that counts 10^(k-1)
 //! ```
 //!
-//! `vpmadd52luq` computes the first line, `vpmadd52huq` the second; it also adds the `'0'`. As `c` is rounded down, `n
-//! * c` is too small by up to `n` units of the last place. The additional `c` compensates for that: it exceeds the
+//! `vpmadd52luq` computes the first line, `vpmadd52huq` the second; it also adds the `'0'`. As `c` is rounded down,
+//! `n * c` is too small by up to `n` units of the last place. The additional `c` compensates for that: it exceeds the
 //! difference (the tightest case is k = 8: 45,035,996 units compared with 10^8 times the 0.28 that were cut off), and
 //! with it the fraction is still less than the next multiple of 10^-k, at which the next number's digits begin.
 //!
