@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import lzma
 import io
+import lzma
 import os
 import socket
 import sys
@@ -19,6 +19,7 @@ from typing import Any
 import millstream
 import pytest
 from millstream import Framer
+from millstream._options import Encode
 
 File = Callable[[bytes], Path]
 
@@ -469,7 +470,8 @@ def test_names_and_first_bytes_promise_a_format(tmp_path: Path) -> None:
 
 def test_xz_is_read_and_written(tmp_path: Path) -> None:
     text = b"one\ntwo\n" * 10_000
-    for name, encode in ("a.xz", "auto"), ("b", "xz"):
+    cases: list[tuple[str, Encode]] = [("a.xz", "auto"), ("b", "xz")]
+    for name, encode in cases:
         with millstream.Writer.path(tmp_path / name, encode=encode, level=1) as writer:
             writer.write(text)
         assert lzma.decompress((tmp_path / name).read_bytes()) == text

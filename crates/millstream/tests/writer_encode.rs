@@ -215,8 +215,8 @@ fn decode_as_far_as_possible(encode: Encode, encoded: &[u8]) -> (Vec<u8>, bool) 
         Encode::Zstd => zstd::Decoder::new(encoded).unwrap().read_to_end(&mut decoded),
         // By single bytes: a longer read delivers nothing if it meets the end.
         Encode::Xz => {
-            let bytes = std::io::BufReader::with_capacity(1, xz(encoded)).bytes();
-            bytes.map(|byte| byte.map(|byte| decoded.push(byte))).collect::<std::io::Result<()>>().map(|()| 0)
+            let mut bytes = std::io::BufReader::with_capacity(1, xz(encoded)).bytes();
+            bytes.try_for_each(|byte| byte.map(|byte| decoded.push(byte))).map(|()| 0)
         }
         _ => flate2::read::MultiGzDecoder::new(encoded).read_to_end(&mut decoded),
     };

@@ -104,7 +104,7 @@ impl<'t, 'py> Decoder<'t, 'py> {
             T::Regex => types.class(py, kind).call1((cursor.cstr()?, cursor.cstr()?))?,
             T::DbPointer => {
                 let namespace = cursor.str()?;
-                let id = self.from_payload(T::ObjectId, cursor)?;
+                let id = self.read_payload(T::ObjectId, cursor)?;
                 let reference = PyDict::new(py);
                 reference.set_item("$ref", namespace)?;
                 reference.set_item("$id", id)?;
@@ -125,12 +125,12 @@ impl<'t, 'py> Decoder<'t, 'py> {
             T::Int64 => PyInt::new(py, cursor.i64()?).into_any(),
             T::MinKey | T::MaxKey => types.class(py, kind).clone(),
             // `T::ObjectId`, `T::Decimal128`: the payload has no parts that Python has a type for.
-            _ => self.from_payload(kind, cursor)?,
+            _ => self.read_payload(kind, cursor)?,
         })
     }
 
     /// An object of the class for this type, which takes the payload.
-    fn from_payload(&self, kind: ElementType, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyAny>, Trouble> {
+    fn read_payload(&self, kind: ElementType, cursor: &mut Cursor<'_>) -> Result<Bound<'py, PyAny>, Trouble> {
         let (rest, start) = (cursor.rest(), cursor.offset());
         cursor.skip(kind)?;
         let payload = &rest[..cursor.offset() - start];

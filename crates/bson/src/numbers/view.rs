@@ -173,9 +173,9 @@ impl fmt::Display for NumberType {
 
 /// Numbers of type `T` in borrowed bytes, least significant byte first, aligned or not.
 ///
-/// [`FromBson`] reads one from a binary value: all its bytes, whatever the subtype, except that for subtype 9, a
-/// [`Vector`](crate::Vector), it reads the numbers after the header if they are of this type. [`ToBson`] writes one as
-/// a binary value of subtype 0.
+/// [`FromBson`](crate::FromBson) reads one from a binary value: all its bytes, whatever the subtype, except that for
+/// subtype 9, a [`Vector`](crate::Vector), it reads the numbers after the header if they are of this type. [`ToBson`]
+/// writes one as a binary value of subtype 0.
 ///
 /// ```
 /// use millstream::bson::{Document, View};

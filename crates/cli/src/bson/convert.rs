@@ -262,7 +262,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let sink = options.output.as_ref().unwrap_or(&Sink::Stdout);
     let encode = sink.encode().map_err(|error| {
         let expected = error.expected().unwrap_or_default();
-        unusable(error.found().unwrap_or_default(), &format!("{expected}, or no compression"))
+        unusable(error.found().unwrap_or_default(), format!("{expected}, or no compression"))
     })?;
     let input = options
         .stream

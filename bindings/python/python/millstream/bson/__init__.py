@@ -326,8 +326,8 @@ _MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 def _other(value: Any) -> tuple[str, tuple[Any, ...]]:
-    """Classifies an object that is not of a simple built-in type, for the native part: the name of its type and its parts,
-    or its payload; or "as" and another object."""
+    """Classifies an object that is not of a simple built-in type, for the native part: the name of its type and its
+    parts, or its payload; or "as" and another object."""
     match value:
         case datetime.datetime():
             aware = value if value.tzinfo else value.replace(tzinfo=datetime.UTC)
