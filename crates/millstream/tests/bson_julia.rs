@@ -995,7 +995,7 @@ fn every_place_of_a_file_can_be_read_alone() {
         ("v.type", r#"{"$type":"Main.Point","kind":"DataType"}"#.into()),
         ("_backrefs.1", floats.into()),
         ("_backrefs.1.size", r#"{"$array":[2],"eltype":"Any","size":[1]}"#.into()),
-        ("_backrefs.2", r#""met by nobody""#.into()),
+        ("_backrefs.2", r#""never used""#.into()),
         ("_backrefs.0.data.1", floats.into()),
         (
             "_backrefs.0",
