@@ -31,7 +31,8 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Runs a test alone, with a time limit that only a hang exceeds.
 fn alone(body: impl FnOnce() + Send + 'static) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    within_seconds(600, body);
+    let is_deep = std::env::var_os("MILLSTREAM_DEEP").is_some();
+    within_seconds(if is_deep { 3600 } else { 600 }, body);
 }
 
 /// Runs `act` and returns how many more bytes were in use during it than before.
