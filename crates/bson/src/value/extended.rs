@@ -249,6 +249,10 @@ pub(crate) fn value_of(key: &str, body: Value) -> Option<Value> {
         (Shape::Text(append), Value::String(text)) => append(&text, &mut payload),
         (Shape::Texts(names, append), Value::Document(body)) => {
             let [Value::String(first), Value::String(second)] = exactly(body, *names)? else { return None };
+            // `json/read` also accepts one digit, and capitals.
+            if *kind == ElementType::Binary && HEXLOWER.decode(second.as_bytes()).is_err() {
+                return None;
+            }
             append(&first, &second, &mut payload)
         }
         (Shape::Numbers(names, append), Value::Document(body)) => {
