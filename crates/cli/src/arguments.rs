@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::error::ErrorKind;
-use clap::{Parser, ValueEnum};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Parser, ValueEnum};
 use clap_complete::Shell;
 
 use crate::run::{Options, Source};
@@ -23,8 +23,10 @@ pub(crate) struct Arguments {
 pub(crate) enum Subcommand {
     // The documentation is in its options.
     Run(Box<Options>),
-    Bson(Box<bson::Options>),
-    Bench(bench::Options),
+    /// Inspect, check and convert BSON documents
+    Bson(Box<Deferred<bson::Options>>),
+    /// Measure ways to read, print and decode on this machine, with your data, and give advice
+    Bench(Deferred<bench::Options>),
     /// Print the completion script for a shell
     Completions {
         /// The shell to print it for
@@ -35,6 +37,29 @@ pub(crate) enum Subcommand {
         /// The subcommand [default: millstream itself]
         page: Option<Page>,
     },
+}
+
+/// Options that are only defined if their subcommand is used: defining all of them takes longer than copying a small file.
+pub(crate) struct Deferred<T>(pub(crate) T);
+
+impl<T: Args> Args for Deferred<T> {
+    fn augment_args(command: Command) -> Command {
+        command.defer(T::augment_args)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command.defer(T::augment_args_for_update)
+    }
+}
+
+impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Deferred<T>, clap::Error> {
+        T::from_arg_matches(matches).map(Deferred)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
 }
 
 /// The subcommands that have a manual page.
@@ -68,7 +93,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
     let arguments = Arguments::try_parse_from(&args).map_err(|error| explain(&error, subcommand, &args))?;
     let (command, page) = match &arguments.subcommand {
         Subcommand::Run(options) => (Some(&options.command[..]), "run"),
-        Subcommand::Bson(options) => (options.command(), "bson"),
+        Subcommand::Bson(options) => (options.0.command(), "bson"),
         _ => return Ok(arguments),
     };
     if command.is_some_and(|words| words.first().map_or(ends_open, |program| program.is_empty())) {

@@ -52,8 +52,8 @@ pub fn main_with(args: impl IntoIterator<Item = impl Into<OsString>>, closed: Cl
     signals::heed_children();
     let ending = match arguments::parse(args.into_iter().map(Into::into).collect()) {
         Ok(Arguments { subcommand: Subcommand::Run(options) }) => run::run(&options),
-        Ok(Arguments { subcommand: Subcommand::Bson(options) }) => bson::run(&options),
-        Ok(Arguments { subcommand: Subcommand::Bench(options) }) => bench::run(&options),
+        Ok(Arguments { subcommand: Subcommand::Bson(options) }) => bson::run(&options.0),
+        Ok(Arguments { subcommand: Subcommand::Bench(options) }) => bench::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Completions { shell } }) => generate::completions(shell),
         Ok(Arguments { subcommand: Subcommand::Man { page } }) => generate::man(page),
         Err(ending) => ending,
