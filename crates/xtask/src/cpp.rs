@@ -1,21 +1,38 @@
 //! C++: generates the headers that are used by the handwritten ones.
 
-use std::fmt::Write as _;
+use crate::options::{Builder, Choices, Kind, Setting, Value, linked, of_field};
+use crate::tables::{ElementType, ErrorKind, Format, supported};
+use crate::text::{comment, each, joined, snake_case};
 
-use crate::formats::{Format, supported};
-use crate::options::{Builder, Choices, Kind, Link, Setting, linked, of_field};
-use crate::source::{ErrorKind, snake_case};
-use crate::{NOTICE, comment};
+/// Generates an enum from its documentation, its name and type, and the documentation, name and number of each value.
+fn enumeration<'a>(
+    about: &str,
+    name: &str,
+    values: impl IntoIterator<Item = (&'a str, &'a str, String)>,
+    choices: &[Choices],
+) -> String {
+    let values = each(values, |(about, value, number)| {
+        format!("{}    {} = {number},\n", documented("    ", about, choices), value_name(value))
+    });
+    format!("{}enum class {name} {{\n{values}}};\n", documented("", about, choices))
+}
+
+/// The name of a value: Rust's name in snake case, except for those that are keywords.
+fn value_name(name: &str) -> String {
+    match name {
+        "Auto" => "automatic".into(),
+        "Bool" => "boolean".into(),
+        "Double" => "float64".into(),
+        _ => snake_case(name),
+    }
+}
 
 /// Generates `errc.hpp`: the enum of the error kinds, with their names and advice.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
-    let mut codes = String::new();
-    let mut texts = String::new();
-    for kind in kinds {
-        codes += &comment("    ///", &kind.meaning, 120);
-        writeln!(codes, "    {} = {},", kind.name, kind.code).unwrap();
-        writeln!(texts, "    {{{:?}, {:?}}},", kind.name, kind.advice).unwrap();
-    }
+    let values = kinds.iter().map(|kind| (kind.meaning.as_str(), kind.name.as_str(), kind.code.to_string()));
+    let about = "The kinds of error. The numbers never change their meaning; later versions may add some.";
+    let codes = enumeration(about, "errc : int", values, &[]);
+    let texts = each(kinds, |kind| format!("    {{{:?}, {:?}}},\n", kind.name, kind.advice));
     let count = kinds.len();
     let content = format!(
         "#include <array>
@@ -23,10 +40,7 @@ pub fn error_kinds(kinds: &[ErrorKind]) -> String {
 
 namespace millstream {{
 
-/// The kinds of error. The numbers never change their meaning; later versions may add some.
-enum class errc : int {{
-{codes}}};
-
+{codes}
 namespace detail {{
 
 /// A kind's name in snake case and what the user can do about it.
@@ -49,34 +63,73 @@ inline constexpr std::array<kind_text, {count}> kind_texts{{{{
 
 /// Generates `format.hpp`: the compressed formats.
 pub fn formats(formats: &[Format]) -> String {
-    let mut values = String::new();
-    for (variant, Format { about, .. }) in supported(formats) {
-        values += &comment("    ///", about, 120);
-        writeln!(values, "    {} = MILLSTREAM_FORMAT_{},", snake_case(variant), snake_case(variant).to_uppercase())
-            .unwrap();
-    }
-    let content = format!(
+    let none = [("Not at all, or not known yet.", "none")].into_iter();
+    let values = none.chain(supported(formats).map(|(variant, format)| (format.about.as_str(), variant)));
+    let about = "How a source is compressed. Later versions may add some.";
+    let content = of_c("millstream", about, "format", "MILLSTREAM_FORMAT", values);
+    header("format", 20, "Compressed formats.", &content)
+}
+
+/// Generates `bson_type.hpp`: the types of BSON values.
+pub fn element_types(types: &[ElementType]) -> String {
+    let values = [("There is no value.", "nothing")].into_iter();
+    let values = values.chain(types.iter().map(|of| (of.about.as_str(), of.name.as_str())));
+    let about = "The types that a value can have; the numbers are those of the format.";
+    let content = of_c("millstream::bson", about, "type", "MILLSTREAM_BSON_TYPE", values);
+    header("bson_type", 20, "The types of values in BSON documents, of `bson.hpp`.", &content)
+}
+
+/// Generates the content of a header for an enum whose numbers are those of an enum of C.
+fn of_c<'a>(
+    namespace: &str,
+    about: &str,
+    name: &str,
+    c: &str,
+    values: impl Iterator<Item = (&'a str, &'a str)>,
+) -> String {
+    let values = values.map(|(about, value)| (about, value, format!("{c}_{}", snake_case(value).to_uppercase())));
+    let declared = enumeration(about, &format!("{name} : std::uint32_t"), values, &[]);
+    format!(
         "#include <cstdint>
 
 #include <millstream.h>
 
-namespace millstream {{
+namespace {namespace} {{
 
-/// How a source is compressed. Later versions may add some.
-enum class format : std::uint32_t {{
-    /// Not at all, or not known yet.
-    none = MILLSTREAM_FORMAT_NONE,
-{values}}};
-
-}} // namespace millstream
+{declared}
+}} // namespace {namespace}
 "
-    );
-    header("format", 20, "Compressed formats.", &content)
+    )
 }
 
 /// Generates `options.hpp`: the enums and structures of options, and the code that passes them to the C ABI.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
-    let mut out = String::from(
+    let enums = joined(choices, "\n", |Choices { name, about, values }| {
+        let name = snake_case(name);
+        let c = |value: &Value| format!("millstream_{name}_{}", value.word).to_uppercase();
+        let values = values.iter().map(|value| (value.about.as_str(), value.name.as_str(), c(value)));
+        enumeration(about, &format!("{name} : std::uint32_t"), values, choices)
+    });
+    let structures = each(builders, |Builder { name, options, .. }| {
+        format!(
+            "
+/// The options of a {name}. Those that are not given have their defaults.
+struct {name}_options {{
+{}}};
+
+namespace detail {{
+
+/// Sets what is given, but for functions.
+inline void set(const {name}_options &options, millstream_{name}_options *to) {{
+{}}}
+
+}} // namespace detail
+",
+            each(options, |option| documented("    ", &of_field(&option.about), choices) + &field(option)),
+            each(options, |option| passed_on(name, option)),
+        )
+    });
+    let content = format!(
         "#include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -88,81 +141,41 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
 #include <millstream/boundary.hpp>
 #include <millstream/cancel.hpp>
 
-namespace millstream {
+namespace millstream {{
 
 struct progress;
-",
-    );
-    for Choices { name, about, values } in choices {
-        let name = snake_case(name);
-        writeln!(out, "\n{}enum class {name} : std::uint32_t {{", documented("", about, choices)).unwrap();
-        for value in values {
-            let c = format!("millstream_{name}_{}", snake_case(&value.name)).to_uppercase();
-            writeln!(out, "{}    {} = {c},", documented("    ", &value.about, choices), value_name(&value.name))
-                .unwrap();
-        }
-        out += "};\n";
-    }
-    for Builder { name, options, .. } in builders {
-        let (mut fields, mut calls) = (String::new(), String::new());
-        for setting in options {
-            fields += &documented("    ", &of_field(&setting.about), choices);
-            fields += &field(setting);
-            calls += &passed_on(name, setting);
-        }
-        write!(
-            out,
-            "
-/// The options of a {name}. Those that are not given have their defaults.
-struct {name}_options {{
-{fields}}};
 
-namespace detail {{
-
-/// Sets what is given, but for functions.
-inline void set(const {name}_options &options, millstream_{name}_options *to) {{
-{calls}}}
-
-}} // namespace detail
+{enums}{structures}
+}} // namespace millstream
 "
-        )
-        .unwrap();
-    }
-    header("options", 20, "The options of readers and writers.", &(out + "\n} // namespace millstream\n"))
+    );
+    header("options", 20, "The options of readers and writers.", &content)
 }
 
+/// Formats a documentation comment; values of enums have their names in C++.
 fn documented(indent: &str, about: &str, choices: &[Choices]) -> String {
-    let about = linked(about, choices, |link| match link {
-        Link::Error(kind) => format!("`{}`", snake_case(kind)),
-        Link::Value(of, value) => format!("`{}::{}`", snake_case(of), value_name(value)),
-        Link::Name(name) => format!("`{name}`"),
-    });
-    comment(&format!("{indent}///"), &about, 120)
-}
-
-/// The name of a value: Rust's name in snake case, except for `auto`, which is a keyword.
-fn value_name(name: &str) -> String {
-    if name == "Auto" { "automatic".into() } else { snake_case(name) }
+    let error = |kind: &str| format!("`{}`", snake_case(kind));
+    let about = linked(about, choices, error, |of, value| format!("`{}::{}`", snake_case(of), value_name(value)));
+    comment(&format!("{indent}///"), &about)
 }
 
 /// Generates the fields of an option: a single one or, if it takes a function, also one for each other argument.
-fn field(Setting { name, parameters, .. }: &Setting) -> String {
-    let types: Vec<String> = parameters.iter().map(|(_, kind)| type_of(kind)).collect();
-    if parameters.iter().any(|(_, kind)| matches!(kind, Kind::Function)) {
-        let fields = parameters.iter().zip(&types).map(|((argument, _), of)| {
-            if argument == name {
-                format!("    {of} {name}{{}};\n")
-            } else {
-                format!("    {of} {name}_{argument}{{}};\n")
-            }
+fn field(setting: &Setting) -> String {
+    let Setting { name, parameters, .. } = setting;
+    if setting.takes_function() {
+        return each(parameters.iter().rev(), |(argument, kind)| {
+            let suffix = if argument == name { String::new() } else { format!("_{argument}") };
+            format!("    {} {name}{suffix}{{}};\n", type_of(kind))
         });
-        return fields.rev().collect();
     }
-    match (&types[..], &parameters[0].1) {
-        ([_], Kind::Cancel) => format!("    const cancel_token *{name} = nullptr;\n"),
-        ([_], Kind::Text) => format!("    std::string {name}{{}};\n"),
-        ([of], _) => format!("    std::optional<{of}> {name}{{}};\n"),
-        _ => format!("    std::optional<std::pair<{}>> {name}{{}};\n", types.join(", ")),
+    match &parameters[..] {
+        [(_, Kind::Cancel)] => format!("    const cancel_token *{name} = nullptr;\n"),
+        [(_, Kind::Text)] => format!("    std::string {name}{{}};\n"),
+        [(_, kind)] => format!("    std::optional<{}> {name}{{}};\n", type_of(kind)),
+        several => {
+            let types = joined(several, ", ", |(_, kind)| type_of(kind));
+            format!("    std::optional<std::pair<{types}>> {name}{{}};\n")
+        }
     }
 }
 
@@ -179,31 +192,28 @@ fn type_of(kind: &Kind) -> String {
 }
 
 /// Generates the call that passes an option on; empty if the option takes a function.
-fn passed_on(builder: &str, Setting { name, parameters, .. }: &Setting) -> String {
-    let (condition, unit, arguments) = match &parameters[..] {
-        [(_, Kind::Cancel)] => (format!("options.{name} != nullptr"), "", format!("options.{name}->get()")),
-        [(_, Kind::Text)] => (format!("!options.{name}.empty()"), "", format!("c_text(options.{name}).c_str()")),
-        [(_, Kind::Time)] => (format!("options.{name}"), "_ns", format!("c_time(*options.{name})")),
-        [(_, Kind::Choice(of))] => {
-            let c = format!("static_cast<millstream_{}>(*options.{name})", snake_case(of));
-            (format!("options.{name}"), "", c)
-        }
-        [(_, Kind::Whole(_))] => (format!("options.{name}"), "", format!("*options.{name}")),
-        [(_, Kind::Whole(_)), (_, Kind::Whole(_))] => {
-            (format!("options.{name}"), "", format!("options.{name}->first, options.{name}->second"))
-        }
+fn passed_on(builder: &str, setting: &Setting) -> String {
+    let Setting { name, parameters, .. } = setting;
+    let option = format!("options.{name}");
+    let (condition, arguments) = match &parameters[..] {
+        [(_, Kind::Cancel)] => (format!("{option} != nullptr"), format!("{option}->get()")),
+        [(_, Kind::Text)] => (format!("!{option}.empty()"), format!("c_text({option}).c_str()")),
+        [(_, Kind::Time)] => (option.clone(), format!("c_time(*{option})")),
+        [(_, Kind::Choice(of))] => (option.clone(), format!("static_cast<millstream_{}>(*{option})", snake_case(of))),
+        [(_, Kind::Whole(_))] => (option.clone(), format!("*{option}")),
+        [(_, Kind::Whole(_)), (_, Kind::Whole(_))] => (option.clone(), format!("{option}->first, {option}->second")),
         _ => return String::new(),
     };
-    format!("    if ({condition})\n        call(millstream_{builder}_options_set_{name}{unit}, to, {arguments});\n")
+    let setter = format!("millstream_{builder}_options_set_{name}{}", setting.unit());
+    format!("    if ({condition})\n        call({setter}, to, {arguments});\n")
 }
 
 /// Generates a header for this C++ standard with this content.
-pub fn header(name: &str, standard: u32, about: &str, content: &str) -> String {
+fn header(name: &str, standard: u32, about: &str, content: &str) -> String {
     let guard = format!("MILLSTREAM_{}_HPP", name.to_uppercase());
     let older = if standard == 17 { "201402L" } else { "201703L" };
     format!(
-        "// {NOTICE}
-//
+        "//
 // {about}
 #ifndef {guard}
 #define {guard}

@@ -1,23 +1,17 @@
 //! Julia: generates constants and declarations.
 
-use std::fmt::Write as _;
-
 use syn::{Expr, ExprLit, GenericArgument, Lit, PathArguments, Type};
 
 use crate::options::{Builder, Kind, Setting};
-use crate::source::{Declarations, Enumeration, ErrorKind, Function, Structure, snake_case};
-use crate::{NOTICE, comment};
+use crate::source::{Declarations, Enumeration, Function, Structure};
+use crate::tables::{ElementType, ErrorKind, Layout};
+use crate::text::{comment, each, joined, pascal_case, snake_case};
 
 /// Generates `kinds.jl`: the names of the error kinds and their codes.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
-    let mut rows = String::new();
-    for kind in kinds {
-        rows += &comment("    #", &kind.meaning, 120);
-        writeln!(rows, "    {} = {},", kind.name, kind.code).unwrap();
-    }
+    let rows = each(kinds, |kind| comment("    #", &kind.meaning) + &format!("    {} = {},\n", kind.name, kind.code));
     format!(
-        "# {NOTICE}
-
+        "
 \"\"\"
 The kinds of error with their codes, the same in every language: `keys(Millstream.error_kinds)` are what the `kind` of a
 [`MillstreamError`](@ref) can be. \"\"\"
@@ -27,22 +21,42 @@ const error_kinds = (
     )
 }
 
+/// Generates `elements.jl`: the names and sizes of BSON types.
+pub fn element_types(types: &[ElementType]) -> String {
+    format!(
+        "
+# The types of BSON: the byte of each, with MongoDB's name.
+const KIND_NAMES = Dict{{UInt8,String}}(
+{})
+
+# The size of a payload, of the types for which it is fixed.
+const KIND_SIZES = Dict{{UInt8,Int}}(
+{})
+",
+        each(types, |of| format!("    {:#04x} => \"{}\",\n", of.byte, of.alias)),
+        each(types, |ElementType { byte, layout, .. }| match layout {
+            Layout::Fixed(size) => format!("    {byte:#04x} => {size},\n"),
+            Layout::Other(_) => String::new(),
+        })
+    )
+}
+
 /// Generates `declarations.jl`: the declarations of the C ABI that `ccall` needs, and the names of enum values.
 pub fn declarations(abi: &Declarations) -> Result<String, String> {
-    let mut out = format!("# {NOTICE}\n");
+    let mut out = String::new();
     for Structure { name, fields } in &abi.structures {
-        writeln!(out, "\n# As {name} in the header.\nstruct {}", structure_name(name)).unwrap();
+        out += &format!("\n# As {name} in the header.\nstruct {}\n", structure_name(name));
         for (field, of) in fields {
-            writeln!(out, "    {field}::{}", type_of(abi, of, false).map_err(|error| format!("{name}: {error}"))?)
-                .unwrap();
+            let of = type_of(abi, of, false).map_err(|error| format!("{name}: {error}"))?;
+            out += &format!("    {field}::{of}\n");
         }
         out += "end\n";
     }
     out += "\n# The values of each enum of the header, in their order: the first is 0.\nconst choices = (\n";
     for Enumeration { name, values } in &abi.enums {
         if values.iter().map(|(_, number)| *number).eq(0..values.len() as u32) {
-            let values: Vec<String> = values.iter().map(|(value, _)| format!(":{value}")).collect();
-            writeln!(out, "    {} = ({},),", name.trim_start_matches("millstream_"), values.join(", ")).unwrap();
+            let values = joined(values, ", ", |(value, _)| format!(":{value}"));
+            out += &format!("    {} = ({values},),\n", name.trim_start_matches("millstream_"));
         }
     }
     out += ")\n\n# The type of each function's result, and those of its parameters.\n";
@@ -53,44 +67,28 @@ pub fn declarations(abi: &Declarations) -> Result<String, String> {
         let types: Result<Vec<String>, String> = types.collect();
         let types = types.map_err(|error| format!("{name}: {error}"))?;
         let result = result.as_ref().map_or(Ok("Cvoid".into()), |result| type_of(abi, result, false))?;
-        writeln!(out, "    :{name} => ({result}, [{}]),", types.join(", ")).unwrap();
+        out += &format!("    :{name} => ({result}, [{}]),\n", types.join(", "));
     }
     Ok(out + ")\n")
 }
 
 /// Generates `options.jl`: functions that set the given options of readers and writers.
 pub fn options(builders: &[Builder]) -> String {
-    let mut out = format!("# {NOTICE}\n");
-    for Builder { name: builder, options, .. } in builders {
-        let options: Vec<&Setting> = options.iter().filter(|setting| !takes_function(setting)).collect();
-        let names: Vec<String> = options.iter().map(|setting| format!("    {} = nothing,", setting.name)).collect();
-        writeln!(out, "\nfunction set_{builder}_options(how;\n{}\n)", names.join("\n")).unwrap();
-        for Setting { name, parameters, .. } in options {
-            let unit = if let [(_, Kind::Time)] = &parameters[..] { "_ns" } else { "" };
-            let converted: Vec<String> = match &parameters[..] {
-                [(_, kind)] => vec![converted(name, kind, name)],
-                several => several
-                    .iter()
-                    .enumerate()
-                    .map(|(i, (_, kind))| {
-                        converted(name, kind, &format!("part(:{name}, {name}, {}, {})", several.len(), i + 1))
-                    })
-                    .collect(),
-            };
-            let converted = converted.join(", ");
-            writeln!(
-                out,
-                "    {name} === nothing ||\n        @call millstream_{builder}_options_set_{name}{unit}(how, {converted})"
-            )
-            .unwrap();
-        }
-        out += "    nothing\nend\n";
-    }
-    out
-}
-
-fn takes_function(setting: &Setting) -> bool {
-    setting.parameters.iter().any(|(_, kind)| matches!(kind, Kind::Function))
+    each(builders, |Builder { name: builder, options, .. }| {
+        let options = || options.iter().filter(|setting| !setting.takes_function());
+        let names = each(options(), |setting| format!("    {} = nothing,\n", setting.name));
+        let calls = each(options(), |setting| {
+            let Setting { name, parameters, .. } = setting;
+            let count = parameters.len();
+            let values = joined(parameters.iter().zip(1..), ", ", |((_, kind), i)| match count {
+                1 => converted(name, kind, name),
+                _ => converted(name, kind, &format!("part(:{name}, {name}, {count}, {i})")),
+            });
+            let setter = format!("millstream_{builder}_options_set_{name}{}", setting.unit());
+            format!("    {name} === nothing ||\n        @call {setter}(how, {values})\n")
+        });
+        format!("\nfunction set_{builder}_options(how;\n{names})\n{calls}    nothing\nend\n")
+    })
 }
 
 /// Converts a value to one that the C ABI accepts, or fails with an error that names the option.
@@ -108,8 +106,7 @@ fn converted(option: &str, kind: &Kind, value: &str) -> String {
 
 /// Converts `millstream_command_end` to `CCommandEnd`.
 fn structure_name(name: &str) -> String {
-    let words = name.trim_start_matches("millstream_").split('_');
-    words.fold("C".to_string(), |name, word| name + &word[..1].to_uppercase() + &word[1..])
+    format!("C{}", pascal_case(name.trim_start_matches("millstream_")))
 }
 
 fn is_length(of: &Type) -> bool {

@@ -1,19 +1,16 @@
 //! The library's options: the methods of its builders, and the enums that they take.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use syn::{Fields, ImplItem, Item, ItemEnum, Type, TypeParamBound, Visibility};
 
-use crate::NOTICE;
-use crate::source::{documentation, files, items, parameter, snake_case};
+use crate::source::{documentation, files, items, parameter};
+use crate::text::{joined, snake_case};
 
 /// A builder and its options.
 pub struct Builder {
-    /// Its name in C and in file names, such as `reader`.
+    /// Its name in C, such as `reader`.
     pub name: &'static str,
-    /// The path of its generated setters in the C ABI.
-    pub setters: &'static str,
     pub options: Vec<Setting>,
 }
 
@@ -28,6 +25,18 @@ pub struct Setting {
     pub call: String,
 }
 
+impl Setting {
+    /// Whether it takes a function, which only handwritten code can pass on.
+    pub fn takes_function(&self) -> bool {
+        self.parameters.iter().any(|(_, kind)| matches!(kind, Kind::Function))
+    }
+
+    /// The end of its setter's name in C: the unit of a time.
+    pub fn unit(&self) -> &'static str {
+        if let [(_, Kind::Time)] = self.parameters[..] { "_ns" } else { "" }
+    }
+}
+
 /// The type of an option's argument.
 pub enum Kind {
     /// An integer with this Rust type.
@@ -40,7 +49,7 @@ pub enum Kind {
     Text,
     /// A cancel token.
     Cancel,
-    /// A function, which only handwritten code can pass on.
+    /// A function.
     Function,
 }
 
@@ -52,6 +61,11 @@ pub struct Choices {
 }
 
 impl Choices {
+    /// The names of the values in snake case, each as written by `write`, with `between` between them.
+    pub fn words(&self, between: &str, write: impl Fn(&str) -> String) -> String {
+        joined(&self.values, between, |value| write(&value.word))
+    }
+
     fn has(&self, name: &str, value: &str) -> bool {
         self.name == name && self.values.iter().any(|found| found.name == value)
     }
@@ -60,15 +74,15 @@ impl Choices {
 /// A value of an enum.
 pub struct Value {
     pub name: String,
+    /// Its name in snake case.
+    pub word: String,
     pub about: String,
     pub is_default: bool,
 }
 
-/// The builders whose options other languages have: the name, the source file, and the file of the generated setters.
-const BUILDERS: [(&str, &str, &str); 2] = [
-    ("reader", "crates/millstream/src/reader/builder.rs", "crates/capi/src/reader_options.rs"),
-    ("writer", "crates/millstream/src/writer/builder.rs", "crates/capi/src/writer_options.rs"),
-];
+/// The builders whose options other languages have, and their source files.
+const BUILDERS: [(&str, &str); 2] =
+    [("reader", "crates/millstream/src/reader/builder.rs"), ("writer", "crates/millstream/src/writer/builder.rs")];
 
 /// Reads the options of all builders, and the enums that they take in the order of their first use.
 pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
@@ -80,7 +94,7 @@ pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
         }));
     }
     let (mut builders, mut choices) = (Vec::new(), Vec::new());
-    for (builder, file, setters) in BUILDERS {
+    for (builder, file) in BUILDERS {
         let mut options = Vec::new();
         for item in items(root, file)? {
             let Item::Impl(item) = item else { continue };
@@ -112,7 +126,7 @@ pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
         if options.is_empty() {
             return Err(format!("{file}: no `impl` whose documentation begins with \"Options\""));
         }
-        builders.push(Builder { name: builder, setters, options });
+        builders.push(Builder { name: builder, options });
     }
     Ok((builders, choices))
 }
@@ -151,9 +165,11 @@ fn kind(of: &Type, enums: &[ItemEnum]) -> Result<Kind, String> {
     })
 }
 
-fn choices_of(item: &ItemEnum) -> Choices {
+/// Returns an enum with its values, without those that contain something.
+pub fn choices_of(item: &ItemEnum) -> Choices {
     let values = item.variants.iter().filter(|variant| matches!(variant.fields, Fields::Unit)).map(|variant| Value {
         name: variant.ident.to_string(),
+        word: snake_case(&variant.ident.to_string()),
         about: about(&variant.attrs),
         is_default: variant.attrs.iter().any(|attribute| attribute.path().is_ident("default")),
     });
@@ -174,7 +190,7 @@ fn delay(option: &str, of: &ItemEnum) -> Option<Setting> {
 }
 
 /// Options that a language has in another form or not at all: `(language, builder, option, reason)`.
-const OTHERWISE: [(&str, &str, &str, &str); 22] = [
+pub const OTHERWISE: [(&str, &str, &str, &str); 22] = [
     ("cli", "reader", "cancel", "signals"),
     ("cli", "reader", "observer", "--progress"),
     ("cli", "reader", "name", "messages show the words of the command line"),
@@ -204,111 +220,26 @@ pub fn is_otherwise(language: &str, of: &str, option: &str) -> bool {
     OTHERWISE.iter().any(|row| (row.0, row.1, row.2) == (language, of, option))
 }
 
-/// Generates `options.tsv`: the names of all options with the values of their enums. The default is marked with an
-/// asterisk.
-pub fn table(builders: &[Builder], choices: &[Choices]) -> String {
-    let mut out = format!(
-        "# {NOTICE}
-# The options in every language: of what, its name, what it takes, and which languages have it in another form or not at all.
-# The default of an enum has a star; an enum without one depends on the source. Names and words have the casing of the
-# language. Times are nanoseconds in C, seconds in Python and Julia, milliseconds in Node.
-"
-    );
-    for Builder { name: builder, options, .. } in builders {
-        for Setting { name, parameters, .. } in options {
-            let takes: Vec<String> = parameters.iter().map(|(_, kind)| takes(kind, choices)).collect();
-            let otherwise = OTHERWISE.iter().filter(|row| (row.1, row.2) == (*builder, name.as_str()));
-            let otherwise: Vec<String> = otherwise.map(|(language, _, _, why)| format!("{language}: {why}")).collect();
-            let row = format!("{builder}\t{name}\t{}\t{}", takes.join(" "), otherwise.join("; "));
-            writeln!(out, "{}", row.trim_end()).unwrap();
-        }
-    }
-    out
-}
-
-/// The content of `names.tsv`: files, each with the structures and enums whose names are repeated by hand in every
-/// language.
-const NAMED: [(&str, &[&str]); 5] = [
-    ("crates/core/src/error.rs", &["CommandEnd"]),
-    ("crates/millstream/src/os/command.rs", &["Stdin", "Stderr"]),
-    ("crates/millstream/src/sink/options.rs", &["WriterEnd"]),
-    ("crates/millstream/src/pipe/stats.rs", &["Summary"]),
-    ("crates/millstream/src/pipe/mod.rs", &["OnError"]),
-];
-
-/// Generates `names.tsv`: the fields in the reports of commands, writers and pipes, and the names of a command's
-/// streams and of failures.
-pub fn names(root: &Path) -> Result<String, String> {
-    let mut out = format!(
-        "# {NOTICE}
-# Names that every language has, casing apart: a structure with its fields, or an enum with its values, without those that
-# contain something.
-"
-    );
-    for (file, wanted) in NAMED {
-        for item in items(root, file)? {
-            let (name, names): (_, Vec<String>) = match &item {
-                Item::Struct(item) => {
-                    let fields = item.fields.iter().filter(|field| matches!(field.vis, Visibility::Public(_)));
-                    (&item.ident, fields.filter_map(|field| Some(field.ident.as_ref()?.to_string())).collect())
-                }
-                Item::Enum(item) => {
-                    (&item.ident, choices_of(item).values.iter().map(|value| snake_case(&value.name)).collect())
-                }
-                _ => continue,
-            };
-            if wanted.contains(&name.to_string().as_str()) {
-                writeln!(out, "{}\t{}", snake_case(&name.to_string()), names.join("\t")).unwrap();
-            }
-        }
-    }
-    Ok(out)
-}
-
-fn takes(kind: &Kind, choices: &[Choices]) -> String {
-    let word = |value: &Value| snake_case(&value.name) + if value.is_default { "*" } else { "" };
-    match kind {
-        Kind::Whole(_) => "number".into(),
-        Kind::Time => "time".into(),
-        Kind::Choice(of) => find(of, choices).values.iter().map(word).collect::<Vec<_>>().join("|"),
-        Kind::Text => "text".into(),
-        Kind::Cancel => "token".into(),
-        Kind::Function => "function".into(),
-    }
-}
-
 /// Returns the enum with this name.
 pub fn find<'a>(name: &str, choices: &'a [Choices]) -> &'a Choices {
     choices.iter().find(|found| found.name == name).expect("every enum of an option is among them")
 }
 
-/// Converts `reader` to `Reader`.
-pub fn title(builder: &str) -> String {
-    builder[..1].to_uppercase() + &builder[1..]
-}
-
 /// Converts a text for any language, in which error kinds and enum values are written by name.
 pub fn plain(text: &str, choices: &[Choices]) -> String {
-    let text = linked(text, choices, |link| match link {
-        Link::Error(name) => format!("`{}`", snake_case(name)),
-        Link::Value(_, value) => format!("`{}`", snake_case(value)),
-        Link::Name(name) => format!("`{name}`"),
-    });
+    let quoted = |name: &str| format!("`{}`", snake_case(name));
+    let text = linked(text, choices, quoted, |_, value| quoted(value));
     of_field(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// The target of a link in the documentation.
-pub enum Link<'a> {
-    /// A kind of error, by its name in Rust.
-    Error(&'a str),
-    /// A value of an enum.
-    Value(&'a str, &'a str),
-    /// Anything else, by the last part of its path.
-    Name(&'a str),
-}
-
-/// Replaces Rust's links in a text with what `show` returns for another language.
-pub fn linked(text: &str, choices: &[Choices], show: impl Fn(Link<'_>) -> String) -> String {
+/// Replaces Rust's links in a text: those to a kind of error with what `error` returns for its name, those to a value
+/// of an enum with what `value` returns for the names of both, and others with the last part of their label.
+pub fn linked(
+    text: &str,
+    choices: &[Choices],
+    error: impl Fn(&str) -> String,
+    value: impl Fn(&str, &str) -> String,
+) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, link)) = rest.split_once("[`") {
         let Some((label, after)) = link.split_once("`]") else { break };
@@ -317,9 +248,9 @@ pub fn linked(text: &str, choices: &[Choices], show: impl Fn(Link<'_>) -> String
         let names: Vec<&str> = to.rsplit("::").collect();
         out += before;
         out += &match names[..] {
-            [kind, "ErrorKind", ..] => show(Link::Error(kind)),
-            [value, of, ..] if choices.iter().any(|found| found.has(of, value)) => show(Link::Value(of, value)),
-            _ => show(Link::Name(label.rsplit("::").next().unwrap_or(label))),
+            [kind, "ErrorKind", ..] => error(kind),
+            [found, of, ..] if choices.iter().any(|choices| choices.has(of, found)) => value(of, found),
+            _ => format!("`{}`", label.rsplit("::").next().unwrap_or(label)),
         };
         rest = after;
     }
@@ -332,14 +263,10 @@ mod tests {
 
     #[test]
     fn links_are_written_for_the_language() {
-        let value = Value { name: "Content".into(), about: String::new(), is_default: true };
+        let value = Value { name: "Content".into(), word: "content".into(), about: String::new(), is_default: true };
         let pin = Choices { name: "Pin".into(), about: String::new(), values: vec![value] };
-        let show = |link: Link<'_>| match link {
-            Link::Error(name) => format!("E {name}"),
-            Link::Value(of, value) => format!("V {of} {value}"),
-            Link::Name(name) => format!("N {name}"),
-        };
         let text = "a [`Pin::Content`], [`SourceShrank`](crate::ErrorKind::SourceShrank), [`close`](Writer::close) b";
-        assert_eq!(linked(text, &[pin], show), "a V Pin Content, E SourceShrank, N close b");
+        let shown = linked(text, &[pin], |kind| format!("E {kind}"), |of, value| format!("V {of} {value}"));
+        assert_eq!(shown, "a V Pin Content, E SourceShrank, `close` b");
     }
 }

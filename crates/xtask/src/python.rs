@@ -1,24 +1,14 @@
 //! Python: generates types for type checkers.
 
-use std::fmt::Write as _;
-
-use crate::options::{Builder, Choices, Kind, Setting, plain, title};
-use crate::source::{ErrorKind, snake_case};
-use crate::{NOTICE, comment};
-
-/// The maximum line length of the formatter.
-const WIDTH: usize = 120;
+use crate::options::{Builder, Choices, Kind, Setting, plain};
+use crate::tables::ErrorKind;
+use crate::text::{comment, each, pascal_case};
 
 /// Generates `_kinds.py`: the names of the error kinds.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
-    let mut names = String::new();
-    for kind in kinds {
-        names += &comment("    #", &kind.meaning, WIDTH);
-        writeln!(names, "    \"{}\",", kind.name).unwrap();
-    }
+    let names = each(kinds, |kind| comment("    #", &kind.meaning) + &format!("    \"{}\",\n", kind.name));
     format!(
-        "# {NOTICE}
-\"\"\"The kinds of error.\"\"\"
+        "\"\"\"The kinds of error.\"\"\"
 
 from typing import Literal
 
@@ -32,24 +22,21 @@ ErrorKind = Literal[
 /// Generates `_options.py`: the names of enum values, and the options of readers and writers except for functions and
 /// tokens.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
-    let mut out =
-        format!("# {NOTICE}\n\"\"\"The library's options.\"\"\"\n\nfrom typing import Literal, TypedDict\n\n");
-    for Choices { name, values, .. } in choices {
-        let words: Vec<String> = values.iter().map(|value| format!("\"{}\"", snake_case(&value.name))).collect();
-        writeln!(out, "{name} = Literal[{}]", words.join(", ")).unwrap();
-    }
+    let mut out = String::from("\"\"\"The library's options.\"\"\"\n\nfrom typing import Literal, TypedDict\n\n");
+    out += &each(choices, |choices| {
+        format!("{} = Literal[{}]\n", choices.name, choices.words(", ", |word| format!("\"{word}\"")))
+    });
     for Builder { name: builder, options, .. } in builders {
-        let title = title(builder);
-        writeln!(out, "\n\nclass {title}Settings(TypedDict, total=False):").unwrap();
-        writeln!(out, "    \"\"\"The options of a {builder}. Times are in seconds.\"\"\"\n").unwrap();
+        out += &format!("\n\nclass {}Settings(TypedDict, total=False):\n", pascal_case(builder));
+        out += &format!("    \"\"\"The options of a {builder}. Times are in seconds.\"\"\"\n\n");
         for Setting { name, about, parameters, .. } in options {
             let types: Option<Vec<&str>> = parameters.iter().map(|(_, kind)| type_of(kind)).collect();
             let Some(types) = types else { continue };
-            out += &comment("    #:", &plain(about, choices), WIDTH);
-            match types[..] {
-                [of] => writeln!(out, "    {name}: {of}").unwrap(),
-                _ => writeln!(out, "    {name}: tuple[{}]", types.join(", ")).unwrap(),
-            }
+            out += &comment("    #:", &plain(about, choices));
+            out += &match types[..] {
+                [of] => format!("    {name}: {of}\n"),
+                _ => format!("    {name}: tuple[{}]\n", types.join(", ")),
+            };
         }
     }
     out

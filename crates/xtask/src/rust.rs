@@ -1,35 +1,87 @@
-//! The library's own table of its options, for code that sets them by name.
+//! Rust: generates the parts of the library that follow from its tables and builders.
 
-use std::fmt::Write as _;
+use crate::options::{Builder, Choices, Kind, Setting, find, plain};
+use crate::tables::{Format, supported};
+use crate::text::{comment, each, formatted, joined, pascal_case};
 
-use crate::NOTICE;
-use crate::c_options::formatted;
-use crate::options::{Builder, Choices, Kind, Setting, find, plain, title};
-use crate::source::snake_case;
-
-/// Generates `options/table.rs`: a table for each builder.
-pub fn options(builders: &[Builder], choices: &[Choices]) -> Result<String, String> {
-    let mut out = String::new();
-    for Builder { name, options, .. } in builders {
-        let of = title(name) + "Builder";
-        writeln!(out, "\n/// The options of a {name}.\npub const {}: &[Setting<{of}>] = &[", name.to_uppercase())
-            .unwrap();
-        for Setting { name, about, parameters, call } in options {
-            let Some(set) = set(parameters, call, choices) else { continue };
-            writeln!(out, "Setting {{ name: {name:?}, about: {:?}, set: Set::{set} }},", plain(about, choices))
-                .unwrap();
-        }
-        out += "];\n";
-    }
-    let enums: Vec<&str> = choices.iter().map(|choices| choices.name.as_str()).collect();
+/// Generates `writer/encode.rs`, the option of writers.
+pub fn encode(formats: &[Format]) -> Result<String, String> {
+    let suffixes = joined(supported(formats), ", ", |(_, Format { name, endings, .. })| {
+        format!("{} {name}", joined(endings, " and ", |ending| format!("`.{ending}`")))
+    });
+    let refused = formats.iter().find(|format| format.variant.is_none());
+    let refused = refused.and_then(|format| format.endings.first()).ok_or("every format is written")?;
+    let auto = format!(
+        "According to the suffix of a path, in upper or lower case: {suffixes}. A name that implies another compressed format, such as `.{refused}`, is [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported). Not for other sinks."
+    );
+    let variants = each(supported(formats), |(variant, Format { about, levels, .. })| {
+        let levels = levels.map_or(String::new(), |(lowest, highest, usual)| {
+            format!(" The levels are {lowest} to {highest}, {usual} by default.")
+        });
+        format!("{}{variant},\n", comment("///", &format!("{about}{levels}")))
+    });
     formatted(&format!(
-        "// {NOTICE}
-//! The tables.
+        "//! How a writer compresses.
+
+use crate::Format;
+use millstream_core::internal::Codec;
+
+/// Whether the bytes are compressed on the way to the sink.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Encode {{
+    {}#[default]
+    Auto,
+    /// As they are.
+    Off,
+    {variants}
+}}
+
+impl From<Format> for Encode {{
+    fn from(format: Format) -> Encode {{
+        match format.codec() {{
+            {}
+        }}
+    }}
+}}
+
+impl Encode {{
+    /// The format, if one is named.
+    pub(super) fn format(self) -> Option<Format> {{
+        match self {{
+            Encode::Auto | Encode::Off => None,
+            {}
+        }}
+    }}
+}}
+",
+        comment("///", &auto),
+        each(supported(formats), |(variant, _)| format!("Codec::{variant} => Encode::{variant},\n")),
+        each(supported(formats), |(variant, _)| format!("Encode::{variant} => Some(Format::{variant}),\n")),
+    ))
+}
+
+/// Generates `options/table.rs`: a table for each builder, for code that sets options by name.
+pub fn options(builders: &[Builder], choices: &[Choices]) -> Result<String, String> {
+    let tables = each(builders, |Builder { name, options, .. }| {
+        let rows = options.iter().filter_map(|Setting { name, about, parameters, call }| {
+            let set = set(parameters, call, choices)?;
+            Some(format!("Setting {{ name: {name:?}, about: {:?}, set: Set::{set} }},\n", plain(about, choices)))
+        });
+        format!(
+            "\n/// The options of a {name}.\npub const {}: &[Setting<{}Builder>] = &[{}];\n",
+            name.to_uppercase(),
+            pascal_case(name),
+            rows.collect::<String>()
+        )
+    });
+    formatted(&format!(
+        "//! The tables.
 
 use super::{{Set, Setting, Word}};
 use crate::{{{}, ReaderBuilder, WriterBuilder}};
-{out}",
-        enums.join(", ")
+{tables}",
+        joined(choices, ", ", |choices| choices.name.clone())
     ))
 }
 
@@ -49,16 +101,16 @@ fn set(parameters: &[(String, Kind)], call: &str, choices: &[Choices]) -> Option
         [(_, Kind::Time)] => format!("Time(|builder, time| builder.{})", call("time")),
         [(_, Kind::Text)] => format!("Text(|builder, text| builder.{})", call("text")),
         [(_, Kind::Choice(of))] => {
-            let words = find(of, choices).values.iter().map(|value| {
+            let words = joined(&find(of, choices).values, ", ", |value| {
                 format!(
                     "Word {{ word: {:?}, about: {:?}, is_default: {}, set: |builder| builder.{} }}",
-                    snake_case(&value.name),
+                    value.word,
                     plain(&value.about, choices),
                     value.is_default,
                     call(&format!("{of}::{}", value.name))
                 )
             });
-            format!("Word(&[{}])", words.collect::<Vec<_>>().join(", "))
+            format!("Word(&[{words}])")
         }
         _ => return None,
     })

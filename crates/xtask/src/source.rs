@@ -2,62 +2,9 @@
 
 use std::path::Path;
 
-use syn::parse::{Parse, ParseStream};
-use syn::{
-    Attribute, Expr, ExprLit, FnArg, Ident, Item, ItemEnum, Lit, LitInt, LitStr, Meta, Pat, PatType, ReturnType, Token,
-    Type,
-};
+use syn::{Attribute, Expr, ExprLit, FnArg, Item, ItemEnum, Lit, Meta, Pat, PatType, ReturnType, Type};
 
-/// A kind of error.
-pub struct ErrorKind {
-    /// Its meaning, in one or two sentences.
-    pub meaning: String,
-    /// Its number, which never changes.
-    pub code: u32,
-    /// Its name in snake case.
-    pub name: String,
-    /// Advice for the user.
-    pub advice: String,
-}
-
-impl Parse for ErrorKind {
-    fn parse(input: ParseStream<'_>) -> syn::Result<ErrorKind> {
-        let meaning = documentation(&input.call(Attribute::parse_outer)?);
-        let code = input.parse::<LitInt>()?.base10_parse()?;
-        input.parse::<Ident>()?;
-        let name = input.parse::<LitStr>()?.value();
-        let advice = input.parse::<LitStr>()?.value();
-        input.parse::<Token![;]>()?;
-        Ok(ErrorKind { meaning, code, name, advice })
-    }
-}
-
-/// Reads the rows of `error_kinds!`, in the order of the codes, which have no gaps.
-pub fn error_kinds(root: &Path) -> Result<Vec<ErrorKind>, String> {
-    let path = "crates/core/src/error.rs";
-    let kinds: Vec<ErrorKind> = rows(root, path, "error_kinds")?;
-    match kinds.iter().zip(1..).find(|(kind, code)| kind.code != *code) {
-        Some((kind, code)) => Err(format!("{path}: `{}` has the code {}, expected {code}", kind.name, kind.code)),
-        None => Ok(kinds),
-    }
-}
-
-/// Reads the rows of a table, which is a macro of this name.
-pub fn rows<T: Parse>(root: &Path, path: &str, table: &str) -> Result<Vec<T>, String> {
-    let found = items(root, path)?.into_iter().find_map(|item| match item {
-        Item::Macro(item) if item.mac.path.is_ident(table) => Some(item.mac),
-        _ => None,
-    });
-    let found = found.ok_or_else(|| format!("{path}: no `{table}!` found"))?;
-    let all = |input: ParseStream<'_>| {
-        let mut rows = Vec::new();
-        while !input.is_empty() {
-            rows.push(input.parse()?);
-        }
-        Ok(rows)
-    };
-    found.parse_body_with(all).map_err(|error| located(path, &error))
-}
+use crate::text::snake_case;
 
 /// A function of the C ABI.
 pub struct Function {
@@ -141,18 +88,7 @@ fn enumeration(item: &ItemEnum) -> Enumeration {
     Enumeration { name: item.ident.to_string(), values: values.collect() }
 }
 
-/// Converts `WhenFull` to `when_full`.
-pub fn snake_case(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars() {
-        if c.is_uppercase() && !out.is_empty() {
-            out.push('_');
-        }
-        out.push(c.to_ascii_lowercase());
-    }
-    out
-}
-
+/// Returns the name and the type of a parameter, except for `self`.
 pub fn parameter(argument: &FnArg) -> Option<(String, Type)> {
     match argument {
         FnArg::Typed(PatType { pat, ty, .. }) => match &**pat {

@@ -1,35 +1,29 @@
 //! TypeScript: generates types and tables.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
-use crate::NOTICE;
-use crate::formats::{Format, supported};
-use crate::options::{Builder, Choices, Kind, Setting, find, is_otherwise, plain, title};
-use crate::source::{ErrorKind, snake_case};
+use crate::options::{Builder, Choices, Kind, Setting, find, is_otherwise, plain};
+use crate::tables::{ElementType, ErrorKind, Format, Layout, supported};
+use crate::text::{camel_case, each, joined, pascal_case};
 
 /// Generates `errors.ts`: the names, codes and advice of the error kinds.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
-    let (mut names, mut codes, mut advice) = (String::new(), String::new(), String::new());
-    for kind in kinds {
-        write!(names, "\n  /** {} */\n  | \"{}\"", kind.meaning, kind.name).unwrap();
-        writeln!(codes, "  {}: {},", kind.name, kind.code).unwrap();
-        writeln!(advice, "  {}: {:?},", kind.name, kind.advice).unwrap();
-    }
     format!(
-        "// {NOTICE}
-
+        "
 /** The kinds of error, the same in every language. */
-export type ErrorKind ={names};
+export type ErrorKind ={};
 
 /** The fixed number of each kind: it never changes its meaning. */
 export const ERROR_CODES: {{ readonly [kind in ErrorKind]: number }} = {{
-{codes}}};
+{}}};
 
 /** What to do about each kind. */
 export const ERROR_ADVICE: {{ readonly [kind in ErrorKind]: string }} = {{
-{advice}}};
-"
+{}}};
+",
+        each(kinds, |kind| format!("\n  /** {} */\n  | \"{}\"", kind.meaning, kind.name)),
+        each(kinds, |kind| format!("  {}: {},\n", kind.name, kind.code)),
+        each(kinds, |kind| format!("  {}: {:?},\n", kind.name, kind.advice)),
     )
 }
 
@@ -50,16 +44,15 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
                 Kind::Text => ("string".into(), "text".into()),
                 Kind::Choice(of) => {
                     used.push(of);
-                    (of.clone(), format!("word({})", words(find(of, choices)).join(", ")))
+                    (of.clone(), format!("word({})", find(of, choices).words(", ", quoted)))
                 }
                 Kind::Cancel | Kind::Function => continue,
             };
             rules.insert(rule.split('(').next().unwrap_or_default().to_string());
-            writeln!(fields, "  /** {} */\n  {}?: {of};", plain(about, choices), camel_case(name)).unwrap();
-            writeln!(checks, "  {}: {rule},", camel_case(name)).unwrap();
+            fields += &format!("  /** {} */\n  {}?: {of};\n", plain(about, choices), camel_case(name));
+            checks += &format!("  {}: {rule},\n", camel_case(name));
         }
-        write!(
-            out,
+        out += &format!(
             "
 /** The library's options of a {builder}. Times are in milliseconds. */
 export interface {title}Settings {{
@@ -69,57 +62,35 @@ export const {}_SETTINGS: Rules<{title}Settings> = {{
 {checks}}};
 ",
             builder.to_uppercase(),
-            title = title(builder),
-        )
-        .unwrap();
+            title = pascal_case(builder),
+        );
     }
-    let mut enums = String::new();
-    for choices in choices.iter().filter(|choices| used.contains(&&choices.name)) {
-        writeln!(
-            enums,
-            "\n/** {} */\nexport type {} =",
-            plain(&choices.about, std::slice::from_ref(choices)),
-            choices.name
-        )
-        .unwrap();
-        let rows = choices.values.iter().zip(words(choices));
-        let rows: Vec<String> = rows
-            .map(|(value, word)| format!("  /** {} */\n  | {word}", plain(&value.about, std::slice::from_ref(choices))))
-            .collect();
-        writeln!(enums, "{};", rows.join("\n")).unwrap();
-    }
-    let rules: Vec<String> = rules.into_iter().collect();
-    format!("// {NOTICE}\n\nimport {{ {}, type Rules }} from \"./options.js\";\n{enums}{out}", rules.join(", "))
+    let enums = each(choices.iter().filter(|choices| used.contains(&&choices.name)), |choices| {
+        let about = |about: &str| plain(about, std::slice::from_ref(choices));
+        let values = joined(&choices.values, "\n", |value| {
+            format!("  /** {} */\n  | {}", about(&value.about), quoted(&value.word))
+        });
+        format!("\n/** {} */\nexport type {} =\n{values};\n", about(&choices.about), choices.name)
+    });
+    let rules = joined(rules, ", ", |rule| rule);
+    format!("\nimport {{ {rules}, type Rules }} from \"./options.js\";\n{enums}{out}")
 }
 
-fn words(choices: &Choices) -> Vec<String> {
-    choices.values.iter().map(|value| format!("\"{}\"", snake_case(&value.name))).collect()
-}
-
-/// Converts `record_limit` to `recordLimit`.
-fn camel_case(name: &str) -> String {
-    let mut words = name.split('_');
-    let first = words.next().unwrap_or_default().to_string();
-    words.fold(first, |name, word| name + &title(word))
+fn quoted(word: &str) -> String {
+    format!("\"{word}\"")
 }
 
 /// Generates `formats.ts`: the names and the first bytes of compressed formats.
 pub fn formats(formats: &[Format]) -> String {
-    let names: Vec<String> = supported(formats).map(|(_, format)| format!("\"{}\"", format.name)).collect();
-    let (mut endings, mut beginnings) = (String::new(), String::new());
-    for Format { variant, name, endings: of, beginnings: bytes, .. } in formats {
+    let endings = each(formats, |Format { variant, name, endings, .. }| {
         let key = if variant.is_some() { "format" } else { "unreadable" };
-        for ending in of {
-            writeln!(endings, "  {ending}: {{ {key}: \"{name}\" }},").unwrap();
-        }
-        for pairs in bytes {
-            let pairs: Vec<String> = pairs.iter().map(|(low, high)| format!("{low:02x}{high:02x}")).collect();
-            writeln!(beginnings, "  \"{}\",", pairs.join(" ")).unwrap();
-        }
-    }
+        each(endings, |ending| format!("  {ending}: {{ {key}: \"{name}\" }},\n"))
+    });
+    let beginnings = each(formats.iter().flat_map(|format| &format.beginnings), |pairs| {
+        format!("  \"{}\",\n", joined(pairs, " ", |(low, high)| format!("{low:02x}{high:02x}")))
+    });
     format!(
-        "// {NOTICE}
-
+        "
 /** A compressed format that is read and written. */
 export type Format = {};
 
@@ -136,6 +107,36 @@ export const ENDINGS: {{ readonly [ending: string]: Promised | undefined }} = {{
 export const BEGINNINGS: readonly string[] = [
 {beginnings}];
 ",
-        names.join(" | ")
+        joined(supported(formats), " | ", |(_, format)| quoted(&format.name))
+    )
+}
+
+/// Generates `types.ts`: the names and layouts of BSON types.
+pub fn element_types(types: &[ElementType]) -> String {
+    let mut words = Vec::new();
+    let layouts = each(types, |ElementType { byte, layout, .. }| match layout {
+        Layout::Fixed(size) => format!("  {byte}: {size},\n"),
+        Layout::Other(word) => {
+            if !words.contains(word) {
+                words.push(word.clone());
+            }
+            format!("  {byte}: \"{word}\",\n")
+        }
+    });
+    format!(
+        "
+/** The types of BSON: the byte of each, with MongoDB's name. */
+export const TYPES: {{ readonly [byte: number]: string | undefined }} = {{
+{}}};
+
+/** How a payload is laid out: its size, or what its length is in. */
+export type Layout = number | {};
+
+/** The layout of each type. */
+export const LAYOUTS: {{ readonly [byte: number]: Layout | undefined }} = {{
+{layouts}}};
+",
+        each(types, |of| format!("  {}: \"{}\",\n", of.byte, of.alias)),
+        joined(words, " | ", |word| quoted(&word)),
     )
 }

@@ -1,0 +1,136 @@
+//! C: generates the header.
+//!
+//! It begins with the documentation of `crates/capi/src/lib.rs`. Each module there is a section: its documentation,
+//! followed by its types and functions as written by cbindgen. The error codes come from the library's table.
+
+use std::path::Path;
+
+use cbindgen::{Config, DocumentationStyle, EnumConfig, ExportConfig, Language, RenameRule, Style};
+
+use crate::tables::ErrorKind;
+use crate::text::each;
+
+/// The modules, ordered so that each depends only on earlier ones.
+pub const MODULES: [&str; 21] = [
+    "version",
+    "error",
+    "cancel",
+    "command",
+    "frame",
+    "format",
+    "reader",
+    "reader_options",
+    "scan",
+    "writer",
+    "writer_options",
+    "shared",
+    "put",
+    "pipe",
+    "pipe_stage",
+    "bson_type",
+    "bson",
+    "bson_scalar",
+    "bson_owned",
+    "bson_stream",
+    "bson_write",
+];
+
+const TOP: &str = r#"
+#ifndef MILLSTREAM_H
+#define MILLSTREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+"#;
+
+const BOTTOM: &str = r#"
+#include "millstream/numbers.h"
+#include "millstream/window.h"
+#include "millstream/bson.h"
+
+#endif /* MILLSTREAM_H */
+"#;
+
+fn config() -> Config {
+    Config {
+        language: Language::C,
+        style: Style::Type,
+        cpp_compat: true,
+        no_includes: true,
+        documentation_style: DocumentationStyle::Doxy,
+        line_length: 110,
+        tab_width: 4,
+        usize_is_size_t: true,
+        enumeration: EnumConfig { rename_variants: RenameRule::QualifiedScreamingSnakeCase, ..EnumConfig::default() },
+        // The enum of codes is generated here. The included enums are used only by modules other than their own.
+        export: ExportConfig {
+            include: vec!["millstream_format".into(), "millstream_bson_type".into()],
+            exclude: vec!["millstream_code".into()],
+            ..ExportConfig::default()
+        },
+        ..Config::default()
+    }
+}
+
+/// Generates the codes from the library's table, as cbindgen would write an enum.
+fn codes(kinds: &[ErrorKind]) -> String {
+    let values = each(kinds, |ErrorKind { meaning, code, name, .. }| {
+        format!("    /**\n     * {meaning}\n     */\n    MILLSTREAM_{} = {code},\n", name.to_uppercase())
+    });
+    format!(
+        "/**
+ * How a call went. Codes never change their meaning; later versions may add some.
+ */
+enum millstream_code
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif
+ {{
+    /**
+     * It succeeded.
+     */
+    MILLSTREAM_OK = 0,
+{values}}};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_code millstream_code;
+#else
+typedef uint32_t millstream_code;
+#endif
+#endif
+
+"
+    )
+}
+
+/// Returns the text at the beginning of a source file as the lines of a C comment.
+fn introduction(file: &Path) -> Result<String, String> {
+    let source = std::fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let lines = source.lines().skip_while(|line| line.starts_with("// ")).map_while(|line| line.strip_prefix("//!"));
+    Ok(each(lines, |line| format!(" *{line}\n")))
+}
+
+/// Generates a module's part of the header: the text at the beginning of its file, then its types and functions.
+fn section(sources: &Path, module: &str, kinds: &[ErrorKind]) -> Result<String, String> {
+    let file = sources.join(module).with_extension("rs");
+    let codes = if module == "error" { codes(kinds) } else { String::new() };
+    let mut generated = Vec::new();
+    let bindings = cbindgen::Builder::new().with_config(config()).with_src(&file).generate();
+    bindings.map_err(|error| format!("{}: {error}", file.display()))?.write(&mut generated);
+    let generated = String::from_utf8_lossy(&generated);
+    Ok(format!("\n/* ---- {module} ----\n *\n{} */\n\n{codes}{}", introduction(&file)?, generated.trim_start()))
+}
+
+/// Generates `millstream.h`.
+pub fn header(root: &Path, kinds: &[ErrorKind]) -> Result<String, String> {
+    let (sources, version) = (root.join("crates/capi/src"), env!("CARGO_PKG_VERSION"));
+    let mut out = format!(
+        "\n/*\n{} */\n{TOP}\n/**\n * The version of this header.\n */\n#define MILLSTREAM_VERSION \"{version}\"\n",
+        introduction(&sources.join("lib.rs"))?
+    );
+    for module in MODULES {
+        out += &section(&sources, module, kinds)?;
+    }
+    Ok(out + BOTTOM)
+}
