@@ -5,7 +5,7 @@ import type { Rules } from "./options.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
 import { type Decode, READER_SETTINGS } from "./settings.js";
 import { type Chunk, ChunkSource, iterateWebStream } from "./source/chunks.js";
-import { MemorySource } from "./source/memory.js";
+import { MemorySource, memory } from "./source/memory.js";
 import { PlainSource, type Source } from "./source/source.js";
 import { platform } from "./text.js";
 
@@ -29,9 +29,6 @@ export interface FromOptions<A extends As = As> extends ReaderOptions<A> {
 }
 
 const FROM_RULES: Rules<FromOptions> = { ...READER_RULES, decode: READER_SETTINGS.decode };
-
-/** Set by Node's entry point: returns a source for compressed memory, and `undefined` for other memory. */
-export const memory: { compressed?: (bytes: Uint8Array) => Source | undefined } = {};
 
 /** Returns a reader for the bytes of a string or of memory, or for the chunks of an async iterable, a Node `Readable`,
  * a `ReadableStream`, a `Blob` or a `Response`.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use millstream::{Command, Error, Stderr, Stdin};
 use napi_derive::napi;
 
-use crate::reader::duplicate;
+use crate::descriptor::duplicate;
 
 /// The command and how to start it. TypeScript checks this; an unknown word means the default.
 #[napi(object, object_to_js = false)]

@@ -9,11 +9,13 @@
 //! - `filler`: the thread that reads; the core's hand-over passes its blocks on.
 //! - `reader`: the interface for JavaScript.
 //! - `command`: the words of a command.
+//! - `descriptor`: duplicates descriptors.
 //! - `bson`: checks documents and decodes them into columns.
 //! - `error`: errors of the core as plain data.
 
 pub mod bson;
 mod command;
+mod descriptor;
 mod error;
 mod filler;
 mod reader;

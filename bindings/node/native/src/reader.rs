@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,18 +10,16 @@ use std::time::Duration;
 use millstream::frame::{Framer, Lines};
 use millstream::handover::{Block, Taken};
 use millstream::options::{READER, Set};
-use millstream::{CancelToken, Command, Error, ErrorKind, ReadAhead, Reader, ReaderBuilder};
+use millstream::{CancelToken, Command, Error, ReadAhead, Reader, ReaderBuilder};
 use napi::Status;
 use napi::bindgen_prelude::{BufferSlice, Either, Function};
 use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi_derive::napi;
 
 use crate::command::CommandWords;
+use crate::descriptor::duplicate;
 use crate::error::{End, Failure};
 use crate::filler::{BLOCK_BYTES, Shared};
-
-/// The system's error for a number that is not an open descriptor. It is the same on Linux, macOS and the BSDs.
-const EBADF: i32 = 9;
 
 /// Calls a function on JavaScript's thread. This does not keep the process alive; the waiting call does.
 type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
@@ -173,18 +171,6 @@ impl Drop for NativeReader {
     fn drop(&mut self) {
         self.shared.stop();
     }
-}
-
-/// Duplicates a descriptor; the caller of this function owns the result.
-pub fn duplicate(fd: RawFd) -> Result<OwnedFd, Error> {
-    let refuse = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
-    if fd < 0 {
-        return Err(refuse(std::io::Error::from_raw_os_error(EBADF)));
-    }
-    // SAFETY: the descriptor is borrowed for this call only. If it is not open, `dup` fails.
-    #[allow(unsafe_code)]
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    borrowed.try_clone_to_owned().map_err(refuse)
 }
 
 /// Starts the thread. `open` runs here, and the function that it returns runs on the thread.

@@ -6,8 +6,9 @@
  */
 
 import type { Sink } from "../pipe/sink.js";
-import type { RunningSink, Summary } from "../pipe/types.js";
+import type { Summary } from "../pipe/types.js";
 import { bytesOf, encodeRecords } from "../record.js";
+import type { RunningSink } from "../sink/sink.js";
 import { isObjects, type OutputOptions } from "./options.js";
 
 const LINE_FEED = Uint8Array.of(10);

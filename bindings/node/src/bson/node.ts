@@ -4,8 +4,8 @@ import { MillstreamError } from "../error.js";
 import { type NativeColumns, native, nativeBinding } from "../native.js";
 import { open } from "../open.js";
 import { platform } from "../text.js";
-import type { Filler, Taken, TakeReply } from "./columns/filler.js";
 import { DocumentFile } from "./file.js";
+import type { Filler, Taken, TakeReply } from "./filler.js";
 import { type Passed, passDocuments } from "./pass.js";
 import { room } from "./room.js";
 

@@ -4,8 +4,8 @@
  */
 
 import type { Reader } from "../reader.js";
-import type { Filler } from "./columns/filler.js";
 import type { DocumentFile } from "./file.js";
+import type { Filler } from "./filler.js";
 import type { Passed } from "./pass.js";
 
 export const room: {

@@ -2,8 +2,9 @@
  */
 
 import { cancelled, MillstreamError } from "../error.js";
+import type { RunningSink } from "../sink/sink.js";
 import type { Stamping } from "./loop.js";
-import type { RunningSink, StageStatistics, Summary } from "./types.js";
+import type { StageStatistics, Summary } from "./types.js";
 
 /** Shared by the parts of one run. */
 export class Context {

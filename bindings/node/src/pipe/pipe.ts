@@ -6,6 +6,7 @@
 
 import { type CommandEnd, fromSystem, MillstreamError, misuse } from "../error.js";
 import { abortSignal, boolean, callable, checkOptions, either, type Rules, word } from "../options.js";
+import type { RunningSink } from "../sink/sink.js";
 import { AsyncMapped } from "./async-map.js";
 import type { Block, BlockSource } from "./block.js";
 import { Chain, type Link } from "./chain.js";
@@ -16,7 +17,7 @@ import { isSink, runningSink, type Sink, type StreamSink, type StreamSummary } f
 import { BLOCKS, blocksOf, mergeBlocks, type PipeSource } from "./source.js";
 import { isStage, type Stage, type StageKind } from "./stage.js";
 import { BatchStep, FilterStep, MapStep, SequentialStep, SkipStep, SpreadStep, TakeStep, TeeStep } from "./step.js";
-import type { OnError, Part, RunningSink, Summary } from "./types.js";
+import type { OnError, Part, Summary } from "./types.js";
 
 /** Options of a pipeline: `pipe.options({ … })(source, …)`. */
 export interface PipeOptions {

@@ -5,12 +5,13 @@
 
 import { misuse } from "../error.js";
 import { checkedFunction } from "../options.js";
+import type { RunningSink } from "../sink/sink.js";
 import { type NodeWritable, toNodeWritable, toWebStream } from "../sink/stream.js";
 import { ownWriter, stopWriter, Writer, type WriterEnd } from "../writer.js";
 import { isPromise, type Stamping } from "./loop.js";
 import type { Step } from "./place.js";
 import { SequentialStep } from "./step.js";
-import type { Awaitable, Part, RunningSink, Summary } from "./types.js";
+import type { Awaitable, Part, Summary } from "./types.js";
 
 /** A sink that accepts `A` and returns `R`. Created by `forEach`, `collect`, `fold` and `count`. */
 export interface Sink<A, R> extends Part<A, R, "sink"> {

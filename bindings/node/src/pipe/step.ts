@@ -6,10 +6,10 @@
  */
 
 import { misuse } from "../error.js";
+import type { RunningSink } from "../sink/sink.js";
 import { type Block, descend, Indexes, part } from "./block.js";
 import { isAsync, isPromise, newRun, type Run, StageLoop, type Stamping } from "./loop.js";
 import type { Place, Step } from "./place.js";
-import type { RunningSink } from "./types.js";
 
 /** The number of promises of a stage that are awaited at once. */
 const WINDOW = 1024;

@@ -12,19 +12,6 @@ export interface Part<A, B, K> {
   readonly [types]?: { takes: (item: A) => void; gives: B; kind: K };
 }
 
-/** A running sink. */
-export interface RunningSink {
-  /** Accepts items; returns a promise if the sink is full. */
-  write(items: any[]): void | PromiseLike<void>;
-  /** Called after the last item; returns the sink's own result. */
-  finish(): Promise<unknown>;
-  /**
-   * Called instead of `finish` after an error: accepted items are written, but the output is not marked as complete.
-   * With `now`, it does not wait.
-   */
-  abandon(error: unknown, now: boolean): Promise<void>;
-}
-
 /** The statistics of one stage. */
 export interface StageStatistics {
   /** The name: `map`, `filter`, … */

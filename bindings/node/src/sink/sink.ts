@@ -1,4 +1,4 @@
-/** The interface of sinks.
+/** The interfaces of sinks.
  *
  * A sink accepts complete chunks in order, one at a time, and reports at the end whether everything arrived. It does
  * not buffer.
@@ -35,6 +35,19 @@ export interface ByteSink {
   writeSync?(chunk: Uint8Array): boolean;
   /** How its commands ended, for those that have ended. */
   commandEnds?(): readonly CommandEnd[];
+}
+
+/** Accepts the items of a pipeline. */
+export interface RunningSink {
+  /** Accepts items; returns a promise if the sink is full. */
+  write(items: any[]): void | PromiseLike<void>;
+  /** Called after the last item; returns the sink's own result. */
+  finish(): Promise<unknown>;
+  /**
+   * Called instead of `finish` after an error: accepted items are written, but the output is not marked as complete.
+   * With `now`, it does not wait.
+   */
+  abandon(error: unknown, now: boolean): Promise<void>;
 }
 
 /** Keeps everything in memory. */

@@ -6,9 +6,8 @@
  */
 
 import { MillstreamError } from "../error.js";
-import type { RunningSink } from "../pipe/types.js";
 import { encodeRecords } from "../record.js";
-import type { ByteSink } from "./sink.js";
+import type { ByteSink, RunningSink } from "./sink.js";
 
 /** The part of Node's `Writable` that is needed here. */
 export interface NodeWritable {

@@ -1,8 +1,8 @@
 /** Compressed memory, which the native part decodes. Imported for its effect. */
 
 import { looksCompressed } from "../format.js";
-import { memory } from "../from.js";
 import { neededBinding } from "../native.js";
+import { memory } from "./memory.js";
 import { NativeSource } from "./native.js";
 
 memory.compressed = (bytes) => {

@@ -1,6 +1,9 @@
 /** A source of bytes in memory. */
 
-import { PlainSource } from "./source.js";
+import { PlainSource, type Source } from "./source.js";
+
+/** Set by Node's entry point: returns a source for compressed memory, and `undefined` for other memory. */
+export const memory: { compressed?: (bytes: Uint8Array) => Source | undefined } = {};
 
 export class MemorySource extends PlainSource {
   readonly name = "";

@@ -7,11 +7,11 @@ import { documentFramer } from "../../frame.js";
 import { from } from "../../from.js";
 import { boolean, checkOptions, type Rules, whole, word } from "../../options.js";
 import { Reader } from "../../reader.js";
+import { CoreFiller, type Filler } from "../filler.js";
 import { passDocuments } from "../pass.js";
 import { joinPath } from "../path.js";
 import { room } from "../room.js";
 import { assemble, Columns } from "./column.js";
-import { CoreFiller, type Filler, planOf } from "./filler.js";
 import { type Field, fieldsOf, type Schema } from "./schema.js";
 
 /** Options of `bson.columns` and `bson.columnBatches`. */
@@ -239,13 +239,14 @@ function fillerOf(fields: readonly Field[], options: ColumnBatchesOptions, insta
     memoryLimit = 1 << 30,
     batchBytes = 32 << 20,
   } = options;
-  const given = {
+  // The form that the core needs.
+  const plan = JSON.stringify({
+    fields,
     mismatchIsNull: mismatch === "null",
     unknown,
     memoryLimit: Math.floor(memoryLimit),
     batchBytes: Math.min(Math.ceil(batchBytes), NEVER_FULL),
-  };
-  const plan = planOf(fields, given);
+  });
   const native = options.native === false ? undefined : room.filler?.(plan);
   if (native === undefined && options.native === true) {
     const found = room.reason?.() ?? "a platform without one";

@@ -1,17 +1,8 @@
 /** Fills columns with the core as WebAssembly, or with the native part if it is installed. */
 
-import { type Core, errorOf } from "../../core.js";
-import { platform } from "../../text.js";
-import { type Passed, passDocuments } from "../pass.js";
-import type { Field } from "./schema.js";
-
-/** How columns are filled: sizes in bytes, and which errors to count. */
-export interface FillerOptions {
-  readonly mismatchIsNull: boolean;
-  readonly unknown: "error" | "count" | "ignore";
-  readonly batchBytes: number;
-  readonly memoryLimit: number;
-}
+import { type Core, errorOf } from "../core.js";
+import { platform } from "../text.js";
+import { type Passed, passDocuments } from "./pass.js";
 
 /** The core's reply to `take`: `parts` are the lengths of the memory that `assemble` needs. */
 export interface TakeReply {
@@ -32,11 +23,6 @@ export interface Filler {
   append(bytes: Uint8Array): Passed;
   /** Takes the rows; afterwards there are none. */
   take(): Taken;
-}
-
-/** The fields and options in the form that the core needs. */
-export function planOf(fields: readonly Field[], options: FillerOptions): string {
-  return JSON.stringify({ fields, ...options });
 }
 
 /** Fills columns in WebAssembly, in an instance that no other code uses at the same time. */
