@@ -229,8 +229,8 @@ fn add_parts<'a>(column: &'a Column, parts: &mut Vec<&'a [u8]>) {
             (pieces.offsets().as_bytes(), pieces.bytes())
         }
         Values::List(lists) => (lists.offsets().as_bytes(), &[]),
-        // These types have no values; newer types cannot be requested.
-        _ => (&[], &[]),
+        Values::Null | Values::Struct(_) => (&[], &[]),
+        _ => unreachable!("JavaScript cannot request other types"),
     };
     parts.extend([values, bytes]);
     match column.values() {

@@ -214,9 +214,8 @@ fn append_leaf<D: Drain>(
         }
         // Rare types are handled together.
         _ => {
-            if let Some(part) = Part::of(ValueRef::from_bson(kind, cursor)?) {
-                append_part(out, &part);
-            }
+            let part = Part::of(ValueRef::from_bson(kind, cursor)?);
+            append_part(out, &part.unwrap_or_else(|| unreachable!("a {kind} is written elsewhere")));
         }
     }
     Ok(())

@@ -387,7 +387,8 @@ fn append_text(out: &mut Vec<u8>, column: &Column, row: usize) {
             BASE64.encode_mut(bytes, &mut out[start..]);
             Ok(())
         }
-        // Flattening leaves no other types.
-        _ => Ok(()),
+        // Their rows are null, or they are flattened.
+        Values::Null | Values::List(_) | Values::Struct(_) => Ok(()),
+        _ => unreachable!("every other type is written above"),
     };
 }

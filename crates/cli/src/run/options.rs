@@ -8,7 +8,8 @@ use clap::{Args, ValueEnum, ValueHint};
 use millstream::frame::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
 use millstream::options::{READER, WRITER};
 use millstream::{
-    Decode, Encode, Error, ErrorKind, Existing, FlushPolicy, Partial, Reader, ReaderBuilder, Writer, WriterBuilder,
+    Decode, Encode, Error, ErrorKind, Existing, FlushPolicy, Format, Partial, Reader, ReaderBuilder, Writer,
+    WriterBuilder,
 };
 
 use crate::hash::Algorithm;
@@ -20,10 +21,6 @@ use super::sink::Sink;
 use super::source::Source;
 use super::stages::StageText;
 
-/// The values of `--encode`.
-const ENCODINGS: [(&str, Encode); 4] =
-    [("off", Encode::Off), ("gzip", Encode::Gzip), ("bgzf", Encode::Bgzf), ("zstd", Encode::Zstd)];
-
 /// The options of a writer's buffer.
 const BUFFER: [&str; 3] = ["capacity", "flush_policy", "flush_delay"];
 
@@ -32,7 +29,7 @@ const DEFAULT_RECORD_LIMIT: usize = 64 << 20;
 
 /// The end of `--help` and of the manual page. The lines are short enough for both, and begin with a blank where
 /// they must not be joined.
-const MORE_HELP: &str = "\
+pub(super) const MORE_HELP: &str = "\
 Sources:
   FILE            a file, a FIFO or a device
   -               standard input, the default
@@ -281,8 +278,10 @@ impl Options {
     pub(super) fn encode(&self, sink: &Sink) -> millstream::Result<Encode> {
         match self.settings.word("encode") {
             None | Some("auto") => sink.encode(),
+            Some("off") => Ok(Encode::Off),
             Some(word) => {
-                Ok(ENCODINGS.iter().find(|(name, _)| *name == word).map_or(Encode::Off, |(_, encode)| *encode))
+                let format = Format::ALL.iter().find(|format| format.name() == word);
+                Ok(format.copied().expect("the other values are names of formats").into())
             }
         }
     }

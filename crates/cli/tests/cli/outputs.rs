@@ -251,6 +251,22 @@ fn an_output_is_compressed_according_to_its_name() {
 }
 
 #[test]
+fn every_format_can_be_chosen_by_name() {
+    let lines: String = (0..10_000).map(|i| format!("line {i}\n")).collect();
+    let place = Place::new().file("a", &lines);
+    for format in millstream::Format::ALL {
+        let encode = format!("a -o packed --encode {}", format.name());
+        place.run(&encode).succeeds();
+        let packed = place.read("packed");
+        assert!(packed.len() < lines.len() / 2, "{}: {} bytes", format.name(), packed.len());
+        place.run("packed").succeeds().prints(&lines);
+        place.run(&format!("{encode} --append")).succeeds();
+        assert!(place.read("packed").len() > packed.len(), "{}", format.name());
+        place.run("packed").succeeds().prints(lines.repeat(2));
+    }
+}
+
+#[test]
 fn a_name_that_implies_an_unsupported_format_is_refused() {
     let place = Place::new().file("a", "one\n");
     let formats = [

@@ -115,7 +115,8 @@ fn append(kind: ElementType, document: Document<'_>, out: &mut Vec<u8>) -> Resul
                 text.parse::<Decimal128>()?.to_bson(out)
             }
         },
-        _ => Ok(()), // MinKey, MaxKey and Undefined have no payload
+        ElementType::MinKey | ElementType::MaxKey | ElementType::Undefined => Ok(()),
+        _ => unreachable!("a {kind} has no document that represents it"),
     }
 }
 

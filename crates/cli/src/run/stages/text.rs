@@ -68,13 +68,13 @@ impl StageText {
         let work = match name {
             "noop" => nothing(rest).map(|()| Work::Noop),
             "uniq" => nothing(rest).map(|()| Work::Uniq),
-            "match" => regex(behind_colon(rest, "match:REGEX")?).map(Work::Match),
-            "not" => regex(behind_colon(rest, "not:REGEX")?).map(Work::Not),
-            "fields" => fields(behind_colon(rest, "fields:LIST[:SEP], such as fields:1,3-5 or fields:2-:,")?),
+            "match" => regex(after_colon(rest, "match:REGEX")?).map(Work::Match),
+            "not" => regex(after_colon(rest, "not:REGEX")?).map(Work::Not),
+            "fields" => fields(after_colon(rest, "fields:LIST[:SEP], such as fields:1,3-5 or fields:2-:,")?),
             "replace" => replace(rest),
-            "take" => number(behind_colon(rest, "take:N, such as take:10")?).map(Work::Take),
-            "skip" => number(behind_colon(rest, "skip:N, such as skip:1")?).map(Work::Skip),
-            "sample" => sample(behind_colon(rest, "sample:P[:SEED], such as sample:0.01 or sample:1%:7")?),
+            "take" => number(after_colon(rest, "take:N, such as take:10")?).map(Work::Take),
+            "skip" => number(after_colon(rest, "skip:N, such as skip:1")?).map(Work::Skip),
+            "sample" => sample(after_colon(rest, "sample:P[:SEED], such as sample:0.01 or sample:1%:7")?),
             _ => Err(format!("expected {ACCEPTED}")),
         }?;
         Ok(StageText { text: text.to_string(), work })
@@ -85,7 +85,7 @@ fn nothing(rest: &str) -> Result<(), String> {
     if rest.is_empty() { Ok(()) } else { Err(format!("expected nothing after the name, found {rest:?}")) }
 }
 
-fn behind_colon<'a>(rest: &'a str, form: &str) -> Result<&'a str, String> {
+fn after_colon<'a>(rest: &'a str, form: &str) -> Result<&'a str, String> {
     rest.strip_prefix(':').filter(|rest| !rest.is_empty()).ok_or_else(|| format!("expected {form}"))
 }
 
@@ -238,31 +238,45 @@ fn sample(text: &str) -> Result<Work, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::options::MORE_HELP;
 
     fn wrong(text: &str) -> String {
         StageText::parse(text).expect_err(text)
     }
 
+    /// Every form of every stage.
+    const FORMS: [&str; 15] = [
+        "noop",
+        "match:a|b",
+        "not:a:b",
+        "fields:1",
+        "fields:1,3-5:;",
+        "fields:2-::",
+        "replace:a:b",
+        "replace/a/",
+        "replace|a:b|c/d",
+        r"replace:a\:b:c\:d",
+        "take:0",
+        "skip:3",
+        "sample:0.5",
+        "sample:1%:7",
+        "uniq",
+    ];
+
     #[test]
     fn all_forms() {
-        for text in [
-            "noop",
-            "match:a|b",
-            "not:a:b",
-            "fields:1",
-            "fields:1,3-5:;",
-            "fields:2-::",
-            "replace:a:b",
-            "replace/a/",
-            "replace|a:b|c/d",
-            r"replace:a\:b:c\:d",
-            "take:0",
-            "skip:3",
-            "sample:0.5",
-            "sample:1%:7",
-            "uniq",
-        ] {
+        for text in FORMS {
             StageText::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        }
+    }
+
+    #[test]
+    fn the_help_and_the_message_name_every_stage() {
+        for text in FORMS {
+            let name = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap();
+            let is_named = |text: &str| text.split(|c: char| !c.is_ascii_alphabetic()).any(|word| word == name);
+            assert!(is_named(ACCEPTED), "{name}: in ACCEPTED");
+            assert!(MORE_HELP.lines().any(|line| line.starts_with(&format!("  {name}"))), "{name}: in the help");
         }
     }
 
