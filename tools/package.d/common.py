@@ -6,8 +6,10 @@ Each module in `kinds/` builds and checks one kind of package:
     check(quick)    installs each into an empty place, uses it, and removes it; raises Problem
 """
 
+import datetime
 import gzip
 import hashlib
+import json
 import os
 import pathlib
 import platform
@@ -16,13 +18,24 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from cyclonedx.model import HashAlgorithm, HashType
+from cyclonedx.model.bom import Bom, BomMetaData
+from cyclonedx.model.component import Component, ComponentType
+from cyclonedx.model.license import LicenseExpression
+from cyclonedx.output.json import JsonV1Dot6
+from packageurl import PackageURL
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIST = ROOT / "dist"
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").resolve()
 TOOLS = TARGET / "package" / "tools" / "bin"
+BUILD = TARGET / "package" / "build"
+CARGO_HOME = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo")
 HOST = f"{platform.machine()}-unknown-linux-gnu"
 
 # The version of all packages, from the one place that states it.
@@ -65,22 +78,39 @@ def commit_time() -> int:
     return int(run("git", "log", "-1", "--format=%ct", cwd=ROOT))
 
 
-def build_environment() -> dict[str, str]:
-    """The environment for release builds: nothing in the output depends on the time or on the directories."""
-    home = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo")
-    sysroot = run("rustc", "--print", "sysroot").strip()
-    replaced = {ROOT: "millstream", home: "cargo", sysroot: "rust", TARGET: "target"}
+def build_environment(target: str = HOST, *, static: bool = False) -> dict[str, str]:
+    """The environment for release builds: nothing in the output depends on the time or on the directories.
+
+    Binaries for musl are libraries that its loader loads, or `static`: programs that need no other file.
+    """
+    replaced = {pathlib.Path.home(): "home", CARGO_HOME: "cargo", run("rustc", "--print", "sysroot").strip(): "rust",
+                ROOT: "millstream", TARGET: "target"}
     flags = [f"--remap-path-prefix={old}=/{new}" for old, new in replaced.items()]
-    c_flags = " ".join(f"-ffile-prefix-map={old}=/{new}" for old, new in replaced.items())
+    if static:
+        # Without relocations, which the program would have to process at each start.
+        flags += ["-C", "target-feature=+crt-static", "-C", "relocation-model=static"]
+    elif target.endswith("musl"):
+        flags += ["-C", "target-feature=-crt-static"]
     return os.environ | {
         "SOURCE_DATE_EPOCH": str(commit_time()),
         "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
-        "CFLAGS": c_flags,
+        "CARGO_INCREMENTAL": "0",
+        # Released binaries contain neither debug information nor the names of functions.
+        "CARGO_PROFILE_RELEASE_DEBUG": "false",
+        "CARGO_PROFILE_RELEASE_STRIP": "symbols",
+        "CFLAGS": " ".join(f"-ffile-prefix-map={old}=/{new}" for old, new in replaced.items()),
         "PATH": f"{TOOLS}:{os.environ['PATH']}",
     }
 
 
-def cargo(package: str, target: str, *options: str, quick: bool = False) -> pathlib.Path:
+def needs_target(target: str) -> None:
+    """Installs Rust's standard library for a target if it is missing."""
+    if not pathlib.Path(run("rustc", "--print", "target-libdir", "--target", target).strip()).is_dir():
+        say(f"adding the Rust target {target}")
+        run("rustup", "target", "add", target)
+
+
+def cargo(package: str, target: str, *options: str, quick: bool = False, static: bool = False) -> pathlib.Path:
     """Builds a crate for a target and returns the directory that contains the result.
 
     Release builds use zig as the C compiler and linker, so that one machine builds for every target, and binaries for
@@ -89,11 +119,12 @@ def cargo(package: str, target: str, *options: str, quick: bool = False) -> path
     if quick:
         run("cargo", "build", "--quiet", "--package", package, *options, cwd=ROOT)
         return TARGET / "debug"
-    directory = TARGET / "package" / "build"
+    needs_target(target)
+    say(f"building {package} for {target}")
     suffix = f".{GLIBC}" if target.endswith("gnu") else ""
     run("cargo", "zigbuild", "--quiet", "--locked", "--release", "--package", package, "--target", target + suffix,
-        "--target-dir", directory, *options, cwd=ROOT, env=build_environment())
-    return directory / target / "release"
+        "--target-dir", BUILD, *options, cwd=ROOT, env=build_environment(target, static=static))
+    return BUILD / target / "release"
 
 
 def archive(file: pathlib.Path, folder: pathlib.Path) -> None:
@@ -129,22 +160,131 @@ def bare_environment(place: pathlib.Path) -> dict[str, str]:
 def check_no_paths(file: pathlib.Path) -> None:
     """Checks that a binary names no directory of the machine that built it."""
     content = file.read_bytes()
-    home = pathlib.Path(os.environ.get("CARGO_HOME") or pathlib.Path.home() / ".cargo")
-    for path in {ROOT, pathlib.Path.home(), home, TARGET}:
+    for path in {ROOT, pathlib.Path.home(), CARGO_HOME, TARGET}:
         at = content.find(os.fsencode(path) + b"/")
         if at >= 0:
             found = content[at : at + 120].split(b"\0")[0].decode(errors="replace")
             raise Problem(f"{file.name} contains a path of the machine that built it: {found!r} at byte {at}")
 
 
+def crates(package: str, *features: str) -> list[dict]:
+    """The crates that a crate's binary contains on any platform of released binaries, itself included.
+
+    Each is described as by `cargo metadata`; `"uses"` names the crates that it uses, `"sha256"` is its registry's sum.
+    """
+    targets = [word for target in GLIBC_TARGETS + MUSL_TARGETS for word in ("--target", target)]
+    lines = run("cargo", "tree", "--locked", "--package", package, "--features", ",".join(features), *targets,
+                "--edges", "normal,no-proc-macro", "--prefix", "none", "--no-dedupe", "--format", "{p}", cwd=ROOT)
+    contained = {tuple(line.split()[:2]) for line in lines.splitlines() if line}
+    metadata = json.loads(run("cargo", "metadata", "--locked", "--format-version", "1", cwd=ROOT))
+    lock = tomllib.loads((ROOT / "Cargo.lock").read_text())
+    sums = {(entry["name"], entry["version"]): entry.get("checksum") for entry in lock["package"]}
+    found = {entry["id"]: entry for entry in metadata["packages"] if (entry["name"], f"v{entry['version']}") in contained}
+    for node in metadata["resolve"]["nodes"]:
+        if entry := found.get(node["id"]):
+            normal = [use["pkg"] for use in node["deps"] if any(kind["kind"] is None for kind in use["dep_kinds"])]
+            entry["uses"] = sorted(use for use in normal if use in found)
+            entry["sha256"] = sums[entry["name"], entry["version"]]
+    # First the package itself.
+    return sorted(found.values(), key=lambda entry: (entry["name"] != package, entry["name"], entry["version"]))
+
+
+# Licence texts of C code that a crate compiles, which are not in the crate's main directory.
+INNER_LICENCES = {"liblzma-sys": ["xz/COPYING", "xz/COPYING.0BSD"], "libmimalloc-sys": ["c_src/mimalloc/LICENSE"],
+                  "regex-syntax": ["src/unicode_tables/LICENSE-UNICODE"], "zstd-sys": ["zstd/LICENSE"]}
+
+
+def licence_texts(crate: dict) -> list[str]:
+    """The licence texts in a crate's folder. @raises Problem if it has none and its licence needs none of them"""
+    folder = pathlib.Path(crate["manifest_path"]).parent
+    if folder.is_relative_to(ROOT):
+        folder = ROOT
+    name = re.compile(r"(licen[cs]e|copying|copyright|notice|unlicense)", re.IGNORECASE)
+    files = sorted(file for file in folder.iterdir() if name.match(file.name) and file.is_file())
+    if crate["license_file"]:
+        files.append(folder / crate["license_file"])
+    files += [folder / inner for inner in INNER_LICENCES.get(crate["name"], [])]
+    texts = [file.read_text(errors="replace").strip() for file in files]
+    if crate["links"] and crate["name"].endswith("-sys") and any(folder.rglob("*.c")) and crate["name"] not in INNER_LICENCES:
+        raise Problem(f"{crate['name']} compiles C code; name its licence in INNER_LICENCES")
+    if not texts and crate["license"] in ("MIT", "Apache-2.0"):
+        # The crate states its licence, but does not contain the text.
+        text = (ROOT / f"LICENSE-{crate['license'].split('-')[0].upper()}").read_text().strip()
+        texts = [re.sub(r"Copyright \(c\).*", f"Copyright (c) {', '.join(crate['authors'])}", text)]
+    if not texts:
+        raise Problem(f"{crate['name']} {crate['version']} ({crate['license']}) contains no licence text in {folder}")
+    return list(dict.fromkeys(texts))
+
+
 def licences(package: str, *features: str) -> str:
-    """The licence texts of all crates that a crate's binary contains."""
-    raise NotImplementedError
+    """The licence texts of everything that a crate's binary contains; each text once, with the crates it is for."""
+    owners: dict[str, list[str]] = {}
+    texts: dict[str, str] = {}
+
+    def add(text: str, owner: str) -> None:
+        # The same text is often wrapped differently.
+        words = " ".join(text.split())
+        texts.setdefault(words, text)
+        owners.setdefault(words, []).append(owner)
+
+    for crate in crates(package, *features):
+        for text in licence_texts(crate):
+            add(text, f"{crate['name']} {crate['version']} ({crate['license']})")
+    # What is in every binary, but is no crate.
+    doc = pathlib.Path(run("rustc", "--print", "sysroot").strip()) / "share" / "doc" / "rust"
+    version = run("rustc", "--version").split()[1]
+    for text in ["MIT", "Apache-2.0", "LLVM-exception", "NCSA", "Unicode-3.0"]:
+        add((doc / "licenses" / f"{text}.txt").read_text().strip(),
+            f"Rust's standard library {version}, https://github.com/rust-lang/rust")
+    musl = next(TOOLS.parent.glob("lib/python3*/site-packages/ziglang/lib/libc/musl/COPYRIGHT"))
+    add(musl.read_text().strip(), "musl, if this is a static program")
+    rule = "=" * 80
+    parts = [f"{rule}\n{chr(10).join(names)}\n{rule}\n\n{texts[words]}\n" for words, names in owners.items()]
+    return f"The licences of {package} {VERSION} and of everything that it contains\n\n" + "\n".join(parts)
 
 
 def write_sbom(file: pathlib.Path, package: str, *features: str) -> None:
     """Writes a CycloneDX SBOM of all crates that a crate's binary contains."""
-    raise NotImplementedError
+    entries = crates(package, *features)
+    components = {}
+    for entry in entries:
+        url = PackageURL("cargo", name=entry["name"], version=entry["version"])
+        components[entry["id"]] = Component(
+            name=entry["name"], version=entry["version"], purl=url, bom_ref=str(url), description=entry["description"],
+            type=ComponentType.LIBRARY if entry["name"] != "millstream-cli" else ComponentType.APPLICATION,
+            licenses=[LicenseExpression(entry["license"].replace("/", " OR "))],
+            hashes=[HashType(alg=HashAlgorithm.SHA_256, content=entry["sha256"])] if entry["sha256"] else None)
+    main = components[entries[0]["id"]]
+    time = datetime.datetime.fromtimestamp(commit_time(), datetime.UTC)
+    # The same package of the same commit has the same number.
+    number = uuid.uuid5(uuid.NAMESPACE_URL, f"{main.purl}?{','.join(features)}#{run('git', 'rev-parse', 'HEAD', cwd=ROOT)}")
+    bom = Bom(serial_number=number, metadata=BomMetaData(component=main, timestamp=time),
+              components=[component for component in components.values() if component is not main])
+    for entry in entries:
+        bom.register_dependency(components[entry["id"]], [components[use] for use in entry["uses"]])
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(JsonV1Dot6(bom).output_as_string(indent=2) + "\n")
+
+
+def check_versions() -> None:
+    """Checks that every file that states the packages' version agrees with Cargo.toml."""
+    found = {}
+    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text())
+    for name, use in manifest["workspace"]["dependencies"].items():
+        if "path" in use:
+            found[f"Cargo.toml, the dependency {name}"] = use["version"]
+    for file in ROOT.glob("bindings/*/package.json"):
+        content = json.loads(file.read_text())
+        found[file.relative_to(ROOT)] = content["version"]
+        for name, version in content.get("optionalDependencies", {}).items():
+            found[f"{file.relative_to(ROOT)}, the dependency {name}"] = version
+    found["bindings/julia/Project.toml"] = tomllib.loads((ROOT / "bindings/julia/Project.toml").read_text())["version"]
+    project = tomllib.loads((ROOT / "bindings/python/pyproject.toml").read_text())["project"]
+    if "version" in project:
+        found["bindings/python/pyproject.toml"] = project["version"]
+    for place, version in found.items():
+        if version != VERSION:
+            raise Problem(f"{place} has version {version!r}; expected {VERSION!r}, the version in Cargo.toml")
 
 
 def write_sums() -> None:

@@ -20,6 +20,10 @@ def main() -> None:
             parser.error(f"unknown package {name!r}; choose from {', '.join(NAMES)}")
     names = arguments.names or NAMES
     kinds = {name: importlib.import_module(f"kinds.{name}") for name in names}
+    try:
+        common.check_versions()
+    except common.Problem as problem:
+        sys.exit(f"package: {problem}")
     for name, kind in kinds.items():
         try:
             if arguments.check:
