@@ -1,8 +1,8 @@
 //! Building graphs from Rust values.
 
 use super::known::Known;
-use super::layout::{self, Layout, Layouts};
-use super::node::{ArrayNode, Data, DataTypeNode, Form, Graph, Id, Node, Params, product};
+use super::layout::{self, Layouts};
+use super::node::{ArrayNode, Data, DataTypeNode, Form, Graph, Id, Layout, Node, Params, product};
 use super::types::identifier;
 use super::{Scalar, Type};
 use half::f16;

@@ -1,6 +1,6 @@
 //! The types that this crate knows by their full names; every other type is only a name.
 
-use super::node::Text;
+use std::borrow::Cow;
 
 /// Creates the table: variant, module, name, and whether Julia shows the name without its module.
 macro_rules! known {
@@ -14,7 +14,7 @@ macro_rules! known {
 
         impl Known {
             /// The item with this normalised path.
-            pub(super) fn of(path: &[Text<'_>]) -> Known {
+            pub(super) fn of(path: &[Cow<'_, [u8]>]) -> Known {
                 let [module, name] = path else { return Known::Other };
                 match (module.as_ref(), name.as_ref()) {
                     $((module, name) if module == $module.as_bytes() && name == $name.as_bytes() => Known::$kind,)*

@@ -5,40 +5,12 @@
 //! layout: its elements are treated as bytes.
 
 use super::known::Known;
-use super::node::{Form, Graph, Id, LayoutId, Node, Params};
+use super::node::{Form, Graph, Id, Layout, LayoutId, Node, Params, Parts};
 use std::collections::HashMap;
 
 /// The maximum number of parts of an element, in addition to twice its number of bytes. It keeps the output for an
 /// array proportional to the size of the array.
 const MOST_EMPTY_PARTS: u64 = 64;
-
-#[derive(Clone, Debug)]
-pub(super) struct Layout {
-    pub(super) of: Id,
-    /// The size in bytes, including padding.
-    pub(super) size: usize,
-    /// The alignment in bytes, a power of two.
-    align: usize,
-    /// The number of parts, including nested ones and the value itself.
-    count: u64,
-    pub(super) parts: Parts,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Parts {
-    Scalar(Known),
-    /// The position of each field, and its layout.
-    Fields(Form, Vec<(usize, LayoutId)>),
-    /// The file does not describe the type.
-    Unknown,
-}
-
-impl Layout {
-    /// A layout for a type that the file does not describe, whose elements have this many bytes.
-    pub(super) fn unknown(of: Id, size: usize) -> Layout {
-        Layout { of, size, align: 1, count: 1, parts: Parts::Unknown }
-    }
-}
 
 /// What a type consists of.
 enum Made {

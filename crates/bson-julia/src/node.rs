@@ -5,7 +5,6 @@
 
 use super::Scalar;
 use super::known::Known;
-use super::layout::Layout;
 use millstream_bson::ElementType;
 use std::borrow::Cow;
 
@@ -25,6 +24,36 @@ impl Id {
 /// The index of one of a graph's layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LayoutId(pub(super) u32);
+
+/// The memory layout of a value in an array.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) of: Id,
+    /// The size in bytes, including padding.
+    pub(super) size: usize,
+    /// The alignment in bytes, a power of two.
+    pub(super) align: usize,
+    /// The number of parts, including nested ones and the value itself.
+    pub(super) count: u64,
+    pub(super) parts: Parts,
+}
+
+/// What such a value consists of.
+#[derive(Clone, Debug)]
+pub(super) enum Parts {
+    Scalar(Known),
+    /// The position of each field, and its layout.
+    Fields(Form, Vec<(usize, LayoutId)>),
+    /// The file does not describe the type.
+    Unknown,
+}
+
+impl Layout {
+    /// A layout for a type that the file does not describe, whose elements have this many bytes.
+    pub(super) fn unknown(of: Id, size: usize) -> Layout {
+        Layout { of, size, align: 1, count: 1, parts: Parts::Unknown }
+    }
+}
 
 /// The layout of an array whose type has not been examined. It does not occur in a finished graph.
 pub(super) const NO_LAYOUT: LayoutId = LayoutId(u32::MAX);

@@ -5,8 +5,8 @@
 
 use super::Scalar;
 use super::known::Known;
-use super::layout::{self, Described, Layout, Layouts, named_tuple};
-use super::node::{ArrayNode, Data, Form, Id, LayoutId, Node, Params, Text};
+use super::layout::{self, Described, Layouts, named_tuple};
+use super::node::{ArrayNode, Data, Form, Id, Layout, LayoutId, Node, Params, Text};
 use super::read::{Reading, invalid};
 use millstream_core::{Error, ErrorKind, Result};
 use std::mem;

@@ -2,7 +2,7 @@
 
 use super::known::{Known, shown_plain};
 use super::node::{Form, Graph, Id, Node, Text};
-use super::{Kind, Scalar, Value};
+use super::scalar::Scalar;
 use std::fmt::{self, Write as _};
 
 /// The maximum length of a type's text in bytes, after which it is cut off with `…`. Types can be circular, or expand
@@ -68,18 +68,6 @@ impl<'g> Type<'g> {
     pub fn path(&self) -> impl Iterator<Item = &'g [u8]> + use<'g> {
         let path: &'g [Text<'g>] = self.graph.data_type(self.id).map_or(&[], |node| &node.path);
         path.iter().map(|name| name.as_ref())
-    }
-
-    /// Its parameters: types, symbols, numbers. For a union, its two types.
-    pub fn params(&self) -> impl ExactSizeIterator<Item = Value<'g>> + use<'g> {
-        let graph = self.graph;
-        let params: &'g [Id] = match graph.node(self.id) {
-            Node::DataType(node) => node.params.list(),
-            Node::AnonymousType(node) => node.params.list(),
-            Node::Struct { form: Form::Union, fields, .. } => fields,
-            _ => &[],
-        };
-        params.iter().map(move |id| graph.value(*id))
     }
 
     /// Whether it is the type of `Core` or `Base` with this name, for any parameters: `is("Array")`.
@@ -262,15 +250,5 @@ pub(super) fn identifier(name: &[u8]) -> String {
     match text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(good) {
         true => text.into_owned(),
         false => format!("var{text:?}"),
-    }
-}
-
-impl<'g> Value<'g> {
-    /// The type, if this value is one.
-    pub fn as_type(&self) -> Option<Type<'g>> {
-        match self.kind() {
-            Kind::Type(of) => Some(of),
-            _ => None,
-        }
     }
 }

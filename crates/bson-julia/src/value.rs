@@ -1,8 +1,8 @@
 //! Values of a graph, and their kinds.
 
 use super::known::Known;
-use super::layout::{Parts, named_tuple};
-use super::node::{ArrayNode, Data, Form, Graph, Id, LayoutId, Node, Text};
+use super::layout::named_tuple;
+use super::node::{ArrayNode, Data, Form, Graph, Id, LayoutId, Node, Parts, Text};
 use super::{Scalar, Type};
 use millstream_bson::{ElementType, Number, NumberType, View};
 use millstream_core::{Error, ErrorKind, Result};
@@ -284,6 +284,28 @@ impl<'g> Value<'g> {
     /// The value, if it is a floating point number of any width.
     pub fn as_f64(&self) -> Option<f64> {
         self.as_scalar()?.as_f64()
+    }
+
+    /// The type, if this value is one.
+    pub fn as_type(&self) -> Option<Type<'g>> {
+        match self.kind() {
+            Kind::Type(of) => Some(of),
+            _ => None,
+        }
+    }
+}
+
+impl<'g> Type<'g> {
+    /// Its parameters: types, symbols, numbers. For a union, its two types.
+    pub fn params(&self) -> impl ExactSizeIterator<Item = Value<'g>> + use<'g> {
+        let graph = self.graph;
+        let params: &'g [Id] = match graph.node(self.id) {
+            Node::DataType(node) => node.params.list(),
+            Node::AnonymousType(node) => node.params.list(),
+            Node::Struct { form: Form::Union, fields, .. } => fields,
+            _ => &[],
+        };
+        params.iter().map(move |id| graph.value(*id))
     }
 }
 
