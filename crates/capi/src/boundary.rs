@@ -2,7 +2,7 @@
 //! that C lends for the duration of a call, and numbers checked against their enum.
 
 use std::any::Any;
-use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -12,6 +12,7 @@ use std::path::Path;
 use millstream::{Error, ErrorKind, Result};
 
 use crate::error::{millstream_code, millstream_error};
+pub(crate) use crate::memory::{c_string, free, lend};
 
 /// The type that is `millstream_error **` in C.
 pub(crate) type ErrorOut<'a> = Option<&'a mut MaybeUninit<Box<millstream_error>>>;
@@ -39,11 +40,6 @@ fn report(failure: Error, error: ErrorOut<'_>) -> millstream_code {
 fn panicked(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
     Error::new(ErrorKind::Internal).with_found(format!("a panic: {}", text.unwrap_or("without a message")))
-}
-
-/// Takes a handle back and drops it. Errors and panics while it closes are not reported.
-pub(crate) fn free<T>(handle: Option<Box<T>>) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
 }
 
 /// Whether a handle can be used.
@@ -210,19 +206,6 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str
     string.to_str().ok_or_else(|| invalid(format!("{string:?} for `{name}`"), "UTF-8"))
 }
 
-/// Returns a pointer to bytes for C to read.
-pub(crate) fn lend(bytes: &[u8]) -> *const c_char {
-    bytes.as_ptr().cast()
-}
-
-/// Returns text for C to keep. A NUL in it, which would end the text for C, is replaced.
-pub(crate) fn c_string(text: impl Into<Vec<u8>>) -> CString {
-    CString::new(text).unwrap_or_else(|error| {
-        let text = String::from_utf8_lossy(&error.into_vec()).replace('\0', "\u{fffd}");
-        CString::new(text).expect("there is no NUL any more")
-    })
-}
-
 /// Takes ownership of a file descriptor.
 ///
 /// # Errors
@@ -377,10 +360,5 @@ mod tests {
             assert_eq!(items::<u32>(std::ptr::without_provenance(2), 1, "items").unwrap_err().code(), 24);
             assert_eq!(items::<u32>(std::ptr::without_provenance(4), usize::MAX / 2, "items").unwrap_err().code(), 24);
         }
-    }
-
-    #[test]
-    fn a_nul_inside_a_text_does_not_cut_it() {
-        assert_eq!(c_string("a\0b").to_str().unwrap(), "a\u{fffd}b");
     }
 }

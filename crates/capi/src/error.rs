@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use millstream::{CommandEnd, CommandStatus, Error, ErrorKind};
 
-use crate::boundary::{c_string, free, lend};
+use crate::memory::{c_string, free, lend};
 
 /// A code from the table of errors; the header has these as an enum generated from that table.
 pub type millstream_code = u32;

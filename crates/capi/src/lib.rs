@@ -69,6 +69,7 @@ mod command;
 mod error;
 mod format;
 mod frame;
+mod memory;
 mod pipe;
 mod pipe_stage;
 mod put;
