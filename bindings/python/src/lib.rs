@@ -6,8 +6,8 @@
 //! decides what a record, a number or a document is. Code that is not performance-critical is written in Python
 //! (`python/millstream`).
 //!
-//! - `reader`, `batch`, `record`, `lines`: reading records; `writer`: writing; `options`, `writer_options`, `command`,
-//!   `framer`, `number`: arguments.
+//! - `reader`, `batch`, `record`: reading records; `writer`: writing; `options`, `writer_options`, `command`, `framer`,
+//!   `number`: arguments.
 //! - `columns`: delimited text as typed columns. `arrow`: columns for other packages.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
 //! - `foreign`: Python objects as sources and sinks. `memory`: the core's memory as Python sees it.
@@ -22,8 +22,6 @@ mod command_line;
 mod error;
 mod foreign;
 mod framer;
-#[allow(unsafe_code)] // a type for C
-mod lines;
 #[allow(unsafe_code)] // passes a pointer to Python
 mod memory;
 mod number;

@@ -3,6 +3,9 @@
 //! Buffered data is taken while holding the interpreter lock; everything else is done without it. A reader serves one
 //! call at a time: a call from another thread raises an exception and never waits.
 
+#[allow(unsafe_code)] // a type for C
+mod lines;
+
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -18,13 +21,13 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyType};
 use crate::batch::{Batch, Loose};
 use crate::columns::{self, Growing, Layout, Table};
 use crate::command::{self, duplicate};
+use crate::error;
 use crate::foreign::{self, Function, Functions};
 use crate::framer::{Spec, Words};
 use crate::number::Whole;
 use crate::options::{Items, Options};
 use crate::record::Encoding;
 use crate::wait::{Patience, Token};
-use crate::{error, lines};
 
 /// A source, record by record.
 #[pyclass(frozen, weakref, generic, module = "millstream")]

@@ -4,7 +4,7 @@ use millstream::ErrorKind;
 use millstream::frame::{Batch, Delimiter, Framer, Trim};
 use millstream::scan::Separator;
 
-use super::kind::Wrong;
+use super::fields::{Fields, Wrong};
 use super::layout::Layout;
 
 /// The size of a block in bytes: half a millisecond of work, and small enough to stay in the cache. Text is returned in
@@ -106,49 +106,5 @@ impl Block {
             is_text: bytes.is_ascii() || std::str::from_utf8(bytes).is_ok(),
         };
         (fields, short)
-    }
-}
-
-/// The fields of one column in a block.
-#[derive(Clone, Copy)]
-pub struct Fields<'a> {
-    pub bytes: &'a [u8],
-    /// For each record, the starts of its fields and the position one byte past its end.
-    bounds: &'a [u32],
-    /// The number of bounds per record.
-    stride: usize,
-    /// The index of the field in each record.
-    pub column: usize,
-    missing: Option<&'a [u8]>,
-    /// The byte that ends a field besides the end of a line, if there is only one; then the parser of numbers finds the
-    /// end itself.
-    pub separator: Option<Separator>,
-    /// Whether the whole block is valid UTF-8.
-    pub is_text: bool,
-}
-
-impl<'a> Fields<'a> {
-    /// The fields of another column.
-    pub fn of(&self, column: usize) -> Fields<'a> {
-        Fields { column, ..*self }
-    }
-
-    /// The number of fields.
-    pub fn len(&self) -> usize {
-        self.bounds.len() / self.stride
-    }
-
-    /// Each field, and its position in the block.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, &'a [u8])> + use<'a> {
-        let (bytes, column) = (self.bytes, self.column);
-        self.bounds.chunks_exact(self.stride).map(move |record| {
-            let (start, end) = (record[column] as usize, record[column + 1] as usize - 1);
-            (start, &bytes[start..end])
-        })
-    }
-
-    /// Whether this field is a missing value.
-    pub fn is_missing(&self, field: &[u8]) -> bool {
-        self.missing.is_some_and(|missing| missing == field)
     }
 }

@@ -11,7 +11,7 @@ use millstream::ErrorKind;
 use millstream::frame::text;
 use millstream::scan::{self, Number};
 
-use super::block::Fields;
+use super::fields::{Fields, Wrong};
 
 /// The names of types. NumPy's own types have these names, too.
 pub const KINDS: &[(&str, &dyn Kind)] = &[
@@ -49,17 +49,6 @@ pub trait Growing: Send {
 
     /// The column, as a list of its parts.
     fn finish(self: Box<Self>) -> Vec<ArrayRef>;
-}
-
-/// A field that is not a valid value for its column.
-pub struct Wrong {
-    pub row: usize,
-    pub column: usize,
-    pub kind: ErrorKind,
-    pub found: String,
-    pub expected: String,
-    /// Its position in the block.
-    pub at: usize,
 }
 
 /// Numbers, in one part, as NumPy requires.

@@ -16,7 +16,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
 use pyo3::{PyTypeInfo, ffi};
 
-use crate::reader::Reader;
+use super::Reader;
 
 /// The object, in C's layout.
 #[repr(C)]
