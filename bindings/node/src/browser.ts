@@ -69,7 +69,22 @@ export {
 } from "./pipe/stage.js";
 export type { Awaitable, OnError, Part, StageStatistics, Summary } from "./pipe/types.js";
 export { type As, type BatchOptions, type ItemOf, type Position, Reader, type ReaderOptions } from "./reader.js";
-export type { Decode, Encode, FlushPolicy, Follow, Latency, Pin, ReaderSettings, WriterSettings } from "./settings.js";
+export type {
+  Decode,
+  Encode,
+  Endian,
+  FlushPolicy,
+  Follow,
+  Latency,
+  OnAbsent,
+  OnMismatch,
+  OnMixed,
+  OnUnknown,
+  Pin,
+  PrefixCounts,
+  ReaderSettings,
+  WriterSettings,
+} from "./settings.js";
 export type { NodeWritable } from "./sink/stream.js";
 export type { Trim } from "./trim.js";
 export { type StreamWriterOptions, Writer, type WriterEnd, type WriterOptions } from "./writer.js";

@@ -7,24 +7,14 @@
 import { type ChildProcess, type StdioOptions, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 import { type CommandEnd, MillstreamError, misuse, showArgv } from "./error.js";
-import { boolean, type Rules, show, word } from "./options.js";
+import { boolean, type Rules, show } from "./options.js";
+import { STDERR, type Stderr } from "./settings.js";
 
 /** The number of bytes of a command's standard error that are kept for its error. */
 const STDERR_TAIL = 4096;
 
 /** The time before SIGTERM, and again before SIGKILL, when a command is stopped. */
 const PATIENCE = 1000;
-
-/** The destination of a command's standard error. */
-export type Stderr =
-  /** It is forwarded to this process's standard error; the error that reports a failure contains its last 4 KiB. */
-  | "forward"
-  /** It is not forwarded; the error that reports a failure contains its last 4 KiB. */
-  | "capture"
-  /** The command inherits it: a terminal stays a terminal, and errors cannot quote it. */
-  | "inherit"
-  /** It is discarded. */
-  | "null";
 
 /** Options of every command. */
 export interface CommandOptions {
@@ -51,7 +41,7 @@ export const COMMAND_RULES: Rules<CommandOptions> = {
       value !== null &&
       Object.values(value).every((each) => each === undefined || typeof each === "string"),
   },
-  stderr: word("forward", "capture", "inherit", "null"),
+  stderr: STDERR,
   allowFailure: boolean,
 };
 

@@ -18,8 +18,8 @@ import {
   type Rules,
   textOrBytes,
   whole,
-  word,
 } from "./options.js";
+import { ENDIAN, type Endian, PREFIX_COUNTS, type PrefixCounts } from "./settings.js";
 import { platform } from "./text.js";
 import { TRIM_NOTHING, type Trim } from "./trim.js";
 
@@ -168,15 +168,15 @@ export interface LengthPrefixedOptions {
   /** The number of bytes of the length: 4 by default. */
   width?: 1 | 2 | 4 | 8;
   /** The byte order: by default `"little"`, the lowest byte first. Most network protocols use `"big"`. */
-  endian?: "big" | "little";
+  endian?: Endian;
   /** Whether the length counts only the bytes after it, or also its own bytes. */
-  counts?: "payload" | "itself";
+  counts?: PrefixCounts;
 }
 
 const PREFIX_RULES: Rules<LengthPrefixedOptions> = {
   width: { expected: "1, 2, 4 or 8", accepts: (value) => [1, 2, 4, 8].includes(value) },
-  endian: word("big", "little"),
-  counts: word("payload", "itself"),
+  endian: ENDIAN,
+  counts: PREFIX_COUNTS,
 };
 
 /** Records are preceded by their length. The length is not content. */

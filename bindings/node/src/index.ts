@@ -15,7 +15,8 @@ export {
 } from "./adapters/node.js";
 export * from "./browser.js";
 export type { DocumentFile, NumberArrayClass } from "./bson/file.js";
-export type { CommandOptions, Stderr } from "./command.js";
+export type { CommandOptions } from "./command.js";
 export { type Native, native } from "./native.js";
 export { type CommandReaderOptions, command, fd, type OpenOptions, open, stdin } from "./open.js";
+export type { Stderr, Stdin, Stdout } from "./settings.js";
 export { type CommandWriterOptions, type EncodedWriterOptions, Writer } from "./write.js";

@@ -5,10 +5,10 @@ import { isMainThread } from "node:worker_threads";
 import { argvOf, COMMAND_RULES, type CommandOptions } from "./command.js";
 import { showArgv } from "./error.js";
 import { type NativeCommand, type NativeOptions, neededBinding } from "./native.js";
-import { checkOption, either, type Rule, type Rules, whole, word } from "./options.js";
+import { checkOption, either, type Rule, type Rules, whole } from "./options.js";
 import { pathOf } from "./path.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
-import { READER_SETTINGS, type ReaderSettings } from "./settings.js";
+import { READER_SETTINGS, type ReaderSettings, STDIN, type Stdin } from "./settings.js";
 import { NativeSource } from "./source/native.js";
 
 /** Options of readers of files, descriptors and commands. */
@@ -17,7 +17,7 @@ export interface OpenOptions<A extends As = As> extends ReaderOptions<A>, Reader
 /** Options of `command`. */
 export interface CommandReaderOptions<A extends As = As> extends OpenOptions<A>, CommandOptions {
   /** The command's standard input: nothing (the default), the standard input of this process, or a file descriptor. */
-  stdin?: "null" | "inherit" | number;
+  stdin?: Stdin | number;
 }
 
 const FD: Rule = whole(0, 0x7fffffff);
@@ -26,7 +26,7 @@ const OPEN_RULES: Rules<OpenOptions> = { ...READER_SETTINGS, ...READER_RULES };
 const COMMAND_READER_RULES: Rules<CommandReaderOptions> = {
   ...OPEN_RULES,
   ...COMMAND_RULES,
-  stdin: either(word("null", "inherit"), FD),
+  stdin: either(STDIN, FD),
 };
 
 /** Reads a file. The first read opens the file and reports `open_failed`.

@@ -9,12 +9,16 @@ export type Latency =
   /** Reads are not delayed. */
   | "low";
 
+export const LATENCY = word("normal", "low");
+
 /** Whether compressed sources are decoded. By default it is `auto` for files, pipes, commands and memory, and `off` for sockets (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of its messages might begin like a compressed stream. With `auto` the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed format. */
 export type Decode =
   /** Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are `unsupported`. */
   | "auto"
   /** Bytes are delivered unchanged. */
   | "off";
+
+export const DECODE = word("auto", "off");
 
 /** What happens at the end of a regular file. */
 export type Follow =
@@ -23,12 +27,16 @@ export type Follow =
   /** The reader waits for the file to grow, until it is cancelled or closed. A truncated file is `source_shrank`, even if it has been rewritten; a renamed, replaced or deleted file is `source_changed`, after its content has been delivered. */
   | "growing";
 
+export const FOLLOW = word("no", "growing");
+
 /** Which properties of a regular file must not change while it is read to its end. The open file is checked at the end, even if its name refers to a different file by then. */
 export type Pin =
   /** The existing bytes must not change: a file that has become shorter is `source_shrank`, and a file of the same size that was modified is `source_changed`. The file may grow. */
   | "content"
   /** Content and size must not change: a file that has grown is `source_changed` too. */
   | "identity";
+
+export const PIN = word("content", "identity");
 
 /** When a writer passes its bytes to the sink, apart from `flush` and `close`. */
 export type FlushPolicy =
@@ -38,6 +46,8 @@ export type FlushPolicy =
   | "when_full"
   /** At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on. */
   | "line";
+
+export const FLUSH_POLICY = word("auto", "when_full", "line");
 
 /** Whether the bytes are compressed on the way to the sink. */
 export type Encode =
@@ -53,6 +63,95 @@ export type Encode =
   | "zstd"
   /** xz (the .xz file format of XZ Utils). The levels are 0 to 9, 6 by default. */
   | "xz";
+
+export const ENCODE = word("auto", "off", "gzip", "bgzf", "zstd", "xz");
+
+/** The source of a command's standard input. */
+export type Stdin =
+  /** `/dev/null`. */
+  | "null"
+  /** The standard input of this process. */
+  | "inherit";
+
+export const STDIN = word("null", "inherit");
+
+/** The destination of a command's standard output. It applies only to a command that is a sink: the output of a source is read. */
+export type Stdout =
+  /** The standard output of this process. */
+  | "inherit"
+  /** `/dev/null`. */
+  | "null";
+
+export const STDOUT = word("inherit", "null");
+
+/** The destination of a command's standard error. */
+export type Stderr =
+  /** It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a failure. */
+  | "forward"
+  /** The last 4 KiB are in the error that reports a failure, and are written nowhere else. */
+  | "capture"
+  /** The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote it. */
+  | "inherit"
+  /** `/dev/null`. */
+  | "null";
+
+export const STDERR = word("forward", "capture", "inherit", "null");
+
+/** The byte order of a length. */
+export type Endian =
+  /** The lowest byte first. */
+  | "little"
+  /** The highest byte first, as in most network protocols. */
+  | "big";
+
+export const ENDIAN = word("little", "big");
+
+/** What a length counts. */
+export type PrefixCounts =
+  /** The bytes after the prefix. */
+  | "payload"
+  /** The prefix and the bytes after it. */
+  | "itself";
+
+export const PREFIX_COUNTS = word("payload", "itself");
+
+/** What to do with a value that does not fit its column. */
+export type OnMismatch =
+  /** Report an error: `shape_mismatch` or `value_out_of_range`. */
+  | "error"
+  /** It becomes null, and is counted in `mismatched`. If a value is required it is still an error. */
+  | "null";
+
+export const ON_MISMATCH = word("error", "null");
+
+/** What to do with a member without a column, and with a duplicate key. Each such member is counted in `unknown`. A value on a path that has no members counts as a member without a column. */
+export type OnUnknown =
+  /** The member is omitted; a duplicate key is an error, `shape_mismatch`. Use this for a schema that was given. */
+  | "ignore"
+  /** Both are omitted; the first value of a duplicate key is used. */
+  | "count"
+  /** Both are an error, `shape_mismatch`. Use this for a schema that was inferred and should be complete. */
+  | "error";
+
+export const ON_UNKNOWN = word("ignore", "count", "error");
+
+/** What to do at the end of the stream with a column for which no document had a member. */
+export type OnAbsent =
+  /** Report an error, `key_missing`: the path may be misspelt. */
+  | "error"
+  /** The column contains nulls; `absent` names it. */
+  | "null";
+
+export const ON_ABSENT = word("error", "null");
+
+/** What to do with a column that contains incompatible types. */
+export type OnMixed =
+  /** Each value becomes the text of relaxed Extended JSON: `Json`. */
+  | "json"
+  /** Report an error, `shape_mismatch`, with the column's path. */
+  | "error";
+
+export const ON_MIXED = word("json", "error");
 
 /** The library's options of a reader. Times are in milliseconds. */
 export interface ReaderSettings {
@@ -79,15 +178,15 @@ export interface ReaderSettings {
 }
 
 export const READER_SETTINGS: Rules<ReaderSettings> = {
-  latency: word("normal", "low"),
+  latency: LATENCY,
   recordLimit: whole(0),
-  decode: word("auto", "off"),
+  decode: DECODE,
   decodeLimit: whole(0),
   decodeRatio: whole(0),
   decodeMemory: whole(0),
   stallTimeout: number(0),
-  follow: word("no", "growing"),
-  pin: word("content", "identity"),
+  follow: FOLLOW,
+  pin: PIN,
   name: text,
 };
 
@@ -111,9 +210,9 @@ export interface WriterSettings {
 
 export const WRITER_SETTINGS: Rules<WriterSettings> = {
   capacity: whole(0),
-  flushPolicy: word("auto", "when_full", "line"),
+  flushPolicy: FLUSH_POLICY,
   flushDelay: number(0),
-  encode: word("auto", "off", "gzip", "bgzf", "zstd", "xz"),
+  encode: ENCODE,
   level: whole(0),
   linger: number(0),
   name: text,

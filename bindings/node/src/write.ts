@@ -2,9 +2,9 @@
 
 import { argvOf, COMMAND_RULES, type CommandOptions, Running } from "./command.js";
 import { misuse } from "./error.js";
-import { checkOption, checkOptions, either, type Rule, type Rules, whole, word } from "./options.js";
+import { checkOption, checkOptions, either, type Rule, type Rules, whole } from "./options.js";
 import { pathOf } from "./path.js";
-import { type Encode, WRITER_SETTINGS, type WriterSettings } from "./settings.js";
+import { type Encode, STDOUT, type Stdout, WRITER_SETTINGS, type WriterSettings } from "./settings.js";
 import { CommandSink } from "./sink/command.js";
 import { EncodedSink, encodingOf } from "./sink/encode.js";
 import { FdSink, PathSink } from "./sink/file.js";
@@ -19,7 +19,7 @@ export interface CommandWriterOptions extends WriterOptions, CommandOptions {
   /**
    * The command's standard output: the standard output of this process (the default), nothing, or a file descriptor.
    */
-  stdout?: "inherit" | "null" | number;
+  stdout?: Stdout | number;
 }
 
 const FD: Rule = whole(0, 0x7fffffff);
@@ -31,7 +31,7 @@ const ENCODED_RULES: Rules<EncodedWriterOptions> = {
 const COMMAND_WRITER_RULES: Rules<CommandWriterOptions> = {
   ...WRITER_RULES,
   ...COMMAND_RULES,
-  stdout: either(word("inherit", "null"), FD),
+  stdout: either(STDOUT, FD),
 };
 
 /** Writes bytes and strings to a sink through a buffer: the sinks of every platform, and those of Node. */

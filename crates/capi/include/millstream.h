@@ -410,6 +410,475 @@ void millstream_error_free(millstream_error *error);
 }  // extern "C"
 #endif  // __cplusplus
 
+/* ---- enums ----
+ *
+ * The values of options, commands and framers.
+ */
+
+/**
+ * Whether a thread reads ahead while the consumer works.
+ */
+enum millstream_read_ahead
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Decided by measurements while the stream runs. A thread is used only while both sides wait in turn, or while a
+     * decoder and the consumer both work.
+     */
+    MILLSTREAM_READ_AHEAD_AUTO = 0,
+    /**
+     * From the start, except for a source that must be read on the caller's thread: a callback or a followed file.
+     */
+    MILLSTREAM_READ_AHEAD_ON = 1,
+    /**
+     * Never.
+     */
+    MILLSTREAM_READ_AHEAD_OFF = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_read_ahead millstream_read_ahead;
+#else
+typedef uint32_t millstream_read_ahead;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it returns more bytes.
+ */
+enum millstream_latency
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Reads are delayed at 64 MB/s and above, which saves 10 to 25 % of the processor time.
+     */
+    MILLSTREAM_LATENCY_NORMAL = 0,
+    /**
+     * Reads are not delayed.
+     */
+    MILLSTREAM_LATENCY_LOW = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_latency millstream_latency;
+#else
+typedef uint32_t millstream_latency;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether compressed sources are decoded. By default it is MILLSTREAM_DECODE_AUTO for files, pipes, commands and
+ * memory, and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`: they
+ * mostly carry a protocol, and one of its messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO
+ * the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed
+ * format.
+ */
+enum millstream_decode
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the
+     * feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are MILLSTREAM_UNSUPPORTED.
+     */
+    MILLSTREAM_DECODE_AUTO = 0,
+    /**
+     * Bytes are delivered unchanged.
+     */
+    MILLSTREAM_DECODE_OFF = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_decode millstream_decode;
+#else
+typedef uint32_t millstream_decode;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What happens at the end of a regular file.
+ */
+enum millstream_follow
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The stream ends.
+     */
+    MILLSTREAM_FOLLOW_NO = 0,
+    /**
+     * The reader waits for the file to grow, until it is cancelled or closed. A truncated file is
+     * MILLSTREAM_SOURCE_SHRANK, even if it has been rewritten; a renamed, replaced or deleted file is
+     * MILLSTREAM_SOURCE_CHANGED, after its content has been delivered.
+     */
+    MILLSTREAM_FOLLOW_GROWING = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_follow millstream_follow;
+#else
+typedef uint32_t millstream_follow;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Which properties of a regular file must not change while it is read to its end. The open file is checked at the end,
+ * even if its name refers to a different file by then.
+ */
+enum millstream_pin
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The existing bytes must not change: a file that has become shorter is MILLSTREAM_SOURCE_SHRANK, and a file of the
+     * same size that was modified is MILLSTREAM_SOURCE_CHANGED. The file may grow.
+     */
+    MILLSTREAM_PIN_CONTENT = 0,
+    /**
+     * Content and size must not change: a file that has grown is MILLSTREAM_SOURCE_CHANGED too.
+     */
+    MILLSTREAM_PIN_IDENTITY = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_pin millstream_pin;
+#else
+typedef uint32_t millstream_pin;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * When a writer passes its bytes to the sink, apart from `flush` and `close`.
+ */
+enum millstream_flush_policy
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * MILLSTREAM_FLUSH_POLICY_LINE if the sink is a terminal, MILLSTREAM_FLUSH_POLICY_WHEN_FULL otherwise.
+     */
+    MILLSTREAM_FLUSH_POLICY_AUTO = 0,
+    /**
+     * When the buffer is full. This is the fastest.
+     */
+    MILLSTREAM_FLUSH_POLICY_WHEN_FULL = 1,
+    /**
+     * At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
+     */
+    MILLSTREAM_FLUSH_POLICY_LINE = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_flush_policy millstream_flush_policy;
+#else
+typedef uint32_t millstream_flush_policy;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether the bytes are compressed on the way to the sink.
+ */
+enum millstream_encode
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz`
+     * xz. A name that implies another compressed format, such as `.lz4`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
+     */
+    MILLSTREAM_ENCODE_AUTO = 0,
+    /**
+     * As they are.
+     */
+    MILLSTREAM_ENCODE_OFF = 1,
+    /**
+     * gzip (RFC 1952). The levels are 0 to 9, 6 by default.
+     */
+    MILLSTREAM_ENCODE_GZIP = 2,
+    /**
+     * bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1). The levels are 0 to 9, 6 by
+     * default.
+     */
+    MILLSTREAM_ENCODE_BGZF = 3,
+    /**
+     * Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.
+     */
+    MILLSTREAM_ENCODE_ZSTD = 4,
+    /**
+     * xz (the .xz file format of XZ Utils). The levels are 0 to 9, 6 by default.
+     */
+    MILLSTREAM_ENCODE_XZ = 5,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_encode millstream_encode;
+#else
+typedef uint32_t millstream_encode;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What happens to an existing regular file.
+ */
+enum millstream_existing
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The new content replaces it.
+     */
+    MILLSTREAM_EXISTING_REPLACE = 0,
+    /**
+     * The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed
+     * output, the file must be a complete file of the same format: data after a truncated stream could not be read. This
+     * is checked first; a plain gzip file has to be decoded for this check.
+     */
+    MILLSTREAM_EXISTING_APPEND = 1,
+    /**
+     * Like MILLSTREAM_EXISTING_APPEND, but a compressed file is not checked.
+     */
+    MILLSTREAM_EXISTING_APPEND_UNCHECKED = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_existing millstream_existing;
+#else
+typedef uint32_t millstream_existing;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What happens to incomplete output.
+ */
+enum millstream_partial
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * A file appears complete when the writer is closed, or it does not appear.
+     */
+    MILLSTREAM_PARTIAL_REMOVE = 0,
+    /**
+     * A file is written in place: it is truncated first, and the written bytes stay, even after an error.
+     */
+    MILLSTREAM_PARTIAL_KEEP = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_partial millstream_partial;
+#else
+typedef uint32_t millstream_partial;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) on Linux).
+ */
+enum millstream_lend_pages
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The pipe gets a copy.
+     */
+    MILLSTREAM_LEND_PAGES_NO = 0,
+    /**
+     * The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller
+     * must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader
+     * takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps
+     * changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written
+     * normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot pass pages
+     * without copying.
+     */
+    MILLSTREAM_LEND_PAGES_CONSUMER_COPIES = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_lend_pages millstream_lend_pages;
+#else
+typedef uint32_t millstream_lend_pages;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which
+ * NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the
+ * next half minute may lose the file.
+ */
+enum millstream_durability
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The system has the bytes, and writes them to the disk later.
+     */
+    MILLSTREAM_DURABILITY_CACHED = 0,
+    /**
+     * The bytes are on the disk (fdatasync(2)): if the new file exists, it is complete.
+     */
+    MILLSTREAM_DURABILITY_DATA = 1,
+    /**
+     * The file's attributes and its name are on the disk, too (fsync(2) of the file, and then of its directory): after
+     * `close` the name refers to the new file.
+     */
+    MILLSTREAM_DURABILITY_ALL = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_durability millstream_durability;
+#else
+typedef uint32_t millstream_durability;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * The source of a command's standard input.
+ */
+enum millstream_stdin
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * `/dev/null`.
+     */
+    MILLSTREAM_STDIN_NULL = 0,
+    /**
+     * The standard input of this process.
+     */
+    MILLSTREAM_STDIN_INHERIT = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_stdin millstream_stdin;
+#else
+typedef uint32_t millstream_stdin;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * The destination of a command's standard output. It applies only to a command that is a sink: the output of a source
+ * is read.
+ */
+enum millstream_stdout
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The standard output of this process.
+     */
+    MILLSTREAM_STDOUT_INHERIT = 0,
+    /**
+     * `/dev/null`.
+     */
+    MILLSTREAM_STDOUT_NULL = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_stdout millstream_stdout;
+#else
+typedef uint32_t millstream_stdout;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * The destination of a command's standard error.
+ */
+enum millstream_stderr
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a
+     * failure.
+     */
+    MILLSTREAM_STDERR_FORWARD = 0,
+    /**
+     * The last 4 KiB are in the error that reports a failure, and are written nowhere else.
+     */
+    MILLSTREAM_STDERR_CAPTURE = 1,
+    /**
+     * The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote it.
+     */
+    MILLSTREAM_STDERR_INHERIT = 2,
+    /**
+     * `/dev/null`.
+     */
+    MILLSTREAM_STDERR_NULL = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_stderr millstream_stderr;
+#else
+typedef uint32_t millstream_stderr;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * The byte order of a length.
+ */
+enum millstream_endian
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The lowest byte first.
+     */
+    MILLSTREAM_ENDIAN_LITTLE = 0,
+    /**
+     * The highest byte first, as in most network protocols.
+     */
+    MILLSTREAM_ENDIAN_BIG = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_endian millstream_endian;
+#else
+typedef uint32_t millstream_endian;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
+ * What a length counts.
+ */
+enum millstream_prefix_counts
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * The bytes after the prefix.
+     */
+    MILLSTREAM_PREFIX_COUNTS_PAYLOAD = 0,
+    /**
+     * The prefix and the bytes after it.
+     */
+    MILLSTREAM_PREFIX_COUNTS_ITSELF = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_prefix_counts millstream_prefix_counts;
+#else
+typedef uint32_t millstream_prefix_counts;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 /* ---- cancel ----
  *
  * Cancel tokens, which interrupt the waits of readers and writers, from any thread or signal handler.
@@ -463,91 +932,6 @@ void millstream_cancel_token_free(millstream_cancel_token *token);
  * A command is only a description. Any number of readers and writers can use it, and it may be changed or freed at any
  * time after they were opened.
  */
-
-/**
- * The source of a command's standard input.
- */
-enum millstream_stdin
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * /dev/null.
-     */
-    MILLSTREAM_STDIN_NULL = 0,
-    /**
-     * The standard input of this process.
-     */
-    MILLSTREAM_STDIN_INHERIT = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_stdin millstream_stdin;
-#else
-typedef uint32_t millstream_stdin;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The destination of the standard output of a command that is a sink.
- */
-enum millstream_stdout
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The standard output of this process.
-     */
-    MILLSTREAM_STDOUT_INHERIT = 0,
-    /**
-     * /dev/null.
-     */
-    MILLSTREAM_STDOUT_NULL = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_stdout millstream_stdout;
-#else
-typedef uint32_t millstream_stdout;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The destination of a command's standard error.
- */
-enum millstream_stderr
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a
-     * failure.
-     */
-    MILLSTREAM_STDERR_FORWARD = 0,
-    /**
-     * The last 4 KiB are in the error that reports a failure, and are written nowhere else.
-     */
-    MILLSTREAM_STDERR_CAPTURE = 1,
-    /**
-     * The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote
-     * it.
-     */
-    MILLSTREAM_STDERR_INHERIT = 2,
-    /**
-     * /dev/null.
-     */
-    MILLSTREAM_STDERR_NULL = 3,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_stderr millstream_stderr;
-#else
-typedef uint32_t millstream_stderr;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
 
 /**
  * A command to start. It is freed by millstream_command_free().
@@ -687,56 +1071,6 @@ enum millstream_delimited
 typedef enum millstream_delimited millstream_delimited;
 #else
 typedef uint32_t millstream_delimited;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * The byte order of a length.
- */
-enum millstream_endian
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The lowest byte first.
-     */
-    MILLSTREAM_ENDIAN_LITTLE = 0,
-    /**
-     * The highest byte first, as in most network protocols.
-     */
-    MILLSTREAM_ENDIAN_BIG = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_endian millstream_endian;
-#else
-typedef uint32_t millstream_endian;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * What a length prefix counts.
- */
-enum millstream_prefix_counts
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The bytes after the prefix.
-     */
-    MILLSTREAM_PREFIX_COUNTS_PAYLOAD = 0,
-    /**
-     * The prefix and the bytes after it.
-     */
-    MILLSTREAM_PREFIX_COUNTS_ITSELF = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_prefix_counts millstream_prefix_counts;
-#else
-typedef uint32_t millstream_prefix_counts;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -1384,145 +1718,6 @@ void millstream_reader_free(millstream_reader *reader);
  * The options of a reader.
  */
 
-/**
- * Whether a thread reads ahead while the consumer works.
- */
-enum millstream_read_ahead
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * Decided by measurements while the stream runs. A thread is used only while both sides wait in turn, or while a
-     * decoder and the consumer both work.
-     */
-    MILLSTREAM_READ_AHEAD_AUTO = 0,
-    /**
-     * From the start, except for a source that must be read on the caller's thread: a callback or a followed file.
-     */
-    MILLSTREAM_READ_AHEAD_ON = 1,
-    /**
-     * Never.
-     */
-    MILLSTREAM_READ_AHEAD_OFF = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_read_ahead millstream_read_ahead;
-#else
-typedef uint32_t millstream_read_ahead;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it returns more bytes.
- */
-enum millstream_latency
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * Reads are delayed at 64 MB/s and above, which saves 10 to 25 % of the processor time.
-     */
-    MILLSTREAM_LATENCY_NORMAL = 0,
-    /**
-     * Reads are not delayed.
-     */
-    MILLSTREAM_LATENCY_LOW = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_latency millstream_latency;
-#else
-typedef uint32_t millstream_latency;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * Whether compressed sources are decoded. By default it is MILLSTREAM_DECODE_AUTO for files, pipes, commands and
- * memory, and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`: they
- * mostly carry a protocol, and one of its messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO
- * the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed
- * format.
- */
-enum millstream_decode
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the
-     * feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are MILLSTREAM_UNSUPPORTED.
-     */
-    MILLSTREAM_DECODE_AUTO = 0,
-    /**
-     * Bytes are delivered unchanged.
-     */
-    MILLSTREAM_DECODE_OFF = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_decode millstream_decode;
-#else
-typedef uint32_t millstream_decode;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * What happens at the end of a regular file.
- */
-enum millstream_follow
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The stream ends.
-     */
-    MILLSTREAM_FOLLOW_NO = 0,
-    /**
-     * The reader waits for the file to grow, until it is cancelled or closed. A truncated file is
-     * MILLSTREAM_SOURCE_SHRANK, even if it has been rewritten; a renamed, replaced or deleted file is
-     * MILLSTREAM_SOURCE_CHANGED, after its content has been delivered.
-     */
-    MILLSTREAM_FOLLOW_GROWING = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_follow millstream_follow;
-#else
-typedef uint32_t millstream_follow;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * Which properties of a regular file must not change while it is read to its end. The open file is checked at the end,
- * even if its name refers to a different file by then.
- */
-enum millstream_pin
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The existing bytes must not change: a file that has become shorter is MILLSTREAM_SOURCE_SHRANK, and a file of the
-     * same size that was modified is MILLSTREAM_SOURCE_CHANGED. The file may grow.
-     */
-    MILLSTREAM_PIN_CONTENT = 0,
-    /**
-     * Content and size must not change: a file that has grown is MILLSTREAM_SOURCE_CHANGED too.
-     */
-    MILLSTREAM_PIN_IDENTITY = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_pin millstream_pin;
-#else
-typedef uint32_t millstream_pin;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -2041,196 +2236,6 @@ void millstream_writer_free(millstream_writer *writer);
  *
  * The options of a writer.
  */
-
-/**
- * When a writer passes its bytes to the sink, apart from `flush` and `close`.
- */
-enum millstream_flush_policy
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * MILLSTREAM_FLUSH_POLICY_LINE if the sink is a terminal, MILLSTREAM_FLUSH_POLICY_WHEN_FULL otherwise.
-     */
-    MILLSTREAM_FLUSH_POLICY_AUTO = 0,
-    /**
-     * When the buffer is full. This is the fastest.
-     */
-    MILLSTREAM_FLUSH_POLICY_WHEN_FULL = 1,
-    /**
-     * At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
-     */
-    MILLSTREAM_FLUSH_POLICY_LINE = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_flush_policy millstream_flush_policy;
-#else
-typedef uint32_t millstream_flush_policy;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * Whether the bytes are compressed on the way to the sink.
- */
-enum millstream_encode
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz`
-     * xz. A name that implies another compressed format, such as `.lz4`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
-     */
-    MILLSTREAM_ENCODE_AUTO = 0,
-    /**
-     * As they are.
-     */
-    MILLSTREAM_ENCODE_OFF = 1,
-    /**
-     * gzip (RFC 1952). The levels are 0 to 9, 6 by default.
-     */
-    MILLSTREAM_ENCODE_GZIP = 2,
-    /**
-     * bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1). The levels are 0 to 9, 6 by
-     * default.
-     */
-    MILLSTREAM_ENCODE_BGZF = 3,
-    /**
-     * Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.
-     */
-    MILLSTREAM_ENCODE_ZSTD = 4,
-    /**
-     * xz (the .xz file format of XZ Utils). The levels are 0 to 9, 6 by default.
-     */
-    MILLSTREAM_ENCODE_XZ = 5,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_encode millstream_encode;
-#else
-typedef uint32_t millstream_encode;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * What happens to an existing regular file.
- */
-enum millstream_existing
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The new content replaces it.
-     */
-    MILLSTREAM_EXISTING_REPLACE = 0,
-    /**
-     * The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed
-     * output, the file must be a complete file of the same format: data after a truncated stream could not be read. This
-     * is checked first; a plain gzip file has to be decoded for this check.
-     */
-    MILLSTREAM_EXISTING_APPEND = 1,
-    /**
-     * Like MILLSTREAM_EXISTING_APPEND, but a compressed file is not checked.
-     */
-    MILLSTREAM_EXISTING_APPEND_UNCHECKED = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_existing millstream_existing;
-#else
-typedef uint32_t millstream_existing;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * What happens to incomplete output.
- */
-enum millstream_partial
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * A file appears complete when the writer is closed, or it does not appear.
-     */
-    MILLSTREAM_PARTIAL_REMOVE = 0,
-    /**
-     * A file is written in place: it is truncated first, and the written bytes stay, even after an error.
-     */
-    MILLSTREAM_PARTIAL_KEEP = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_partial millstream_partial;
-#else
-typedef uint32_t millstream_partial;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) on Linux).
- */
-enum millstream_lend_pages
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The pipe gets a copy.
-     */
-    MILLSTREAM_LEND_PAGES_NO = 0,
-    /**
-     * The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller
-     * must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader
-     * takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps
-     * changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written
-     * normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot pass pages
-     * without copying.
-     */
-    MILLSTREAM_LEND_PAGES_CONSUMER_COPIES = 1,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_lend_pages millstream_lend_pages;
-#else
-typedef uint32_t millstream_lend_pages;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
-
-/**
- * What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which
- * NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the
- * next half minute may lose the file.
- */
-enum millstream_durability
-#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
-  : uint32_t
-#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
- {
-    /**
-     * The system has the bytes, and writes them to the disk later.
-     */
-    MILLSTREAM_DURABILITY_CACHED = 0,
-    /**
-     * The bytes are on the disk (fdatasync(2)): if the new file exists, it is complete.
-     */
-    MILLSTREAM_DURABILITY_DATA = 1,
-    /**
-     * The file's attributes and its name are on the disk, too (fsync(2) of the file, and then of its directory): after
-     * `close` the name refers to the new file.
-     */
-    MILLSTREAM_DURABILITY_ALL = 2,
-};
-#ifndef __cplusplus
-#if __STDC_VERSION__ >= 202311L
-typedef enum millstream_durability millstream_durability;
-#else
-typedef uint32_t millstream_durability;
-#endif // __STDC_VERSION__ >= 202311L
-#endif // __cplusplus
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,58 +6,15 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use millstream::{Command, Result, Stderr, Stdin, Stdout};
+use millstream::{Command, Result, Stdin, Stdout};
 
-use crate::boundary::{call, choice, chosen, duplicate_fd, free, given, items, out, path, string};
+use crate::boundary::{call, chosen, duplicate_fd, free, given, items, out, path, string};
+use crate::enums::{millstream_stderr, millstream_stdin, millstream_stdout};
 use crate::error::{millstream_code, millstream_error};
 use crate::settings::Settings;
 
 /// A command to start. It is freed by millstream_command_free().
 pub struct millstream_command(Settings<Command>);
-
-/// The source of a command's standard input.
-#[repr(u32)]
-pub enum millstream_stdin {
-    /// /dev/null.
-    Null = 0,
-    /// The standard input of this process.
-    Inherit = 1,
-}
-
-/// The destination of the standard output of a command that is a sink.
-#[repr(u32)]
-pub enum millstream_stdout {
-    /// The standard output of this process.
-    Inherit = 0,
-    /// /dev/null.
-    Null = 1,
-}
-
-/// The destination of a command's standard error.
-#[repr(u32)]
-pub enum millstream_stderr {
-    /// It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a
-    /// failure.
-    Forward = 0,
-    /// The last 4 KiB are in the error that reports a failure, and are written nowhere else.
-    Capture = 1,
-    /// The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote
-    /// it.
-    Inherit = 2,
-    /// /dev/null.
-    Null = 3,
-}
-
-choice!(millstream_stderr is Stderr {
-    Forward => Stderr::Forward,
-    Capture => Stderr::Capture,
-    Inherit => Stderr::Inherit,
-    Null => Stderr::Null,
-});
-
-choice!(millstream_stdin is fn() -> Stdin { Null => || Stdin::Null, Inherit => || Stdin::Inherit });
-
-choice!(millstream_stdout is fn() -> Stdout { Inherit => || Stdout::Inherit, Null => || Stdout::Null });
 
 impl millstream_command {
     /// Returns the command to start.
@@ -163,8 +120,10 @@ pub extern "C" fn millstream_command_set_stdin(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let from = chosen(from)?;
-        set(command, move |command| command.stdin(from()))
+        chosen(from)?;
+        // A new one for each start, because it cannot be cloned.
+        given(command, "command")?.0.try_set(move |command| Ok(command.stdin(chosen(from)?)));
+        Ok(())
     })
 }
 
@@ -191,8 +150,9 @@ pub extern "C" fn millstream_command_set_stdout(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let to = chosen(to)?;
-        set(command, move |command| command.stdout(to()))
+        chosen(to)?;
+        given(command, "command")?.0.try_set(move |command| Ok(command.stdout(chosen(to)?)));
+        Ok(())
     })
 }
 

@@ -12,11 +12,11 @@ use std::mem::MaybeUninit;
 
 use millstream::Result;
 use millstream::frame::{
-    self, Batch, Bson, Delimiter, Endian, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
-    Trim,
+    self, Batch, Bson, Delimiter, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixWidth, Trim,
 };
 
 use crate::boundary::{bytes, call, choice, chosen, free, given, invalid, lend, out};
+use crate::enums::{millstream_endian, millstream_prefix_counts};
 use crate::error::{millstream_code, millstream_error};
 
 /// Decides where records end. It keeps no state from one call to the next, so it may be exchanged between two records;
@@ -36,24 +36,6 @@ pub enum millstream_delimited {
     Untrimmed = 1,
 }
 
-/// The byte order of a length.
-#[repr(u32)]
-pub enum millstream_endian {
-    /// The lowest byte first.
-    Little = 0,
-    /// The highest byte first, as in most network protocols.
-    Big = 1,
-}
-
-/// What a length prefix counts.
-#[repr(u32)]
-pub enum millstream_prefix_counts {
-    /// The bytes after the prefix.
-    Payload = 0,
-    /// The prefix and the bytes after it.
-    Itself = 1,
-}
-
 #[derive(PartialEq)]
 pub(crate) enum Delimited {
     Trimmed,
@@ -61,10 +43,6 @@ pub(crate) enum Delimited {
 }
 
 choice!(millstream_delimited is Delimited { Trimmed => Delimited::Trimmed, Untrimmed => Delimited::Untrimmed });
-
-choice!(millstream_endian is Endian { Little => Endian::Little, Big => Endian::Big });
-
-choice!(millstream_prefix_counts is PrefixCounts { Payload => PrefixCounts::Payload, Itself => PrefixCounts::Itself });
 
 /// The part of a record that is not its content.
 #[repr(C)]

@@ -66,6 +66,7 @@ mod bson_type;
 mod bson_write;
 mod cancel;
 mod command;
+mod enums;
 mod error;
 mod format;
 mod frame;

@@ -5,95 +5,11 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use millstream::{Decode, Follow, Latency, Pin, ReadAhead};
-
-use crate::boundary::{call, choice, chosen, given, string};
+use crate::boundary::{call, chosen, given, string};
 use crate::cancel::millstream_cancel_token;
+use crate::enums::{millstream_decode, millstream_follow, millstream_latency, millstream_pin, millstream_read_ahead};
 use crate::error::{millstream_code, millstream_error};
 use crate::reader::millstream_reader_options;
-
-/// Whether a thread reads ahead while the consumer works.
-#[repr(u32)]
-pub enum millstream_read_ahead {
-    /// Decided by measurements while the stream runs. A thread is used only while both sides wait in turn, or while a
-    /// decoder and the consumer both work.
-    Auto = 0,
-    /// From the start, except for a source that must be read on the caller's thread: a callback or a followed file.
-    On = 1,
-    /// Never.
-    Off = 2,
-}
-
-choice!(millstream_read_ahead is ReadAhead {
-    Auto => ReadAhead::Auto,
-    On => ReadAhead::On,
-    Off => ReadAhead::Off,
-});
-
-/// Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it returns more bytes.
-#[repr(u32)]
-pub enum millstream_latency {
-    /// Reads are delayed at 64 MB/s and above, which saves 10 to 25 % of the processor time.
-    Normal = 0,
-    /// Reads are not delayed.
-    Low = 1,
-}
-
-choice!(millstream_latency is Latency {
-    Normal => Latency::Normal,
-    Low => Latency::Low,
-});
-
-/// Whether compressed sources are decoded. By default it is MILLSTREAM_DECODE_AUTO for files, pipes, commands and
-/// memory, and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`: they
-/// mostly carry a protocol, and one of its messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO
-/// the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed
-/// format.
-#[repr(u32)]
-pub enum millstream_decode {
-    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the
-    /// feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are MILLSTREAM_UNSUPPORTED.
-    Auto = 0,
-    /// Bytes are delivered unchanged.
-    Off = 1,
-}
-
-choice!(millstream_decode is Decode {
-    Auto => Decode::Auto,
-    Off => Decode::Off,
-});
-
-/// What happens at the end of a regular file.
-#[repr(u32)]
-pub enum millstream_follow {
-    /// The stream ends.
-    No = 0,
-    /// The reader waits for the file to grow, until it is cancelled or closed. A truncated file is
-    /// MILLSTREAM_SOURCE_SHRANK, even if it has been rewritten; a renamed, replaced or deleted file is
-    /// MILLSTREAM_SOURCE_CHANGED, after its content has been delivered.
-    Growing = 1,
-}
-
-choice!(millstream_follow is Follow {
-    No => Follow::No,
-    Growing => Follow::Growing,
-});
-
-/// Which properties of a regular file must not change while it is read to its end. The open file is checked at the end,
-/// even if its name refers to a different file by then.
-#[repr(u32)]
-pub enum millstream_pin {
-    /// The existing bytes must not change: a file that has become shorter is MILLSTREAM_SOURCE_SHRANK, and a file of the
-    /// same size that was modified is MILLSTREAM_SOURCE_CHANGED. The file may grow.
-    Content = 0,
-    /// Content and size must not change: a file that has grown is MILLSTREAM_SOURCE_CHANGED too.
-    Identity = 1,
-}
-
-choice!(millstream_pin is Pin {
-    Content => Pin::Content,
-    Identity => Pin::Identity,
-});
 
 /// Sets the initial size of the buffer in bytes, at least 1: 256 KiB by default. It grows for a longer record.
 #[unsafe(no_mangle)]

@@ -5,129 +5,14 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use millstream::{Durability, Encode, Existing, FlushPolicy, LendPages, Partial};
-
-use crate::boundary::{call, choice, chosen, given, string};
+use crate::boundary::{call, chosen, given, string};
 use crate::cancel::millstream_cancel_token;
+use crate::enums::{
+    millstream_durability, millstream_encode, millstream_existing, millstream_flush_policy, millstream_lend_pages,
+    millstream_partial,
+};
 use crate::error::{millstream_code, millstream_error};
 use crate::writer::millstream_writer_options;
-
-/// When a writer passes its bytes to the sink, apart from `flush` and `close`.
-#[repr(u32)]
-pub enum millstream_flush_policy {
-    /// MILLSTREAM_FLUSH_POLICY_LINE if the sink is a terminal, MILLSTREAM_FLUSH_POLICY_WHEN_FULL otherwise.
-    Auto = 0,
-    /// When the buffer is full. This is the fastest.
-    WhenFull = 1,
-    /// At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
-    Line = 2,
-}
-
-choice!(millstream_flush_policy is FlushPolicy {
-    Auto => FlushPolicy::Auto,
-    WhenFull => FlushPolicy::WhenFull,
-    Line => FlushPolicy::Line,
-});
-
-/// Whether the bytes are compressed on the way to the sink.
-#[repr(u32)]
-pub enum millstream_encode {
-    /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz`
-    /// xz. A name that implies another compressed format, such as `.lz4`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
-    Auto = 0,
-    /// As they are.
-    Off = 1,
-    /// gzip (RFC 1952). The levels are 0 to 9, 6 by default.
-    Gzip = 2,
-    /// bgzf: gzip in blocks, as samtools and tabix write it (SAM specification, section 4.1). The levels are 0 to 9, 6 by
-    /// default.
-    Bgzf = 3,
-    /// Zstandard (RFC 8878). The levels are 1 to 22, 3 by default.
-    Zstd = 4,
-    /// xz (the .xz file format of XZ Utils). The levels are 0 to 9, 6 by default.
-    Xz = 5,
-}
-
-choice!(millstream_encode is Encode {
-    Auto => Encode::Auto,
-    Off => Encode::Off,
-    Gzip => Encode::Gzip,
-    Bgzf => Encode::Bgzf,
-    Zstd => Encode::Zstd,
-    Xz => Encode::Xz,
-});
-
-/// What happens to an existing regular file.
-#[repr(u32)]
-pub enum millstream_existing {
-    /// The new content replaces it.
-    Replace = 0,
-    /// The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed
-    /// output, the file must be a complete file of the same format: data after a truncated stream could not be read. This
-    /// is checked first; a plain gzip file has to be decoded for this check.
-    Append = 1,
-    /// Like MILLSTREAM_EXISTING_APPEND, but a compressed file is not checked.
-    AppendUnchecked = 2,
-}
-
-choice!(millstream_existing is Existing {
-    Replace => Existing::Replace,
-    Append => Existing::Append,
-    AppendUnchecked => Existing::AppendUnchecked,
-});
-
-/// What happens to incomplete output.
-#[repr(u32)]
-pub enum millstream_partial {
-    /// A file appears complete when the writer is closed, or it does not appear.
-    Remove = 0,
-    /// A file is written in place: it is truncated first, and the written bytes stay, even after an error.
-    Keep = 1,
-}
-
-choice!(millstream_partial is Partial {
-    Remove => Partial::Remove,
-    Keep => Partial::Keep,
-});
-
-/// Whether a pipe is lent the pages of the writer's buffer instead of a copy (vmsplice(2) on Linux).
-#[repr(u32)]
-pub enum millstream_lend_pages {
-    /// The pipe gets a copy.
-    No = 0,
-    /// The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller
-    /// must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader
-    /// takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps
-    /// changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written
-    /// normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot pass pages
-    /// without copying.
-    ConsumerCopies = 1,
-}
-
-choice!(millstream_lend_pages is LendPages {
-    No => LendPages::No,
-    ConsumerCopies => LendPages::ConsumerCopies,
-});
-
-/// What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which
-/// NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the
-/// next half minute may lose the file.
-#[repr(u32)]
-pub enum millstream_durability {
-    /// The system has the bytes, and writes them to the disk later.
-    Cached = 0,
-    /// The bytes are on the disk (fdatasync(2)): if the new file exists, it is complete.
-    Data = 1,
-    /// The file's attributes and its name are on the disk, too (fsync(2) of the file, and then of its directory): after
-    /// `close` the name refers to the new file.
-    All = 2,
-}
-
-choice!(millstream_durability is Durability {
-    Cached => Durability::Cached,
-    Data => Durability::Data,
-    All => Durability::All,
-});
 
 /// Sets the size of the buffer in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory
 /// is allocated when the first byte is written.

@@ -7,13 +7,16 @@ use std::path::Path;
 
 use cbindgen::{Config, DocumentationStyle, EnumConfig, ExportConfig, Language, RenameRule, Style};
 
+use crate::c_source::c_name;
+use crate::options::Choices;
 use crate::tables::ErrorKind;
 use crate::text::each;
 
 /// The modules, ordered so that each depends only on earlier ones.
-pub const MODULES: [&str; 21] = [
+pub const MODULES: [&str; 22] = [
     "version",
     "error",
+    "enums",
     "cancel",
     "command",
     "frame",
@@ -52,7 +55,9 @@ const BOTTOM: &str = r#"
 #endif /* MILLSTREAM_H */
 "#;
 
-fn config() -> Config {
+fn config(choices: &[Choices]) -> Config {
+    let mut include = vec!["millstream_format".into(), "millstream_bson_type".into()];
+    include.extend(choices.iter().map(|choices| c_name(&choices.name)));
     Config {
         language: Language::C,
         style: Style::Type,
@@ -64,11 +69,7 @@ fn config() -> Config {
         usize_is_size_t: true,
         enumeration: EnumConfig { rename_variants: RenameRule::QualifiedScreamingSnakeCase, ..EnumConfig::default() },
         // The enum of codes is generated here. The included enums are used only by modules other than their own.
-        export: ExportConfig {
-            include: vec!["millstream_format".into(), "millstream_bson_type".into()],
-            exclude: vec!["millstream_code".into()],
-            ..ExportConfig::default()
-        },
+        export: ExportConfig { include, exclude: vec!["millstream_code".into()], ..ExportConfig::default() },
         ..Config::default()
     }
 }
@@ -112,25 +113,25 @@ fn introduction(file: &Path) -> Result<String, String> {
 }
 
 /// Generates a module's part of the header: the text at the beginning of its file, then its types and functions.
-fn section(sources: &Path, module: &str, kinds: &[ErrorKind]) -> Result<String, String> {
+fn section(sources: &Path, module: &str, kinds: &[ErrorKind], choices: &[Choices]) -> Result<String, String> {
     let file = sources.join(module).with_extension("rs");
     let codes = if module == "error" { codes(kinds) } else { String::new() };
     let mut generated = Vec::new();
-    let bindings = cbindgen::Builder::new().with_config(config()).with_src(&file).generate();
+    let bindings = cbindgen::Builder::new().with_config(config(choices)).with_src(&file).generate();
     bindings.map_err(|error| format!("{}: {error}", file.display()))?.write(&mut generated);
     let generated = String::from_utf8_lossy(&generated);
     Ok(format!("\n/* ---- {module} ----\n *\n{} */\n\n{codes}{}", introduction(&file)?, generated.trim_start()))
 }
 
 /// Generates `millstream.h`.
-pub fn header(root: &Path, kinds: &[ErrorKind]) -> Result<String, String> {
+pub fn header(root: &Path, kinds: &[ErrorKind], choices: &[Choices]) -> Result<String, String> {
     let (sources, version) = (root.join("crates/capi/src"), env!("CARGO_PKG_VERSION"));
     let mut out = format!(
         "\n/*\n{} */\n{TOP}\n/**\n * The version of this header.\n */\n#define MILLSTREAM_VERSION \"{version}\"\n",
         introduction(&sources.join("lib.rs"))?
     );
     for module in MODULES {
-        out += &section(&sources, module, kinds)?;
+        out += &section(&sources, module, kinds, choices)?;
     }
     Ok(out + BOTTOM)
 }

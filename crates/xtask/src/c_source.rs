@@ -55,21 +55,30 @@ pub fn element_types(types: &[ElementType]) -> Result<String, String> {
     formatted(&format!("//! The types of values in BSON documents.\n\n{declared}"))
 }
 
-/// Generates `reader_options.rs` and `writer_options.rs`: the enums of the options, and a setter for each option that
-/// does not take a function.
+/// Generates `enums.rs`: the enums of options, commands and framers.
+pub fn enums(choices: &[Choices]) -> Result<String, String> {
+    let enums = each(choices, |Choices { name, path, about, values }| {
+        let Some(path) = path else { return String::new() };
+        let numbered = values.iter().zip(0..);
+        let numbered = numbered.map(|(value, number)| (shown(&value.about, choices), value.name.as_str(), number));
+        let pairs = each(values, |value| format!("    {0} => {path}::{0},\n", value.name));
+        let c = c_name(name);
+        let declared = enumeration(&shown(about, choices), &c, "#[derive(Clone, Copy)]\n", numbered);
+        declared + &format!("choice!({c} is {path} {{\n{pairs}}});\n\n")
+    });
+    formatted(&format!(
+        "//! The values of options, commands and framers.\n\nuse crate::boundary::choice;\n\n{}",
+        enums.trim_end()
+    ))
+}
+
+/// Generates `reader_options.rs` and `writer_options.rs`: a setter for each option that does not take a function.
 pub fn setters(builder: &Builder, choices: &[Choices]) -> Result<String, String> {
     let Builder { name, options, .. } = builder;
     let settable = options.iter().filter(|setting| !setting.takes_function());
     let setters = joined(settable, "\n", |setting| setter(name, setting, choices));
-    let used: Vec<&Choices> = choices.iter().filter(|found| setters.contains(&c_name(&found.name))).collect();
-    let enums = each(&used, |Choices { name, about, values }| {
-        let numbered = values.iter().zip(0..);
-        let numbered = numbered.map(|(value, number)| (shown(&value.about, choices), value.name.as_str(), number));
-        let pairs = each(values, |value| format!("    {0} => {name}::{0},\n", value.name));
-        let c = c_name(name);
-        enumeration(&shown(about, choices), &c, "", numbered) + &format!("choice!({c} is {name} {{\n{pairs}}});\n\n")
-    });
-    let used = joined(used, ", ", |found| found.name.clone());
+    let used = choices.iter().filter(|found| setters.contains(&format!("MaybeUninit<{}>", c_name(&found.name))));
+    let used = joined(used, ", ", |found| c_name(&found.name));
     formatted(&format!(
         "//! The options of a {name}.
 
@@ -77,14 +86,13 @@ use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use millstream::{{{used}}};
-
-use crate::boundary::{{call, choice, chosen, given, string}};
+use crate::boundary::{{call, chosen, given, string}};
 use crate::cancel::millstream_cancel_token;
+use crate::enums::{{{used}}};
 use crate::error::{{millstream_code, millstream_error}};
 use crate::{name}::millstream_{name}_options;
 
-{enums}{setters}"
+{setters}"
     ))
 }
 
@@ -137,7 +145,7 @@ pub {safety}extern \"C\" fn millstream_{builder}_options_set_{name}{unit}(
 }
 
 /// Converts `ReadAhead` to `millstream_read_ahead`.
-fn c_name(name: &str) -> String {
+pub fn c_name(name: &str) -> String {
     format!("millstream_{}", snake_case(name))
 }
 

@@ -1,6 +1,6 @@
 //! C++: generates the headers that are used by the handwritten ones.
 
-use crate::options::{Builder, Choices, Kind, Setting, Value, linked, of_field};
+use crate::options::{Builder, Choices, Kind, Setting, linked, of_field};
 use crate::tables::{ElementType, ErrorKind, Format, supported};
 use crate::text::{comment, each, joined, snake_case};
 
@@ -63,53 +63,71 @@ inline constexpr std::array<kind_text, {count}> kind_texts{{{{
 
 /// Generates `format.hpp`: the compressed formats.
 pub fn formats(formats: &[Format]) -> String {
-    let none = [("Not at all, or not known yet.", "none")].into_iter();
+    let none = [("Not at all, or not known yet.", "None")].into_iter();
     let values = none.chain(supported(formats).map(|(variant, format)| (format.about.as_str(), variant)));
     let about = "How a source is compressed. Later versions may add some.";
-    let content = of_c("millstream", about, "format", "MILLSTREAM_FORMAT", values);
-    header("format", 20, "Compressed formats.", &content)
+    of_c("format", "Compressed formats.", "millstream", &mirrored(about, "format", "format", values, &[]))
 }
 
 /// Generates `bson_type.hpp`: the types of BSON values.
 pub fn element_types(types: &[ElementType]) -> String {
-    let values = [("There is no value.", "nothing")].into_iter();
+    let values = [("There is no value.", "Nothing")].into_iter();
     let values = values.chain(types.iter().map(|of| (of.about.as_str(), of.name.as_str())));
     let about = "The types that a value can have; the numbers are those of the format.";
-    let content = of_c("millstream::bson", about, "type", "MILLSTREAM_BSON_TYPE", values);
-    header("bson_type", 20, "The types of values in BSON documents, of `bson.hpp`.", &content)
+    let declared = mirrored(about, "type", "bson_type", values, &[]);
+    of_c("bson_type", "The types of values in BSON documents, of `bson.hpp`.", "millstream::bson", &declared)
 }
 
-/// Generates the content of a header for an enum whose numbers are those of an enum of C.
-fn of_c<'a>(
-    namespace: &str,
+/// Generates `enums.hpp`: the enums of options, commands and framers.
+pub fn enums(choices: &[Choices]) -> String {
+    // C++ has its own enum for byte orders.
+    let wanted = choices.iter().filter(|choices| choices.path.is_some() && choices.name != "Endian");
+    let enums = joined(wanted, "\n", |Choices { name, about, values, .. }| {
+        let c = snake_case(name);
+        // Three of the names are macros of C.
+        let name = match c.as_str() {
+            "stdin" => "stdin_from",
+            "stdout" => "stdout_to",
+            "stderr" => "stderr_to",
+            other => other,
+        };
+        let values = values.iter().map(|value| (value.about.as_str(), value.name.as_str()));
+        mirrored(about, name, &c, values, choices)
+    });
+    of_c("enums", "The values of options, commands and framers.", "millstream", &enums)
+}
+
+/// Generates an enum whose numbers are those of an enum of C.
+fn mirrored<'a>(
     about: &str,
     name: &str,
     c: &str,
-    values: impl Iterator<Item = (&'a str, &'a str)>,
+    values: impl IntoIterator<Item = (&'a str, &'a str)>,
+    choices: &[Choices],
 ) -> String {
-    let values = values.map(|(about, value)| (about, value, format!("{c}_{}", snake_case(value).to_uppercase())));
-    let declared = enumeration(about, &format!("{name} : std::uint32_t"), values, &[]);
-    format!(
+    let number = |value: &str| format!("millstream_{c}_{}", snake_case(value)).to_uppercase();
+    let values = values.into_iter().map(|(about, value)| (about, value, number(value)));
+    enumeration(about, &format!("{name} : std::uint32_t"), values, choices)
+}
+
+/// Generates a header of enums whose numbers are those of enums of C.
+fn of_c(name: &str, about: &str, namespace: &str, enums: &str) -> String {
+    let content = format!(
         "#include <cstdint>
 
 #include <millstream.h>
 
 namespace {namespace} {{
 
-{declared}
+{enums}
 }} // namespace {namespace}
 "
-    )
+    );
+    header(name, 20, about, &content)
 }
 
-/// Generates `options.hpp`: the enums and structures of options, and the code that passes them to the C ABI.
+/// Generates `options.hpp`: the structures of options, and the code that passes them to the C ABI.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
-    let enums = joined(choices, "\n", |Choices { name, about, values }| {
-        let name = snake_case(name);
-        let c = |value: &Value| format!("millstream_{name}_{}", value.word).to_uppercase();
-        let values = values.iter().map(|value| (value.about.as_str(), value.name.as_str(), c(value)));
-        enumeration(about, &format!("{name} : std::uint32_t"), values, choices)
-    });
     let structures = each(builders, |Builder { name, options, .. }| {
         format!(
             "
@@ -140,12 +158,12 @@ inline void set(const {name}_options &options, millstream_{name}_options *to) {{
 
 #include <millstream/boundary.hpp>
 #include <millstream/cancel.hpp>
+#include <millstream/enums.hpp>
 
 namespace millstream {{
 
 struct progress;
-
-{enums}{structures}
+{structures}
 }} // namespace millstream
 "
     );

@@ -64,6 +64,7 @@ fn generate(root: &Path, finish: fn(&Path, &[Output]) -> Result<(), String>) -> 
         root,
         &[
             ("crates/capi/src/bson_type.rs", c_source::element_types(&types)?),
+            ("crates/capi/src/enums.rs", c_source::enums(&choices)?),
             ("crates/capi/src/reader_options.rs", c_source::setters(&builders[0], &choices)?),
             ("crates/capi/src/writer_options.rs", c_source::setters(&builders[1], &choices)?),
             ("crates/millstream/src/options/table.rs", rust::options(&builders, &choices)?),
@@ -74,8 +75,9 @@ fn generate(root: &Path, finish: fn(&Path, &[Output]) -> Result<(), String>) -> 
     finish(
         root,
         &[
-            ("crates/capi/include/millstream.h", c_header::header(root, &kinds)?),
+            ("crates/capi/include/millstream.h", c_header::header(root, &kinds, &choices)?),
             ("bindings/cpp/include/millstream/bson_type.hpp", cpp::element_types(&types)),
+            ("bindings/cpp/include/millstream/enums.hpp", cpp::enums(&choices)),
             ("bindings/cpp/include/millstream/errc.hpp", cpp::error_kinds(&kinds)),
             ("bindings/cpp/include/millstream/format.hpp", cpp::formats(&formats)),
             ("bindings/cpp/include/millstream/options.hpp", cpp::options(&builders, &choices)),

@@ -56,6 +56,8 @@ pub enum Kind {
 /// An enum of the library.
 pub struct Choices {
     pub name: String,
+    /// Its path in Rust; `None` if the C ABI does not have it.
+    pub path: Option<String>,
     pub about: String,
     pub values: Vec<Value>,
 }
@@ -84,7 +86,16 @@ pub struct Value {
 const BUILDERS: [(&str, &str); 2] =
     [("reader", "crates/millstream/src/reader/builder.rs"), ("writer", "crates/millstream/src/writer/builder.rs")];
 
-/// Reads the options of all builders, and the enums that they take in the order of their first use.
+/// Enums that no builder takes but that other languages have: the module of the library, if the C ABI has them, the source
+/// file, and their names.
+const ENUMS: [(Option<&str>, &str, &[&str]); 4] = [
+    (Some("millstream"), "crates/millstream/src/os/command.rs", &["Stdin", "Stdout", "Stderr"]),
+    (Some("millstream::frame"), "crates/core/src/frame/length_prefixed.rs", &["Endian", "PrefixCounts"]),
+    (None, "crates/bson/src/columns/mod.rs", &["OnMismatch", "OnUnknown", "OnAbsent"]),
+    (None, "crates/bson/src/columns/infer.rs", &["OnMixed"]),
+];
+
+/// Reads the options of all builders, and the enums: those of options in the order of their first use, then the others.
 pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
     let mut enums = Vec::new();
     for file in files(root, "crates/millstream/src")? {
@@ -113,7 +124,7 @@ pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
                     [(_, Kind::Choice(of))] => {
                         let found = enums.iter().find(|found| found.ident == of).expect("it is one of them");
                         if !choices.iter().any(|known: &Choices| known.name == *of) {
-                            choices.push(choices_of(found));
+                            choices.push(choices_of(found, Some("millstream")));
                         }
                         delay(&name, found)
                     }
@@ -127,6 +138,13 @@ pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
             return Err(format!("{file}: no `impl` whose documentation begins with \"Options\""));
         }
         builders.push(Builder { name: builder, options });
+    }
+    for (module, file, names) in ENUMS {
+        let found = items(root, file)?.into_iter().filter_map(|item| match item {
+            Item::Enum(item) if names.iter().any(|name| item.ident == name) => Some(choices_of(&item, module)),
+            _ => None,
+        });
+        choices.extend(found);
     }
     Ok((builders, choices))
 }
@@ -165,15 +183,20 @@ fn kind(of: &Type, enums: &[ItemEnum]) -> Result<Kind, String> {
     })
 }
 
-/// Returns an enum with its values, without those that contain something.
-pub fn choices_of(item: &ItemEnum) -> Choices {
+/// Returns an enum of a module with its values, without those that contain data.
+pub fn choices_of(item: &ItemEnum, module: Option<&str>) -> Choices {
     let values = item.variants.iter().filter(|variant| matches!(variant.fields, Fields::Unit)).map(|variant| Value {
         name: variant.ident.to_string(),
         word: snake_case(&variant.ident.to_string()),
         about: about(&variant.attrs),
         is_default: variant.attrs.iter().any(|attribute| attribute.path().is_ident("default")),
     });
-    Choices { name: item.ident.to_string(), about: about(&item.attrs), values: values.collect() }
+    Choices {
+        name: item.ident.to_string(),
+        path: module.map(|module| format!("{module}::{}", item.ident)),
+        about: about(&item.attrs),
+        values: values.collect(),
+    }
 }
 
 /// A value with a duration, such as `FlushPolicy::Delay(Duration)`, is a separate option in other languages:
@@ -264,7 +287,8 @@ mod tests {
     #[test]
     fn links_are_written_for_the_language() {
         let value = Value { name: "Content".into(), word: "content".into(), about: String::new(), is_default: true };
-        let pin = Choices { name: "Pin".into(), about: String::new(), values: vec![value] };
+        let (name, about) = ("Pin".into(), String::new());
+        let pin = Choices { name, path: None, about, values: vec![value] };
         let text = "a [`Pin::Content`], [`SourceShrank`](crate::ErrorKind::SourceShrank), [`close`](Writer::close) b";
         let shown = linked(text, &[pin], |kind| format!("E {kind}"), |of, value| format!("V {of} {value}"));
         assert_eq!(shown, "a V Pin Content, E SourceShrank, `close` b");

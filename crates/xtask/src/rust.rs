@@ -81,7 +81,9 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> Result<String, Stri
 use super::{{Set, Setting, Word}};
 use crate::{{{}, ReaderBuilder, WriterBuilder}};
 {tables}",
-        joined(choices, ", ", |choices| choices.name.clone())
+        joined(choices.iter().filter(|choices| tables.contains(&format!("({}::", choices.name))), ", ", |choices| {
+            choices.name.clone()
+        })
     ))
 }
 

@@ -1,10 +1,8 @@
 //! TypeScript: generates types and tables.
 
-use std::collections::BTreeSet;
-
-use crate::options::{Builder, Choices, Kind, Setting, find, is_otherwise, plain};
+use crate::options::{Builder, Choices, Kind, Setting, is_otherwise, plain};
 use crate::tables::{ElementType, ErrorKind, Format, Layout, supported};
-use crate::text::{camel_case, each, joined, pascal_case};
+use crate::text::{camel_case, each, joined, pascal_case, snake_case};
 
 /// Generates `errors.ts`: the names, codes and advice of the error kinds.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
@@ -30,25 +28,23 @@ export const ERROR_ADVICE: {{ readonly [kind in ErrorKind]: string }} = {{
 /// Generates `settings.ts`: the options of readers and writers that the package has, the names of enum values, and a
 /// rule for each option.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
-    let (mut out, mut used, mut rules) = (String::new(), Vec::new(), BTreeSet::new());
+    let (mut out, mut missing) = (String::new(), Vec::new());
     for Builder { name: builder, options, .. } in builders {
         let (mut fields, mut checks) = (String::new(), String::new());
         for Setting { name, about, parameters, .. } in options {
             let [(_, kind)] = &parameters[..] else { continue };
-            if is_otherwise("node", builder, name) {
-                continue;
-            }
             let (of, rule) = match kind {
-                Kind::Whole(_) => ("number".to_string(), "whole(0)".to_string()),
-                Kind::Time => ("number".into(), "number(0)".into()),
-                Kind::Text => ("string".into(), "text".into()),
-                Kind::Choice(of) => {
-                    used.push(of);
-                    (of.clone(), format!("word({})", find(of, choices).words(", ", quoted)))
+                Kind::Choice(of) if is_otherwise("node", builder, name) => {
+                    missing.push(of);
+                    continue;
                 }
+                _ if is_otherwise("node", builder, name) => continue,
+                Kind::Whole(_) => ("number", "whole(0)".to_string()),
+                Kind::Time => ("number", "number(0)".into()),
+                Kind::Text => ("string", "text".into()),
+                Kind::Choice(of) => (of.as_str(), rule_name(of)),
                 Kind::Cancel | Kind::Function => continue,
             };
-            rules.insert(rule.split('(').next().unwrap_or_default().to_string());
             fields += &format!("  /** {} */\n  {}?: {of};\n", plain(about, choices), camel_case(name));
             checks += &format!("  {}: {rule},\n", camel_case(name));
         }
@@ -65,15 +61,20 @@ export const {}_SETTINGS: Rules<{title}Settings> = {{
             title = pascal_case(builder),
         );
     }
-    let enums = each(choices.iter().filter(|choices| used.contains(&&choices.name)), |choices| {
+    let enums = each(choices.iter().filter(|choices| !missing.contains(&&choices.name)), |choices| {
         let about = |about: &str| plain(about, std::slice::from_ref(choices));
         let values = joined(&choices.values, "\n", |value| {
             format!("  /** {} */\n  | {}", about(&value.about), quoted(&value.word))
         });
-        format!("\n/** {} */\nexport type {} =\n{values};\n", about(&choices.about), choices.name)
+        let rule = format!("export const {} = word({});", rule_name(&choices.name), choices.words(", ", quoted));
+        format!("\n/** {} */\nexport type {} =\n{values};\n\n{rule}\n", about(&choices.about), choices.name)
     });
-    let rules = joined(rules, ", ", |rule| rule);
-    format!("\nimport {{ {rules}, type Rules }} from \"./options.js\";\n{enums}{out}")
+    format!("\nimport {{ number, text, whole, word, type Rules }} from \"./options.js\";\n{enums}{out}")
+}
+
+/// Converts `FlushPolicy` to `FLUSH_POLICY`, the name of the rule for this type.
+fn rule_name(name: &str) -> String {
+    snake_case(name).to_uppercase()
 }
 
 fn quoted(word: &str) -> String {

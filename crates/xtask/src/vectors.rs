@@ -67,7 +67,7 @@ pub fn names(root: &Path) -> Result<String, String> {
                     (&item.ident, fields.filter_map(|field| Some(field.ident.as_ref()?.to_string())).collect())
                 }
                 Item::Enum(item) => {
-                    (&item.ident, choices_of(item).values.into_iter().map(|value| value.word).collect())
+                    (&item.ident, choices_of(item, None).values.into_iter().map(|value| value.word).collect())
                 }
                 _ => continue,
             };

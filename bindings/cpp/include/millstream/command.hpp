@@ -15,32 +15,9 @@
 #include <span>
 
 #include <millstream/boundary.hpp>
+#include <millstream/enums.hpp>
 
 namespace millstream {
-
-/// The source of a command's standard input.
-enum class stdin_from : std::uint32_t {
-    null = MILLSTREAM_STDIN_NULL,       ///< /dev/null.
-    inherit = MILLSTREAM_STDIN_INHERIT, ///< The standard input of this process.
-};
-
-/// The destination of the standard output of a command that is a sink.
-enum class stdout_to : std::uint32_t {
-    inherit = MILLSTREAM_STDOUT_INHERIT, ///< The standard output of this process.
-    null = MILLSTREAM_STDOUT_NULL,       ///< /dev/null.
-};
-
-/// The destination of a command's standard error.
-enum class stderr_to : std::uint32_t {
-    /// It is forwarded to the standard error of this process; the error that reports a failure contains its last 4 KiB.
-    forward = MILLSTREAM_STDERR_FORWARD,
-    /// It is not forwarded; the error that reports a failure contains its last 4 KiB.
-    capture = MILLSTREAM_STDERR_CAPTURE,
-    /// It is the standard error of this process (a terminal stays a terminal); errors cannot quote it.
-    inherit = MILLSTREAM_STDERR_INHERIT,
-    /// /dev/null.
-    null = MILLSTREAM_STDERR_NULL,
-};
 
 /// A program, which is searched for in PATH, and its arguments. The setters return the command, so that they can be
 /// chained. Text with a NUL inside is `argument_invalid`.

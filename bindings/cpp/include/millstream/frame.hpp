@@ -23,6 +23,7 @@
 #include <span>
 
 #include <millstream/boundary.hpp>
+#include <millstream/enums.hpp>
 
 namespace millstream {
 
@@ -30,12 +31,6 @@ namespace millstream {
 enum class delimited : std::uint32_t {
     trimmed = MILLSTREAM_DELIMITED_TRIMMED, ///< It is removed; for lines, a carriage return before it is removed too.
     untrimmed = MILLSTREAM_DELIMITED_UNTRIMMED, ///< It is part of the record.
-};
-
-/// What a length prefix counts.
-enum class prefix_counts : std::uint32_t {
-    payload = MILLSTREAM_PREFIX_COUNTS_PAYLOAD, ///< The bytes after it.
-    itself = MILLSTREAM_PREFIX_COUNTS_ITSELF,   ///< The prefix itself and the bytes after it.
 };
 
 /// The part of a stream to which some bytes belong.

@@ -11,7 +11,7 @@ import numpy as np
 from typing_extensions import Buffer
 
 from ._errors import CommandEnd, DocumentError, Error
-from ._options import WriterSettings
+from ._options import Endian, PrefixCounts, Stderr, WriterSettings
 
 T = TypeVar("T", bytes, str)
 
@@ -55,9 +55,7 @@ class Framer:
     def fixed(length: int) -> Framer:
         """Records have this many bytes."""
     @staticmethod
-    def length_prefixed(
-        width: int = 4, *, endian: Literal["little", "big"] = "little", counts: Literal["payload", "itself"] = "payload"
-    ) -> Framer:
+    def length_prefixed(width: int = 4, *, endian: Endian = "little", counts: PrefixCounts = "payload") -> Framer:
         """Records are preceded by their length, which has 1, 2, 4 or 8 bytes and may count itself."""
     @staticmethod
     def bson() -> Framer:
@@ -233,7 +231,7 @@ class CommandWriterOptions(WriterSettings, total=False):
 
     current_dir: str | PathLike[str] | None
     env: Mapping[str, str] | None
-    stderr: Literal["forward", "capture", "inherit", "null"]
+    stderr: Stderr
     allow_failure: bool
 
 @final

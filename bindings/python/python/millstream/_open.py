@@ -7,10 +7,10 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import IO, Any, Literal, Unpack, overload
+from typing import IO, Any, Unpack, overload
 
 from ._native import Framer, Reader, option_error
-from ._options import ReaderSettings
+from ._options import ReaderSettings, Stderr, Stdin
 from ._progress import hook
 from ._types import Argument, Buffer, Progress, Readable
 
@@ -38,9 +38,9 @@ class CommandOptions(ReaderOptions, total=False):
     current_dir: str | os.PathLike[str] | None
     env: Mapping[str, str] | None
     #: `"null"`: nothing. `"inherit"`: that of this process. Or the bytes themselves, or a file.
-    stdin: Literal["null", "inherit"] | bytes | int | IO[Any]
+    stdin: Stdin | bytes | int | IO[Any]
     #: `"forward"`: shown live, and its last lines kept for the error. `"capture"`: only kept.
-    stderr: Literal["forward", "capture", "inherit", "null"]
+    stderr: Stderr
     #: Whether a status other than 0 is accepted.
     allow_failure: bool
 

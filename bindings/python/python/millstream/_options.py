@@ -14,6 +14,15 @@ Existing = Literal["replace", "append", "append_unchecked"]
 Partial = Literal["remove", "keep"]
 LendPages = Literal["no", "consumer_copies"]
 Durability = Literal["cached", "data", "all"]
+Stdin = Literal["null", "inherit"]
+Stdout = Literal["inherit", "null"]
+Stderr = Literal["forward", "capture", "inherit", "null"]
+Endian = Literal["little", "big"]
+PrefixCounts = Literal["payload", "itself"]
+OnMismatch = Literal["error", "null"]
+OnUnknown = Literal["ignore", "count", "error"]
+OnAbsent = Literal["error", "null"]
+OnMixed = Literal["json", "error"]
 
 
 class ReaderSettings(TypedDict, total=False):

@@ -78,7 +78,7 @@ pub enum OnUnknown {
     Error,
 }
 
-/// What [`Batches`] do at the end of the stream with a column for which no document had a member.
+/// What to do at the end of the stream with a column for which no document had a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnAbsent {
     /// Report an error, [`KeyMissing`](ErrorKind::KeyMissing): the path may be misspelt.

@@ -5,11 +5,11 @@ use millstream::Result;
 use millstream::frame::Bson;
 
 use crate::message;
-use crate::run::count_text;
+use crate::run::{DEFAULT_RECORD_LIMIT, count_text};
 use crate::signals::Signals;
 
 use super::Done;
-use super::input::{RECORD_LIMIT, Stream};
+use super::input::Stream;
 
 /// The number of documents after which progress is shown.
 const STEP: u64 = 1024;
@@ -24,7 +24,7 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
-    let mut input = options.stream.open(RECORD_LIMIT, signals, false)?;
+    let mut input = options.stream.open(DEFAULT_RECORD_LIMIT, signals, false)?;
     let mut count = || -> Result<()> {
         let mut documents = 0;
         // Their bytes are skipped, for documents of any length.

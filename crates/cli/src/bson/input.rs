@@ -6,9 +6,9 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use millstream::bson::{Document, Documents, Element, OnBad, Rules, Skipped, split_path};
 use millstream::frame::Bson;
-use millstream::{Error, ErrorKind, Reader, ReaderBuilder, Result};
+use millstream::{Error, ErrorKind, Reader, Result};
 
-use crate::run::{Progress, Show, Source, count_text, decode_memory, record_size};
+use crate::run::{DEFAULT_RECORD_LIMIT, Decoding, Progress, Show, Source, count_text, record_size};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
@@ -17,18 +17,6 @@ use super::image::{self, Image};
 
 /// The largest document that BSON allows.
 const DOCUMENT_LIMIT: usize = i32::MAX as usize;
-
-/// The largest document that is read into memory if the size of its source is unknown, as in `run`.
-pub(super) const RECORD_LIMIT: usize = 64 << 20;
-
-/// Whether compressed bytes are decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Decode {
-    /// By their content
-    Auto,
-    /// Never
-    Off,
-}
 
 /// One file, for commands that read one document.
 #[derive(Args)]
@@ -42,17 +30,12 @@ pub(super) struct File {
     #[arg(value_name = "PATH", value_parser = Place::parse)]
     pub(super) place: Option<Place>,
 
-    /// Decode a compressed source (gzip or xz, for example; detected by its content)
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Decode::Auto)]
-    decode: Decode,
+    #[command(flatten)]
+    decoding: Decoding,
 
     /// Fail at a document longer than this [default: 64M; 2G in an uncompressed file]
     #[arg(long, value_name = "SIZE", value_parser = record_size)]
     record_limit: Option<usize>,
-
-    /// The maximum memory of a decoder's window: zstd --long makes frames that need up to 2G [default: 128M]
-    #[arg(long, value_name = "SIZE", value_parser = decode_memory)]
-    decode_memory: Option<u64>,
 }
 
 /// A stream of documents, for commands that read all of them.
@@ -67,13 +50,8 @@ pub(super) struct Stream {
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 
-    /// Decode a compressed source (gzip or xz, for example; detected by its content)
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Decode::Auto)]
-    decode: Decode,
-
-    /// The maximum memory of a decoder's window: zstd --long makes frames that need up to 2G [default: 128M]
-    #[arg(long, value_name = "SIZE", value_parser = decode_memory)]
-    decode_memory: Option<u64>,
+    #[command(flatten)]
+    decoding: Decoding,
 
     /// Show progress on standard error; auto: only on a terminal
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Show::Auto)]
@@ -113,17 +91,6 @@ impl Place {
     }
 }
 
-fn builder(decode: Decode, memory: Option<u64>, limit: usize, signals: &Signals) -> ReaderBuilder {
-    let builder = Reader::builder().record_limit(limit).cancel(signals.token()).decode(match decode {
-        Decode::Auto => millstream::Decode::Auto,
-        Decode::Off => millstream::Decode::Off,
-    });
-    match memory {
-        Some(bytes) => builder.decode_memory(bytes),
-        None => builder,
-    }
-}
-
 /// The place of the selected document.
 pub(super) enum Opened {
     /// In an uncompressed file: only the parts that are accessed are read.
@@ -136,8 +103,8 @@ impl File {
     /// Opens the file, up to the selected document.
     pub(super) fn open(&self, signals: &mut Signals) -> Result<Opened> {
         let place = self.place();
-        let limit = self.record_limit.unwrap_or(RECORD_LIMIT);
-        let mut reader = self.source.open(builder(self.decode, self.decode_memory, limit, signals))?;
+        let limit = self.record_limit.unwrap_or(DEFAULT_RECORD_LIMIT);
+        let mut reader = self.source.open(self.decoding.reader().record_limit(limit).cancel(signals.token()))?;
         signals.watch()?;
         if let Source::File(path) = &self.source
             && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
@@ -208,7 +175,7 @@ impl Stream {
             crate::guard::start();
             signals.watch()?;
         }
-        let reader = source.open(builder(self.decode, self.decode_memory, limit, signals))?;
+        let reader = source.open(self.decoding.reader().record_limit(limit).cancel(signals.token()))?;
         signals.watch()?;
         let progress = self.progress.is_wanted(prints).then(|| Progress::start(reader.progress().source_size));
         if let Some(progress) = &progress {

@@ -25,7 +25,7 @@ use super::stages::StageText;
 const BUFFER: [&str; 3] = ["capacity", "flush_policy", "flush_delay"];
 
 /// The default limit for records, which is the library's own.
-const DEFAULT_RECORD_LIMIT: usize = 64 << 20;
+pub(crate) const DEFAULT_RECORD_LIMIT: usize = 64 << 20;
 
 /// The end of `--help` and of the manual page. The lines are short enough for both, and begin with a blank where
 /// they must not be joined.

@@ -10,6 +10,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, Value
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use millstream::options::{READER, Set, Setting, WRITER, Word};
+use millstream::{Decode, Reader, ReaderBuilder};
 
 use crate::size;
 
@@ -105,6 +106,15 @@ impl Settings {
         })
     }
 
+    /// Adds the options with these names that were given.
+    fn add(&mut self, matches: &ArgMatches, names: impl Iterator<Item = &'static str>) {
+        for name in names.filter(|name| !OTHERWISE.contains(name)) {
+            if !self.has(name) && matches.value_source(name) == Some(ValueSource::CommandLine) {
+                self.0.extend(matches.get_one::<Value>(name).map(|value| (name, *value)));
+            }
+        }
+    }
+
     fn get(&self, name: &str) -> Option<Value> {
         self.0.iter().find(|(given, _)| *given == name).map(|(_, value)| *value)
     }
@@ -149,12 +159,42 @@ impl FromArgMatches for Settings {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        let names = READER.iter().map(|option| option.name).chain(WRITER.iter().map(|option| option.name));
-        for name in names.filter(|name| !OTHERWISE.contains(name)) {
-            if !self.has(name) && matches.value_source(name) == Some(ValueSource::CommandLine) {
-                self.0.extend(matches.get_one::<Value>(name).map(|value| (name, *value)));
-            }
-        }
+        self.add(matches, READER.iter().map(|option| option.name).chain(WRITER.iter().map(|option| option.name)));
+        Ok(())
+    }
+}
+
+/// The options for decoding, for subcommands that have no others of the library.
+pub(crate) struct Decoding(Settings);
+
+impl Decoding {
+    const NAMES: [&str; 2] = ["decode", "decode_memory"];
+
+    /// Returns a reader builder with these options. Compressed sources are decoded by default.
+    pub(crate) fn reader(&self) -> ReaderBuilder {
+        self.0.apply(READER, |_| true, Reader::builder().decode(Decode::Auto))
+    }
+}
+
+impl Args for Decoding {
+    fn augment_args(command: Command) -> Command {
+        command.args(READER.iter().filter(|option| Decoding::NAMES.contains(&option.name)).filter_map(arg))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Decoding::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Decoding {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Decoding, clap::Error> {
+        let mut decoding = Decoding(Settings(Vec::new()));
+        decoding.update_from_arg_matches(matches)?;
+        Ok(decoding)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.add(matches, Decoding::NAMES.into_iter());
         Ok(())
     }
 }
@@ -209,9 +249,4 @@ fn time(text: &str, may_be_zero: bool) -> Result<Value, String> {
 
 pub(crate) fn record_size(text: &str) -> Result<usize, String> {
     size::parse(text, range("record_limit")).map(|size| size as usize)
-}
-
-/// Parses the maximum memory of a decoder's window.
-pub(crate) fn decode_memory(text: &str) -> Result<u64, String> {
-    size::parse(text, range("decode_memory"))
 }

@@ -5,8 +5,18 @@ import { Core, core, errorOf } from "../../core.js";
 import { MillstreamError, misuse } from "../../error.js";
 import { documentFramer } from "../../frame.js";
 import { from } from "../../from.js";
-import { boolean, checkOptions, type Rules, whole, word } from "../../options.js";
+import { boolean, checkOptions, type Rules, whole } from "../../options.js";
 import { Reader } from "../../reader.js";
+import {
+  ON_ABSENT,
+  ON_MISMATCH,
+  ON_MIXED,
+  ON_UNKNOWN,
+  type OnAbsent,
+  type OnMismatch,
+  type OnMixed,
+  type OnUnknown,
+} from "../../settings.js";
 import { CoreFiller, type Filler } from "../filler.js";
 import { passDocuments } from "../pass.js";
 import { joinPath } from "../path.js";
@@ -21,20 +31,20 @@ export interface ColumnsOptions {
   /** The number of first documents (at most 32 MiB) from which the columns are inferred: 10,000 by default. */
   infer?: number;
   /** What to do with an inferred column whose types do not fit together; `"json"` by default. */
-  mixed?: "json" | "error";
+  mixed?: OnMixed;
   /** What to do with a value that does not fit its column: throw an error (the default), or use null and count it. */
-  mismatch?: "error" | "null";
+  mismatch?: OnMismatch;
   /** What to do with a member without a column, and with a duplicate key in a document. Both are counted.
    *
    * `"error"`: both are errors; the default for inferred columns. `"ignore"`: the member is ignored, the duplicate key
    * is an error; the default with a schema. `"count"`: both are ignored.
    */
-  unknown?: "error" | "count" | "ignore";
+  unknown?: OnUnknown;
   /**
    * What to do with a column for which no document had a member: throw an error (the default), because its path may
    * be misspelt, or use nulls.
    */
-  absent?: "error" | "null";
+  absent?: OnAbsent;
   /** The maximum number of bytes that columns may use, less than 2 GiB: 1 GiB by default. */
   memoryLimit?: number;
   /** Whether to use the native part; by default it is used if it is installed. The results are the same. */
@@ -52,11 +62,11 @@ const COLUMNS_RULES: Rules<ColumnsOptions> = {
     expected: "an object of paths and types, or an array of fields",
     accepts: (value) => Object(value) === value,
   },
-  mixed: word("json", "error"),
-  mismatch: word("error", "null"),
+  mixed: ON_MIXED,
+  mismatch: ON_MISMATCH,
   infer: whole(1),
-  unknown: word("error", "count", "ignore"),
-  absent: word("error", "null"),
+  unknown: ON_UNKNOWN,
+  absent: ON_ABSENT,
   memoryLimit: {
     expected: "a number, 0 or more and less than 2 GiB",
     accepts: (value) => typeof value === "number" && value >= 0 && value < 2 ** 31,

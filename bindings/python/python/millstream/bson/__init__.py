@@ -35,6 +35,7 @@ from typing import (
 
 from .. import _native
 from .._errors import DocumentKeyError
+from .._options import OnAbsent, OnMismatch, OnMixed, OnUnknown
 from . import _typed, julia
 
 if TYPE_CHECKING:
@@ -388,10 +389,10 @@ def columns(
     *,
     schema: Mapping[str, ColumnType] | None = None,
     infer: int | None = None,
-    mixed: Literal["json", "error"] | None = None,
-    mismatch: Literal["error", "null"] | None = None,
-    unknown: Literal["error", "count", "ignore"] | None = None,
-    absent: Literal["error", "null"] | None = None,
+    mixed: OnMixed | None = None,
+    mismatch: OnMismatch | None = None,
+    unknown: OnUnknown | None = None,
+    absent: OnAbsent | None = None,
 ) -> Columns:
     """Decodes the documents of a file, a reader or bytes into columns, which pyarrow, pandas and polars accept.
 
