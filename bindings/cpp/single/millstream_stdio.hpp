@@ -88,8 +88,8 @@ inline void wait_to_write(int fd) noexcept { wait_for(fd, POLLOUT); }
 #endif
 
 /// Like read(2) and write(2): returns the number of bytes, or -1 with errno set.
-inline ssize_t read_some(int fd, char *to, std::size_t room) noexcept {
-    return ::read(fd, to, static_cast<system_size>(room < most_in_a_call ? room : most_in_a_call));
+inline ssize_t read_some(int fd, char *to, std::size_t space) noexcept {
+    return ::read(fd, to, static_cast<system_size>(space < most_in_a_call ? space : most_in_a_call));
 }
 inline ssize_t write_some(int fd, const char *from, std::size_t count) noexcept {
     return ::write(fd, from, static_cast<system_size>(count < most_in_a_call ? count : most_in_a_call));
@@ -1297,9 +1297,9 @@ MILLSTREAM_INLINE int millstream_scan_i128(const char **at, const char *end, mil
 // To print your own type, define `void ms_put(millstream::output &out, const your_type &value)` in its namespace; it
 // prints to `out`. (Types that convert to std::string_view do not need it.)
 //
-// Each part has a maximum size (`room`) and writes itself into that space (`put`): print adds the sizes and checks once
-// whether there is enough space. Sizes always have 64 bits, so that their sum cannot overflow: it is a small multiple
-// of the bytes in memory and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
+// Each part has a maximum size (`max_size`) and writes itself into that space (`put`): print adds the sizes and checks
+// once whether there is enough space. Sizes always have 64 bits, so that their sum cannot overflow: it is a small
+// multiple of the bytes in memory and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
 //
 // Needs C++17 and no library. Floating-point numbers need a standard library whose std::to_chars supports them
 // (libstdc++ of gcc 11 and later).
@@ -1365,24 +1365,24 @@ constexpr std::uint16_t as_width(std::size_t width) {
 
 /// The space that parts need one after another.
 template <class... Parts>
-MILLSTREAM_HOT std::uint64_t room_of(const Parts &...parts) {
-    return (std::uint64_t{0} + ... + parts.room());
+MILLSTREAM_HOT std::uint64_t max_size_of(const Parts &...parts) {
+    return (std::uint64_t{0} + ... + parts.max_size());
 }
 
 /// Converts a space to a size; larger than any memory if it exceeds the range of a size.
-MILLSTREAM_HOT std::size_t as_size(std::uint64_t room) {
-    return room < SIZE_MAX ? static_cast<std::size_t>(room) : SIZE_MAX;
+MILLSTREAM_HOT std::size_t as_size(std::uint64_t size) {
+    return size < SIZE_MAX ? static_cast<std::size_t>(size) : SIZE_MAX;
 }
 
 /// The space that digits and a sign need.
 template <class T>
-inline constexpr std::size_t number_room = sizeof(T) <= 8 ? MILLSTREAM_NUMBER_SLACK : MILLSTREAM_NUMBER_SLACK_128;
+inline constexpr std::size_t max_number_size = sizeof(T) <= 8 ? MILLSTREAM_NUMBER_SLACK : MILLSTREAM_NUMBER_SLACK_128;
 
 // ---- The parts ----------------------------------------------------------------------------------------------------
 
 struct text_part {
     std::string_view text;
-    MILLSTREAM_HOT std::size_t room() const { return text.size(); }
+    MILLSTREAM_HOT std::size_t max_size() const { return text.size(); }
     MILLSTREAM_HOT std::size_t put(char *to) const {
         if (!text.empty()) // the address may be null
             std::memcpy(to, text.data(), text.size());
@@ -1392,7 +1392,7 @@ struct text_part {
 
 struct char_part {
     char byte;
-    MILLSTREAM_HOT std::size_t room() const { return 1; }
+    MILLSTREAM_HOT std::size_t max_size() const { return 1; }
     MILLSTREAM_HOT std::size_t put(char *to) const {
         *to = byte;
         return 1;
@@ -1402,7 +1402,7 @@ struct char_part {
 template <class T>
 struct number_part {
     T value;
-    MILLSTREAM_HOT std::size_t room() const { return number_room<T>; }
+    MILLSTREAM_HOT std::size_t max_size() const { return max_number_size<T>; }
     MILLSTREAM_HOT std::size_t put(char *to) const {
         using magnitude = magnitude_of<T>;
         if constexpr (is_signed_number<T>) {
@@ -1419,7 +1419,7 @@ struct number_part {
 template <class T>
 struct hex_part {
     T value;
-    std::size_t room() const { return 2 * sizeof(T); }
+    std::size_t max_size() const { return 2 * sizeof(T); }
     std::size_t put(char *to) const {
         auto bits = static_cast<magnitude_of<T>>(value);
         if constexpr (sizeof(T) < 8)
@@ -1438,9 +1438,9 @@ struct padded_part {
     T value;
     std::uint16_t width;
     char fill;
-    std::size_t room() const { return width + number_room<T>; }
+    std::size_t max_size() const { return width + max_number_size<T>; }
     std::size_t put(char *to) const {
-        char digits[number_room<T>];
+        char digits[max_number_size<T>];
         const std::size_t count = number_part<T>{value}.put(digits);
         const std::size_t gap = width > count ? width - count : 0;
         const std::size_t sign = fill == '0' && digits[0] == '-'; // the sign is before zeros and after spaces
@@ -1461,7 +1461,7 @@ inline std::size_t put_special(char *to, double value) {
 template <class T>
 struct real_part {
     T value;
-    std::size_t room() const { return 32; }
+    std::size_t max_size() const { return 32; }
     std::size_t put(char *to) const {
         if (const std::size_t count = put_special(to, static_cast<double>(value)))
             return count;
@@ -1518,12 +1518,12 @@ struct real_part {
 struct fixed_part {
     double value;
     std::uint16_t digits;
-    std::size_t room() const { return std::size_t{std::numeric_limits<double>::max_exponent10} + 4 + digits; }
+    std::size_t max_size() const { return std::size_t{std::numeric_limits<double>::max_exponent10} + 4 + digits; }
     std::size_t put(char *to) const {
         if (const std::size_t count = put_special(to, value))
             return count;
-        return static_cast<std::size_t>(std::to_chars(to, to + room(), value, std::chars_format::fixed, digits).ptr -
-                                        to);
+        return static_cast<std::size_t>(
+            std::to_chars(to, to + max_size(), value, std::chars_format::fixed, digits).ptr - to);
     }
 };
 
@@ -1550,7 +1550,7 @@ inline std::size_t utf8_length(std::string_view text, std::size_t &bad) {
 
 struct json_part {
     std::string_view text;
-    std::uint64_t room() const { return std::uint64_t{6} * text.size() + 2; }
+    std::uint64_t max_size() const { return std::uint64_t{6} * text.size() + 2; }
     std::size_t put(char *to) const {
         char *const begin = to;
         *to++ = '"';
@@ -1859,8 +1859,8 @@ class output {
 
     template <class... Parts>
     MILLSTREAM_HOT void put(const Parts &...parts) {
-        const std::uint64_t room = detail::room_of(parts...);
-        const bool fits = room <= static_cast<std::size_t>(end_ - at_);
+        const std::uint64_t needed = detail::max_size_of(parts...);
+        const bool fits = needed <= static_cast<std::size_t>(end_ - at_);
         // One assignment for both branches, so that compilers keep the position in a register from print to print:
         // waiting for its last store would take longer than printing a number.
         at_ = MILLSTREAM_LIKELY(fits) ? put_at(at_, parts...) : put_slowly(parts...);
@@ -1875,9 +1875,9 @@ class output {
 
     template <class... Parts>
     [[gnu::noinline, gnu::cold]] char *put_slowly(Parts... parts) {
-        const std::uint64_t room = detail::room_of(parts...);
-        make_room(room);
-        if (room <= static_cast<std::size_t>(capacity_end_ - at_)) {
+        const std::uint64_t needed = detail::max_size_of(parts...);
+        make_space(needed);
+        if (needed <= static_cast<std::size_t>(capacity_end_ - at_)) {
             char *const from = at_;
             at_ = put_at(at_, parts...);
             after(from);
@@ -1891,7 +1891,7 @@ class output {
     void put_large(const detail::text_part &part) { write(part.text); }
     template <class Part>
     void put_large(const Part &part) {
-        std::string text(detail::as_size(part.room()), '\0');
+        std::string text(detail::as_size(part.max_size()), '\0');
         text.resize(part.put(text.data()));
         write(text);
     }
@@ -1907,7 +1907,7 @@ class output {
     }
 
     [[gnu::noinline, gnu::cold]] void write_slowly(std::string_view bytes) {
-        make_room(bytes.size());
+        make_space(bytes.size());
         if (bytes.size() <= static_cast<std::size_t>(capacity_end_ - at_)) {
             char *const from = at_;
             at_ += detail::text_part{bytes}.put(at_);
@@ -1932,8 +1932,8 @@ class output {
             flush();
     }
 
-    /// Makes `room` bytes available between at_ and capacity_end_, if the buffer is large enough.
-    void make_room(std::uint64_t room) {
+    /// Makes `needed` bytes available between at_ and capacity_end_, if the buffer is large enough.
+    void make_space(std::uint64_t needed) {
         if (when_ == flushes::undecided)
             prepare();
         if (when_ == flushes::never_again) {
@@ -1942,7 +1942,7 @@ class output {
             details.system_errno = 0;
             detail::fail(std::move(details));
         }
-        if (room > static_cast<std::size_t>(capacity_end_ - at_))
+        if (needed > static_cast<std::size_t>(capacity_end_ - at_))
             flush();
     }
 
@@ -2300,7 +2300,7 @@ class input {
     bool fill() {
         if (at_end_)
             return false;
-        make_room();
+        make_space();
         if (tied_ != nullptr && is_interactive_)
             tied_->flush();
         const ssize_t count = receive();
@@ -2485,7 +2485,7 @@ class input {
     }
 
     /// Makes space after end_, by moving bytes over consumed ones or by enlarging the buffer.
-    void make_room() {
+    void make_space() {
         const std::size_t kept = unread();
         if (kept > longest_number() && kept - longest_number() > 2) // two of the bytes may be a line end
             fail_too_long(kept, record_limit_);
@@ -2519,9 +2519,9 @@ class input {
     /// Reads into the space after end_; returns the number of bytes, 0 at the end, or a negative number with errno set.
     ssize_t receive() noexcept {
         char *const to = begin_ + (end_ - begin_);
-        const std::size_t room = capacity_ - static_cast<std::size_t>(end_ - begin_);
+        const std::size_t space = capacity_ - static_cast<std::size_t>(end_ - begin_);
         for (;;) {
-            const ssize_t count = detail::read_some(fd_, to, room);
+            const ssize_t count = detail::read_some(fd_, to, space);
             if (count >= 0)
                 return count;
             if (errno == EAGAIN || errno == EWOULDBLOCK)

@@ -187,9 +187,9 @@ TEST(Document, IsARangeOfMembers) {
 }
 
 TEST(Document, IsReadByItsRules) {
-    const std::string behind = std::string(nested) + "x";
-    EXPECT_EQ(error_of([&] { bson::document{behind}; }).code(), ms::errc::document_invalid);
-    EXPECT_EQ(bson::document(behind, {.strictness = bson::strictness::lenient}).size(), nested.size());
+    const std::string after = std::string(nested) + "x";
+    EXPECT_EQ(error_of([&] { bson::document{after}; }).code(), ms::errc::document_invalid);
+    EXPECT_EQ(bson::document(after, {.strictness = bson::strictness::lenient}).size(), nested.size());
     EXPECT_EQ(error_of([&] { bson::document(nested, {.depth = 2}).check(); }).path(), "a.b");
     EXPECT_EQ(error_of([&] { bson::document(nested, {.depth = 2})["a"]["b"][0]; }).code(), ms::errc::too_deep);
     const std::string_view bad = "\x0e\0\0\0\2s\0\2\0\0\0\xff\0\0"sv;
@@ -455,7 +455,7 @@ TEST(Callbacks, ThrowThroughWhatUsesThem) {
     struct full : std::runtime_error {
         using std::runtime_error::runtime_error;
     };
-    const auto sink = [](std::span<const char>) -> std::size_t { throw full("no room"); };
+    const auto sink = [](std::span<const char>) -> std::size_t { throw full("it is full"); };
     bson::builder builder;
     builder.append("n", std::string(100, 'n'));
     ms::writer one(ms::callback{sink}, {.capacity = 16});
@@ -574,8 +574,8 @@ TEST(Documents, AreARange) {
     // A document after a header that was read in another way.
     ms::reader reader(ms::memory{"header\n" + numbered(2)});
     EXPECT_EQ(reader.next_line(), "header");
-    bson::documents behind(std::move(reader));
-    EXPECT_EQ(behind.next()->offset(), 7U);
+    bson::documents after(std::move(reader));
+    EXPECT_EQ(after.next()->offset(), 7U);
 }
 
 TEST(Documents, SayWhereTheyAre) {

@@ -53,8 +53,8 @@ std::string by_library(T value) {
 
 // The output of `write` in a heap block of exactly the required size, so that a sanitizer detects an excess byte.
 template <class Write>
-std::string written(size_t room, Write write) {
-    auto block = std::make_unique<char[]>(room);
+std::string written(size_t size, Write write) {
+    auto block = std::make_unique<char[]>(size);
     char *end = write(block.get());
     return {block.get(), end};
 }

@@ -172,7 +172,7 @@ TEST(Pipe, TakeEndsASourceThatNeverWould) {
 }
 
 TEST(Pipe, NothingIsReadForTheSakeOfTakeNothing) {
-    const auto fill = [](std::span<char>) -> std::size_t { throw std::logic_error("nobody wants anything"); };
+    const auto fill = [](std::span<char>) -> std::size_t { throw std::logic_error("nothing is requested"); };
     EXPECT_EQ(ms::pipe(ms::callback{fill}).lines().take(0).count(), 0);
 }
 
@@ -446,7 +446,7 @@ TEST(Pipe, MeasuresWhereTheTimeGoes) {
     EXPECT_EQ(stats.stages[0].bytes, 2);
     EXPECT_EQ(stats.stages[1].name, "parse");
     EXPECT_EQ(stats.stages[1].items, 2);
-    EXPECT_EQ(stats.stages[1].bytes, 0) << "nobody knows the size of a value";
+    EXPECT_EQ(stats.stages[1].bytes, 0) << "the size of a value is unknown";
     EXPECT_EQ(stats.stages[2].items, 1);
     EXPECT_GT(stats.elapsed.count(), 0);
 }

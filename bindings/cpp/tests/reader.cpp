@@ -497,15 +497,15 @@ TEST(Reader, GivesBytes) {
     EXPECT_EQ(std::string_view(reader.buffer().data(), 3), "one");
     reader.consume(4);
     EXPECT_EQ(reader.position().bytes, 4U);
-    char room[4];
-    EXPECT_EQ(reader.read(room), 4U);
-    EXPECT_EQ(std::string_view(room, 4), "two ");
+    char space[4];
+    EXPECT_EQ(reader.read(space), 4U);
+    EXPECT_EQ(std::string_view(space, 4), "two ");
     EXPECT_EQ(error_of([&] { reader.consume(6); }).code(), ms::errc::argument_invalid);
     EXPECT_EQ(error_of([&] { reader.read({}); }).code(), ms::errc::argument_invalid);
     reader.consume(5);
     EXPECT_EQ(reader.fill(), 0U);
     std::error_code code = ms::errc::internal;
-    EXPECT_EQ(reader.read(room, code), 0U);
+    EXPECT_EQ(reader.read(space, code), 0U);
     EXPECT_FALSE(code);
 }
 

@@ -89,9 +89,9 @@ struct SlowSource {
     ReadHandler handler{};
 
     Reader::IOInterface io() {
-        return [this](char *room, const std::uint32_t &len, const ReadHandler &answer) {
+        return [this](char *space, const std::uint32_t &len, const ReadHandler &answer) {
             asked.push_back(len);
-            to = room;
+            to = space;
             handler = answer;
         };
     }

@@ -148,7 +148,7 @@ TEST(LockedWriting, WhatGoesWrongInTheThreadIsToldOnce) {
         buffer.write("abc", 3U);
         EXPECT_TRUE(eventually([&] { return calls > 0; }));
         std::this_thread::sleep_for(5ms);
-        EXPECT_EQ(calls, 1) << "it rests until somebody is told";
+        EXPECT_EQ(calls, 1) << "no call until a reader or writer is woken";
         broken = false;
         EXPECT_THROW(buffer.write("def", 3U), std::runtime_error);
         EXPECT_TRUE(eventually([&] { return calls > 1; })) << "and then it tries again";

@@ -99,7 +99,7 @@ TEST(Reading, TellsHowFullItIs) {
     EXPECT_EQ(buffer.vacancy(), 8U);
     EXPECT_EQ(buffer.fill(io_of(source)), 8U);
     EXPECT_TRUE(buffer.full());
-    EXPECT_EQ(buffer.fill(io_of(source)), 0U) << "no room";
+    EXPECT_EQ(buffer.fill(io_of(source)), 0U) << "no space";
     EXPECT_EQ(source.asked.size(), 1U);
     char out[8];
     buffer.read(out, 3, io_of(source));

@@ -121,7 +121,7 @@ TEST(Writing, AnIoThatTakesNoMoreLeavesTheRest) {
         return count;
     };
     SyncIOLazyWriteBuffer<std::uint32_t> buffer(8, io);
-    EXPECT_EQ(buffer.write("abcdefghijklmnopqrstuvwxyz", 26), 18U) << "what io took and what there was room for";
+    EXPECT_EQ(buffer.write("abcdefghijklmnopqrstuvwxyz", 26), 18U) << "the bytes that io took and those that fit";
     EXPECT_EQ(output, "abcdefghij");
     EXPECT_TRUE(buffer.full());
     EXPECT_EQ(buffer.flush(), 0U);
@@ -199,7 +199,7 @@ TEST(Writing, AFlushIntervalWritesWhatIsOld) {
 
     buffer.flushEvery(1ms);
     std::this_thread::sleep_for(2ms);
-    EXPECT_EQ(calls, Calls{}) << "nobody has called";
+    EXPECT_EQ(calls, Calls{}) << "no call";
     buffer.write("c", 1);
     EXPECT_EQ(calls, Calls{"abc"});
     EXPECT_EQ(buffer.due(), std::nullopt);

@@ -430,7 +430,7 @@ TEST(Output, FloatsReadBackAsTheSame) {
         std::memcpy(&value, &bits, sizeof value);
         char text[64];
         const size_t size = ms::detail::real_part<double>{value}.put(text);
-        ASSERT_LE(size, ms::detail::real_part<double>{value}.room());
+        ASSERT_LE(size, ms::detail::real_part<double>{value}.max_size());
         text[size] = '\0';
         const double back = std::strtod(text, nullptr);
         EXPECT_TRUE(back == value || (std::isnan(back) && std::isnan(value))) << text;

@@ -152,7 +152,7 @@ TEST(Sink, Commands) {
     copy.close();
     ::close(number);
     EXPECT_EQ(file.content(), "copied");
-    ms::writer(ms::command{"cat"}.stdout_to(ms::stdout_to::null)).print("nobody sees this\n").close();
+    ms::writer(ms::command{"cat"}.stdout_to(ms::stdout_to::null)).print("this is discarded\n").close();
 }
 
 TEST(Sink, Sockets) {
@@ -350,9 +350,9 @@ TEST(Writer, PrintsYourOwnTypes) {
 
 TEST(Writer, LendsSpace) {
     ms::writer writer(ms::to_memory{}, {.capacity = 8});
-    const std::span<char> room = writer.space(100);
-    ASSERT_GE(room.size(), 100U);
-    std::fill_n(room.begin(), 100, 'a');
+    const std::span<char> space = writer.space(100);
+    ASSERT_GE(space.size(), 100U);
+    std::fill_n(space.begin(), 100, 'a');
     writer.commit(100);
     writer.print("b");
     EXPECT_EQ(writer.accepted(), 101U);

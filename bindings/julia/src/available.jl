@@ -1,10 +1,10 @@
 # Reads bytes from any `IO` as soon as some are available.
 
-# Writes at least one and at most `room` bytes to `to`, and waits only for the first. Returns their number, 0 at the
+# Writes at least one and at most `size` bytes to `to`, and waits only for the first. Returns their number, 0 at the
 # end.
-function take_available(io::IO, to::Ptr{UInt8}, room::Int)
+function take_available(io::IO, to::Ptr{UInt8}, size::Int)
     eof(io) && return 0
-    count = min(bytesavailable(io), room)
+    count = min(bytesavailable(io), size)
     if count > 0
         unsafe_read(io, to, count)
         count
@@ -21,10 +21,10 @@ mutable struct Outside
     failure::Any
 end
 
-function fill_from_outside(user::Ptr{Cvoid}, space::Ptr{UInt8}, room::Csize_t)::Cssize_t
+function fill_from_outside(user::Ptr{Cvoid}, space::Ptr{UInt8}, size::Csize_t)::Cssize_t
     outside = unsafe_pointer_to_objref(user)::Outside
     try
-        take_available(outside.io, space, Int(room))
+        take_available(outside.io, space, Int(size))
     catch failure
         outside.failure = failure
         -Libc.EIO

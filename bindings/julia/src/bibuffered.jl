@@ -26,7 +26,7 @@ mutable struct BiBufferedStream{S} <: IO
     at::Ptr{UInt8}
     stop::Ptr{UInt8}
     # The number of bytes of the stream before `stop`.
-    behind::Int
+    passed::Int
     # Bytes that an interrupted read had already taken from the supply.
     returned::Vector{UInt8}
     state::State
@@ -111,7 +111,7 @@ function refill(s::BiBufferedStream)
     end
     s.state == is_open || return false # closed by another task
     s.at, s.stop = at, at + len
-    s.behind += len
+    s.passed += len
     len == 0 && (s.state = bytes_ended)
     len > 0
 end
@@ -293,7 +293,7 @@ Base.bytesavailable(s::BiBufferedStream) = Int(s.stop - s.at)
 
 The number of bytes that have been read.
 """
-Base.position(s::BiBufferedStream) = s.behind - bytesavailable(s)
+Base.position(s::BiBufferedStream) = s.passed - bytesavailable(s)
 
 function Base.skip(s::BiBufferedStream, count::Integer)
     count >= 0 || throw(ArgumentError("a stream cannot be read backwards, by $count bytes"))

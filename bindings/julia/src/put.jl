@@ -118,14 +118,14 @@ end
 # ---- floating-point numbers ----
 
 # The maximum size of a floating-point number.
-const float_room = 32
+const float_size = 32
 
 for (T, name) in ((Float32, :f32), (Float64, :f64))
     call = Symbol(:millstream_format_, name)
     @eval function put_one(writer::Writer, value::$T)
-        reserve(writer, float_room)
+        reserve(writer, float_size)
         len = Ref{Csize_t}(0)
-        @call $call(value, writer.at, float_room, len)
+        @call $call(value, writer.at, float_size, len)
         writer.at += len[]
         nothing
     end

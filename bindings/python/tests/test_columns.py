@@ -212,7 +212,7 @@ def test_what_cannot_be_is_refused(arguments: tuple[str, Any]) -> None:
         millstream.from_bytes(b"").columns(*arguments)
 
 
-def test_nobody_is_no_worker() -> None:
+def test_zero_workers_are_refused() -> None:
     with pytest.raises(millstream.OptionError):
         millstream.from_bytes(b"").columns("\t", [int], workers=0)
 

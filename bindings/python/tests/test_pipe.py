@@ -84,7 +84,7 @@ def test_a_writer_is_finished_or_given_up(tmp_path: Path) -> None:
     assert not other.exists()
 
 
-def test_a_failure_names_its_record_and_comes_behind_those_before_it() -> None:
+def test_a_failure_names_its_record_and_comes_after_those_before_it() -> None:
     seen: list[int] = []
     with pytest.raises(StageFailed, match=r"in map: ValueError: invalid literal") as caught:
         pipe(lines(b"1\n22\n3\nx\n5\n"), skip(1), flat_map(lambda line: [line, line]), map(int), for_each(seen.append))
@@ -138,7 +138,7 @@ def test_what_functions_return() -> None:
     assert isinstance(caught.value.__cause__, KeyError)
 
 
-def test_errors_of_the_source_come_behind_its_records() -> None:
+def test_errors_of_the_source_come_after_its_records() -> None:
     seen: list[bytes] = []
     for stage in (map(bytes), parallel(map(bytes), workers=2)):
         seen.clear()

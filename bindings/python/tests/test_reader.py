@@ -135,7 +135,7 @@ def test_batches_of_at_most(text: File) -> None:
     assert [len(batch) for batch in reader.batches(300)] == [300, 300, 300, 100]
 
 
-def test_a_failing_command_raises_behind_its_last_record() -> None:
+def test_a_failing_command_raises_after_its_last_record() -> None:
     reader = millstream.command(["sh", "-c", "echo one; echo two; echo oops >&2; exit 3"], stderr="capture")
     assert [next(reader), next(reader)] == [b"one", b"two"]
     with pytest.raises(millstream.CommandFailed) as caught:
@@ -347,7 +347,7 @@ def test_a_record_that_is_too_long_can_be_skipped() -> None:
     assert reader.position == (22, 3)
 
 
-def test_what_a_source_raises_comes_out_behind_the_last_record() -> None:
+def test_what_a_source_raises_comes_out_after_the_last_record() -> None:
     class Oops(Exception):
         pass
 

@@ -151,7 +151,7 @@ def test_what_goes_wrong(tmp_path: Path) -> None:
         writer.write(b"12345678")
 
 
-def test_a_pipe_that_nobody_reads() -> None:
+def test_a_pipe_without_a_reader() -> None:
     read, write = os.pipe()
     os.close(read)
     writer = Writer.fd(write)

@@ -218,9 +218,9 @@ impl Char {
     pub fn to_char(self) -> Option<char> {
         let bytes = self.0.to_be_bytes();
         let len = bytes[0].leading_ones().max(1) as usize;
-        let behind = bytes.get(len..)?;
+        let after = bytes.get(len..)?;
         let text = std::str::from_utf8(&bytes[..len]).ok()?;
-        text.chars().next().filter(|_| behind.iter().all(|&byte| byte == 0))
+        text.chars().next().filter(|_| after.iter().all(|&byte| byte == 0))
     }
 }
 

@@ -26,14 +26,14 @@ fn vectors() {
         let found = document.find_path(&keys).unwrap();
         assert_eq!(shown(found.map(|element| element.value().unwrap())), expected, "{name}");
         for split in 1..keys.len() {
-            let (before, behind) = keys.split_at(split);
+            let (before, after) = keys.split_at(split);
             match document.get_path(before).unwrap() {
                 Some(ValueRef::Array(array)) => {
                     let array: Array = array;
-                    assert_eq!(shown(array.get_path(behind).unwrap()), expected, "{name}");
+                    assert_eq!(shown(array.get_path(after).unwrap()), expected, "{name}");
                 }
                 Some(ValueRef::Document(inner)) => {
-                    assert_eq!(shown(inner.get_path(behind).unwrap()), expected, "{name}");
+                    assert_eq!(shown(inner.get_path(after).unwrap()), expected, "{name}");
                 }
                 _ => assert_eq!(expected, "-", "{name}"),
             }

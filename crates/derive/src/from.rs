@@ -90,7 +90,7 @@ impl Writer<'_> {
             _ if shape.is_document() => {
                 let body = quote! {
                     let outer = __bson::enter(kind, cursor, #name)?;
-                    let value = <Self as __bson::FromMembers<#lifetime>>::from_members(cursor, __bson::nobody)?;
+                    let value = <Self as __bson::FromMembers<#lifetime>>::from_members(cursor, __bson::no_key)?;
                     cursor.leave(outer);
                     __bson::Ok(value)
                 };
@@ -152,7 +152,7 @@ impl Writer<'_> {
                 let members = self.members(fields, constructor);
                 quote! {
                     let outer = __bson::enter(kind, cursor, #name)?;
-                    let taken = __bson::nobody;
+                    let taken = __bson::no_key;
                     let value = { #members };
                     cursor.leave(outer);
                     __bson::Ok(value)

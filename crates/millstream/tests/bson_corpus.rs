@@ -63,15 +63,15 @@ fn same_json(a: &str, b: &str) -> bool {
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
-    while let Some((before, behind)) = rest.split_once("\\u") {
-        let c = char::from_u32(u32::from_str_radix(&behind[..4], 16).unwrap()).unwrap();
+    while let Some((before, after)) = rest.split_once("\\u") {
+        let c = char::from_u32(u32::from_str_radix(&after[..4], 16).unwrap()).unwrap();
         out.push_str(before);
         if c < ' ' {
             out.push_str(&format!("\\u{:04x}", c as u32))
         } else {
             out.push(c)
         }
-        rest = &behind[4..];
+        rest = &after[4..];
     }
     out + rest
 }
@@ -178,8 +178,8 @@ fn a_mongodump_as_bsondump_prints_it() {
     let mut again = Vec::new();
     let mut count = 0;
     while let Some(line) = lines.next_line().unwrap() {
-        let (document, behind) = Document::first(rest, Rules::new()).unwrap();
-        rest = behind;
+        let (document, after) = Document::first(rest, Rules::new()).unwrap();
+        rest = after;
         assert_eq!(document.to_json(Json::Canonical).unwrap().as_bytes(), line);
         again.clear();
         json_to_bson(line, Rules::new(), &mut again).unwrap();

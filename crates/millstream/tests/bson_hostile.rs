@@ -198,9 +198,9 @@ fn a_dump_changed_everywhere() {
             let bytes = fs::read(path).unwrap();
             let mut rest = &bytes[..];
             while !rest.is_empty() {
-                let (document, behind) = Document::first(rest, Rules::new()).unwrap();
+                let (document, after) = Document::first(rest, Rules::new()).unwrap();
                 documents.push(document.as_bytes().to_vec());
-                rest = behind;
+                rest = after;
             }
         }
         let sample: Vec<_> = documents.into_iter().step_by(97).collect();

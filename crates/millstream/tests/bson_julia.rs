@@ -237,11 +237,11 @@ const INVALID: Result<String, ErrorKind> = Err(ErrorKind::JuliaInvalid);
 fn a_hundred_thousand_levels_are_read_shown_and_written() {
     // This is built by hand, from the inside out and lengths last, because each level is nested in the next.
     let levels = 100_000;
-    let (front, behind) = (8, 1); // a length, a type and "v\0"; a terminator
+    let (front, after) = (8, 1); // a length, a type and "v\0"; a terminator
     let innermost = [5, 0, 0, 0, 0];
     let mut bytes = Vec::new();
     for level in 0..levels {
-        let len = (levels - level) * (front + behind - 1) + innermost.len();
+        let len = (levels - level) * (front + after - 1) + innermost.len();
         bytes.extend_from_slice(&(len as u32).to_le_bytes());
         bytes.extend_from_slice(b"\x03v\0");
     }

@@ -427,9 +427,9 @@ mod owned {
     /// Returns a reader that gets this many bytes at a time.
     fn trickle(bytes: Vec<u8>, piece: usize) -> Reader {
         let mut at = 0;
-        Reader::callback(move |room| {
-            let count = piece.min(room.len()).min(bytes.len() - at);
-            room[..count].copy_from_slice(&bytes[at..at + count]);
+        Reader::callback(move |space| {
+            let count = piece.min(space.len()).min(bytes.len() - at);
+            space[..count].copy_from_slice(&bytes[at..at + count]);
             at += count;
             Ok(count)
         })

@@ -81,12 +81,12 @@ proptest! {
 
     #[test]
     fn the_results_equal_those_of_iterators(
-        before in steps(), inside in steps(), behind in steps(),
+        before in steps(), inside in steps(), after in steps(),
         count in 0..6000_u64, threads in 1..5_usize, sizes in prop::collection::vec(1..70_000_usize, 1..4),
         batch in prop_oneof![Just(usize::MAX), 1..50_usize], ordered: bool, boxed: bool,
     ) {
         let how = if ordered { Threads::ordered(threads) } else { Threads::unordered(threads) };
-        let all = [&before[..], &inside, &behind].concat();
+        let all = [&before[..], &inside, &after].concat();
         let mut expected = through(&all, (0..count).collect());
         let inside = flat(inside);
         let inner = move |n: u64| {
@@ -96,9 +96,9 @@ proptest! {
         let source = Pipe::from(pieces(count, sizes)).lines().batch(batch).map(number).flat_map(flat(before));
         let mut out = if boxed {
             let stage: Stage<_, _> = Pipe::stages_of_values().parallel(how, |stages| stages.flat_map(inner)).boxed("threads");
-            source.then(stage).flat_map(flat(behind)).collect().unwrap()
+            source.then(stage).flat_map(flat(after)).collect().unwrap()
         } else {
-            source.parallel(how, |stages| stages.flat_map(inner)).flat_map(flat(behind)).collect().unwrap()
+            source.parallel(how, |stages| stages.flat_map(inner)).flat_map(flat(after)).collect().unwrap()
         };
         if !ordered {
             out.sort_unstable();
@@ -237,9 +237,9 @@ fn take_before_and_after_the_threads() {
     let reader = || Reader::command(["yes"]).unwrap();
     let before = Pipe::from(reader()).lines().take(1000).parallel(2, |stages| stages.map(|line| line.len())).collect();
     assert_eq!(before.unwrap(), [1; 1000]);
-    let mut behind = Pipe::from(reader()).lines().parallel(2, |stages| stages.map(|line| line.len())).take(1000);
-    assert_eq!(behind.collect().unwrap(), [1; 1000]);
-    assert!(behind.summary().ended_early);
+    let mut after = Pipe::from(reader()).lines().parallel(2, |stages| stages.map(|line| line.len())).take(1000);
+    assert_eq!(after.collect().unwrap(), [1; 1000]);
+    assert!(after.summary().ended_early);
 }
 
 /// There are two sections, one after another, and a failure that each has to wait for.

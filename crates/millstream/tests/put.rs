@@ -169,7 +169,7 @@ fn a_part_with_a_wrong_length_panics_and_leaves_the_writer_unchanged() {
         assert_eq!(writer.close().unwrap().memory.unwrap(), b"beforeafter");
     }
     let mut writer = Writer::memory().unwrap();
-    let put = std::panic::AssertUnwindSafe(|| put!(writer, Swapper, "behind"));
+    let put = std::panic::AssertUnwindSafe(|| put!(writer, Swapper, "after"));
     assert!(std::panic::catch_unwind(put).is_err());
     assert_eq!(writer.accepted(), 0);
 }

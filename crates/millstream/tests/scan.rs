@@ -133,8 +133,8 @@ fn every_type_at_its_limits_and_beyond() {
 fn every_count_of_digits_at_every_distance_from_the_end() {
     for count in 1..=40 {
         let number = &"1234567890123456789012345678901234567890"[..count];
-        for behind in 0..100 {
-            let input = format!("{number}{}", " ".repeat(behind));
+        for after in 0..100 {
+            let input = format!("{number}{}", " ".repeat(after));
             for words in ["u32", "u64", "u128", "f64"] {
                 let mut reader = Reader::memory(input.clone()).unwrap();
                 let expected = naive(words, Separator::Space, input.as_bytes());

@@ -120,10 +120,10 @@ fn run(writer: &mut Writer, sink: &Scripted, ops: &[Op]) -> Vec<u8> {
             }
             Op::Space(asked, used) => writer
                 .space(asked)
-                .map(|room| {
-                    assert!(room.len() >= asked);
-                    let bytes = pattern(accepted.len(), used.min(room.len()));
-                    room[..bytes.len()].copy_from_slice(&bytes);
+                .map(|space| {
+                    assert!(space.len() >= asked);
+                    let bytes = pattern(accepted.len(), used.min(space.len()));
+                    space[..bytes.len()].copy_from_slice(&bytes);
                     bytes
                 })
                 .and_then(|bytes| writer.commit(bytes.len()).map(|()| accepted.extend_from_slice(&bytes))),

@@ -124,9 +124,9 @@ fn pages_are_lent_and_not_copied() {
     let mut writer = builder().capacity(64 << 10).fd(pipe).unwrap();
     writer.write(&[b'1'; 10]).unwrap();
     writer.flush().unwrap();
-    let room = writer.space(64 << 10).unwrap();
-    room.fill(b'2');
-    let address = room.as_mut_ptr() as usize;
+    let space = writer.space(64 << 10).unwrap();
+    space.fill(b'2');
+    let address = space.as_mut_ptr() as usize;
     writer.commit(64 << 10).unwrap();
     writer.flush().unwrap();
     let next = writer.space(1).unwrap().as_mut_ptr() as usize;

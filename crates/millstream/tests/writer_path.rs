@@ -278,7 +278,7 @@ fn a_fifo_is_written_directly() {
 fn devices_are_written_directly() {
     write_and_close(Path::new("/dev/null"), b"gone");
     let mut writer = Writer::path("/dev/full").unwrap();
-    writer.write(b"no room").unwrap();
+    writer.write(b"no space").unwrap();
     let error = writer.flush().unwrap_err();
     assert_eq!(error.errno(), Some(rustix::io::Errno::NOSPC.raw_os_error()));
     assert_eq!((error.name(), error.written()), (Some("/dev/full"), Some(0)));

@@ -45,8 +45,8 @@ inline void wait_to_write(int fd) noexcept { wait_for(fd, POLLOUT); }
 #endif
 
 /// Like read(2) and write(2): returns the number of bytes, or -1 with errno set.
-inline ssize_t read_some(int fd, char *to, std::size_t room) noexcept {
-    return ::read(fd, to, static_cast<system_size>(room < most_in_a_call ? room : most_in_a_call));
+inline ssize_t read_some(int fd, char *to, std::size_t space) noexcept {
+    return ::read(fd, to, static_cast<system_size>(space < most_in_a_call ? space : most_in_a_call));
 }
 inline ssize_t write_some(int fd, const char *from, std::size_t count) noexcept {
     return ::write(fd, from, static_cast<system_size>(count < most_in_a_call ? count : most_in_a_call));

@@ -340,7 +340,7 @@ class input {
     bool fill() {
         if (at_end_)
             return false;
-        make_room();
+        make_space();
         if (tied_ != nullptr && is_interactive_)
             tied_->flush();
         const ssize_t count = receive();
@@ -525,7 +525,7 @@ class input {
     }
 
     /// Makes space after end_, by moving bytes over consumed ones or by enlarging the buffer.
-    void make_room() {
+    void make_space() {
         const std::size_t kept = unread();
         if (kept > longest_number() && kept - longest_number() > 2) // two of the bytes may be a line end
             fail_too_long(kept, record_limit_);
@@ -559,9 +559,9 @@ class input {
     /// Reads into the space after end_; returns the number of bytes, 0 at the end, or a negative number with errno set.
     ssize_t receive() noexcept {
         char *const to = begin_ + (end_ - begin_);
-        const std::size_t room = capacity_ - static_cast<std::size_t>(end_ - begin_);
+        const std::size_t space = capacity_ - static_cast<std::size_t>(end_ - begin_);
         for (;;) {
-            const ssize_t count = detail::read_some(fd_, to, room);
+            const ssize_t count = detail::read_some(fd_, to, space);
             if (count >= 0)
                 return count;
             if (errno == EAGAIN || errno == EWOULDBLOCK)

@@ -203,8 +203,8 @@ class output {
 
     template <class... Parts>
     MILLSTREAM_HOT void put(const Parts &...parts) {
-        const std::uint64_t room = detail::room_of(parts...);
-        const bool fits = room <= static_cast<std::size_t>(end_ - at_);
+        const std::uint64_t needed = detail::max_size_of(parts...);
+        const bool fits = needed <= static_cast<std::size_t>(end_ - at_);
         // One assignment for both branches, so that compilers keep the position in a register from print to print:
         // waiting for its last store would take longer than printing a number.
         at_ = MILLSTREAM_LIKELY(fits) ? put_at(at_, parts...) : put_slowly(parts...);
@@ -219,9 +219,9 @@ class output {
 
     template <class... Parts>
     [[gnu::noinline, gnu::cold]] char *put_slowly(Parts... parts) {
-        const std::uint64_t room = detail::room_of(parts...);
-        make_room(room);
-        if (room <= static_cast<std::size_t>(capacity_end_ - at_)) {
+        const std::uint64_t needed = detail::max_size_of(parts...);
+        make_space(needed);
+        if (needed <= static_cast<std::size_t>(capacity_end_ - at_)) {
             char *const from = at_;
             at_ = put_at(at_, parts...);
             after(from);
@@ -235,7 +235,7 @@ class output {
     void put_large(const detail::text_part &part) { write(part.text); }
     template <class Part>
     void put_large(const Part &part) {
-        std::string text(detail::as_size(part.room()), '\0');
+        std::string text(detail::as_size(part.max_size()), '\0');
         text.resize(part.put(text.data()));
         write(text);
     }
@@ -251,7 +251,7 @@ class output {
     }
 
     [[gnu::noinline, gnu::cold]] void write_slowly(std::string_view bytes) {
-        make_room(bytes.size());
+        make_space(bytes.size());
         if (bytes.size() <= static_cast<std::size_t>(capacity_end_ - at_)) {
             char *const from = at_;
             at_ += detail::text_part{bytes}.put(at_);
@@ -276,8 +276,8 @@ class output {
             flush();
     }
 
-    /// Makes `room` bytes available between at_ and capacity_end_, if the buffer is large enough.
-    void make_room(std::uint64_t room) {
+    /// Makes `needed` bytes available between at_ and capacity_end_, if the buffer is large enough.
+    void make_space(std::uint64_t needed) {
         if (when_ == flushes::undecided)
             prepare();
         if (when_ == flushes::never_again) {
@@ -286,7 +286,7 @@ class output {
             details.system_errno = 0;
             detail::fail(std::move(details));
         }
-        if (room > static_cast<std::size_t>(capacity_end_ - at_))
+        if (needed > static_cast<std::size_t>(capacity_end_ - at_))
             flush();
     }
 

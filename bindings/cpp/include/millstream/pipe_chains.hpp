@@ -112,15 +112,15 @@ struct then_boxed {
     Chain chain;
     Stage stage;
     items<typename Chain::out> before{};
-    items<out> behind{};
+    items<out> results{};
 
     template <class Input, class Sink>
     flow run(Input &&input, context &at, Sink &&sink) {
         before.clear();
         waiting failed;
         flow state = failed.during(at, [&] { return chain.run(input, at, before.collect(at)); });
-        state = both(state, stage.pass(before, at, behind, failed));
-        const flow handed = each_of(behind, at, sink);
+        state = both(state, stage.pass(before, at, results, failed));
+        const flow handed = each_of(results, at, sink);
         failed.go_on(at);
         return both(state, handed);
     }
@@ -140,7 +140,7 @@ struct then_all_boxed {
     Chain chain;
     std::vector<Stage> stages;
     items<out> before{};
-    items<out> behind{};
+    items<out> results{};
 
     template <class Input, class Sink>
     flow run(Input &&input, context &at, Sink &&sink) {
@@ -148,8 +148,8 @@ struct then_all_boxed {
         waiting failed;
         flow state = failed.during(at, [&] { return chain.run(input, at, before.collect(at)); });
         for (Stage &stage : stages) {
-            state = both(state, stage.pass(before, at, behind, failed));
-            before.swap(behind);
+            state = both(state, stage.pass(before, at, results, failed));
+            before.swap(results);
         }
         const flow handed = each_of(before, at, sink);
         failed.go_on(at);

@@ -21,9 +21,9 @@
 // To print your own type, define `void ms_put(millstream::output &out, const your_type &value)` in its namespace; it
 // prints to `out`. (Types that convert to std::string_view do not need it.)
 //
-// Each part has a maximum size (`room`) and writes itself into that space (`put`): print adds the sizes and checks once
-// whether there is enough space. Sizes always have 64 bits, so that their sum cannot overflow: it is a small multiple
-// of the bytes in memory and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
+// Each part has a maximum size (`max_size`) and writes itself into that space (`put`): print adds the sizes and checks
+// once whether there is enough space. Sizes always have 64 bits, so that their sum cannot overflow: it is a small
+// multiple of the bytes in memory and of bounded widths. Users of stdio.hpp need neither parts nor sizes.
 //
 // Needs C++17 and no library. Floating-point numbers need a standard library whose std::to_chars supports them
 // (libstdc++ of gcc 11 and later).
@@ -91,24 +91,24 @@ constexpr std::uint16_t as_width(std::size_t width) {
 
 /// The space that parts need one after another.
 template <class... Parts>
-MILLSTREAM_HOT std::uint64_t room_of(const Parts &...parts) {
-    return (std::uint64_t{0} + ... + parts.room());
+MILLSTREAM_HOT std::uint64_t max_size_of(const Parts &...parts) {
+    return (std::uint64_t{0} + ... + parts.max_size());
 }
 
 /// Converts a space to a size; larger than any memory if it exceeds the range of a size.
-MILLSTREAM_HOT std::size_t as_size(std::uint64_t room) {
-    return room < SIZE_MAX ? static_cast<std::size_t>(room) : SIZE_MAX;
+MILLSTREAM_HOT std::size_t as_size(std::uint64_t size) {
+    return size < SIZE_MAX ? static_cast<std::size_t>(size) : SIZE_MAX;
 }
 
 /// The space that digits and a sign need.
 template <class T>
-inline constexpr std::size_t number_room = sizeof(T) <= 8 ? MILLSTREAM_NUMBER_SLACK : MILLSTREAM_NUMBER_SLACK_128;
+inline constexpr std::size_t max_number_size = sizeof(T) <= 8 ? MILLSTREAM_NUMBER_SLACK : MILLSTREAM_NUMBER_SLACK_128;
 
 // ---- The parts ----------------------------------------------------------------------------------------------------
 
 struct text_part {
     std::string_view text;
-    MILLSTREAM_HOT std::size_t room() const { return text.size(); }
+    MILLSTREAM_HOT std::size_t max_size() const { return text.size(); }
     MILLSTREAM_HOT std::size_t put(char *to) const {
         if (!text.empty()) // the address may be null
             std::memcpy(to, text.data(), text.size());
@@ -118,7 +118,7 @@ struct text_part {
 
 struct char_part {
     char byte;
-    MILLSTREAM_HOT std::size_t room() const { return 1; }
+    MILLSTREAM_HOT std::size_t max_size() const { return 1; }
     MILLSTREAM_HOT std::size_t put(char *to) const {
         *to = byte;
         return 1;
@@ -128,7 +128,7 @@ struct char_part {
 template <class T>
 struct number_part {
     T value;
-    MILLSTREAM_HOT std::size_t room() const { return number_room<T>; }
+    MILLSTREAM_HOT std::size_t max_size() const { return max_number_size<T>; }
     MILLSTREAM_HOT std::size_t put(char *to) const {
         using magnitude = magnitude_of<T>;
         if constexpr (is_signed_number<T>) {
@@ -145,7 +145,7 @@ struct number_part {
 template <class T>
 struct hex_part {
     T value;
-    std::size_t room() const { return 2 * sizeof(T); }
+    std::size_t max_size() const { return 2 * sizeof(T); }
     std::size_t put(char *to) const {
         auto bits = static_cast<magnitude_of<T>>(value);
         if constexpr (sizeof(T) < 8)
@@ -164,9 +164,9 @@ struct padded_part {
     T value;
     std::uint16_t width;
     char fill;
-    std::size_t room() const { return width + number_room<T>; }
+    std::size_t max_size() const { return width + max_number_size<T>; }
     std::size_t put(char *to) const {
-        char digits[number_room<T>];
+        char digits[max_number_size<T>];
         const std::size_t count = number_part<T>{value}.put(digits);
         const std::size_t gap = width > count ? width - count : 0;
         const std::size_t sign = fill == '0' && digits[0] == '-'; // the sign is before zeros and after spaces
@@ -187,7 +187,7 @@ inline std::size_t put_special(char *to, double value) {
 template <class T>
 struct real_part {
     T value;
-    std::size_t room() const { return 32; }
+    std::size_t max_size() const { return 32; }
     std::size_t put(char *to) const {
         if (const std::size_t count = put_special(to, static_cast<double>(value)))
             return count;
@@ -244,12 +244,12 @@ struct real_part {
 struct fixed_part {
     double value;
     std::uint16_t digits;
-    std::size_t room() const { return std::size_t{std::numeric_limits<double>::max_exponent10} + 4 + digits; }
+    std::size_t max_size() const { return std::size_t{std::numeric_limits<double>::max_exponent10} + 4 + digits; }
     std::size_t put(char *to) const {
         if (const std::size_t count = put_special(to, value))
             return count;
-        return static_cast<std::size_t>(std::to_chars(to, to + room(), value, std::chars_format::fixed, digits).ptr -
-                                        to);
+        return static_cast<std::size_t>(
+            std::to_chars(to, to + max_size(), value, std::chars_format::fixed, digits).ptr - to);
     }
 };
 
@@ -276,7 +276,7 @@ inline std::size_t utf8_length(std::string_view text, std::size_t &bad) {
 
 struct json_part {
     std::string_view text;
-    std::uint64_t room() const { return std::uint64_t{6} * text.size() + 2; }
+    std::uint64_t max_size() const { return std::uint64_t{6} * text.size() + 2; }
     std::size_t put(char *to) const {
         char *const begin = to;
         *to++ = '"';

@@ -195,14 +195,14 @@ class reader {
     }
     void consume(std::size_t count, std::error_code &code) noexcept { call(code, millstream_reader_consume, count); }
 
-    /// Copies between one and `room.size()` bytes to `room`, which must not be empty, and returns their number; 0 is
+    /// Copies between one and `space.size()` bytes to `space`, which must not be empty, and returns their number; 0 is
     /// the end, and means that the source succeeded.
-    std::size_t read(std::span<char> room) {
-        return outcome_.throwing([&](std::error_code &code) { return read(room, code); });
+    std::size_t read(std::span<char> space) {
+        return outcome_.throwing([&](std::error_code &code) { return read(space, code); });
     }
-    std::size_t read(std::span<char> room, std::error_code &code) noexcept {
+    std::size_t read(std::span<char> space, std::error_code &code) noexcept {
         std::size_t len = 0;
-        call(code, millstream_reader_read, static_cast<void *>(room.data()), room.size(), &len);
+        call(code, millstream_reader_read, static_cast<void *>(space.data()), space.size(), &len);
         return len;
     }
 

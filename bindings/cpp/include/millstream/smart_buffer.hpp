@@ -138,7 +138,7 @@ class Window {
     char *bytes() { return memory_.get() + begin_; }
 
     /// Returns the memory after the bytes, which has `vacancy()` bytes. Moves the bytes to the start.
-    char *room() {
+    char *space() {
         if (begin_ > 0) {
             std::memmove(memory_.get(), bytes(), size());
             end_ -= begin_;
@@ -147,7 +147,7 @@ class Window {
         return memory_.get() + end_;
     }
 
-    /// Adds the first `len` bytes of `room()` to the bytes.
+    /// Adds the first `len` bytes of `space()` to the bytes.
     void commit(std::size_t len) { end_ += len; }
 
     /// Drops the first `len` bytes.
@@ -170,7 +170,7 @@ class Window {
     std::size_t put(const char *data, std::size_t len) {
         len = std::min(len, vacancy());
         if (end_ + len > capacity_) {
-            room();
+            space();
         }
         copy(memory_.get() + end_, data, len);
         end_ += len;
@@ -300,13 +300,13 @@ struct SyncIOReadBuffer {
     /// Calls io for as many bytes as fit. Returns the number of bytes: 0 at the end, or if the buffer is full.
     template <class Io>
     SizeType fill(Io &&io) {
-        const auto room = static_cast<SizeType>(window_.vacancy());
-        if (room == 0) {
+        const auto vacant = static_cast<SizeType>(window_.vacancy());
+        if (vacant == 0) {
             return 0;
         }
-        char *const to = window_.room();
+        char *const to = window_.space();
         const std::size_t got =
-            millstream::buffer_detail::moved<SizeType>(std::invoke(io, to, room), window_.vacancy());
+            millstream::buffer_detail::moved<SizeType>(std::invoke(io, to, vacant), window_.vacancy());
         window_.commit(got);
         return static_cast<SizeType>(got);
     }
@@ -797,7 +797,7 @@ struct ReadSide {
 
     auto question(std::deque<Request> &requests) {
         // The first request stays in place until the loop that calls this continues.
-        return [&io = requests.front().io, to = window.room(),
+        return [&io = requests.front().io, to = window.space(),
                 len = static_cast<SizeType>(asked())](const Handler &handler) { io(to, len, handler); };
     }
 
@@ -846,7 +846,7 @@ struct WriteSide {
 
     /// Fills the buffer from as many requests as fit, so that small ones that arrived together are written together.
     auto question(std::deque<Request> &requests) {
-        window.room(); // moves the bytes to the start, so that all free space is after them
+        window.space(); // moves the bytes to the start, so that all free space is after them
         for (Request &request : requests) {
             put(request);
             if (window.vacancy() == 0) {

@@ -146,10 +146,10 @@ class writer {
         return outcome_.throwing([&](std::error_code &code) { return space(least, code); });
     }
     std::span<char> space(std::size_t least, std::error_code &code) noexcept {
-        char *room = nullptr;
+        char *space = nullptr;
         std::size_t len = 0;
-        call(code, millstream_writer_space, least, &room, &len);
-        return {room, len};
+        call(code, millstream_writer_space, least, &space, &len);
+        return {space, len};
     }
 
     /// Accepts the first `count` bytes of the space.
@@ -287,7 +287,7 @@ class writer {
     /// Puts the parts into the buffer if they fit and no other action is needed.
     template <class... Parts>
     bool put_quickly(const Parts &...parts) noexcept {
-        const std::uint64_t needed = detail::room_of(parts...);
+        const std::uint64_t needed = detail::max_size_of(parts...);
         if (needed > static_cast<std::size_t>(window_.end - window_.at) || !window_.collects) [[unlikely]]
             return false;
         put_here(parts...);
@@ -297,7 +297,7 @@ class writer {
     template <class... Parts>
     void put_slowly(std::error_code &code, const Parts &...parts) noexcept {
         // At least 1, which requires an open window, so that the writer can act even on 0 bytes.
-        const std::size_t needed = detail::as_size(std::max<std::uint64_t>(1, detail::room_of(parts...)));
+        const std::size_t needed = detail::as_size(std::max<std::uint64_t>(1, detail::max_size_of(parts...)));
         window_.record = window_.at;
         if (outcome_.call(code, millstream_output_reserve, &window_, needed)) {
             put_here(parts...);

@@ -5,18 +5,18 @@
 
 # How values of a type are written.
 function plan_of(@nospecialize(T))
-    of_somebody(which(lower, Tuple{T})) && return by_lower
+    is_of_caller(which(lower, Tuple{T})) && return by_lower
     T <: Type && return by_type
     T <: Module && return by_module
     T <: Tuple && return by_tuple
     T <: Array && return by_array
     T <: Dict{Symbol} && return by_symbols
-    of_somebody(which(structdata, Tuple{T})) && return by_structdata
+    is_of_caller(which(structdata, Tuple{T})) && return by_structdata
     T <: Union{Dict,IdDict} && return by_dictionary
     isprimitivetype(T) ? by_bits : T <: Union{Core.TypeName,Method} ? by_structdata : by_fields
 end
 
-of_somebody(method) = method.module !== @__MODULE__
+is_of_caller(method) = method.module !== @__MODULE__
 
 # Types that are written without looking up their plan.
 const Simple = Union{Nothing,Bool,Int32,Int64,Float64,String,Symbol}
@@ -38,7 +38,7 @@ mutable struct Writing
     given::IdDict{Any,Any}
     # The bytes of types that have been written.
     types::IdDict{Any,Vector{UInt8}}
-    room::Int
+    stack_left::Int
     depth_left::Int
 end
 

@@ -85,14 +85,14 @@ end
         end)
     end
     quote
-        r.room == 0 && return on_new_stack(FieldsOf{$T}(r), r)::$T
-        r.room -= 1
+        r.stack_left == 0 && return on_new_stack(FieldsOf{$T}(r), r)::$T
+        r.stack_left -= 1
         at = r.pos
         outer = enter(r)
         $(steps...)
         next(r) == 0x00 || too_many($T, $count, at)
         leave(r, outer)
-        r.room += 1
+        r.stack_left += 1
         $(Expr(:new, T, names...))
     end
 end
@@ -104,7 +104,7 @@ end
         push!(xs, value(r, kind, fieldtype(T, length(xs) + 1)))
     end
     leave(r, outer)
-    r.room += 1
+    r.stack_left += 1
     made(T, xs, true, at)
 end
 
@@ -132,10 +132,10 @@ end
     before = r.pos
     t = scan(r)
     if t.tag == SYMBOL && t.subject_kind == STRING
-        behind, outer = r.pos, r.stop
+        after, outer = r.pos, r.stop
         r.pos, r.stop = t.subject, t.stop
         x = read_symbol(r)
-        r.pos, r.stop = behind, outer
+        r.pos, r.stop = after, outer
         return x
     end
     r.pos = before
@@ -150,16 +150,16 @@ end
     if t.tag == STRUCT
         entry = type_entry(r, t.subject_kind, t.subject)
         if entry.type === T
-            behind, outer = r.pos, r.stop
+            after, outer = r.pos, r.stop
             r.pos, r.stop = t.data, t.stop
             if entry.form == FIELDS && t.data_kind == ARRAY
                 x = quick_fields(r, T)
-                r.pos, r.stop = behind, outer
+                r.pos, r.stop = after, outer
                 return x
             elseif isprimitivetype(T) && entry.form == BITS && t.data_kind == BINARY && T !== Bool && !(T <: Ptr)
                 at, len = bytes_here(r)
                 if len == sizeof(T)
-                    r.pos, r.stop = behind, outer
+                    r.pos, r.stop = after, outer
                     return unsafe_load(Ptr{T}(r.start + at))
                 end
             end
@@ -180,18 +180,18 @@ end
         $(Symbol(:part, i)) = defined(quick(r, kind, $(likely(fieldtype(T, i))), $(fieldtype(T, i))), $(fieldtype(T, i)), r.pos)
     end for i in 1:count]
     quote
-        kind == DOCUMENT && r.room > 0 || return NotQuick()
+        kind == DOCUMENT && r.stack_left > 0 || return NotQuick()
         before, outer = r.pos, r.stop
         t = scan(r)
         t.tag == TUPLE && t.data_kind == ARRAY || return not_quick(r, before, outer)
-        behind = r.pos
+        after = r.pos
         r.pos, r.stop = t.data, t.stop
         count_elements(r) == $count || return not_quick(r, before, outer)
-        r.room -= 1
+        r.stack_left -= 1
         enter(r)
         $(steps...)
-        r.room += 1
-        r.pos, r.stop = behind, outer
+        r.stack_left += 1
+        r.pos, r.stop = after, outer
         $(Expr(:tuple, (Symbol(:part, i) for i in 1:count)...))
     end
 end
@@ -205,12 +205,12 @@ end
 end
 
 @inline function attempt(r::Reading, kind, ::Type{Array{T,N}}) where {T,N}
-    if N == 1 && kind == ARRAY && r.room > 0
-        r.room -= 1
+    if N == 1 && kind == ARRAY && r.stack_left > 0
+        r.stack_left -= 1
         outer = enter(r)
         xs = quick_vector(r, T)
         leave(r, outer)
-        r.room += 1
+        r.stack_left += 1
         return xs
     elseif N == 1 && T === UInt8 && kind == BINARY
         at, len = bytes_here(r)
@@ -221,14 +221,14 @@ end
         if t.tag == TAGGED_ARRAY && t.data_kind == BINARY
             entry = type_entry(r, t.subject_kind, t.subject)
             if entry.type === T && (entry.form == FIELDS || entry.form == BITS) && !has_pointer(T)
-                behind, outer = r.pos, r.stop
+                after, outer = r.pos, r.stop
                 r.stop = t.stop
                 dims = quick_sizes(r, t, Val(N))
                 r.pos = t.data
                 at, len = bytes_here(r)
                 if dims !== nothing
                     xs = checked_bits(r, T, dims, count_of(dims, t.size), at, len)::Array{T,N}
-                    r.pos, r.stop = behind, outer
+                    r.pos, r.stop = after, outer
                     return xs
                 end
                 r.stop = outer

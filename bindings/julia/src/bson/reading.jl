@@ -72,7 +72,7 @@ mutable struct Reading <: Cursor
     # The number of elements without bytes that are still allowed; there is no other limit for them.
     empty_left::Int
     # The number of levels left on this stack, and in total.
-    room::Int
+    stack_left::Int
     depth_left::Int
     # The number of types that may still get their own code.
     compile_left::Int
@@ -96,10 +96,10 @@ const LEVELS = 192
 
 # Calls `read()` one level deeper. Deep values are safe, because levels get a new stack at intervals.
 @inline function deeper(read::F, r) where {F}
-    r.room == 0 && return on_new_stack(read, r)
-    r.room -= 1
+    r.stack_left == 0 && return on_new_stack(read, r)
+    r.stack_left -= 1
     x = read()
-    r.room += 1
+    r.stack_left += 1
     x
 end
 
@@ -107,7 +107,7 @@ end
     levels = min(LEVELS, r.depth_left)
     levels == 0 && out_of_depth(r)
     r.depth_left -= levels
-    r.room = levels
+    r.stack_left = levels
     result, failure = Ref{Any}(), Ref{Any}()
     task = Task() do
         try
@@ -120,7 +120,7 @@ end
     schedule(task)
     wait(task)
     isassigned(failure) && throw(failure[])
-    r.room = 0
+    r.stack_left = 0
     r.depth_left += levels
     result[]
 end

@@ -6,10 +6,10 @@ function tree(r::Reading, kind::UInt8)
         at = r.pos
         t = scan(r)
         if t.tag == BACKREF
-            behind, outer = r.pos, r.stop
+            after, outer = r.pos, r.stop
             r.pos, r.stop = t.subject, t.stop
             number = reference(r, t.subject_kind)
-            r.pos, r.stop = behind, outer
+            r.pos, r.stop = after, outer
             return shared_tree(r, number, at)
         end
         r.pos = at

@@ -47,7 +47,7 @@ end
 function document(r::Reading, @nospecialize(want), object = nothing, is_root = false)
     at = r.pos
     t = scan(r, is_root)
-    behind, outer = r.pos, r.stop
+    after, outer = r.pos, r.stop
     if t.tag == PLAIN
         x = deeper(() -> plain_document(r, object, is_root), r)
         return x
@@ -73,7 +73,7 @@ function document(r::Reading, @nospecialize(want), object = nothing, is_root = f
     else
         deeper(() -> rarer(r, t, at), r)
     end
-    r.pos, r.stop = behind, outer
+    r.pos, r.stop = after, outer
     x
 end
 

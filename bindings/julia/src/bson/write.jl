@@ -54,13 +54,13 @@ end
 # ---- bytes ----
 
 # Reserves space for this many more bytes. All `put`s write into reserved space.
-@inline function room!(w::Writing, count)
+@inline function ensure_space!(w::Writing, count)
     w.len + count <= length(w.out) || resize!(w.out, max(2length(w.out), w.len + count))
     nothing
 end
 
 @inline function put(w::Writing, x::T) where {T<:Union{UInt8,Int32,Int64,Float64}}
-    room!(w, sizeof(T))
+    ensure_space!(w, sizeof(T))
     # There is enough space.
     GC.@preserve w unsafe_store!(Ptr{T}(pointer(w.out) + w.len), htol(x))
     w.len += sizeof(T)
@@ -68,7 +68,7 @@ end
 end
 
 function put_from(w::Writing, from::Ptr, count)
-    room!(w, count)
+    ensure_space!(w, count)
     GC.@preserve w unsafe_copyto!(pointer(w.out) + w.len, Ptr{UInt8}(from), count)
     w.len += count
     nothing
@@ -118,7 +118,7 @@ end
 
 function put_key(w::Writing, index::Int)
     count = ndigits(index)
-    room!(w, count + 1)
+    ensure_space!(w, count + 1)
     for i in count:-1:1
         index, digit = divrem(index, 10)
         w.out[w.len+i] = UInt8('0') + digit
@@ -161,10 +161,10 @@ function payload(w::Writing, @nospecialize(x))
         met = get(w.met, x, 0)
         (met == OFTEN || met > 0) && return put_backref(w, x, met)
     end
-    w.room == 0 && return on_new_stack(() -> payload(w, x), w)::UInt8
-    w.room -= 1
+    w.stack_left == 0 && return on_new_stack(() -> payload(w, x), w)::UInt8
+    w.stack_left -= 1
     kind = body(w, x, false)
-    w.room += 1
+    w.stack_left += 1
     kind
 end
 

@@ -186,14 +186,14 @@ pub fn bson_decode_all<'py>(
     let (mut rest, mut count) = (&data[..], 0_u64);
     while !rest.is_empty() {
         let offset = (data.len() - rest.len()) as u64;
-        let (document, behind) =
+        let (document, after) =
             Document::first(rest, Rules::new()).map_err(|error| error::raise(py, &error.with_record(count)))?;
         let made = decoder.document(&mut document.at_offset(offset).cursor());
         list.append(made.map_err(|trouble| raise(py, trouble, Some(count)))?)?;
         if count % 4096 == 4095 {
             py.check_signals()?;
         }
-        (rest, count) = (behind, count + 1);
+        (rest, count) = (after, count + 1);
     }
     Ok(list)
 }

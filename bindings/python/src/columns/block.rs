@@ -72,14 +72,14 @@ impl Block {
         for (row, record) in Batch::new(bytes, offsets, *trim, *terminated).iter().enumerate() {
             let start = record.as_ptr().addr() - bytes.as_ptr().addr();
             let end = start + record.len();
-            while let Some((&behind, others)) = separators.split_first()
-                && behind as usize <= start
+            while let Some((&after, others)) = separators.split_first()
+                && after as usize <= start
             {
                 separators = others;
             }
             let (between, others) = separators.split_at_checked(count - 1).unwrap_or((separators, &[]));
-            if between.len() < count - 1 || between.last().is_some_and(|&behind| behind as usize > end) {
-                let fields = 1 + between.iter().filter(|&&behind| behind as usize <= end).count();
+            if between.len() < count - 1 || between.last().is_some_and(|&after| after as usize > end) {
+                let fields = 1 + between.iter().filter(|&&after| after as usize <= end).count();
                 short = Some(Wrong {
                     row,
                     column: fields,
@@ -93,7 +93,7 @@ impl Block {
             bounds.push(start as u32);
             bounds.extend_from_slice(between);
             // Fields after the last column are ignored.
-            bounds.push(others.first().map_or(end + 1, |&behind| (behind as usize).min(end + 1)) as u32);
+            bounds.push(others.first().map_or(end + 1, |&after| (after as usize).min(end + 1)) as u32);
             separators = others;
         }
         let fields = Fields {

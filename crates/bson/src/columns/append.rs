@@ -204,10 +204,10 @@ impl Column {
         if self.is_path {
             return self.append_through(kind, cursor, walk);
         }
-        let mut behind = cursor.clone();
-        match self.values.convert(kind, &mut behind, walk) {
+        let mut after = cursor.clone();
+        match self.values.convert(kind, &mut after, walk) {
             Ok(()) => {
-                *cursor = behind;
+                *cursor = after;
                 self.appended();
                 Ok(())
             }

@@ -365,7 +365,7 @@ impl Bits {
 
     fn ones(len: usize) -> Bits {
         let mut bits = Bits { bytes: vec![0xff; len.div_ceil(8)], len };
-        bits.clear_behind();
+        bits.clear_after();
         bits
     }
 
@@ -384,12 +384,12 @@ impl Bits {
         if len < self.len {
             self.len = len;
             self.bytes.truncate(len.div_ceil(8));
-            self.clear_behind();
+            self.clear_after();
         }
     }
 
     /// Clears the unused bits of the last byte.
-    fn clear_behind(&mut self) {
+    fn clear_after(&mut self) {
         if let (Some(byte), used @ 1..) = (self.bytes.last_mut(), self.len % 8) {
             *byte &= (1 << used) - 1;
         }

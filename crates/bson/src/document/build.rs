@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_behind_a_mark_is_taken_back() {
+    fn what_came_after_a_mark_is_taken_back() {
         let mut builder = Builder::new();
         builder.append("a", &1).unwrap();
         builder.open_array("list").unwrap();

@@ -70,7 +70,7 @@ impl<'a> Index<'a> {
             let key = key_at(bytes, place);
             let same = |&other: &u32| key_at(bytes, other) == key;
             let hash = index.hasher.hash_one(key);
-            index.names.entry(hash, same, |_| unreachable!("there is room for all")).or_insert(place);
+            index.names.entry(hash, same, |_| unreachable!("its capacity is reserved")).or_insert(place);
         }
         Ok(index)
     }
@@ -150,9 +150,9 @@ impl<'a> Index<'a> {
     fn element(&self, place: u32) -> Element<'a> {
         let key = key_at(self.document.as_bytes(), place);
         let (kind, payload) = self.payload(place, key.len());
-        let mut behind = payload.clone();
-        behind.skip(kind).expect("seen when the index was made");
-        Element::new(kind, key, payload, behind.offset())
+        let mut after = payload.clone();
+        after.skip(kind).expect("seen when the index was made");
+        Element::new(kind, key, payload, after.offset())
     }
 }
 

@@ -28,11 +28,11 @@ impl Wrapper {
         payload: Payload<'_>,
     ) -> Result<ElementType, A::Error> {
         let Payload { failure, .. } = payload;
-        let (kind, behind) = match self.shape {
+        let (kind, after) = match self.shape {
             Shape::Code | Shape::Scope => return self.read_code(members, payload),
             _ => (self.read_value(&mut members, payload)?, members.next_key::<IgnoredAny>()?),
         };
-        match behind {
+        match after {
             None => Ok(kind),
             Some(_) => Err(fail(failure, self.not_alone())),
         }

@@ -84,7 +84,7 @@ impl Builder {
     /// builder.close()?;
     /// let bytes = builder.into_bytes()?;
     /// let layer: Document = Document::new(&bytes)?.require("layer")?;
-    /// let payload = layer.find("weights")?.unwrap().offset() + 5; // behind its length and its subtype
+    /// let payload = layer.find("weights")?.unwrap().offset() + 5; // after its length and its subtype
     /// assert_eq!(payload % 64, 0);
     /// # Ok::<(), millstream::Error>(())
     /// ```

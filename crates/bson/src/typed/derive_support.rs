@@ -22,7 +22,7 @@ pub type Taken<'k> = &'k dyn Fn(&[u8]) -> bool;
 
 /// The decision if no key is taken by another field.
 #[inline(always)]
-pub fn nobody(_key: &[u8]) -> bool {
+pub fn no_key(_key: &[u8]) -> bool {
     false
 }
 

@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn what_bson_has_no_room_for() {
+    fn values_that_bson_has_no_type_for() {
         for value in [
             Map::from([("a\0", 1)]).into(),
             Value::Regex { pattern: "\0".to_string(), options: String::new() },

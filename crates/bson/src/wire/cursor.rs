@@ -182,8 +182,8 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn next_named(&mut self, name: &str) -> Option<ElementType> {
         let (&byte, rest) = self.bytes[self.at..].split_first()?;
-        let (key, behind) = rest.split_at_checked(name.len())?;
-        if behind.first() != Some(&0) || !same(key, name.as_bytes()) {
+        let (key, after) = rest.split_at_checked(name.len())?;
+        if after.first() != Some(&0) || !same(key, name.as_bytes()) {
             return None;
         }
         let kind = ElementType::from_byte(byte)?;
@@ -632,9 +632,9 @@ mod tests {
         for len in 0..20 {
             let name = "n".repeat(len);
             let key = Key::new(&name);
-            for behind in 0..10 {
-                let bytes = [name.as_bytes(), b"\0", &[7; 10][..behind]].concat();
-                assert!(key.begins(&bytes), "{len} {behind}");
+            for after in 0..10 {
+                let bytes = [name.as_bytes(), b"\0", &[7; 10][..after]].concat();
+                assert!(key.begins(&bytes), "{len} {after}");
                 assert!(!key.begins(&bytes[..len]));
                 for at in 0..=len {
                     let mut other = bytes.clone();
@@ -647,9 +647,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn appended_text_is_what_is_read(text in prop::collection::vec(prop_oneof![0x20u8..0x7f, 0u8..], 0..20), behind in 0usize..20) {
+        fn appended_text_is_what_is_read(text in prop::collection::vec(prop_oneof![0x20u8..0x7f, 0u8..], 0..20), after in 0usize..20) {
             let len = (text.len() as u32 + 1).to_le_bytes();
-            let bytes = [&len[..], &text, b"\0", &[0xff; 20][..behind]].concat();
+            let bytes = [&len[..], &text, b"\0", &[0xff; 20][..after]].concat();
             let (mut cursor, mut twin) = (Cursor::new(&bytes, Rules::new()), Cursor::new(&bytes, Rules::new()));
             let mut out = b"before".to_vec();
             match (cursor.append_str(&mut out), twin.str()) {

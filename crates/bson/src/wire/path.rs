@@ -23,7 +23,7 @@ pub fn split_path(path: &str) -> Result<Vec<String>> {
     let mut keys = Vec::new();
     let mut rest = path;
     while !rest.is_empty() {
-        let (key, behind) = match rest.starts_with('"') {
+        let (key, after) = match rest.starts_with('"') {
             true => quoted(path, rest)?,
             false => {
                 let end = rest.find('.').unwrap_or(rest.len());
@@ -31,11 +31,11 @@ pub fn split_path(path: &str) -> Result<Vec<String>> {
             }
         };
         keys.push(key);
-        rest = match behind.strip_prefix('.') {
+        rest = match after.strip_prefix('.') {
             Some("") => return Err(bad_path(path, path.len())),
             Some(rest) => rest,
-            None if behind.is_empty() => behind,
-            None => return Err(bad_path(path, path.len() - behind.len())),
+            None if after.is_empty() => after,
+            None => return Err(bad_path(path, path.len() - after.len())),
         };
     }
     Ok(keys)
@@ -100,14 +100,14 @@ pub fn path_at(root: &[u8], at: usize) -> Option<String> {
                 // The offset is in the type byte or in the key itself.
                 break 'open;
             }
-            let mut behind = cursor.clone();
+            let mut after = cursor.clone();
             // A value without bytes, such as null, is at the start of the next element. An error at that position
             // belongs to the value if the byte there is a valid type or the end of the document; otherwise it belongs
             // to the next element.
             let is_here =
                 at == start && root.get(at).is_some_and(|&byte| byte == 0 || ElementType::from_byte(byte).is_some());
-            if !is_here && behind.skip(kind).is_ok() && at >= behind.offset() {
-                cursor = behind;
+            if !is_here && after.skip(kind).is_ok() && at >= after.offset() {
+                cursor = after;
                 passed += 1;
                 continue;
             }

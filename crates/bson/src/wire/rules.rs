@@ -5,7 +5,7 @@
 /// ```
 /// use millstream::bson::{Document, Rules, Strictness};
 /// let bytes = b"\x05\0\0\0\0 and more";
-/// assert!(Document::new(bytes).is_err()); // bytes behind the document
+/// assert!(Document::new(bytes).is_err()); // bytes after the document
 /// assert!(Document::with_rules(bytes, Rules::new().strictness(Strictness::Lenient))?.is_empty());
 /// # Ok::<(), millstream::Error>(())
 /// ```

@@ -197,10 +197,10 @@ MILLSTREAM_INLINE const char *millstream_token_end(const char *at, const char *e
 
 MILLSTREAM_INLINE millstream_code millstream_input_scan_f32(millstream_input *in, float *value, bool *end,
                                                             millstream_error **error) {
-    const char *at = millstream_skip_space(in->at, in->end), *behind = millstream_token_end(at, in->end);
-    if (behind == in->end || millstream_parse_f32(at, (size_t)(behind - at), value, NULL) != MILLSTREAM_OK)
+    const char *at = millstream_skip_space(in->at, in->end), *after = millstream_token_end(at, in->end);
+    if (after == in->end || millstream_parse_f32(at, (size_t)(after - at), value, NULL) != MILLSTREAM_OK)
         return millstream_input_call_f32(in, value, end, error);
-    in->at = behind;
+    in->at = after;
     if (end != NULL)
         *end = false;
     return MILLSTREAM_OK;
@@ -208,10 +208,10 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_f32(millstream_input *in
 
 MILLSTREAM_INLINE millstream_code millstream_input_scan_f64(millstream_input *in, double *value, bool *end,
                                                             millstream_error **error) {
-    const char *at = millstream_skip_space(in->at, in->end), *behind = millstream_token_end(at, in->end);
-    if (behind == in->end || millstream_parse_f64(at, (size_t)(behind - at), value, NULL) != MILLSTREAM_OK)
+    const char *at = millstream_skip_space(in->at, in->end), *after = millstream_token_end(at, in->end);
+    if (after == in->end || millstream_parse_f64(at, (size_t)(after - at), value, NULL) != MILLSTREAM_OK)
         return millstream_input_call_f64(in, value, end, error);
-    in->at = behind;
+    in->at = after;
     if (end != NULL)
         *end = false;
     return MILLSTREAM_OK;
@@ -221,12 +221,12 @@ MILLSTREAM_INLINE millstream_code millstream_input_scan_f64(millstream_input *in
  */
 MILLSTREAM_INLINE millstream_code millstream_input_next_word(millstream_input *in, const char **word, size_t *len,
                                                              millstream_error **error) {
-    const char *at = millstream_skip_space(in->at, in->end), *behind = millstream_token_end(at, in->end);
-    if (behind == in->end)
+    const char *at = millstream_skip_space(in->at, in->end), *after = millstream_token_end(at, in->end);
+    if (after == in->end)
         return millstream_input_call_word(in, word, len, error);
     *word = at;
-    *len = (size_t)(behind - at);
-    in->at = behind;
+    *len = (size_t)(after - at);
+    in->at = after;
     return MILLSTREAM_OK;
 }
 

@@ -1235,14 +1235,14 @@ static void writing_bytes(void) {
     const char *memory;
     uint64_t number;
     size_t len;
-    char *room;
+    char *space;
 
     MUST(millstream_writer_memory(NULL, &writer, &error));
     MUST(millstream_writer_write(writer, "hello", 5, &error));
     MUST(millstream_writer_write(writer, NULL, 0, &error));
-    MUST(millstream_writer_space(writer, 100000, &room, &len, &error));
+    MUST(millstream_writer_space(writer, 100000, &space, &len, &error));
     CHECK(len >= 100000);
-    memset(room, '!', 3);
+    memset(space, '!', 3);
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_commit(writer, len + 1, &error));
     MUST(millstream_writer_commit(writer, 3, &error));
     MUST(millstream_writer_accepted(writer, &number, &error));
@@ -1251,15 +1251,15 @@ static void writing_bytes(void) {
     CHECK(memory == NULL && len == 0); /* not before it is closed */
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_write(writer, NULL, 1, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_write(NULL, "", 0, &error));
-    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_space(writer, SIZE_MAX, &room, &len, &error));
-    CHECK(room == NULL && len == 0);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_space(writer, SIZE_MAX, &space, &len, &error));
+    CHECK(space == NULL && len == 0);
     MUST(millstream_writer_close(writer, &error));
     MUST(millstream_writer_waited_ns(writer, &number, &error));
     MUST(millstream_writer_taken_memory(writer, &memory, &len, &error));
     CHECK(is(memory, len, "hello!!!"));
     FAILS(MILLSTREAM_CLOSED, millstream_writer_close(writer, &error));
     FAILS(MILLSTREAM_CLOSED, millstream_writer_write(writer, "x", 1, &error));
-    FAILS(MILLSTREAM_CLOSED, millstream_writer_space(writer, 1, &room, &len, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_writer_space(writer, 1, &space, &len, &error));
     FAILS(MILLSTREAM_CLOSED, millstream_writer_flush(writer, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_commit(writer, 1, &error));
     millstream_writer_free(writer);

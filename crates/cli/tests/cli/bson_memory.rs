@@ -22,14 +22,14 @@ fn long_binary(place: &Place, name: &str, len: u32) {
     front.extend_from_slice(b"\x05data\0");
     front.extend_from_slice(&len.to_le_bytes());
     front.push(0);
-    let mut behind = Vec::new();
-    append_element(&mut behind, "after", &7).unwrap();
-    behind.push(0);
-    let all = (front.len() + behind.len()) as u32 + len;
+    let mut after = Vec::new();
+    append_element(&mut after, "after", &7).unwrap();
+    after.push(0);
+    let all = (front.len() + after.len()) as u32 + len;
     front[..4].copy_from_slice(&all.to_le_bytes());
     let file = File::create(place.path(name)).unwrap();
     file.write_all_at(&front, 0).unwrap();
-    file.write_all_at(&behind, front.len() as u64 + u64::from(len)).unwrap();
+    file.write_all_at(&after, front.len() as u64 + u64::from(len)).unwrap();
 }
 
 #[test]

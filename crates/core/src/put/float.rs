@@ -52,13 +52,13 @@ impl Part for f32 {
 /// # Safety
 /// The conditions of [`Place`] hold, for [`LONGEST`] bytes.
 unsafe fn put_without_plus(text: &str, place: Place) -> *mut u8 {
-    let (before, behind) = text.split_once('+').unwrap_or((text, ""));
-    let len = before.len() + behind.len();
+    let (before, after) = text.split_once('+').unwrap_or((text, ""));
+    let len = before.len() + after.len();
     assert!(len <= LONGEST);
     // SAFETY: there is space for this many bytes.
     unsafe {
         std::ptr::copy_nonoverlapping(before.as_ptr(), place.at, before.len());
-        std::ptr::copy_nonoverlapping(behind.as_ptr(), place.at.add(before.len()), behind.len());
+        std::ptr::copy_nonoverlapping(after.as_ptr(), place.at.add(before.len()), after.len());
         place.at.add(len)
     }
 }

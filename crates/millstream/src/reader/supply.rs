@@ -440,8 +440,8 @@ impl Pace {
         let small = self.last_count < Pace::ENOUGH && pending < Pace::ENOUGH;
         // The pipe must not become full during the wait, because then both sides would be idle.
         let arriving = self.rate * Pace::NAP.as_secs_f64();
-        let has_room = pending as f64 + arriving <= pipe as f64 / 4.0;
-        if small && has_room && self.rate >= Pace::RATE && away < Pace::NAP {
+        let has_space = pending as f64 + arriving <= pipe as f64 / 4.0;
+        if small && has_space && self.rate >= Pace::RATE && away < Pace::NAP {
             wait.sleep(Pace::NAP - away)?;
         }
         Ok(())

@@ -489,9 +489,9 @@ fn a_batch_contains_all_records_read_with_its_first_one() {
     assert_eq!(batch.iter().collect::<Vec<_>>(), [&b"one"[..], b"two", b"three"]);
     // So does a batch whose first record began in the bytes read before.
     let mut pieces = [&b"one\ntw"[..], b"o\nthree\nfour\n"].into_iter();
-    let mut reader = Reader::callback(move |room| {
+    let mut reader = Reader::callback(move |space| {
         let piece = pieces.next().unwrap_or_default();
-        room[..piece.len()].copy_from_slice(piece);
+        space[..piece.len()].copy_from_slice(piece);
         Ok(piece.len())
     })
     .unwrap();
@@ -531,9 +531,9 @@ fn given_back_records_are_read_by_every_other_call() {
 fn records_cannot_be_given_back_after_a_fill() {
     let pieces = |mode: ReadAhead| {
         let mut pieces = [&b"a\nb\n"[..], b"c\nd\n"].into_iter();
-        let callback = move |room: &mut [u8]| {
+        let callback = move |space: &mut [u8]| {
             let piece = pieces.next().unwrap_or_default();
-            room[..piece.len()].copy_from_slice(piece);
+            space[..piece.len()].copy_from_slice(piece);
             Ok(piece.len())
         };
         Reader::builder().read_ahead(mode).callback(callback).unwrap()

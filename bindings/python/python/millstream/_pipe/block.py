@@ -100,7 +100,7 @@ class Block:
         """The record for which a stage raised an exception."""
         return _walk(self.trail[: failure.depth], failure.index)
 
-    def is_behind(self, place: int, failure: Failure) -> bool:
+    def is_after(self, place: int, failure: Failure) -> bool:
         """Whether an item would have come after this failure if items came one at a time."""
         return failure.index < _walk(self.trail[failure.depth :], place)
 
@@ -117,8 +117,8 @@ class Block:
             piece = Block(self.items[start : start + count], self.records, self.goes_on, (*self.trail, Shifted(start)))
             start += count
             if failures:
-                piece.failures = [failure for failure in failures if self.is_behind(start - 1, failure)]
-                failures = [failure for failure in failures if not self.is_behind(start - 1, failure)]
+                piece.failures = [failure for failure in failures if self.is_after(start - 1, failure)]
+                failures = [failure for failure in failures if not self.is_after(start - 1, failure)]
             yield piece
         if start > 0:
             self.step(self.items[start:], Shifted(start))

@@ -144,7 +144,7 @@ class _Taking(Step):
         if len(items) >= self.left:
             self.is_done = True
             # If items came one at a time, later items would not have been processed.
-            block.failures = [failure for failure in block.failures if block.is_behind(self.left - 1, failure)]
+            block.failures = [failure for failure in block.failures if block.is_after(self.left - 1, failure)]
             block.step(items[: self.left])
         self.left -= len(block.items)
 

@@ -124,17 +124,17 @@ impl<'de> Visitor<'de> for ValueVisitor {
             return append_members(members, map).map(Value::Document);
         }
         let body = map.next_value()?;
-        let mut behind = map.next_key::<String>()?;
-        let value = match (behind.as_deref(), body) {
+        let mut after = map.next_key::<String>()?;
+        let value = match (after.as_deref(), body) {
             (Some("$scope"), Value::String(code)) if key == "$code" => {
                 let scope = map.next_value()?;
-                behind = map.next_key()?;
+                after = map.next_key()?;
                 Some(Value::CodeWithScope { code, scope })
             }
             (_, body) if key == marker::JSON_NUMBER => json_number(&body),
             (_, body) => extended::value_of(&key, body),
         };
-        match (value, behind) {
+        match (value, after) {
             (Some(value), None) => Ok(value),
             (None, None) => Err(A::Error::custom(format_args!("a value of {key:?} that no type has"))),
             (_, Some(other)) => Err(A::Error::custom(format_args!("{other:?} next to {key:?}"))),

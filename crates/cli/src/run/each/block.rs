@@ -56,8 +56,8 @@ impl Cutter {
         mut give: impl FnMut(Block) -> Result<(), E>,
     ) -> Result<(), E> {
         while let &[start, _, ..] = offsets {
-            let room = self.size.saturating_sub(self.bytes.len());
-            let fits = offsets[1..].partition_point(|&end| (end - start) as usize <= room);
+            let space = self.size.saturating_sub(self.bytes.len());
+            let fits = offsets[1..].partition_point(|&end| (end - start) as usize <= space);
             if fits == 0 && !self.bytes.is_empty() {
                 give(self.cut())?;
                 continue;

@@ -83,8 +83,8 @@ fn index_at(level: Level, haystack: &[u8], byte: u8, base: u32, max: usize, ends
     }
     let limit = ends.len().saturating_add(max);
     let level = level.min(Level::best());
-    let room = (u32::MAX - base) as usize;
-    let haystack = &haystack[..haystack.len().min(room)];
+    let len = (u32::MAX - base) as usize;
+    let haystack = &haystack[..haystack.len().min(len)];
     let mut start = base;
     for block in haystack.chunks(BLOCK) {
         match level {
@@ -168,12 +168,12 @@ mod tests {
     #[test]
     fn stops_before_an_end_that_does_not_fit() {
         let haystack = [b'\n'; 200];
-        for room in [0, 1, 63, 64, 65, 130] {
-            let base = u32::MAX - room;
+        for len in [0, 1, 63, 64, 65, 130] {
+            let base = u32::MAX - len;
             check(&haystack, b'\n', base, usize::MAX);
             let mut ends = Vec::new();
-            assert_eq!(index(&haystack, b'\n', base, usize::MAX, &mut ends), room as usize);
-            assert_eq!(ends.len(), room as usize);
+            assert_eq!(index(&haystack, b'\n', base, usize::MAX, &mut ends), len as usize);
+            assert_eq!(ends.len(), len as usize);
         }
     }
 

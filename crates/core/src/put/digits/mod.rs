@@ -256,11 +256,11 @@ mod tests {
     /// it is changed.
     fn put(len: usize, put: impl FnOnce(*mut u8) -> *mut u8) -> Vec<u8> {
         const MARGIN: usize = 8;
-        let behind = MARGIN + len + crate::put::SLACK;
-        let mut bytes = vec![b'~'; behind + MARGIN];
+        let after = MARGIN + len + crate::put::SLACK;
+        let mut bytes = vec![b'~'; after + MARGIN];
         let at = bytes[MARGIN..].as_mut_ptr();
         let end = put(at) as usize - at as usize;
-        assert_eq!((&bytes[..MARGIN], &bytes[behind..]), (&[b'~'; MARGIN][..], &[b'~'; MARGIN][..]));
+        assert_eq!((&bytes[..MARGIN], &bytes[after..]), (&[b'~'; MARGIN][..], &[b'~'; MARGIN][..]));
         bytes[MARGIN..MARGIN + end].to_vec()
     }
 

@@ -322,11 +322,11 @@ where
             self.close_lot(&[]);
         }
         loop {
-            let waits_for_room = !self.send();
-            let patience = if waits_for_room || flow.is_break() { MOMENT } else { Duration::ZERO };
+            let waits_for_space = !self.send();
+            let patience = if waits_for_space || flow.is_break() { MOMENT } else { Duration::ZERO };
             let handed = self.handed;
             self.hand_on_one(patience, scope, sink)?;
-            let may_leave = flow.is_continue() && !waits_for_room && self.handed == handed;
+            let may_leave = flow.is_continue() && !waits_for_space && self.handed == handed;
             if may_leave || !self.holds() {
                 return flow;
             }
