@@ -12,7 +12,7 @@ RUST := --workspace --features millstream/async,millstream/bson,millstream-cli/f
 # The benchmarks are a separate workspace, which shares the target directory.
 BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
 
-.PHONY: test test-deep lint msrv deny package bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python julia miri \
+.PHONY: test test-deep lint msrv deny package package-quick package-reproducible bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python julia miri \
 	miri-big-endian targets fuzz sweeps latency
 
 # With several jobs, each target runs its own jobs; its commands must not use the job server of make.
@@ -39,7 +39,7 @@ corpus: setup
 	MILLSTREAM_ORIGINALS="$(abspath $(SHARED))/originals" tools/cpp g++ plain -R Originals
 
 # The slow tests: undefined behaviour, fuzzing, every fault at every call, many more random cases.
-test-deep: setup cpp-deep miri miri-big-endian fuzz sweeps latency msrv deny package
+test-deep: setup cpp-deep miri miri-big-endian fuzz sweeps latency msrv deny package-reproducible
 
 lint: setup
 	tools/layers
@@ -70,10 +70,21 @@ deny:
 	cargo deny --all-features check licenses bans sources
 	cargo deny --manifest-path benchmarks/Cargo.toml --all-features check sources
 
-# Creates the packages to publish, and compiles each package separately.
+# Builds all packages for release in dist/, and uses each in an empty place.
 package:
-	cargo package --workspace --exclude millstream-loom --exclude millstream-node --exclude millstream-python \
-	    --exclude millstream-wasm --exclude xtask
+	tools/setup package
+	tools/package
+	tools/package --check
+
+# The packages that exist in a quick form, from what the tests have compiled; for continuous integration.
+package-quick: setup
+	tools/package --quick
+	tools/package --quick --check
+
+# Checks that a build of the same commit in another directory results in the same packages. It takes as long as
+# `make package`.
+package-reproducible: package
+	tools/package --reproducible
 
 # Measures against competitors. ONLY=NAME measures one definition; ARGUMENTS=… passes other arguments to the tool.
 bench:

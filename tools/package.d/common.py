@@ -7,6 +7,7 @@ Each module in `kinds/` builds and checks one kind of package:
 """
 
 import datetime
+import functools
 import gzip
 import hashlib
 import json
@@ -14,6 +15,7 @@ import os
 import pathlib
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -62,6 +64,15 @@ def skip(reason: str) -> None:
     if os.environ.get("CI") == "true":
         raise Problem(f"{reason}: see tools/setup package")
     say(f"SKIPPED, {reason}: see tools/setup package")
+
+
+def has(*programs: str) -> bool:
+    """Whether all programs are installed; reports the first one that is not."""
+    for program in programs:
+        if not shutil.which(program):
+            skip(f"{program} is missing")
+            return False
+    return True
 
 
 def run(*command: object, **options) -> str:
@@ -127,7 +138,7 @@ def cargo(package: str, target: str, *options: str, quick: bool = False, static:
     return BUILD / target / "release"
 
 
-def archive(file: pathlib.Path, folder: pathlib.Path) -> None:
+def archive(file: pathlib.Path, folder: pathlib.Path, level: int = 9) -> None:
     """Writes a folder to a .tar.gz in which nothing depends on the machine or the time."""
     time = commit_time()
 
@@ -137,10 +148,27 @@ def archive(file: pathlib.Path, folder: pathlib.Path) -> None:
         return entry
 
     file.parent.mkdir(exist_ok=True)
-    with file.open("wb") as raw, gzip.GzipFile("", "wb", mtime=time, fileobj=raw) as compressed:
+    with file.open("wb") as raw, gzip.GzipFile("", "wb", level, raw, time) as compressed:
         with tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for path in [folder, *sorted(folder.rglob("*"))]:
                 tar.add(path, path.relative_to(folder.parent), recursive=False, filter=plain)
+
+
+def unpack(file: pathlib.Path, place: pathlib.Path) -> None:
+    if not file.is_file():
+        raise Problem(f"{file.relative_to(ROOT)} is missing: build it first")
+    with tarfile.open(file) as tar:
+        tar.extractall(place, filter="data")
+
+
+def check_files(folder: pathlib.Path, expected: set[str], ignored: str | None = None) -> None:
+    """Checks that a folder contains exactly these files, except for one folder in it."""
+    found = {str(file.relative_to(folder)) for file in folder.rglob("*") if not file.is_dir() or file.is_symlink()}
+    found = {file for file in found if ignored is None or not file.startswith(f"{ignored}/")}
+    if missing := expected - found:
+        raise Problem(f"{folder.name} lacks {', '.join(sorted(missing))}")
+    if unknown := found - expected:
+        raise Problem(f"{folder.name} contains files that it should not: {', '.join(sorted(unknown))}")
 
 
 @contextmanager
@@ -155,6 +183,80 @@ def bare_environment(place: pathlib.Path) -> dict[str, str]:
     (place / "home").mkdir(exist_ok=True)
     kept = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy") or name.startswith("SSL_")}
     return kept | {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(place / "home"), "LANG": "C.UTF-8"}
+
+
+# Where the C library is, and its loader as programs name it.
+LIBC_FILES = ["libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0"]
+LIBC = {
+    "x86_64-unknown-linux-gnu": ("/lib/x86_64-linux-gnu", "lib64/ld-linux-x86-64.so.2"),
+    "aarch64-unknown-linux-gnu": ("/usr/aarch64-linux-gnu/lib", "lib/ld-linux-aarch64.so.1"),
+}
+
+
+def root_files(target: str) -> set[str]:
+    """The files of an empty root: a shell, an empty file as /dev/null, the C library if programs for the target need one, an emulator."""
+    files = {"bin/sh", "dev/null"}
+    if target in LIBC:
+        files |= {LIBC[target][1], *(f"lib/{name}" for name in LIBC_FILES)}
+    if not target.startswith(platform.machine()):
+        files.add("bin/emulator")
+    return files
+
+
+@contextmanager
+def empty_root(target: str) -> Iterator[pathlib.Path]:
+    """The root directory of a system that contains nothing but `root_files`. @raises Problem if a tool is missing"""
+    # Creating a device needs the rights of an administrator; an empty file can be read as well.
+    sources = {"bin/sh": shutil.which("busybox"), "bin/emulator": shutil.which(f"qemu-{target.split('-')[0]}-static")}
+    if target in LIBC:
+        library, loader = LIBC[target]
+        sources |= {loader: f"{library}/{pathlib.Path(loader).name}"}
+        sources |= {f"lib/{name}": f"{library}/{name}" for name in LIBC_FILES}
+    with empty_place() as root:
+        for name in root_files(target):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            if name == "dev/null":
+                (root / name).touch()
+            elif (source := sources[name]) and os.path.exists(source):
+                shutil.copy(source, root / name)
+            else:
+                raise Problem(f"{sources[name] or f'the program for {name}'} is missing: see tools/setup package")
+        yield root
+
+
+@functools.cache
+def as_root() -> list[str]:
+    """The words before a command that has to be root, or to believe it."""
+    for words in [], ["unshare", "--map-root-user"], ["sudo", "-n"]:
+        if subprocess.run([*words, "unshare", "--root=/", "true"], stderr=subprocess.DEVNULL).returncode == 0:
+            return words
+    raise Problem("this user can use neither chroot nor user namespaces nor sudo without a password")
+
+
+def run_in(root: pathlib.Path, target: str, *command: str, status: int = 0) -> tuple[str, str]:
+    """Runs a program in an empty root, and returns its output and standard error. @raises Problem for another status"""
+    emulator = ["/bin/emulator"] if "bin/emulator" in root_files(target) else []
+    words = [*as_root(), "env", "-i", "PATH=/bin", "HOME=/", "LD_LIBRARY_PATH=/lib",
+             "/usr/bin/unshare", f"--root={root}", "--wd=/", *emulator, *command]
+    result = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    if result.returncode != status:
+        raise Problem(f"in an empty root, {' '.join(command)} exited with status {result.returncode}, expected {status}:\n"
+                      f"{result.stdout[:2000]}{result.stderr[:2000]}")
+    return result.stdout, result.stderr
+
+
+def check_binary(file: pathlib.Path, target: str) -> None:
+    """Checks that a program or library is for a target, needs no newer C library than it says, and names no paths."""
+    check_no_paths(file)
+    machine = {62: "x86_64", 183: "aarch64"}.get(int.from_bytes(file.read_bytes()[18:20], "little"), "another processor")
+    if machine != target.split("-")[0]:
+        raise Problem(f"{file.name} is for {machine}; expected {target}")
+    versions = {tuple(map(int, version.split("."))) for version in
+                re.findall(r"Name: GLIBC_(\d+\.\d+)", run("readelf", "--wide", "--version-info", file))}
+    if target.endswith("musl") and versions:
+        raise Problem(f"{file.name} needs glibc; expected {target}")
+    if max(versions, default=(0, 0)) > tuple(map(int, GLIBC.split("."))):
+        raise Problem(f"{file.name} needs glibc {'.'.join(map(str, max(versions)))}; expected at most {GLIBC}")
 
 
 def check_no_paths(file: pathlib.Path) -> None:
@@ -243,6 +345,13 @@ def licences(package: str, *features: str) -> str:
     return f"The licences of {package} {VERSION} and of everything that it contains\n\n" + "\n".join(parts)
 
 
+def put_licences(folder: pathlib.Path, package: str, *features: str) -> None:
+    """Writes Millstream's own licences and those of everything that a crate's binary contains."""
+    for name in ["LICENSE-MIT", "LICENSE-APACHE"]:
+        shutil.copy(ROOT / name, folder / name)
+    (folder / "THIRD-PARTY-LICENSES.txt").write_text(licences(package, *features))
+
+
 def write_sbom(file: pathlib.Path, package: str, *features: str) -> None:
     """Writes a CycloneDX SBOM of all crates that a crate's binary contains."""
     entries = crates(package, *features)
@@ -287,8 +396,22 @@ def check_versions() -> None:
             raise Problem(f"{place} has version {version!r}; expected {VERSION!r}, the version in Cargo.toml")
 
 
-def write_sums() -> None:
-    """Writes the SHA-256 sums of all packages, in the format of sha256sum."""
-    files = sorted(file for file in DIST.rglob("*") if file.is_file() and file.name != "SHA256SUMS")
-    lines = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(DIST)}\n" for file in files)
-    (DIST / "SHA256SUMS").write_text("".join(lines))
+def packages() -> list[pathlib.Path]:
+    """The files in DIST, except for their sums."""
+    return sorted(file for file in DIST.rglob("*") if file.is_file() and file.name != "SHA256SUMS")
+
+
+def sums() -> str:
+    """The SHA-256 sums of all packages, in the format of sha256sum."""
+    return "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(DIST)}\n" for file in packages())
+
+
+def check_sums() -> None:
+    """Checks that the sums are those of the packages, and that every SBOM names the version and has dependencies."""
+    file = DIST / "SHA256SUMS"
+    if not file.exists() or file.read_text() != sums():
+        raise Problem("dist/SHA256SUMS does not have the sums of the files in dist/: build the packages again")
+    for sbom in DIST.rglob("*.cdx.json"):
+        content = json.loads(sbom.read_text())
+        if content["metadata"]["component"]["version"] != VERSION or not content["components"]:
+            raise Problem(f"{sbom.name} is not the SBOM of version {VERSION}")
