@@ -7,6 +7,7 @@ import sys
 
 import common
 from common import DIST, ROOT, Problem, run, say
+from kinds import readme
 
 NAMES = ["cli", "deb", "rust", "python", "node", "c", "julia"]
 # Those that have a quick form, which continuous integration builds and checks.
@@ -27,8 +28,12 @@ def main() -> None:
         if arguments.quick and name not in QUICK:
             parser.error(f"{name} has no quick form; choose from {', '.join(QUICK)}")
     names = arguments.names or (QUICK if arguments.quick else NAMES)
+    if arguments.check and not arguments.quick and not arguments.names:
+        # Last, the lines of the README, which need all packages.
+        names = [*names, "readme"]
     try:
         common.check_versions()
+        readme.check_rows()
         if arguments.check:
             common.check_sums()
         if arguments.reproducible:

@@ -14,6 +14,9 @@ COMPLETIONS = {"bash": "usr/share/bash-completion/completions/millstream",
                "zsh": "usr/share/zsh/vendor-completions/_millstream",
                "fish": "usr/share/fish/vendor_completions.d/millstream.fish"}
 
+LINTIAN = ["statically-linked-binary", "embedded-library", "copyright-file-contains-full-apache-2-license",
+           "copyright-not-using-common-license-for-lgpl"]
+
 
 def file_name(target: str) -> str:
     return f"millstream_{VERSION}-1_{ARCHITECTURES[target]}.deb"
@@ -117,6 +120,6 @@ def check(quick: bool) -> None:
             common.run(*dpkg, "--purge", "millstream")
             common.check_files(root, common.root_files(target) | cli.USED, ignored="var")
         if shutil.which("lintian"):
-            # Static programs with the C library inside are what this package is for.
-            common.run("lintian", "--fail-on", "error", "--suppress-tags", "statically-linked-binary,embedded-library", file)
+            # The program is static on purpose, and its licence texts are complete wherever it is copied to.
+            common.run("lintian", "--fail-on", "error", "--suppress-tags", ",".join(LINTIAN), file)
         common.say(f"{file.name}: works in an empty root")
