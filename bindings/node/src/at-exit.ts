@@ -8,7 +8,8 @@ import { atExit, endsWithTrailer, endWriterNow, type Writer } from "./writer.js"
 const open = new Set<Writer>();
 
 atExit.keep = (writer) => {
-  if (open.size === 0) process.on("beforeExit", flushAll).on("exit", endAll);
+  // Before the exit of sinks themselves.
+  if (open.size === 0) process.on("beforeExit", flushAll).prependListener("exit", endAll);
   open.add(writer);
 };
 

@@ -71,8 +71,10 @@ export type { Awaitable, OnError, Part, StageStatistics, Summary } from "./pipe/
 export { type As, type BatchOptions, type ItemOf, type Position, Reader, type ReaderOptions } from "./reader.js";
 export type {
   Decode,
+  Durability,
   Encode,
   Endian,
+  Existing,
   FlushPolicy,
   Follow,
   Latency,
@@ -80,6 +82,7 @@ export type {
   OnMismatch,
   OnMixed,
   OnUnknown,
+  Partial,
   Pin,
   PrefixCounts,
   ReaderSettings,

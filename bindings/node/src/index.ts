@@ -19,4 +19,10 @@ export type { CommandOptions } from "./command.js";
 export { type Native, native } from "./native.js";
 export { type CommandReaderOptions, command, fd, type OpenOptions, open, stdin } from "./open.js";
 export type { Stderr, Stdin, Stdout } from "./settings.js";
-export { type CommandWriterOptions, type EncodedWriterOptions, Writer } from "./write.js";
+export {
+  type CommandWriterOptions,
+  type EncodedWriterOptions,
+  type FdWriterOptions,
+  type PathWriterOptions,
+  Writer,
+} from "./write.js";

@@ -39,6 +39,23 @@ export interface NativeReader {
   isGone(): boolean;
 }
 
+/** A writer of the native part. Every call but `settle` returns immediately; `native/src/writer.rs` describes each. */
+export interface NativeWriter {
+  encodes(): boolean;
+  isRefused(): boolean;
+  write(bytes: Uint8Array): boolean;
+  flush(): void;
+  close(): void;
+  stop(now: boolean): void;
+  isIdle(): boolean;
+  isGone(): boolean;
+  failure(): NativeFailure | null;
+  written(): number;
+  vanishes(): boolean;
+  ends(): NativeEnd[];
+  settle(bytes: Uint8Array, patience: number): boolean;
+}
+
 /** The words of a command, in the form that the native part needs. */
 export interface NativeCommand {
   readonly argv: readonly string[];
@@ -46,6 +63,8 @@ export interface NativeCommand {
   readonly env?: { readonly [name: string]: string };
   readonly stdin: string;
   readonly stdinFd?: number;
+  readonly stdout: string;
+  readonly stdoutFd?: number;
   readonly stderr: string;
   readonly allowFailure: boolean;
 }
@@ -72,6 +91,12 @@ interface Binding {
     fd(fd: number, options: NativeOptions, wake: () => void): NativeReader;
     memory(bytes: Uint8Array, options: NativeOptions, wake: () => void): NativeReader;
   };
+  readonly NativeWriter: {
+    command(words: NativeCommand, options: NativeOptions, wake: () => void): NativeWriter;
+    path(path: string, options: NativeOptions, wake: () => void): NativeWriter;
+    fd(fd: number, options: NativeOptions, wake: () => void): NativeWriter;
+  };
+  leaveFiles(patience: number): void;
 }
 
 /** The loaded native part, or the reason why it is not loaded. */
@@ -121,6 +146,17 @@ export function neededBinding(call: string): Binding {
   });
 }
 
+/** Returns the given options among these, by their names in Rust.
+ *
+ * @internal
+ */
+export function nativeOptions<O extends object>(options: O, names: readonly (keyof O & string)[]): NativeOptions {
+  const given = names
+    .filter((name) => options[name] !== undefined)
+    .map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), options[name]]);
+  return Object.fromEntries(given);
+}
+
 /** The state of the native part. */
 export interface Native {
   /** Whether it is installed. */
@@ -131,7 +167,10 @@ export interface Native {
   readonly version?: string;
 }
 
-/** Whether the native part is installed, which `command`, `open`, `fd` and `stdin` need. */
+/**
+ * Whether the native part is installed, which `command`, `open`, `fd` and `stdin` need, and so do `Writer.path`, `fd`,
+ * `stdout` and `command`.
+ */
 export const native: Native = {
   get available() {
     return nativeBinding() !== undefined;

@@ -1,10 +1,8 @@
 /** Readers for files, descriptors, standard input and commands. The native part reads them. */
 
-import { fileURLToPath } from "node:url";
-import { isMainThread } from "node:worker_threads";
-import { argvOf, COMMAND_RULES, type CommandOptions } from "./command.js";
+import { argvOf, COMMAND_RULES, type CommandOptions, nativeCommand } from "./command.js";
 import { showArgv } from "./error.js";
-import { type NativeCommand, type NativeOptions, neededBinding } from "./native.js";
+import { type NativeOptions, nativeOptions, neededBinding } from "./native.js";
 import { checkOption, either, type Rule, type Rules, whole } from "./options.js";
 import { pathOf } from "./path.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
@@ -39,7 +37,7 @@ export function open<A extends As = "text">(path: string | URL, options: OpenOpt
   checkReaderOptions("open", options, OPEN_RULES);
   const name = pathOf("open", path);
   const { NativeReader } = neededBinding("open");
-  const start = (wake: () => void) => NativeReader.path(name, nativeOptions(options), wake);
+  const start = (wake: () => void) => NativeReader.path(name, settings(options), wake);
   return new Reader<ItemOf<A>>(NativeSource.late(name, start), options);
 }
 
@@ -48,7 +46,7 @@ export function fd<A extends As = "text">(fd: number, options: OpenOptions<A> = 
   checkOption("fd", "fd", fd ?? null, FD);
   checkReaderOptions("fd", options, OPEN_RULES);
   const { NativeReader } = neededBinding("fd");
-  const start = (wake: () => void) => NativeReader.fd(fd, nativeOptions(options), wake);
+  const start = (wake: () => void) => NativeReader.fd(fd, settings(options), wake);
   return new Reader<ItemOf<A>>(NativeSource.late(`fd ${fd}`, start), options);
 }
 
@@ -73,28 +71,19 @@ export function command<A extends As = "text">(
   const argv = argvOf("command", file, args);
   checkReaderOptions("command", options, COMMAND_READER_RULES);
   const { NativeReader } = neededBinding("command");
-  const words = nativeCommand(argv, options);
-  const start = (wake: () => void) => NativeReader.command(words, nativeOptions(options), wake);
+  const { stdin = "null" } = options;
+  const input = typeof stdin === "number" ? { stdin: "null", stdinFd: stdin } : { stdin };
+  const words = nativeCommand(argv, options, { ...input, stdout: "inherit" });
+  const start = (wake: () => void) => NativeReader.command(words, settings(options), wake);
   return new Reader<ItemOf<A>>(NativeSource.started(showArgv(argv), start), options);
 }
 
-function nativeCommand(argv: readonly string[], options: CommandReaderOptions): NativeCommand {
-  const { currentDir, stdin = "null", stderr = "forward", allowFailure = false } = options;
-  // A worker's `process.env` is a separate copy.
-  const all = options.env ?? (isMainThread ? undefined : process.env);
-  const given = Object.entries(all ?? {}).filter(([, value]) => value !== undefined);
-  const env = all && Object.fromEntries(given.map(([name, value]) => [name, `${value}`]));
-  const input = typeof stdin === "number" ? { stdin: "null", stdinFd: stdin } : { stdin };
-  const directory = currentDir instanceof URL ? fileURLToPath(currentDir) : currentDir;
-  return { argv, currentDir: directory, env, ...input, stderr, allowFailure };
-}
+/** The library's options, but for those that `Reader` has itself. */
+const NATIVE_OPTIONS = (Object.keys(READER_SETTINGS) as (keyof ReaderSettings)[]).filter(
+  (name) => !(name in READER_RULES),
+);
 
-/**
- * What the native part needs to know: the library's options that were given, but for those that `Reader` has itself.
- */
-function nativeOptions(options: OpenOptions): NativeOptions {
-  const given = (Object.keys(READER_SETTINGS) as (keyof ReaderSettings)[])
-    .filter((name) => !(name in READER_RULES) && options[name] !== undefined)
-    .map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), options[name]]);
-  return Object.fromEntries(given);
+/** The options for the native part. */
+function settings(options: OpenOptions): NativeOptions {
+  return nativeOptions(options, NATIVE_OPTIONS);
 }

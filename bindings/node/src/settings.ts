@@ -66,6 +66,37 @@ export type Encode =
 
 export const ENCODE = word("auto", "off", "gzip", "bgzf", "zstd", "xz");
 
+/** What happens to an existing regular file. */
+export type Existing =
+  /** The new content replaces it. */
+  | "replace"
+  /** The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed output, the file must be a complete file of the same format: data after a truncated stream could not be read. This is checked first; a plain gzip file has to be decoded for this check. */
+  | "append"
+  /** Like `append`, but a compressed file is not checked. */
+  | "append_unchecked";
+
+export const EXISTING = word("replace", "append", "append_unchecked");
+
+/** What happens to incomplete output. */
+export type Partial =
+  /** A file appears complete when the writer is closed, or it does not appear. */
+  | "remove"
+  /** A file is written in place: it is truncated first, and the written bytes stay, even after an error. */
+  | "keep";
+
+export const PARTIAL = word("remove", "keep");
+
+/** What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the next half minute may lose the file. */
+export type Durability =
+  /** The system has the bytes, and writes them to the disk later. */
+  | "cached"
+  /** The bytes are on the disk (fdatasync(2)): if the new file exists, it is complete. */
+  | "data"
+  /** The file's attributes and its name are on the disk, too (fsync(2) of the file, and then of its directory): after `close` the name refers to the new file. */
+  | "all";
+
+export const DURABILITY = word("cached", "data", "all");
+
 /** The source of a command's standard input. */
 export type Stdin =
   /** `/dev/null`. */
@@ -202,6 +233,14 @@ export interface WriterSettings {
   encode?: Encode;
   /** The level of compression, if there is one; the values of `Encode` name their levels. */
   level?: number;
+  /** What happens to an existing file, for a path. */
+  existing?: Existing;
+  /** What happens to an incomplete file, for a path. */
+  partial?: Partial;
+  /** What closing a regular file waits for. This does not apply to other sinks, which cannot be synced. */
+  durability?: Durability;
+  /** Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After the end of its input a command may run for any length of time. */
+  stallTimeout?: number;
   /** How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set. */
   linger?: number;
   /** The name of the sink in error messages, instead of its path, address or command line. */
@@ -214,6 +253,10 @@ export const WRITER_SETTINGS: Rules<WriterSettings> = {
   flushDelay: number(0),
   encode: ENCODE,
   level: whole(0),
+  existing: EXISTING,
+  partial: PARTIAL,
+  durability: DURABILITY,
+  stallTimeout: number(0),
   linger: number(0),
   name: text,
 };

@@ -105,6 +105,8 @@ export class Writer implements AsyncDisposable {
   /** Chunks in transit to the sink; the first is being written. */
   #queue: Uint8Array[] = [];
   #draining: Promise<void> | undefined;
+  /** Whether the sink is flushed after these chunks. */
+  #isFlushing = false;
   #roomForMore: (() => void)[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #accepted = 0;
@@ -201,7 +203,7 @@ export class Writer implements AsyncDisposable {
   /** Waits until the sink has received all accepted bytes. */
   async flush(): Promise<void> {
     this.#check();
-    this.#sendBuffer();
+    this.#flushBuffer();
     await this.#draining;
     if (this.#failure !== undefined) throw this.#failure;
   }
@@ -249,8 +251,9 @@ export class Writer implements AsyncDisposable {
   #endNow(): string | null {
     if (this.#sink.endsWithTrailer) return "its compressed data has no end";
     const isIdle = this.#draining === undefined && this.#closing === undefined;
-    if (isIdle && this.#sink.writeSync?.(this.#buffer.subarray(0, this.#length))) return null;
-    return isIdle && this.#length === 0 ? null : `${this.#accepted - this.#written} bytes were not written`;
+    const wrote = isIdle ? this.#sink.writeSync?.(this.#buffer.subarray(0, this.#length)) : false;
+    if (wrote ?? this.#length === 0) return null;
+    return `${this.#accepted - this.written} bytes were not written`;
   }
 
   #failed(error: unknown): MillstreamError {
@@ -330,7 +333,7 @@ export class Writer implements AsyncDisposable {
 
   #afterWrite(): void | Promise<void> {
     const flushes = this.#flushes;
-    if (this.#hasLine) this.#sendBuffer();
+    if (this.#hasLine) this.#flushBuffer();
     else if (typeof flushes === "number" && this.#length > 0) this.#timer ??= setTimeout(this.#late, flushes);
     // For speed, one chunk is in transit while the next is collected; more would use too much memory.
     if (this.#queue.length > 1) return this.#room();
@@ -345,12 +348,18 @@ export class Writer implements AsyncDisposable {
 
   readonly #late = (): void => {
     this.#timer = undefined;
-    this.#sendBuffer();
+    this.#flushBuffer();
   };
 
   #stopTimer(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+  }
+
+  #flushBuffer(): void {
+    this.#sendBuffer();
+    this.#isFlushing = this.#sink.flush !== undefined;
+    if (this.#isFlushing) this.#draining ??= this.#drain();
   }
 
   #sendBuffer(): void {
@@ -366,9 +375,14 @@ export class Writer implements AsyncDisposable {
 
   /** Passes chunk after chunk to the sink. Never rejects. */
   async #drain(): Promise<void> {
-    while (this.#queue.length > 0 && this.#failure === undefined) {
-      const chunk = this.#queue[0];
+    while ((this.#queue.length > 0 || this.#isFlushing) && this.#failure === undefined) {
+      const chunk = this.#queue.at(0);
       try {
+        if (chunk === undefined) {
+          this.#isFlushing = false;
+          await this.#sink.flush?.();
+          continue;
+        }
         await this.#sink.write(chunk);
         this.#written += chunk.length;
         if (chunk.buffer.byteLength === this.#capacity) this.#spare = new Uint8Array(chunk.buffer);

@@ -21,15 +21,16 @@ test("without it importing works, and calls that need it name the package to ins
     import { join } from "node:path";
     const directory = mkdtempSync(join(tmpdir(), "millstream-"));
     cpSync(${JSON.stringify(entry)}, directory + "/index.mjs");
-    const { command, fd, from, native, open, stdin } = await import(directory + "/index.mjs");
+    const { command, fd, from, native, open, stdin, Writer } = await import(directory + "/index.mjs");
     rmSync(directory, { recursive: true });
     for await (const line of from(["one"])) console.log(line, native.available, typeof native.reason);
-    for (const call of [() => command("echo"), () => open("a"), () => fd(0), () => stdin(), () => from(Uint8Array.of(31, 139, 8))]) {
+    for (const call of [() => command("echo"), () => open("a"), () => fd(0), () => stdin(), () => from(Uint8Array.of(31, 139, 8)),
+      () => Writer.path("a"), () => Writer.fd(1), () => Writer.stdout(), () => Writer.command("cat")]) {
       try { call(); } catch (error) { console.log(error.kind, error.message.includes("millstream-" + process.platform + "-" + process.arch)); }
     }
   `;
   const run = spawnSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
-  assert.deepEqual([run.stdout, run.stderr], [`one false string\n${"unsupported true\n".repeat(5)}`, ""]);
+  assert.deepEqual([run.stdout, run.stderr], [`one false string\n${"unsupported true\n".repeat(9)}`, ""]);
 });
 
 test("it has this version", () => {

@@ -53,6 +53,7 @@ const readers = ["open", "fd", "stdin", "command", "from", "lines"];
 const inputs = ["toWritable.options", "toTransform.options", "toWebWritable.options", "toWebTransform.options"];
 const pipelines = ["pipe.options", ...inputs];
 const writers = ["Writer.path", "Writer.fd", "Writer.stdout", "Writer.command", "Writer.to", "Writer.memory"];
+const nativeWriters = ["Writer.path", "Writer.fd", "Writer.stdout", "Writer.command"];
 const columns = ["bson.columns", "bson.columnBatches"];
 
 /** An option, invalid values, and the calls that accept the option. */
@@ -68,7 +69,7 @@ const wrong: [string, unknown[], string[]][] = [
   ["decodeLimit", [-1, "1G", null], ["open", "fd", "stdin", "command"]],
   ["decodeRatio", [-1, 1.5, null], ["open", "fd", "stdin", "command"]],
   ["decodeMemory", [-1, Infinity, null], ["open", "fd", "stdin", "command"]],
-  ["stallTimeout", [-1, "1s", null], ["open", "fd", "stdin", "command"]],
+  ["stallTimeout", [-1, "1s", null], ["open", "fd", "stdin", "command", ...nativeWriters]],
   ["native", ["yes", 1, null], ["bson.check", ...columns]],
   ["stdin", ["pipe", -1, 1.5, null], ["command"]],
   ["stdout", ["pipe", -1, null], ["Writer.command"]],
@@ -80,9 +81,12 @@ const wrong: [string, unknown[], string[]][] = [
   ["flushPolicy", ["each", "full", {}, 1, null], writers],
   ["flushDelay", [-1, NaN, "1", null], writers],
   ["delimiter", [10, null, ["\n"]], [...writers, "toReadable", "toTransform.options"]],
-  ["encode", ["gz", "zst", "none", true], ["Writer.path", "Writer.fd", "Writer.stdout"]],
-  ["level", [-1, 1.5, "6", null], ["Writer.path", "Writer.fd", "Writer.stdout"]],
-  ["linger", [-1, "30s", NaN], ["Writer.to"]],
+  ["encode", ["gz", "zst", "none", true], nativeWriters],
+  ["level", [-1, 1.5, "6", null], nativeWriters],
+  ["existing", ["Append", true, null], ["Writer.path"]],
+  ["partial", ["Keep", true, null], ["Writer.path"]],
+  ["durability", ["sync", true, null], ["Writer.path", "Writer.fd", "Writer.stdout"]],
+  ["linger", [-1, "30s", NaN], ["Writer.to", "Writer.fd", "Writer.stdout"]],
   ["stamp", ["never", 1], pipelines],
   ["stats", ["yes", 1], pipelines],
   ["onError", ["Stop", "ignore", {}, { quarantine: 1 }, { quarantine() {}, more: 1 }, null], pipelines],

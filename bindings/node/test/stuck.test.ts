@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -183,15 +183,24 @@ test("a writer that was not closed loses no data when the process exits", () => 
   assert.deepEqual(run(`Writer.to(process.stdout).write("one\\n");`), written);
   assert.deepEqual(run(`Writer.command("cat").write("one\\n");`), written);
   assert.deepEqual(run(`Writer.stdout().write("one\\n"); process.exit();`), written);
+  assert.deepEqual(run(`Writer.command("cat").write("one\\n"); process.exit();`), written);
+  for (const options of [{ existing: "append" }, { partial: "keep" }]) {
+    assert.equal(run(`Writer.path("stays", ${JSON.stringify(options)}).write("one\\n"); process.exit();`).status, 0);
+    assert.equal(readFileSync(join(directory, "stays"), "utf8"), "one\n");
+  }
   assert.deepEqual(run(`await Writer.stdout({ flushPolicy: "line" }).write("one\\n");`), written);
   const many = run(`const w = Writer.stdout(); for (let i = 0; i < 500000; i++) w.write("123456\\n");`);
   assert.deepEqual([many.status, many.stdout.length], [0, 3_500_000]);
 });
 
 test("data that cannot be written when the process exits is reported, with status 1", () => {
-  const lost = run(`const w = Writer.command("cat"); w.write("one\\n"); process.exit(0);`);
-  assert.deepEqual([lost.status, lost.stdout], [1, ""]);
-  assert.match(lost.stderr, /^millstream: cat: the process ended before it was closed: 4 bytes were not written/);
+  const { status, stderr } = run(`
+    const w = Writer.command("sleep", ["20"], { stderr: "null", stdout: "null" });
+    w.write(Buffer.alloc(4 << 20));
+    process.exit(0);
+  `);
+  assert.equal(status, 1);
+  assert.match(stderr, /^millstream: sleep 20: the process ended before it was closed: \d+ bytes were not written/);
   const endless = run(`Writer.stdout({ encode: "gzip" }).write("one\\n");`);
   assert.equal(endless.status, 1);
   assert.match(endless.stderr, /its compressed data has no end/);
@@ -217,6 +226,14 @@ test("a file that was not closed does not appear, and leaves nothing behind", ()
     0,
   );
   assert(!existsSync(join(directory, "unclosed")));
+  // The bytes of a file that is replaced are in a named temporary file.
+  writeFileSync(join(directory, "unclosed"), "before");
+  assert.equal(
+    run(`const w = Writer.path("unclosed"); w.write("one\\n"); await w.flush(); process.exit(0);`).status,
+    0,
+  );
+  assert.equal(readFileSync(join(directory, "unclosed"), "utf8"), "before");
+  rmSync(join(directory, "unclosed"));
   assert.deepEqual(
     readdirSync(directory).filter((name) => name.includes("unclosed")),
     [],
@@ -225,14 +242,14 @@ test("a file that was not closed does not appear, and leaves nothing behind", ()
 
 test("the number of written bytes includes partially written chunks", async () => {
   const path = fifo("part");
-  const writer = Writer.path(path, { capacity: 1 << 20 });
-  writer.write(Buffer.alloc(1 << 20, "x"));
+  const writer = Writer.path(path, { capacity: 4 << 20 });
+  writer.write(Buffer.alloc(4 << 20, "x"));
   const flushing = failure(writer.flush());
   const head = command("sh", ["-c", `exec 3<${path}; sleep 0.3; head -c 1000 <&3 | wc -c`]);
   assert.deepEqual(await toArray(head), ["1000"]);
   const error = await flushing;
   assert.equal(error.kind, "broken_pipe");
-  assert(error.written! > 0 && error.written! < 1 << 20, `${error.written} bytes`);
+  assert(error.written! > 0 && error.written! < 4 << 20, `${error.written} bytes`);
   assert.equal(writer.written, error.written);
 });
 

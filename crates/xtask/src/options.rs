@@ -213,7 +213,7 @@ fn delay(option: &str, of: &ItemEnum) -> Option<Setting> {
 }
 
 /// Options that a language has in another form or not at all: `(language, builder, option, reason)`.
-pub const OTHERWISE: [(&str, &str, &str, &str); 22] = [
+pub const OTHERWISE: [(&str, &str, &str, &str); 18] = [
     ("cli", "reader", "cancel", "signals"),
     ("cli", "reader", "observer", "--progress"),
     ("cli", "reader", "name", "messages show the words of the command line"),
@@ -226,11 +226,7 @@ pub const OTHERWISE: [(&str, &str, &str, &str); 22] = [
     ("node", "reader", "read_ahead_capacity", "its thread always reads ahead"),
     ("node", "reader", "cancel", "signal, an AbortSignal"),
     ("node", "reader", "observer", "reader.position"),
-    ("node", "writer", "existing", "its writer replaces files"),
-    ("node", "writer", "partial", "its writer removes incomplete files"),
-    ("node", "writer", "lend_pages", "its writer does not write pipes itself"),
-    ("node", "writer", "durability", "its writer does not sync"),
-    ("node", "writer", "stall_timeout", "its writer has no thread to wait in"),
+    ("node", "writer", "lend_pages", "its thread reuses a block as soon as it is written"),
     ("node", "writer", "cancel", "writer.abort()"),
     ("python", "reader", "cancel", "reader.cancel()"),
     ("python", "writer", "cancel", "writer.cancel()"),

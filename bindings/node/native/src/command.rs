@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use millstream::{Command, Error, Stderr, Stdin};
+use millstream::{Command, Error, Stderr, Stdin, Stdout};
 use napi_derive::napi;
 
 use crate::descriptor::duplicate;
@@ -16,10 +16,14 @@ pub struct CommandWords {
     pub current_dir: Option<String>,
     /// The whole environment, if it is not the environment of this process.
     pub env: Option<HashMap<String, String>>,
-    /// `"null"` or `"inherit"`.
+    /// `"null"` or `"inherit"`, for a command that is read.
     pub stdin: String,
     /// A descriptor that replaces `stdin` and that the caller owns.
     pub stdin_fd: Option<i32>,
+    /// `"inherit"` or `"null"`, for a command that is written to.
+    pub stdout: String,
+    /// A descriptor that replaces `stdout` and that the caller owns.
+    pub stdout_fd: Option<i32>,
     /// `"forward"`, `"capture"`, `"inherit"` or `"null"`.
     pub stderr: String,
     /// Whether a non-zero status is accepted.
@@ -35,7 +39,12 @@ impl TryFrom<CommandWords> for Command {
             None if words.stdin == "inherit" => Stdin::Inherit,
             None => Stdin::Null,
         };
-        let mut command = Command::new(words.argv).stdin(stdin).stderr(match words.stderr.as_str() {
+        let stdout = match words.stdout_fd {
+            Some(fd) => Stdout::Fd(duplicate(fd)?),
+            None if words.stdout == "null" => Stdout::Null,
+            None => Stdout::Inherit,
+        };
+        let mut command = Command::new(words.argv).stdin(stdin).stdout(stdout).stderr(match words.stderr.as_str() {
             "capture" => Stderr::Capture,
             "inherit" => Stderr::Inherit,
             "null" => Stderr::Null,

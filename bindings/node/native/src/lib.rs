@@ -1,13 +1,17 @@
 //! The native part of Millstream's package for Node.
 //!
-//! It reads commands, files, descriptors and compressed memory with the core crate, with one thread per reader, and
-//! finds the ends of lines. JavaScript's memory is accessed only during a call that received it, so that it need not be
-//! pinned or kept alive. No panic and no exception crosses the boundary: failures are data. TypeScript
-//! (`src/reader.ts`) defines what a record is and when errors are reported, both for these sources and for data that
-//! comes from JavaScript.
+//! It reads and writes commands, files and descriptors, and reads compressed memory, with the core crate, with one
+//! thread per reader and writer, and finds the ends of lines. JavaScript's memory is accessed only during a call that
+//! received it, so that it need not be pinned or kept alive. No panic and no exception crosses the boundary: failures are
+//! data. TypeScript (`src/reader.ts`, `src/writer.ts`) defines what a record is, when bytes are passed on and when errors
+//! are reported, both for these streams and for data that comes from or goes to JavaScript.
 //!
 //! - `filler`: the thread that reads; the core's hand-over passes its blocks on.
-//! - `reader`: the interface for JavaScript.
+//! - `reader`: its interface for JavaScript.
+//! - `drainer`: the thread that writes.
+//! - `writer`: its interface for JavaScript.
+//! - `options`: the library's options by name.
+//! - `wake`: wakes JavaScript's thread.
 //! - `command`: the words of a command.
 //! - `descriptor`: duplicates descriptors.
 //! - `bson`: checks documents and decodes them into columns.
@@ -16,9 +20,13 @@
 pub mod bson;
 mod command;
 mod descriptor;
+mod drainer;
 mod error;
 mod filler;
+mod options;
 mod reader;
+mod wake;
+mod writer;
 
 use napi_derive::napi;
 

@@ -1,47 +1,23 @@
 //! The reader for JavaScript. Every call returns immediately.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 use millstream::frame::{Framer, Lines};
 use millstream::handover::{Block, Taken};
-use millstream::options::{READER, Set};
+use millstream::options::READER;
 use millstream::{CancelToken, Command, Error, ReadAhead, Reader, ReaderBuilder};
-use napi::Status;
-use napi::bindgen_prelude::{BufferSlice, Either, Function};
-use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use napi::bindgen_prelude::{BufferSlice, Function};
 use napi_derive::napi;
 
 use crate::command::CommandWords;
 use crate::descriptor::duplicate;
 use crate::error::{End, Failure};
 use crate::filler::{BLOCK_BYTES, Shared};
-
-/// Calls a function on JavaScript's thread. This does not keep the process alive; the waiting call does.
-type Wake = ThreadsafeFunction<(), (), (), Status, false, true>;
-
-/// The library's options, by name. TypeScript has checked them.
-type Options = HashMap<String, Either<f64, String>>;
-
-fn set(builder: ReaderBuilder, name: &str, value: Either<f64, String>) -> ReaderBuilder {
-    let Some(option) = READER.iter().find(|option| option.name == name) else { return builder };
-    match (&option.set, value) {
-        (Set::Number(set), Either::A(number)) => set(builder, number as u64),
-        (Set::Time(set), Either::A(milliseconds)) => {
-            set(builder, Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(Duration::MAX))
-        }
-        (Set::Text(set), Either::B(text)) => set(builder, text),
-        (Set::Word(words), Either::B(text)) => match words.iter().find(|word| word.word == text) {
-            Some(word) => (word.set)(builder),
-            None => builder,
-        },
-        _ => builder,
-    }
-}
+use crate::options::{Options, with_options};
+use crate::wake::waking;
 
 /// A block for which JavaScript allocates memory, and the ends of its lines.
 struct Front {
@@ -182,15 +158,11 @@ fn start<O>(
 where
     O: FnOnce() -> Result<Reader, Error> + Send + 'static,
 {
-    let wake: Wake = wake.build_threadsafe_function().weak::<true>().build()?;
     let token = CancelToken::new().map_err(|error| napi::Error::from_reason(error.to_string()))?;
     // The reading thread reads ahead already, so another one is not needed.
     let builder = Reader::builder().cancel(&token).read_ahead(ReadAhead::Off).capacity(BLOCK_BYTES);
-    let builder = options.into_iter().fold(builder, |builder, (name, value)| set(builder, &name, value));
-    // This can fail only if the environment has ended, and then no code waits.
-    let shared = Shared::new(token, move || {
-        wake.call((), ThreadsafeFunctionCallMode::NonBlocking);
-    });
+    let builder = with_options(READER, builder, options);
+    let shared = Shared::new(token, waking(wake)?);
     let open = open(builder);
     let filler = shared.clone();
     std::thread::Builder::new().name("millstream".to_owned()).spawn(move || {

@@ -12,6 +12,8 @@ export interface ByteSink {
   readonly name: string;
   /** Accepts the chunk; when the promise has settled, the chunk's memory may be reused. */
   write(chunk: Uint8Array): Promise<void>;
+  /** Waits until all chunks have left the sink, if it holds them back. */
+  flush?(): Promise<void>;
   /** Finishes the sink; rejects if not everything arrived. */
   finish(): Promise<void>;
   /** Abandons the sink: a file that would appear complete does not appear, and no output is completed. Errors are not
@@ -31,7 +33,7 @@ export interface ByteSink {
   readonly isNothingAtExit?: boolean;
   /** Whether the stream needs a trailer, as compressed data does. */
   readonly endsWithTrailer?: boolean;
-  /** Writes synchronously when the process exits; returns false if that is impossible. */
+  /** Writes synchronously when the process exits; returns false if not all chunks, and this one, have left the sink. */
   writeSync?(chunk: Uint8Array): boolean;
   /** How its commands ended, for those that have ended. */
   commandEnds?(): readonly CommandEnd[];

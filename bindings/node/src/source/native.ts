@@ -3,14 +3,12 @@
  *
  * Blocks are copied once from the thread into JavaScript's memory: changes to a batch cannot affect a block that is
  * being filled, small blocks use little memory, and no memory outlives the JavaScript environment. A command keeps the
- * process alive only while a call waits for it, as in `command.ts`.
+ * process alive only while a call waits for it.
  */
 
-import { constants } from "node:os";
-import { getSystemErrorName } from "node:util";
 import { type CommandEnd, MillstreamError } from "../error.js";
-import { ERROR_CODES, type ErrorKind } from "../errors.js";
-import type { NativeEnd, NativeFailure, NativeReader } from "../native.js";
+import type { NativeReader } from "../native.js";
+import { commandEnd, nativeError, Waker } from "../native-thread.js";
 import { platform } from "../text.js";
 import type { Source } from "./source.js";
 
@@ -34,8 +32,7 @@ export class NativeSource implements Source {
   readonly #start: (wake: () => void) => NativeReader;
   #reader: NativeReader | undefined;
   #ends = new Uint32Array(1024);
-  #woken: Promise<void> | undefined;
-  #wake = () => {};
+  readonly #waker = new Waker();
 
   private constructor(name: string, start: (wake: () => void) => NativeReader) {
     this.name = name;
@@ -60,11 +57,11 @@ export class NativeSource implements Source {
       const length = reader.front();
       if (length > 0) return this.#take(reader, length);
       if (length < 0) break;
-      await this.#change();
+      await this.#waker.change();
     }
     const failure = reader.failure();
     // A command that failed has delivered all its output; `finish` reports the failure.
-    if (failure && !failure.command) throw this.#error(failure);
+    if (failure && !failure.command) throw nativeError(failure, this.name);
     return null;
   }
 
@@ -74,14 +71,14 @@ export class NativeSource implements Source {
 
   async finish(): Promise<void> {
     const failure = this.#reader?.failure();
-    if (failure) throw this.#error(failure);
+    if (failure) throw nativeError(failure, this.name);
   }
 
   async close(): Promise<void> {
     const reader = this.#reader;
     if (reader === undefined) return;
     reader.stop();
-    while (!reader.isGone()) await this.#change();
+    while (!reader.isGone()) await this.#waker.change();
   }
 
   commandEnds(): readonly CommandEnd[] {
@@ -89,7 +86,7 @@ export class NativeSource implements Source {
   }
 
   #started(): NativeReader {
-    this.#reader ??= this.#start(() => this.#wake());
+    this.#reader ??= this.#start(this.#waker.wake);
     return this.#reader;
   }
 
@@ -112,47 +109,4 @@ export class NativeSource implements Source {
     this.lineEnds = this.#ends.subarray(0, lines);
     return chunk;
   }
-
-  /** Resolves when the state has changed since a call without a result. Keeps the process alive in the meantime. */
-  #change(): Promise<void> {
-    this.#woken ??= new Promise((resolve) => {
-      const awake = setInterval(() => {}, 0x7fffffff);
-      this.#wake = () => {
-        clearInterval(awake);
-        this.#woken = undefined;
-        this.#wake = () => {};
-        resolve();
-      };
-    });
-    return this.#woken;
-  }
-
-  #error(failure: NativeFailure): MillstreamError {
-    const { kind, found, expected } = failure;
-    return new MillstreamError(kind in ERROR_CODES ? (kind as ErrorKind) : "internal", {
-      stream: this.name,
-      found,
-      expected,
-      command: failure.command && commandEnd(failure.command),
-      cause: systemError(failure),
-    });
-  }
-}
-
-function commandEnd(end: NativeEnd): CommandEnd {
-  const { argv, status = null, signal, stderrTail } = end;
-  return { argv, status, signal: signal === undefined ? null : signalName(signal), stderrTail };
-}
-
-function signalName(signal: number): string {
-  const names = Object.entries(constants.signals);
-  return names.find(([, number]) => number === signal)?.[0] ?? `SIG${signal}`;
-}
-
-/** Returns the system's error in Node's form. */
-function systemError({ errno, system }: NativeFailure): Error | undefined {
-  if (system === undefined) return undefined;
-  if (errno === undefined) return new Error(system);
-  const code = getSystemErrorName(-errno);
-  return Object.assign(new Error(`${code}: ${system}`), { errno: -errno, code });
 }

@@ -10,7 +10,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -275,7 +275,7 @@ impl Command {
         let mut input = None;
         let stdin = match std::mem::take(&mut self.stdin) {
             Stdin::Null => Stdio::null(),
-            Stdin::Inherit => Stdio::inherit(),
+            Stdin::Inherit => inherited(rustix::stdio::stdin()),
             Stdin::Fd(fd) => fd.into(),
             Stdin::Bytes(bytes) => {
                 let (reader, writer) = big_pipe()?;
@@ -300,7 +300,7 @@ impl Command {
     /// Starts the command as a sink and returns the pipe of its standard input.
     pub(crate) fn spawn_sink(mut self) -> Result<(Running, PipeWriter)> {
         let stdout = match std::mem::take(&mut self.stdout) {
-            Stdout::Inherit => Stdio::inherit(),
+            Stdout::Inherit => inherited(rustix::stdio::stdout()),
             Stdout::Null => Stdio::null(),
             Stdout::Fd(fd) => fd.into(),
         };
@@ -327,7 +327,10 @@ impl Command {
             std.current_dir(dir);
         }
         let stderr = match self.stderr {
-            Stderr::Inherit => None,
+            Stderr::Inherit => {
+                std.stderr(inherited(rustix::stdio::stderr()));
+                None
+            }
             Stderr::Null => {
                 std.stderr(Stdio::null());
                 None
@@ -367,6 +370,12 @@ impl Command {
         }
         Ok(running)
     }
+}
+
+/// A standard descriptor of this process for a child. It is a duplicate, because the host may have marked the descriptor
+/// to be closed in children, as Node does.
+fn inherited(fd: BorrowedFd<'_>) -> Stdio {
+    fd.try_clone_to_owned().map_or_else(|_| Stdio::inherit(), Stdio::from)
 }
 
 /// Returns whether this process has a controlling terminal. Only commands in this process's group can use the terminal

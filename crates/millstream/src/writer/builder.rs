@@ -290,6 +290,15 @@ impl WriterBuilder {
         self.build(opened, format)
     }
 
+    /// Checks what [`path`](Self::path) checks before it opens anything, and returns whether the bytes will be encoded:
+    /// for bindings that open the path on another thread, but report wrong options at once.
+    #[doc(hidden)]
+    pub fn check_path(&mut self, path: impl AsRef<Path>) -> Result<bool> {
+        let format = self.format_of(path.as_ref())?;
+        self.check(Kind::Path, format)?;
+        Ok(format.is_some())
+    }
+
     fn manner(&self, access: Access) -> Manner {
         Manner {
             existing: self.existing,

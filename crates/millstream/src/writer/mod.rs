@@ -540,6 +540,12 @@ impl Writer {
         self.with_sink(|sink| sink.flush())
     }
 
+    /// Returns whether there will be no output unless the writer is closed, as for a file that appears complete.
+    #[doc(hidden)]
+    pub fn vanishes(&self) -> bool {
+        self.on_drop == OnDrop::Discard
+    }
+
     /// Returns the number of bytes accepted so far, including those in the buffer.
     pub fn accepted(&self) -> u64 {
         self.delivered + (self.space.end() - self.start) as u64

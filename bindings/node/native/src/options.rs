@@ -1,0 +1,33 @@
+//! The library's options by name. TypeScript has checked them, so an unknown one is ignored.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use millstream::options::{Set, Setting};
+use napi::bindgen_prelude::Either;
+
+/// The options that were given. Times are in milliseconds.
+pub type Options = HashMap<String, Either<f64, String>>;
+
+/// Sets the options that are in this table.
+pub fn with_options<B>(table: &[Setting<B>], builder: B, options: Options) -> B {
+    options.into_iter().fold(builder, |builder, (name, value)| match table.iter().find(|option| option.name == name) {
+        Some(option) => set(builder, &option.set, value),
+        None => builder,
+    })
+}
+
+fn set<B>(builder: B, how: &Set<B>, value: Either<f64, String>) -> B {
+    match (how, value) {
+        (Set::Number(set), Either::A(number)) => set(builder, number as u64),
+        (Set::Time(set), Either::A(milliseconds)) => {
+            set(builder, Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(Duration::MAX))
+        }
+        (Set::Text(set), Either::B(text)) => set(builder, text),
+        (Set::Word(words), Either::B(text)) => match words.iter().find(|word| word.word == text) {
+            Some(word) => (word.set)(builder),
+            None => builder,
+        },
+        _ => builder,
+    }
+}
