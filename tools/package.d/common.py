@@ -147,7 +147,7 @@ def archive(file: pathlib.Path, folder: pathlib.Path, level: int = 9) -> None:
         entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
         return entry
 
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("wb") as raw, gzip.GzipFile("", "wb", level, raw, time) as compressed:
         with tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for path in [folder, *sorted(folder.rglob("*"))]:
@@ -156,7 +156,7 @@ def archive(file: pathlib.Path, folder: pathlib.Path, level: int = 9) -> None:
 
 def unpack(file: pathlib.Path, place: pathlib.Path) -> None:
     if not file.is_file():
-        raise Problem(f"{file.relative_to(ROOT)} is missing: build it first")
+        raise Problem(f"{file} is missing: build it first")
     with tarfile.open(file) as tar:
         tar.extractall(place, filter="data")
 
@@ -371,7 +371,7 @@ def write_sbom(file: pathlib.Path, package: str, *features: str) -> None:
               components=[component for component in components.values() if component is not main])
     for entry in entries:
         bom.register_dependency(components[entry["id"]], [components[use] for use in entry["uses"]])
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(JsonV1Dot6(bom).output_as_string(indent=2) + "\n")
 
 
@@ -410,7 +410,7 @@ def check_sums() -> None:
     """Checks that the sums are those of the packages, and that every SBOM names the version and has dependencies."""
     file = DIST / "SHA256SUMS"
     if not file.exists() or file.read_text() != sums():
-        raise Problem("dist/SHA256SUMS does not have the sums of the files in dist/: build the packages again")
+        raise Problem(f"{file} does not have the sums of the files beside it: build the packages again")
     for sbom in DIST.rglob("*.cdx.json"):
         content = json.loads(sbom.read_text())
         if content["metadata"]["component"]["version"] != VERSION or not content["components"]:

@@ -6,7 +6,7 @@ import os
 import sys
 
 import common
-from common import DIST, ROOT, Problem, run, say
+from common import ROOT, Problem, run, say
 from kinds import readme
 
 NAMES = ["cli", "deb", "rust", "python", "node", "c", "julia"]
@@ -31,6 +31,9 @@ def main() -> None:
     if arguments.check and not arguments.quick and not arguments.names:
         # Last, the lines of the README, which need all packages.
         names = [*names, "readme"]
+    if arguments.quick:
+        # Apart from those for release, which have the same names. The modules in kinds/ are imported later.
+        common.DIST = common.TARGET / "package" / "quick"
     try:
         common.check_versions()
         readme.check_rows()
@@ -51,14 +54,14 @@ def main() -> None:
         except Problem as problem:
             sys.exit(f"package: {name}: {problem}")
     if not arguments.check:
-        (DIST / "SHA256SUMS").write_text(common.sums())
+        (common.DIST / "SHA256SUMS").write_text(common.sums())
 
 
 def reproducible(names: list[str]) -> None:
     """Builds the packages of this commit once more in a clone elsewhere. @raises Problem if a file in DIST differs"""
     if run("git", "status", "--porcelain", cwd=ROOT):
         raise Problem("there are changes that are not committed, which a clone would not have")
-    before = {file.relative_to(DIST): file.read_bytes() for file in common.packages()}
+    before = {file.relative_to(common.DIST): file.read_bytes() for file in common.packages()}
     with common.empty_place() as place:
         clone = place / "another" / "directory"
         run("git", "clone", "--quiet", ROOT, clone)
