@@ -26,7 +26,7 @@ mod filler;
 mod options;
 mod reader;
 mod wake;
-mod writer;
+pub mod writer;
 
 use napi_derive::napi;
 
