@@ -64,7 +64,7 @@ mutable struct Reader
     added::Base.RefValue{Csize_t}
     # A task is waiting, so no other task may read.
     waits::Bool
-    # The limits of Julia's own waits: seconds (0 if there is no limit), and a token.
+    # The limits of the waiting that Julia does itself: seconds (0 if there is no limit), and a token.
     stall_timeout::Float64
     cancel::Union{CancelToken,Nothing}
     # A wait that a timeout or the token interrupted, which the next wait continues.

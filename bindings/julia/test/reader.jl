@@ -86,7 +86,7 @@ end
         @test_throws BoundsError record(batch, 0)
     end
     @test found == expected
-    # A batch that is kept contains other bytes later, but never freed memory.
+    # A batch that is used too late contains other bytes, but never refers to freed memory.
     kept = first(batches(path))
     GC.gc()
     @test length(collect(kept)) == length(kept)

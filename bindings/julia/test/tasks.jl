@@ -67,7 +67,7 @@ end
     first = @async try read_line() catch failure; failure end
     yield()
     @test_throws ErrorException read_line()
-    # Closing ends the wait of the first.
+    # Closing the reader wakes the first task.
     close(reader)
     @test fetch(first) in ("", nothing) || fetch(first) isa Exception
 end

@@ -58,7 +58,7 @@ export interface Framer {
   readonly delimiter?: number;
 }
 
-/** A list of offsets that grows. */
+/** A growable list of offsets. */
 export class Ends {
   array = new Uint32Array(1024);
   length = 0;

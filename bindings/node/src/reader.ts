@@ -318,7 +318,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   /** Closes the reader and its source, stops its command (SIGTERM 1 s after its output was closed, SIGKILL after
    * another second) and waits until it has ended. This can be repeated.
    *
-   * If a source was not read to its end, its success is not checked; the result contains how its commands ended. If an
+   * If a source was not read to its end, its success is not checked; the result reports how its commands ended. If an
    * error ended reading, it is reported again.
    */
   async close(): Promise<readonly CommandEnd[]> {

@@ -12,7 +12,7 @@ import { failure, repository, sleep, toArray } from "./twin.js";
 
 const threads = () => readdirSync("/proc/self/task").length;
 
-test("without it importing works, and calls that need it name the package to install", () => {
+test("without the native part, importing works, and calls that need it name the package to install", () => {
   const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
   // A module that was moved finds no native part next to it.
   const program = `

@@ -473,7 +473,7 @@ impl Reader {
         self.read_into(py, &buffer, 1)
     }
 
-    /// Returns the next line with its line feed, as in files; an empty result is the end.
+    /// Returns the next line with its line feed, as in files; at the end, the result is empty.
     #[pyo3(signature = (size = -1, /))]
     fn readline<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.enter(py)?;

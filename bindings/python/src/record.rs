@@ -56,7 +56,7 @@ impl Encoding {
         Ok(Encoding::Codec { encoding: CString::new(known)?, errors: CString::new(errors)? })
     }
 
-    /// Returns whether lines of bytes are lines of text.
+    /// Returns whether splitting the bytes at line feeds also splits the text into lines.
     pub fn has_lines(&self, py: Python<'_>) -> PyResult<bool> {
         let Encoding::Codec { encoding, .. } = self else { return Ok(true) };
         let decoded = PyString::from_encoded_object(&PyBytes::new(py, b"\n"), Some(encoding), Some(c"replace"))?;

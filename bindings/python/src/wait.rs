@@ -20,7 +20,7 @@ const TICK: Duration = Duration::from_millis(25);
 /// The number of ticks without a wait after which the thread ends.
 const PATIENCE: u32 = 20;
 
-/// Interrupts the waits of one reader or writer, for its user or to handle signals.
+/// Interrupts the blocking calls of one reader or writer, when the caller cancels them or a signal must be handled.
 pub struct Token {
     token: CancelToken,
     /// Whether the user cancelled.

@@ -25,9 +25,9 @@
  * a call that fails sets it, and it may be NULL if the code is enough. The few functions that cannot fail return their
  * result directly.
  *
- * Arguments. NULL in place of a required object is MILLSTREAM_ARGUMENT_INVALID; a number that is not a value of an
- * enum is MILLSTREAM_INVALID_OPTION. Text ends with a NUL; paths are any bytes, addresses are UTF-8. Bytes have a
- * length, and may be NULL if it is 0.
+ * Arguments. NULL in place of a required object is reported as MILLSTREAM_ARGUMENT_INVALID; a number that is not a
+ * value of an enum is MILLSTREAM_INVALID_OPTION. Text ends with a NUL; paths are any bytes, addresses are UTF-8. Bytes
+ * have a length, and may be NULL if it is 0.
  *
  * Ownership. A handle that a function returns is freed once, by the function named at its type, which also accepts
  * NULL. Arguments still belong to the caller, and may be freed or changed when the function has returned, unless the
@@ -1173,13 +1173,15 @@ millstream_code millstream_framer_predicate(millstream_predicate ends,
                                             millstream_error **error);
 
 /**
- * Makes a framer for records of `len` bytes. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+ * Makes a framer for records of `len` bytes. A stream that ends inside one is reported as MILLSTREAM_FRAME_TRUNCATED.
  */
-millstream_code millstream_framer_fixed(size_t len, millstream_framer **framer, millstream_error **error);
+millstream_code millstream_framer_fixed(size_t len,
+                                        millstream_framer **framer,
+                                        millstream_error **error);
 
 /**
  * Makes a framer for records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream
- * that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+ * that ends inside one is reported as MILLSTREAM_FRAME_TRUNCATED.
  */
 millstream_code millstream_framer_length_prefixed(size_t width,
                                                   millstream_endian endian,
@@ -1189,8 +1191,9 @@ millstream_code millstream_framer_length_prefixed(size_t width,
 
 /**
  * Makes a framer for consecutive BSON documents, as written by mongodump: all bytes of a document are content. Only
- * the length and the last byte are checked: a length below 5 is MILLSTREAM_LENGTH_INVALID, and a last byte other than
- * 0 is MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside a document is MILLSTREAM_FRAME_TRUNCATED.
+ * the length and the last byte are checked: a length below 5 is reported as MILLSTREAM_LENGTH_INVALID, and a last byte
+ * other than 0 is reported as MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside a document is reported as
+ * MILLSTREAM_FRAME_TRUNCATED.
  */
 millstream_code millstream_framer_bson(millstream_framer **framer,
                                        millstream_error **error);
@@ -1849,7 +1852,7 @@ millstream_code millstream_reader_options_set_name(millstream_reader_options *op
  * At the end of the input, with only separators left, `end` is set to true, which means that the source succeeded. If
  * `end` is NULL there must be a value: otherwise the error is MILLSTREAM_VALUE_MISSING.
  *
- * A token that is not a number of the type is MILLSTREAM_NUMBER_INVALID; a number that is too large is
+ * A token that is not a number of the type is reported as MILLSTREAM_NUMBER_INVALID; a number that is too large is
  * MILLSTREAM_NUMBER_OVERFLOW. The token is not consumed, and the error repeats until the token is read in another way,
  * for example with millstream_reader_next_word(). The error has its offset, its line and its text.
  */
@@ -2559,7 +2562,7 @@ typedef struct {
 
 /**
  * Takes `count` items, at least one, which are valid during the call, and returns the number it has accepted. If it
- * accepts fewer than all, the next item is MILLSTREAM_STAGE_FAILED, and the pipe ends.
+ * accepts fewer than all, the next item is reported as MILLSTREAM_STAGE_FAILED, and the pipe ends.
  */
 typedef size_t (*millstream_sink_callback)(void *user, const millstream_span *items, size_t count);
 
@@ -2954,7 +2957,7 @@ typedef uint32_t millstream_bson_type;
  * them at the same time. Each function takes the document that contains the value: from it, an error gets the path of
  * keys, millstream_error_path(), and the offset.
  *
- * Invalid data is MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
+ * Invalid data is reported as MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
  * MILLSTREAM_UTF8_INVALID wherever it is found; millstream_bson_check() checks all bytes. The inlined getters of
  * bson.h (millstream_bson_as_i64() and similar functions) convert a value to a C type.
  */
@@ -3091,8 +3094,8 @@ typedef struct {
      */
     uint16_t depth_left;
     /**
-     * An integer; a boolean, 1 or 0; a date, in milliseconds since 1970, UTC; or a timestamp, which has the seconds since
-     * 1970 in its upper 32 bits, and in the lower ones a counter within that second.
+     * An integer; a boolean, 1 or 0; a date, in milliseconds since 1970, UTC; or a timestamp, which has the seconds
+     * since 1970 in its upper 32 bits, and in the lower ones a counter within that second.
      */
     int64_t integer;
     /**
@@ -3101,8 +3104,9 @@ typedef struct {
     double number;
     /**
      * Text, without the NUL after it; bytes, for the old subtype 2 without the inner length; the pattern of a regular
-     * expression; the namespace of a pointer; JavaScript; or the payload of any other type: a document or an array, which
-     * millstream_bson_enter() opens, the 12 bytes of an object id, the 16 bytes of a decimal number, the lowest first.
+     * expression; the namespace of a pointer; JavaScript; or the payload of any other type: a document or an array,
+     * which millstream_bson_enter() opens, the 12 bytes of an object id, the 16 bytes of a decimal number, the lowest
+     * first.
      */
     const char *bytes;
     /**
@@ -3110,7 +3114,8 @@ typedef struct {
      */
     size_t len;
     /**
-     * The options of a regular expression; the object id of a pointer, 12 bytes; the document that JavaScript runs with.
+     * The options of a regular expression; the object id of a pointer, 12 bytes; the document that JavaScript runs
+     * with.
      */
     const char *more;
     /**
@@ -3331,7 +3336,8 @@ millstream_code millstream_bson_as_numbers(const millstream_bson_document *docum
  *     code = millstream_bson_object_id_from_text(text, 24, id, &error);
  *
  * The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and of the
- * corresponding functions for decimal numbers. Invalid text is MILLSTREAM_TEXT_INVALID, with the offset in the text.
+ * corresponding functions for decimal numbers. Invalid text is reported as MILLSTREAM_TEXT_INVALID, with the offset in
+ * the text.
  */
 
 /**

@@ -19,7 +19,7 @@
 //! them at the same time. Each function takes the document that contains the value: from it, an error gets the path of
 //! keys, millstream_error_path(), and the offset.
 //!
-//! Invalid data is MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
+//! Invalid data is reported as MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
 //! MILLSTREAM_UTF8_INVALID wherever it is found; millstream_bson_check() checks all bytes. The inlined getters of
 //! bson.h (millstream_bson_as_i64() and similar functions) convert a value to a C type.
 
@@ -141,18 +141,20 @@ pub struct millstream_bson_value {
     pub subtype: u8,
     /// The remaining nesting depth.
     pub depth_left: u16,
-    /// An integer; a boolean, 1 or 0; a date, in milliseconds since 1970, UTC; or a timestamp, which has the seconds since
-    /// 1970 in its upper 32 bits, and in the lower ones a counter within that second.
+    /// An integer; a boolean, 1 or 0; a date, in milliseconds since 1970, UTC; or a timestamp, which has the seconds
+    /// since 1970 in its upper 32 bits, and in the lower ones a counter within that second.
     pub integer: i64,
     /// A double.
     pub number: f64,
     /// Text, without the NUL after it; bytes, for the old subtype 2 without the inner length; the pattern of a regular
-    /// expression; the namespace of a pointer; JavaScript; or the payload of any other type: a document or an array, which
-    /// millstream_bson_enter() opens, the 12 bytes of an object id, the 16 bytes of a decimal number, the lowest first.
+    /// expression; the namespace of a pointer; JavaScript; or the payload of any other type: a document or an array,
+    /// which millstream_bson_enter() opens, the 12 bytes of an object id, the 16 bytes of a decimal number, the lowest
+    /// first.
     pub bytes: *const c_char,
     /// The number of bytes.
     pub len: usize,
-    /// The options of a regular expression; the object id of a pointer, 12 bytes; the document that JavaScript runs with.
+    /// The options of a regular expression; the object id of a pointer, 12 bytes; the document that JavaScript runs
+    /// with.
     pub more: *const c_char,
     /// The number of bytes.
     pub more_len: usize,

@@ -6,7 +6,8 @@
 //!     code = millstream_bson_object_id_from_text(text, 24, id, &error);
 //!
 //! The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and of the
-//! corresponding functions for decimal numbers. Invalid text is MILLSTREAM_TEXT_INVALID, with the offset in the text.
+//! corresponding functions for decimal numbers. Invalid text is reported as MILLSTREAM_TEXT_INVALID, with the offset in
+//! the text.
 
 use std::ffi::{c_char, c_void};
 use std::fmt::Display;

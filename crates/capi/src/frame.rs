@@ -172,7 +172,7 @@ pub unsafe extern "C" fn millstream_framer_predicate(
     })
 }
 
-/// Makes a framer for records of `len` bytes. A stream that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+/// Makes a framer for records of `len` bytes. A stream that ends inside one is reported as MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_fixed(
     len: usize,
@@ -183,7 +183,7 @@ pub extern "C" fn millstream_framer_fixed(
 }
 
 /// Makes a framer for records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream
-/// that ends inside one is MILLSTREAM_FRAME_TRUNCATED.
+/// that ends inside one is reported as MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_length_prefixed(
     width: usize,
@@ -207,8 +207,9 @@ pub extern "C" fn millstream_framer_length_prefixed(
 }
 
 /// Makes a framer for consecutive BSON documents, as written by mongodump: all bytes of a document are content. Only
-/// the length and the last byte are checked: a length below 5 is MILLSTREAM_LENGTH_INVALID, and a last byte other than
-/// 0 is MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside a document is MILLSTREAM_FRAME_TRUNCATED.
+/// the length and the last byte are checked: a length below 5 is reported as MILLSTREAM_LENGTH_INVALID, and a last byte
+/// other than 0 is reported as MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside a document is reported as
+/// MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_bson(
     framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,

@@ -22,9 +22,9 @@
 //! a call that fails sets it, and it may be NULL if the code is enough. The few functions that cannot fail return their
 //! result directly.
 //!
-//! Arguments. NULL in place of a required object is MILLSTREAM_ARGUMENT_INVALID; a number that is not a value of an
-//! enum is MILLSTREAM_INVALID_OPTION. Text ends with a NUL; paths are any bytes, addresses are UTF-8. Bytes have a
-//! length, and may be NULL if it is 0.
+//! Arguments. NULL in place of a required object is reported as MILLSTREAM_ARGUMENT_INVALID; a number that is not a
+//! value of an enum is MILLSTREAM_INVALID_OPTION. Text ends with a NUL; paths are any bytes, addresses are UTF-8. Bytes
+//! have a length, and may be NULL if it is 0.
 //!
 //! Ownership. A handle that a function returns is freed once, by the function named at its type, which also accepts
 //! NULL. Arguments still belong to the caller, and may be freed or changed when the function has returned, unless the
@@ -41,11 +41,12 @@
 //! Panics. A bug in the library leads to MILLSTREAM_INTERNAL instead of ending the process. Please report it. The
 //! handle can then only be freed.
 
-// The text above is the beginning of `millstream.h`, which `cargo xtask generate` writes from here, and which `make lint`
-// compares. The text at the beginning of each module and every doc comment follow. So they address C programmers.
+// The text above is the beginning of `millstream.h`, which `cargo xtask generate` writes from here, and which `make
+// lint` compares. The text at the beginning of each module and every doc comment follow. So they address C programmers.
 //
 // The modules are those of the library under the same names, as functions that C can call. How a function is written:
-// - It is a safe Rust function wherever its types can express what C requires: `Option<&T>` is a `const` pointer that may
+// - It is a safe Rust function wherever its types can express what C requires: `Option<&T>` is a `const` pointer that
+// may
 //   be null, `Option<&mut MaybeUninit<T>>` an out-parameter, `Option<Box<T>>` a handle that is returned to the
 //   library. The remaining `unsafe` code is for arrays, strings and callbacks: `boundary`.
 // - Its body is one `boundary::call`, which turns errors and panics into a code.

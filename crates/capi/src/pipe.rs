@@ -142,7 +142,7 @@ impl Numbering {
 }
 
 /// Takes `count` items, at least one, which are valid during the call, and returns the number it has accepted. If it
-/// accepts fewer than all, the next item is MILLSTREAM_STAGE_FAILED, and the pipe ends.
+/// accepts fewer than all, the next item is reported as MILLSTREAM_STAGE_FAILED, and the pipe ends.
 pub type millstream_sink_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, items: *const millstream_span, count: usize) -> usize>;
 

@@ -11,7 +11,7 @@
 //! At the end of the input, with only separators left, `end` is set to true, which means that the source succeeded. If
 //! `end` is NULL there must be a value: otherwise the error is MILLSTREAM_VALUE_MISSING.
 //!
-//! A token that is not a number of the type is MILLSTREAM_NUMBER_INVALID; a number that is too large is
+//! A token that is not a number of the type is reported as MILLSTREAM_NUMBER_INVALID; a number that is too large is
 //! MILLSTREAM_NUMBER_OVERFLOW. The token is not consumed, and the error repeats until the token is read in another way,
 //! for example with millstream_reader_next_word(). The error has its offset, its line and its text.
 

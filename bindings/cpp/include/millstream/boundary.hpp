@@ -100,7 +100,7 @@ Handle made(Function function, Arguments... arguments) {
     return Handle(raw);
 }
 
-/// Text for C, which ends at a NUL; a NUL inside the text is `argument_invalid`.
+/// Text for C, which ends at a NUL; a NUL inside the text is reported as `argument_invalid`.
 inline std::string c_text(std::string_view text) {
     if (text.find('\0') != text.npos) {
         error_details details;

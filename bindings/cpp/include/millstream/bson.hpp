@@ -70,7 +70,7 @@ struct object_id {
         millstream::detail::call(millstream_bson_object_id_new, static_cast<void *>(made.bytes.data()));
         return made;
     }
-    /// Parses 24 hexadecimal digits in upper or lower case; other text is `text_invalid`.
+    /// Parses 24 hexadecimal digits in upper or lower case; other text is reported as `text_invalid`.
     static object_id from_string(std::string_view text) {
         object_id read;
         millstream::detail::call(millstream_bson_object_id_from_text, text.data(), text.size(),
@@ -100,7 +100,7 @@ struct decimal128 {
     std::array<std::byte, 16> bytes{};
 
     /// Parses text such as "1.50", "1E+6", "NaN" or "-Infinity". Other text, or a number that would have to be rounded,
-    /// is `text_invalid`.
+    /// is reported as `text_invalid`.
     static decimal128 from_string(std::string_view text) {
         decimal128 read;
         millstream::detail::call(millstream_bson_decimal128_from_text, text.data(), text.size(),
@@ -1165,7 +1165,7 @@ class owned_document {
         : owned_document(millstream::detail::made<handle_type>(millstream_bson_copy_document, &document.raw())) {}
 
     /// Reads one document of at most `limit` bytes, and leaves the reader after it. Returns nothing at the end of the
-    /// stream. A longer document is `memory_limit`.
+    /// stream. A longer document is reported as `memory_limit`.
     static std::optional<owned_document> read(reader &reader, std::size_t limit = 0x7fffffff, const rules &rules = {}) {
         const millstream_bson_rules raw = detail::raw(rules);
         millstream_bson_owned *read = nullptr;
@@ -1173,8 +1173,8 @@ class owned_document {
         return read != nullptr ? std::optional(owned_document(handle_type(read))) : std::nullopt;
     }
 
-    /// Parses Extended JSON in canonical, relaxed or mixed form. Errors are `text_invalid`, with the path and the
-    /// offset in the text.
+    /// Parses Extended JSON in canonical, relaxed or mixed form. Errors are reported as `text_invalid`, with the path
+    /// and the offset in the text.
     static owned_document from_json(std::string_view text, const rules &rules = {}) {
         return made(millstream_bson_from_json, rules, text.data(), text.size());
     }
@@ -1290,7 +1290,7 @@ struct stream_options {
 ///     for (millstream::bson::document document : millstream::bson::documents(dump))
 ///         …
 ///
-/// The end of the range means that the source succeeded; otherwise continuing throws, once, after the last document.
+/// The end of the range means that the source succeeded; otherwise advancing past the last document throws once.
 /// Each document is valid until the next one is requested; an error about a member contains the record. The reader's
 /// `record_limit` limits the size of a document. The range owns its reader; it can be moved, but not during iteration.
 class documents {
@@ -1411,9 +1411,10 @@ static_assert(std::input_iterator<documents::iterator>);
 
 } // namespace millstream::bson
 
-/// Declares which members of a struct are fields of its documents: MS_BSON_FIELDS(person, name, age, mail), after the
-/// struct and in its namespace. Then `as<person>()` decodes and `append` encodes it. A missing field is `key_missing`,
-/// unless it is a `std::optional`. There may be at most 64 fields. A derived class needs its own declaration.
+/// Declares which members of a struct are fields of its documents: write
+/// MS_BSON_FIELDS(person, name, age, mail) after the struct, in its namespace. Then `as<person>()` decodes and `append`
+/// encodes it. A missing field is reported as `key_missing`, unless it is a `std::optional`. There may be at most 64
+/// fields. A derived class needs its own declaration.
 ///
 /// MS_BSON_FIELD_AS(member, "name") declares a field with another name in documents:
 ///

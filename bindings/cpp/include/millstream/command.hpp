@@ -20,7 +20,7 @@
 namespace millstream {
 
 /// A program, which is searched for in PATH, and its arguments. The setters return the command, so that they can be
-/// chained. Text with a NUL inside is `argument_invalid`.
+/// chained. Text with a NUL inside is reported as `argument_invalid`.
 class command {
   public:
     /// Creates a command from words.

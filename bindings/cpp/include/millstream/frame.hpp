@@ -176,11 +176,11 @@ class framer {
                     static_cast<void *>(answers.data()), static_cast<millstream_delimited>(delimited));
     }
 
-    /// Records have `len` bytes. A stream that ends inside a record is `frame_truncated`.
+    /// Records have `len` bytes. A stream that ends inside a record is reported as `frame_truncated`.
     static framer fixed(std::size_t len) { return made(millstream_framer_fixed, len); }
 
     /// Records are preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream that ends
-    /// inside a record is `frame_truncated`.
+    /// inside a record is reported as `frame_truncated`.
     static framer length_prefixed(std::size_t width, std::endian order = std::endian::little,
                                   prefix_counts counts = prefix_counts::payload) {
         const millstream_endian endian =
@@ -189,8 +189,9 @@ class framer {
     }
 
     /// Records are consecutive BSON documents, as written by mongodump; see `millstream::bson::documents`. All bytes of
-    /// a document are content. An impossible length is `length_invalid`, a document that does not end with 0 is
-    /// `document_invalid`, and a stream that ends inside a document is `frame_truncated`.
+    /// a document are content. An impossible length is reported as `length_invalid`, a document that does not end with
+    /// 0 is
+    /// `document_invalid`, and a stream that ends inside a document is reported as `frame_truncated`.
     static framer bson() { return made(millstream_framer_bson); }
 
     /// Returns at most `max` complete records at the front of `input`. They are valid as long as the input, until the

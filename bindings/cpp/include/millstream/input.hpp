@@ -292,7 +292,7 @@ class input {
     }
 
     /// Reads the next line, or the rest of the current one, without its end (`\n` or `\r\n`). Returns false at the end;
-    /// a last line without an end is a line. The line is valid until the next call.
+    /// a last line without a line feed counts as a line. The line is valid until the next call.
     bool line(std::string_view &line) {
         std::size_t size = 0;
         const char *end = nullptr;

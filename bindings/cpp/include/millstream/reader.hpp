@@ -189,7 +189,7 @@ class reader {
     }
 
     /// Removes `count` bytes from the front of the unread ones. The bytes after them do not move. A count larger than
-    /// the number of unread bytes is `argument_invalid`.
+    /// the number of unread bytes is reported as `argument_invalid`.
     void consume(std::size_t count) {
         outcome_.throwing([&](std::error_code &code) { consume(count, code); });
     }
@@ -271,9 +271,9 @@ class reader {
     /// source succeeded. If only some of several numbers exist, this is `value_missing`.
     ///
     /// Types are the integers of 32 and 64 bits, float and double. Numbers are separated by white space and are never
-    /// truncated or wrapped: a token that is not a number of the type is `number_invalid`, and a number that is too
-    /// large is `number_overflow`. The token is not consumed then, and the error repeats until the token is read in
-    /// another way, for example with `next_word`.
+    /// truncated or wrapped: a token that is not a number of the type is reported as `number_invalid`, and a number
+    /// that is too large is `number_overflow`. The token is not consumed then, and the error repeats until the token is
+    /// read in another way, for example with `next_word`.
     template <scannable First, scannable... Rest>
     auto scan() -> std::optional<detail::values_of<First, Rest...>> {
         First first{};
@@ -539,7 +539,7 @@ value_range<Values...> reader::values() noexcept {
 ///             break;
 ///     for (std::string_view line : lines) … // continues after the empty line
 ///
-/// The end of the range means that the source succeeded; otherwise continuing throws, once, after the last record. The
+/// The end of the range means that the source succeeded; otherwise advancing past the last record throws once. The
 /// content of a record is valid until the next record is requested. Records are taken from the library in batches, so
 /// the work for each record is inlined here. The range owns its reader; it can be moved, but not during iteration.
 class records {
@@ -661,7 +661,7 @@ class records::iterator {
 inline records::iterator records::begin() { return iterator(*this); }
 
 /// A single-pass range of the batches of a reader. Each is valid until the next one is requested. The end of the range
-/// means that the source succeeded; otherwise continuing throws, once, after the last batch.
+/// means that the source succeeded; otherwise advancing past the last batch throws once.
 class batch_range {
   public:
     class iterator;

@@ -36,7 +36,7 @@
 
 namespace millstream {
 
-/// What put.hpp can convert to text; other types are printed by their own `ms_put`.
+/// The types that put.hpp can convert to text, and types with their own `ms_put`.
 template <class Part>
 concept printable = detail::is_part<Part>;
 
@@ -226,7 +226,8 @@ class writer {
     }
 
     /// Writes the remaining bytes, ends the stream, and completes the output: a file gets its name, and the writer
-    /// waits for a command. The result remains available. A second call is `closed`; a command that did not succeed is
+    /// waits for a command. The result remains available. A second call is reported as `closed`; a command that did not
+    /// succeed is
     /// `command_failed`. An error's `written()` is the number of bytes that the sink accepted.
     writer_end close() {
         return outcome_.throwing([&](std::error_code &code) { return close(code); });

@@ -14,8 +14,8 @@ of it. Two things are not supported: `load` does not read BSON types that Julia'
 regular expressions; `decode` and `documents` read them), and the format cannot represent the element type of a vector
 whose elements are not bits.
 
-Only Julia can create Julia's values, one by one: a foreign call for each would cost more than reading the bytes here,
-with code that the compiler generates for each type. So this module does not use the C library; a corpus that the Rust
+Julia values can be created only in Julia, one at a time. A foreign call for each value would cost more than decoding
+the bytes here, with code that Julia specialises for each type. So this module does not use the C library; a corpus that the Rust
 implementation also reads keeps the two consistent.
 """
 module BSON

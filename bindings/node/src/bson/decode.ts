@@ -149,7 +149,7 @@ class Decoder {
 
   #end(): void {
     const byte = this.#bytes[this.at];
-    if (byte !== 0) this.fail("document_invalid", this.at, `the byte ${byte}`, "a zero byte as a document's last");
+    if (byte !== 0) this.fail("document_invalid", this.at, `the byte ${byte}`, "a zero byte at the end of the document");
     this.at++;
   }
 
@@ -264,7 +264,7 @@ class Decoder {
     this.#take(length, end);
     const last = at + length - 1;
     if (this.#bytes[last] !== 0) {
-      this.fail("document_invalid", last, `the byte ${this.#bytes[last]}`, "a zero byte as a string's last");
+      this.fail("document_invalid", last, `the byte ${this.#bytes[last]}`, "a zero byte at the end of the string");
     }
     return this.#decode(at, last);
   }

@@ -1,7 +1,7 @@
 /** `asyncMap` makes overlapping calls across blocks. It is a source for the stages after it.
  *
  * The number of items that are started and not passed on is at most twice the concurrency, so that a slow call does not
- * immediately make the others wait, and a slow sink stops everything. A call that ends immediately starts the next one.
+ * immediately make the others wait, and a slow sink stops everything. When a call ends, the next one starts immediately.
  * The consumer is woken when the number of results reaches the concurrency, or in the next turn of the event loop.
  */
 

@@ -130,7 +130,7 @@ export interface AsyncMapOptions {
 
 const ASYNC_RULES: Rules<AsyncMapOptions> = { concurrency: either(whole(1), INFINITE), ordered: boolean };
 
-/** Replaces each item with the result of `f`'s promise for it, with bounded concurrency across batches.
+/** Replaces each item with the value to which `f(item)` resolves, with bounded concurrency across batches.
  *
  * At most twice `concurrency` items are started and not passed on, so a slow sink stops the source.
  */

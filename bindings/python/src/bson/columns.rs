@@ -174,9 +174,9 @@ impl Stream {
 fn advised(error: Error, is_inferred: bool) -> Error {
     let options = match error.kind() {
         ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange if is_inferred => {
-            "raise infer, give a schema, or see mismatch and unknown"
+            "increase infer, pass a schema, or set mismatch or unknown"
         }
-        ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange => "change the schema, or see mismatch and unknown",
+        ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange => "change the schema, or set mismatch or unknown",
         ErrorKind::KeyMissing => "check the path, or make it a column of nulls by absent=\"null\"",
         _ => return error,
     };

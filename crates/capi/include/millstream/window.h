@@ -10,8 +10,9 @@
  * valid number or a record that fits, is handled here. For all other cases the library is called, which reports all
  * errors. So the results and the errors are those of millstream_reader_scan_u64() and similar functions.
  *
- * While a window is open, its reader or writer accepts only const calls: others are MILLSTREAM_ARGUMENT_INVALID. An
- * input or output belongs to one thread at a time. The functions here do not check for NULL.
+ * While a window is open, its reader or writer accepts only const calls: others are reported as
+ * MILLSTREAM_ARGUMENT_INVALID. An input or output belongs to one thread at a time. The functions here do not check for
+ * NULL.
  */
 #ifndef MILLSTREAM_WINDOW_H
 #define MILLSTREAM_WINDOW_H
