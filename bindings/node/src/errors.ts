@@ -26,7 +26,7 @@ export type ErrorKind =
   | "decode_truncated"
   /** Compressed data grows beyond the limit on output size or ratio. */
   | "decode_limit"
-  /** No bytes arrived, or none were accepted, for longer than the time limit. */
+  /** No bytes arrived, or no bytes were accepted, for longer than the time limit. */
   | "stalled"
   /** A cancel token was triggered. No data is lost: the next call continues. */
   | "cancelled"

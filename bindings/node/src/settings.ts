@@ -117,11 +117,11 @@ export const STDOUT = word("inherit", "null");
 
 /** The destination of a command's standard error. */
 export type Stderr =
-  /** It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a failure. */
+  /** It is forwarded live to the standard error of this process; the error that reports a failure also contains the last 4 KiB. */
   | "forward"
-  /** The last 4 KiB are in the error that reports a failure, and are written nowhere else. */
+  /** The error that reports a failure contains the last 4 KiB, which are written nowhere else. */
   | "capture"
-  /** The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote it. */
+  /** The command inherits the standard error of this process (a terminal stays a terminal), so errors cannot quote what it wrote. */
   | "inherit"
   /** `/dev/null`. */
   | "null";

@@ -1,4 +1,4 @@
-//! Building graphs from Rust values.
+//! Builds graphs from Rust values.
 
 use super::known::Known;
 use super::layout::{self, Layouts};
@@ -13,7 +13,7 @@ use zerocopy::IntoBytes;
 /// Builds a graph value by value; [`finish`](Builder::finish) takes the outermost value.
 ///
 /// Each call returns the id of a new value, which other values can then contain. A value that is used twice is one
-/// shared object in Julia. Slices of numbers are borrowed if the machine has the byte order of the file.
+/// shared object in Julia. Slices of numbers are borrowed if the CPU has the byte order of the file.
 ///
 /// ```
 /// use millstream::bson::julia::{Builder, Graph};
@@ -90,7 +90,7 @@ impl<'a> Builder<'a> {
     /// Returns the graph with this outermost value, which is usually a document.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
     pub fn finish(mut self, root: Id) -> Result<Graph<'a>> {
         self.check(&[root])?;
         self.graph.root = root;
@@ -169,7 +169,7 @@ impl<'a> Builder<'a> {
     /// Adds an array of numbers in column-major order. `size` contains one length for each dimension.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if the product of the sizes is not the number of elements.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) if the product of the sizes is not the number of elements.
     pub fn array<T: Number>(&mut self, elements: &'a [T], size: &[u64]) -> Result<Id> {
         let of = self.known(T::KNOWN);
         self.array_of_bits(of, T::payload(elements), size)
@@ -178,17 +178,18 @@ impl<'a> Builder<'a> {
     /// Adds an array of complex numbers, each consisting of a real and an imaginary part.
     ///
     /// # Errors
-    /// As for [`array`](Builder::array).
+    /// Returns the errors of [`array`](Builder::array).
     pub fn complex_array<T: Number>(&mut self, elements: &'a [[T; 2]], size: &[u64]) -> Result<Id> {
         let part = self.known(T::KNOWN);
         let of = self.with_params(Known::Complex, vec![part]);
         self.array_of_bits(of, T::payload(elements.as_flattened()), size)
     }
 
-    /// Adds an array of any isbits type, with the elements as in memory.
+    /// Adds an array of any isbits type, whose elements have their in-memory representation.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if the length of the payload does not match the type and the sizes.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) if the length of the payload does not match the type and the
+    /// sizes.
     pub fn array_of_bits(&mut self, of: Id, payload: impl Into<Cow<'a, [u8]>>, size: &[u64]) -> Result<Id> {
         self.check_types(&[of])?;
         let payload = payload.into();
@@ -216,7 +217,7 @@ impl<'a> Builder<'a> {
     /// Adds a `Vector{Any}`.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
     pub fn list(&mut self, elements: impl IntoIterator<Item = Id>) -> Result<Id> {
         let of = self.known(Known::Any);
         let elements: Vec<Id> = elements.into_iter().collect();
@@ -227,7 +228,7 @@ impl<'a> Builder<'a> {
     /// Adds an array of values of a type that is not an isbits type, in column-major order.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if the product of the sizes is not the number of elements.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) if the product of the sizes is not the number of elements.
     pub fn array_of(&mut self, of: Id, elements: Vec<Id>, size: &[u64]) -> Result<Id> {
         self.check_types(&[of])?;
         self.check(&elements)?;
@@ -241,7 +242,7 @@ impl<'a> Builder<'a> {
     /// Adds a `BitArray` in column-major order.
     ///
     /// # Errors
-    /// As for [`array`](Builder::array).
+    /// Returns the errors of [`array`](Builder::array).
     pub fn bit_array(&mut self, bits: &[bool], size: &[u64]) -> Result<Id> {
         if product(size) != Some(bits.len() as u64) {
             return Err(refused(format!("{} bits for the size {size:?}", bits.len()), "as many as it says"));
@@ -264,7 +265,7 @@ impl<'a> Builder<'a> {
     /// Adds a tuple.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
     pub fn tuple(&mut self, parts: impl IntoIterator<Item = Id>) -> Result<Id> {
         let parts: Vec<Id> = parts.into_iter().collect();
         self.check(&parts)?;
@@ -274,7 +275,7 @@ impl<'a> Builder<'a> {
     /// Adds a document: members with symbols as keys, which Julia loads as a `Dict{Symbol,Any}`.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder.
     pub fn document<K: Into<Cow<'a, str>>>(&mut self, members: impl IntoIterator<Item = (K, Id)>) -> Result<Id> {
         let members: Vec<_> = members.into_iter().map(|(key, id)| (bytes_of(key.into()), id)).collect();
         members.iter().try_for_each(|(_, id)| self.check(&[*id]))?;
@@ -284,7 +285,7 @@ impl<'a> Builder<'a> {
     /// Adds a type without parameters in Julia's notation (`Float64`, `Main.Shop.Item`), or a name with parameters.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an invalid name, or an id from another builder.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) for an invalid name, or an id from another builder.
     pub fn data_type(&mut self, name: &str, params: &[Id]) -> Result<Id> {
         self.check(params)?;
         if let Some(known) = Known::shown_as(name.strip_prefix("Base.").or(name.strip_prefix("Core.")).unwrap_or(name))
@@ -305,8 +306,8 @@ impl<'a> Builder<'a> {
     /// Adds a struct of this type, with the values of its fields in the order of declaration.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for a type that has its own method here (such as `Dict`), or a value
-    /// that is not a type.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) for a type that has its own method here (such as `Dict`), or
+    /// a value that is not a type.
     pub fn structure(&mut self, of: Id, fields: impl IntoIterator<Item = Id>) -> Result<Id> {
         let fields: Vec<Id> = fields.into_iter().collect();
         self.check_types(&[of])?;
@@ -330,7 +331,7 @@ impl<'a> Builder<'a> {
     /// Replaces the value of a struct's field, for structs that contain themselves.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if there is no such field.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) if the field does not exist.
     pub fn set_field(&mut self, structure: Id, position: usize, value: Id) -> Result<()> {
         self.check(&[structure, value])?;
         match &mut self.graph.nodes[structure.index()] {
@@ -345,7 +346,7 @@ impl<'a> Builder<'a> {
     /// Adds a dictionary, with the types of its keys and values. `keys` and `values` are arrays of rank 1.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if keys and values are not two vectors with the same length.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) if keys and values are not two vectors with the same length.
     pub fn dict(&mut self, key: Id, value: Id, keys: Id, values: Id) -> Result<Id> {
         self.check_types(&[key, value])?;
         self.check(&[keys, values])?;
@@ -360,7 +361,7 @@ impl<'a> Builder<'a> {
     /// Adds a set, with the type of its elements, which are an array of rank 1.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) if the elements are not a vector.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) if the elements are not a vector.
     pub fn set(&mut self, of: Id, elements: Id) -> Result<Id> {
         self.check(&[elements])?;
         let count = self.graph.array(elements).map_or(0, |array| array.count() as u64);
@@ -374,7 +375,8 @@ impl<'a> Builder<'a> {
     /// Adds a named tuple: names, and values with their types.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder, or a value that is not a type.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) for an id from another builder, or a value that is not a
+    /// type.
     pub fn named_tuple<K: Into<Cow<'a, str>>>(&mut self, members: impl IntoIterator<Item = (K, Id, Id)>) -> Result<Id> {
         let (mut names, mut types, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         for (name, of, value) in members {

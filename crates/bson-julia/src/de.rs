@@ -1,4 +1,4 @@
-//! Converting values of a graph to Rust types, with serde.
+//! Converts values of a graph to Rust types, with serde.
 //!
 //! This is the only recursive part of the crate, because serde is recursive: the depth is limited, and a value is
 //! rejected if it contains itself or expands far beyond the size of the file.
@@ -15,7 +15,7 @@ use std::cell::{Cell, RefCell};
 /// The maximum nesting of values in a Rust type.
 const DEEPEST: usize = 200;
 
-/// The maximum number of values and bytes of text that are visited, for each node of the graph and each of its bytes.
+/// The maximum number of values and bytes of text that are visited per node of the graph and per byte of its text.
 /// Without a limit, shared objects that contain other shared objects could expand exponentially.
 const MOST_VISITS: u64 = 64;
 
@@ -24,12 +24,12 @@ impl<'de> Value<'de> {
     ///
     /// | Julia | Rust |
     /// |---|---|
-    /// | numbers, Bool, Char, String, Symbol | the same; a type that does not hold the number is an error |
+    /// | numbers, Bool, Char, String, Symbol | the same; a number that does not fit the type causes an error |
     /// | `nothing`, `missing`, no value | `None`, `()` |
-    /// | Array of any rank, BitArray, Set | `Vec`, the first index the fastest |
+    /// | Array of any rank, BitArray, Set | `Vec`, in which the first index changes fastest |
     /// | `Vector{UInt8}` | bytes, which can be borrowed, or `Vec<u8>` |
     /// | Tuple, Pair, Complex, Rational, UnitRange | a tuple or a struct, in this order |
-    /// | struct (a file has no names of its fields) | a tuple or a struct, in the order of the declarations |
+    /// | struct (files do not contain field names) | a tuple or a struct, in the order of the declarations |
     /// | symbol-keyed Dict, NamedTuple | a map, or a struct by its fields' names |
     /// | any other Dict | a map |
     /// | Ref | its content |
@@ -60,7 +60,7 @@ impl<'de> Value<'de> {
     /// ```
     ///
     /// # Errors
-    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) for a value of another kind or one that contains itself;
+    /// Returns [`ShapeMismatch`](ErrorKind::ShapeMismatch) for a value of another kind or one that contains itself;
     /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange), [`TooDeep`](ErrorKind::TooDeep);
     /// [`MemoryLimit`](ErrorKind::MemoryLimit) if objects are shared so often that they expand to 64 times the size of
     /// the file.
@@ -69,7 +69,7 @@ impl<'de> Value<'de> {
     }
 }
 
-/// The current nesting, and how much may still be visited.
+/// The current nesting, and the number of visits that are still allowed.
 struct Context {
     open: RefCell<Vec<Option<Id>>>,
     left: Cell<u64>,
@@ -138,12 +138,12 @@ impl<'c, 'de> Inner<'c, 'de> {
         context.inside(self.value, || visitor.visit_map(Map { pairs, value: None, context }))
     }
 
-    /// Whether it is `nothing`, `missing` or no value.
+    /// Returns whether it is `nothing`, `missing` or no value.
     fn is_nothing(&self) -> bool {
         matches!(self.value.kind(), Kind::Scalar(Scalar::Nothing | Scalar::Missing) | Kind::Undef | Kind::Ref(_, None))
     }
 
-    /// The number of bytes that are returned with it, not counting the values that it contains.
+    /// Returns the number of bytes that are returned with it, not counting the values that it contains.
     fn text_len(&self) -> usize {
         match self.value.kind() {
             Kind::Symbol(text) => text.len(),
@@ -152,7 +152,7 @@ impl<'c, 'de> Inner<'c, 'de> {
         }
     }
 
-    /// The bytes of a `Vector{UInt8}`.
+    /// Returns the bytes of a `Vector{UInt8}`.
     fn bytes(&self) -> Option<&'de [u8]> {
         match self.value.kind() {
             Kind::Array(array) if array.size().len() == 1 && array.known() == Known::UInt8 => array.payload(),

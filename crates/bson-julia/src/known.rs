@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Creates the table: variant, module, name, and whether Julia shows the name without its module.
+/// Creates the table: variant, module, name, and whether Julia shows the name without the module.
 macro_rules! known {
     ($($kind:ident $module:literal $name:literal $plain:literal;)*) => {
         /// A type that this crate knows, or `Other`.
@@ -13,7 +13,7 @@ macro_rules! known {
         }
 
         impl Known {
-            /// The item with this normalised path.
+            /// Returns the item with this normalised path.
             pub(super) fn of(path: &[Cow<'_, [u8]>]) -> Known {
                 let [module, name] = path else { return Known::Other };
                 match (module.as_ref(), name.as_ref()) {
@@ -22,7 +22,7 @@ macro_rules! known {
                 }
             }
 
-            /// Its module and its name; none for `Other`.
+            /// Returns its module and its name, or `None` for `Other`.
             pub(super) const fn path(self) -> Option<[&'static str; 2]> {
                 match self {
                     $(Known::$kind => Some([$module, $name]),)*
@@ -30,7 +30,7 @@ macro_rules! known {
                 }
             }
 
-            /// The known type that Julia shows with this text.
+            /// Returns the known type that Julia shows with this text.
             pub(super) fn shown_as(text: &str) -> Option<Known> {
                 $(if $plain && text == $name {
                     return Some(Known::$kind);
@@ -83,7 +83,7 @@ known! {
     Undef "BSON" "Undef" false;
 }
 
-/// Other such names, which this crate does not know as types.
+/// Other names of this kind, which this crate does not know as types.
 const ALSO_SHOWN_PLAIN: &[&str] = &[
     "AbstractArray",
     "AbstractChar",
@@ -113,7 +113,7 @@ const ALSO_SHOWN_PLAIN: &[&str] = &[
     "VersionNumber",
 ];
 
-/// Whether Julia shows this name of `Core` or `Base` without the module.
+/// Returns whether Julia shows this name of `Core` or `Base` without the module.
 pub(super) fn shown_plain(module: &[u8], name: &[u8]) -> bool {
     matches!(module, b"Core" | b"Base")
         && (SHOWN_PLAIN.iter().any(|[of, plain]| of.as_bytes() == module && plain.as_bytes() == name)
@@ -121,7 +121,7 @@ pub(super) fn shown_plain(module: &[u8], name: &[u8]) -> bool {
 }
 
 impl Known {
-    /// The size in memory of a value of this type, if the type is that of a [`Scalar`](super::Scalar).
+    /// Returns the size in memory of a value of this type, if the type is the type of a [`Scalar`](super::Scalar).
     pub(super) const fn scalar_size(self) -> Option<usize> {
         Some(match self {
             Known::Nothing | Known::Missing => 0,

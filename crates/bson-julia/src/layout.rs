@@ -1,8 +1,8 @@
 //! The memory layout of a value in an array, which is C's layout if the parts of the type are known.
 //!
 //! The types of a file can contain themselves, or expand without limit from few bytes. Therefore layouts are computed
-//! from the inside out, without recursion, and once for each type. A type that has too many parts for its size gets no
-//! layout: its elements are treated as bytes.
+//! from the inside out, without recursion, and only one time for each type. A type that has too many parts for its size
+//! gets no layout: its elements are treated as bytes.
 
 use super::known::Known;
 use super::node::{Form, Graph, Id, Layout, LayoutId, Node, Params, Parts};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// array proportional to the size of the array.
 const MOST_EMPTY_PARTS: u64 = 64;
 
-/// What a type consists of.
+/// The parts of a type.
 enum Made {
     Scalar(Known, usize),
     Fields(Form, Vec<Id>),
@@ -31,17 +31,17 @@ struct Open {
     made: usize,
 }
 
-/// Computes the layouts of types, each once.
+/// Computes the layout of each type one time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layouts {
     made: HashMap<Id, Option<LayoutId>>,
 }
 
 impl Layouts {
-    /// Returns the layout of this type, or none if it is unknown. `described` contains the types that the caller
+    /// Returns the layout of this type, or `None` if it is unknown. `described` contains the types that the caller
     /// described.
     pub(super) fn of(&mut self, graph: &mut Graph<'_>, described: &Described, of: Id) -> Option<LayoutId> {
-        // The types whose fields are being computed, the outermost first.
+        // The types whose fields are being computed, starting with the outermost.
         let mut open: Vec<Open> = Vec::new();
         let mut next = Some(of).filter(|of| !self.made.contains_key(of));
         loop {
@@ -138,7 +138,7 @@ fn made_of(graph: &Graph<'_>, described: &Described, id: Id) -> Made {
     }
 }
 
-/// The names and types of a NamedTuple's fields, from its parameters.
+/// Returns the names and types of a NamedTuple's fields, from its parameters.
 pub(super) fn named_tuple<'g>(graph: &'g Graph<'_>, params: &'g [Id]) -> Option<(&'g [Id], &'g [Id])> {
     let &[names, types] = params else { return None };
     let Node::Tuple(names) = graph.node(names) else { return None };

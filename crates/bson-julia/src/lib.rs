@@ -1,10 +1,10 @@
-//! Reading and writing files of Julia's BSON.jl and BSONqs as plain data.
+//! Reads and writes files of Julia's BSON.jl and BSONqs as plain data.
 //!
-//! [`Graph::read`] makes a graph from a document. The graph contains Julia's values with the names of their types and
+//! [`Graph::read`] creates a graph from a document. The graph contains Julia's values with the names of their types and
 //! their identity: an object that is shared or contains itself in Julia is one [`Value`] here. The
 //! [`Display`](std::fmt::Display) output of a [`Graph`] is JSON. Its content can be read into Rust types with serde
-//! ([`Value::to`]) or inspected with [`Value::kind`]. [`Builder`] makes graphs from Rust values, and [`Graph::to_vec`]
-//! writes files that BSON.jl loads.
+//! ([`Value::to`]) or inspected with [`Value::kind`]. [`Builder`] creates graphs from Rust values, and
+//! [`Graph::to_vec`] writes files that BSON.jl loads.
 //!
 //! The crate gives these guarantees: no code is executed and no name is looked up, whatever a file contains; memory is
 //! limited; only the part that uses serde is recursive, and its depth is limited; arrays of numbers are borrowed. It
@@ -14,7 +14,8 @@
 //! A document is interpreted as a Julia object if it has a known `tag` and exactly the fields of this tag; any other
 //! document is plain data. To read a whole file as plain data, use [`Document`](millstream_bson::Document).
 //!
-//! The format is that of <https://github.com/JuliaIO/BSON.jl>, as written by versions up to 0.3.9 and by BSONqs 0.6.3.
+//! The format is defined by <https://github.com/JuliaIO/BSON.jl>, as written by versions up to 0.3.9 and by BSONqs
+//! 0.6.3.
 
 mod build;
 mod de;

@@ -1,7 +1,7 @@
 //! The parts of a graph: nodes in a list, which refer to each other by index.
 //!
 //! A node that several others refer to is one object in Julia. No code in this module follows a node into its parts, so
-//! it cannot loop or recurse deeply.
+//! the code cannot loop or recurse deeply.
 
 use super::Scalar;
 use super::known::Known;
@@ -38,7 +38,7 @@ pub(super) struct Layout {
     pub(super) parts: Parts,
 }
 
-/// What such a value consists of.
+/// The parts of the value.
 #[derive(Clone, Debug)]
 pub(super) enum Parts {
     Scalar(Known),
@@ -49,7 +49,7 @@ pub(super) enum Parts {
 }
 
 impl Layout {
-    /// A layout for a type that the file does not describe, whose elements have this many bytes.
+    /// Returns a layout for a type that the file does not describe, whose elements have this many bytes.
     pub(super) fn unknown(of: Id, size: usize) -> Layout {
         Layout { of, size, align: 1, count: 1, parts: Parts::Unknown }
     }
@@ -60,7 +60,7 @@ pub(super) const NO_LAYOUT: LayoutId = LayoutId(u32::MAX);
 
 #[derive(Clone, Debug)]
 pub(super) enum Node<'a> {
-    /// Reserved but not filled yet.
+    /// A reserved node that is not filled yet.
     Pending,
     Scalar(Scalar),
     String(Text<'a>),
@@ -76,7 +76,7 @@ pub(super) enum Node<'a> {
         of: Id,
         fields: Vec<Id>,
     },
-    /// A value of a primitive type that is not one of Julia's own.
+    /// A value of a primitive type that Julia itself does not define.
     Primitive(Box<(Id, Text<'a>)>),
     Undef,
     Module(Vec<Text<'a>>),
@@ -100,13 +100,13 @@ pub(super) struct ArrayNode<'a> {
 }
 
 impl ArrayNode<'_> {
-    /// The number of elements according to its sizes; none if it is 2^64 or more.
+    /// Returns the number of elements according to its sizes, or `None` if it is 2^64 or more.
     pub(super) fn count(&self) -> Option<u64> {
         product(&self.size)
     }
 }
 
-/// The product of sizes; none if it is 2^64 or more.
+/// Returns the product of sizes, or `None` if it is 2^64 or more.
 pub(super) fn product(size: &[u64]) -> Option<u64> {
     if size.contains(&0) {
         return Some(0);
@@ -116,7 +116,7 @@ pub(super) fn product(size: &[u64]) -> Option<u64> {
 
 #[derive(Clone, Debug)]
 pub(super) enum Data<'a> {
-    /// The elements as in memory, one after another.
+    /// The elements in their in-memory representation, one after another.
     Bits(Text<'a>, LayoutId),
     Nodes(Vec<Id>),
 }
@@ -206,7 +206,7 @@ impl Node<'_> {
         }
     }
 
-    /// The size of its own text and payload, without its parts.
+    /// Returns the size of the node's text and payload, without its parts.
     pub(super) fn text_len(&self) -> usize {
         let sum = |path: &[Text<'_>]| path.iter().map(|name| name.len()).sum();
         match self {
@@ -219,7 +219,7 @@ impl Node<'_> {
         }
     }
 
-    /// Whether it is a type, a type variable or `Union{}`.
+    /// Returns whether it is a type, a type variable or `Union{}`.
     pub(super) fn is_type(&self) -> bool {
         match self {
             Node::DataType(_) | Node::Bottom | Node::UnionAll { .. } | Node::AnonymousType(_) => true,
@@ -240,7 +240,7 @@ impl Node<'_> {
 /// |---|---|
 /// | nothing, Bool, String | `null`, `true`, a string (not UTF-8: `{"$bytes_hex"}`) |
 /// | integers | a number; beyond 2^53 `{"$int":"…"}` |
-/// | floating point | the fewest digits that are the same number in its own type |
+/// | floating point | the fewest digits that read back as the same number of its type |
 /// | NaN, infinity, -0.0 | `{"$float":"NaN","bits":hex}` |
 /// | Char, Symbol, missing | `{"$char":"a","code":97}`, `{"$symbol":"x"}`, `{"$missing":true}` |
 /// | symbol-keyed Dict | an object |
@@ -249,14 +249,14 @@ impl Node<'_> {
 /// | Complex, Rational, UnitRange | `{"$complex":[re,im]}`, `{"$rational":[num,den]}`, `{"$range":[start,stop]}` |
 /// | Array, BitArray | `{"$array":[column-major],"eltype","size"}`, `{"$bitarray":[…],"size"}` |
 /// | Ref | `{"$ref":x,"type"}` |
-/// | struct (the file has no names of fields) | `{"$struct":type,"fields":[…]}` |
-/// | a value of a primitive type of the user's | `{"$primitive":type,"bytes_hex"}` |
+/// | struct (the file does not contain the names of fields) | `{"$struct":type,"fields":[…]}` |
+/// | a value of a user-defined primitive type | `{"$primitive":type,"bytes_hex"}` |
 /// | an element of a type the file does not describe | `{"$bits":type,"bytes_hex"}` |
 /// | types, modules, functions | `{"$type":text,"kind"}`, `{"$module"}`, `{"$function":"Base.sin"}` |
-/// | a function with a body, which stays closed | `{"$anonymous":true,"captures":[…]}` |
+/// | a function with a body, which stays opaque | `{"$anonymous":true,"captures":[…]}` |
 /// | no value | `{"$undef":true}` |
-/// | an object again, or a text of more than 256 bytes | first `{"$id":n,"$value":…}`, then `{"$sameas":n}` |
-/// | what only BSON has | `{"$bson":type,"bytes_hex"}` |
+/// | a repeated object, or a repeated text of more than 256 bytes | first `{"$id":n,"$value":…}`, then `{"$sameas":n}` |
+/// | a value that only BSON has | `{"$bson":type,"bytes_hex"}` |
 ///
 /// Types and the names of modules, functions and named tuple members are cut off with `…` after 4 KiB. Dictionaries can
 /// share content without being the same object: after 16 MiB of repeated content, further repetitions are `"…"`.
@@ -279,7 +279,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The known type of this node, or `Other`.
+    /// Returns the known type of this node, or `Other`.
     pub(super) fn known(&self, id: Id) -> Known {
         self.data_type(id).map_or(Known::Other, |node| node.known)
     }

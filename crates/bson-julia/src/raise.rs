@@ -115,7 +115,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The interpretation of a struct with this many fields, or else the node that replaces it, if any.
+    /// Returns the interpretation of a struct with this many fields, or the node that replaces the struct, if any.
     fn form(&self, known: Known, path: &[Text<'_>], params: &[Id], count: usize) -> Result<Form, Option<Node<'a>>> {
         match (known, count) {
             (Known::Nothing, 0) => Err(Some(Node::Scalar(Scalar::Nothing))),
@@ -287,7 +287,7 @@ fn require(good: bool, found: &str, expected: &str, at: usize) -> Result<()> {
     if good { Ok(()) } else { Err(invalid(found, expected, at)) }
 }
 
-/// Whether values of this type can be in an array without references.
+/// Returns whether values of this type can be in an array without references.
 fn may_be_bits(known: Known) -> bool {
     use Known as K;
     let never = [

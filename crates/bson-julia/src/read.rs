@@ -1,7 +1,7 @@
-//! Reading a graph from a document. Every container is scanned once, and a list contains those that are still to be
-//! read.
+//! Reads a graph from a document. Every container is scanned one time, and a list contains the containers that are
+//! still to be read.
 //!
-//! The second half, the interpretation of structs, is in `raise`: it needs the types, which can come last.
+//! The second half, the interpretation of structs, is in `raise`: it needs the types, which can be at the end.
 
 use super::Scalar;
 use super::known::Known;
@@ -30,7 +30,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// The defaults: 1 GiB, and no described types.
+    /// Returns the defaults: 1 GiB, and no described types.
     pub fn new() -> Options {
         Options { memory: 1 << 30, described: Vec::new() }
     }
@@ -41,12 +41,13 @@ impl Options {
         Options { memory: bytes, ..self }
     }
 
-    /// Describes the fields of an immutable struct, so that the elements of an array of such structs can be decoded:
-    /// its type as shown by [`Type`](super::Type), and the types of its fields in the order of declaration. The type of
-    /// a field is one of Julia's number types, `Bool`, `Char`, or another described type without parameters.
+    /// Describes the fields of an immutable struct, so that the elements of an array of these structs can be decoded:
+    /// the struct's type as shown by [`Type`](super::Type), and the types of its fields in the order of declaration.
+    /// The type of a field is one of Julia's number types, `Bool`, `Char`, or another described type without
+    /// parameters.
     ///
     /// # Errors
-    /// [`InvalidOption`](ErrorKind::InvalidOption) for a field of another type.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) for a field of another type.
     pub fn describe<'t>(&mut self, name: &str, fields: impl IntoIterator<Item = &'t str>) -> Result<&mut Options> {
         let fields: Vec<String> = fields.into_iter().map(String::from).collect();
         let is_good = |field: &&String| {
@@ -72,27 +73,27 @@ impl Default for Options {
 impl<'a> Graph<'a> {
     /// Reads the values of a file written by BSON.jl or BSONqs; any other document is accepted as plain data.
     ///
-    /// Only the memory limits the depth. The numbers in arrays are not read but borrowed.
+    /// The depth is limited only by the memory. The numbers in arrays are not read but borrowed.
     ///
     /// # Errors
-    /// Errors in the document; [`JuliaInvalid`](ErrorKind::JuliaInvalid) for Julia values that cannot exist;
+    /// Returns errors in the document; [`JuliaInvalid`](ErrorKind::JuliaInvalid) for Julia values that cannot exist; or
     /// [`MemoryLimit`](ErrorKind::MemoryLimit).
     pub fn read(document: Document<'a>) -> Result<Graph<'a>> {
         Graph::read_with(document, &Options::new())
     }
 
-    /// Like [`read`](Graph::read), with options.
+    /// Reads the values like [`read`](Graph::read), with options.
     ///
     /// # Errors
-    /// As for [`read`](Graph::read).
+    /// Returns the errors of [`read`](Graph::read).
     pub fn read_with(document: Document<'a>, options: &Options) -> Result<Graph<'a>> {
         Graph::read_from(document, None, options)
     }
 
     /// Reads only the value at the end of a path, and all objects in the file to which it refers. The value is the
-    /// graph's root. `None` if there is none.
+    /// graph's root. Returns `None` if no value is at this path.
     ///
-    /// The path is that of the plain document, as in [`Document::get_path`]: the first field of a struct `s` is at
+    /// The path has the keys of the plain document, as in [`Document::get_path`]: the first field of a struct `s` is at
     /// `["s", "data", "0"]`, and the first shared object at `["_backrefs", "0"]`. An item that is not itself a Julia
     /// value, such as a list of fields, is plain data.
     ///
@@ -111,7 +112,7 @@ impl<'a> Graph<'a> {
     /// ```
     ///
     /// # Errors
-    /// As for [`read`](Graph::read), for the part that is read.
+    /// Returns the errors of [`read`](Graph::read), for the part that is read.
     pub fn read_path(
         document: Document<'a>,
         keys: impl IntoIterator<Item = impl AsRef<str>>,
@@ -181,11 +182,11 @@ pub(super) struct Reading<'a> {
     pub(super) byte: Id,
     /// The memory that may still be used.
     left: u64,
-    /// The number of elements without bytes that are still allowed. Nothing else limits them.
+    /// The number of elements without bytes that are still allowed. No other limit applies to them.
     pub(super) empty_left: u64,
 }
 
-/// The bytes of longer types are not looked up among those already read, because nested ones would be compared
+/// Types with more bytes are not looked up among the types already read, because nested types would be compared
 /// repeatedly.
 const LONGEST_LOOKED_UP: usize = 256;
 
@@ -290,8 +291,8 @@ impl<'a> Reading<'a> {
         Cursor::inside(self.bytes, at, self.base, 1, self.rules)
     }
 
-    /// Returns a cursor inside the document or array at this offset. Its length was checked against the enclosing
-    /// document when that was scanned.
+    /// Returns a cursor inside the document or array at this offset. Its length was checked when the enclosing document
+    /// was scanned.
     fn inside(&self, at: usize) -> Result<Cursor<'a>> {
         let mut cursor = self.before(at);
         let _outer = cursor.enter()?; // never left
@@ -336,7 +337,7 @@ impl<'a> Reading<'a> {
         self.value(kind, cursor)
     }
 
-    /// Like `child`, for a value that is not a backref.
+    /// Does what `child` does, for a value that is not a backref.
     fn value(&mut self, kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Id> {
         let at = cursor.offset();
         let node = match kind {
@@ -588,7 +589,8 @@ impl<'a> Reading<'a> {
     fn params(&mut self, payload: Payload) -> Result<Params> {
         let Payload { kind, at } = payload;
         if kind != ElementType::Array {
-            // If all of them are numbers, it is an array of bits, which cannot be interpreted before its type is known.
+            // If all elements are numbers, it is an array of bits, which cannot be interpreted before its type is
+            // known.
             let mut cursor = self.before(at);
             return self.child(kind, &mut cursor).map(Params::Of);
         }
@@ -631,7 +633,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The error for a Julia value in a file that cannot exist.
+/// Returns the error for a Julia value that cannot exist.
 #[cold]
 pub(super) fn invalid(found: impl Into<String>, expected: impl Into<String>, at: usize) -> Error {
     Error::new(ErrorKind::JuliaInvalid).with_found(found).with_expected(expected).with_offset(at as u64)

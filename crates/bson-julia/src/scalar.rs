@@ -4,9 +4,9 @@ use super::known::Known;
 use half::f16;
 use std::fmt;
 
-/// A value of one of Julia's own types that have no parts.
+/// A value of a type that Julia defines and that has no parts.
 ///
-/// Its text is the value as JSON; see [`Graph`](super::Graph) for values that JSON cannot represent.
+/// Its text is JSON; see [`Graph`](super::Graph) for values that JSON cannot represent.
 ///
 /// ```
 /// use millstream::bson::julia::Scalar;
@@ -62,8 +62,8 @@ macro_rules! numbers {
         })*
 
         impl Scalar {
-            /// Reads a value of this type from its memory form, least significant byte first. `bytes` must have the
-            /// size of the type.
+            /// Reads a value of this type from its in-memory representation, least significant byte first. `bytes` must
+            /// have the size of the type.
             pub(super) fn from_memory(known: Known, bytes: &[u8]) -> Option<Scalar> {
                 Some(match known {
                     Known::Nothing => Scalar::Nothing,
@@ -75,7 +75,7 @@ macro_rules! numbers {
                 })
             }
 
-            /// Appends the memory form.
+            /// Appends the in-memory representation.
             pub(super) fn to_memory(self, out: &mut Vec<u8>) {
                 match self {
                     Scalar::Nothing | Scalar::Missing => {}
@@ -117,12 +117,12 @@ impl From<char> for Scalar {
 }
 
 impl Scalar {
-    /// The name of its type in Julia.
+    /// Returns the name of its type in Julia.
     pub fn type_name(self) -> &'static str {
         self.known().path().map_or("", |[_, name]| name)
     }
 
-    /// The value, if it is an integer that fits; booleans and characters do not count as integers.
+    /// Returns the value, if it is an integer that fits; booleans and characters do not count as integers.
     pub fn as_i128(self) -> Option<i128> {
         Some(match self {
             Scalar::Int8(value) => value.into(),
@@ -139,7 +139,7 @@ impl Scalar {
         })
     }
 
-    /// The value, if it is a floating point number.
+    /// Returns the value, if it is a floating point number.
     pub fn as_f64(self) -> Option<f64> {
         match self {
             Scalar::Float16(value) => Some(value.into()),
@@ -183,7 +183,7 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// The shortest digits that are read back as the same number.
+/// Returns the shortest digits that are read back as the same number.
 fn shortest(value: f16) -> String {
     (0..8)
         .map(|digits| format!("{:.digits$e}", value.to_f32()))
@@ -214,7 +214,7 @@ fn odd_float(f: &mut fmt::Formatter<'_>, value: f64, bits: &str) -> fmt::Result 
 pub struct Char(pub u32);
 
 impl Char {
-    /// The character, if it is valid.
+    /// Returns the character, if it is valid.
     pub fn to_char(self) -> Option<char> {
         let bytes = self.0.to_be_bytes();
         let len = bytes[0].leading_ones().max(1) as usize;

@@ -1,8 +1,8 @@
-//! Writing a graph as JSON text, without recursion: a list contains what is still to be written.
+//! Writes a graph as JSON text, without recursion: a list contains the parts that are still to be written.
 //!
-//! An object that is referenced more than once is written once. However, the content of a `Dict` or a `Set` is stored
-//! in arrays that are not shown themselves. A file of some hundred bytes can share these arrays on many levels, so that
-//! the number of paths to a value grows exponentially. Therefore repeated output is limited: [`MOST_AGAIN`].
+//! An object that is referenced more than once is written only one time. However, the content of a `Dict` or a `Set` is
+//! stored in arrays that are not shown themselves. A file of some hundred bytes can share these arrays on many levels,
+//! so that the number of paths to a value grows exponentially. Therefore repeated output is limited: [`MOST_AGAIN`].
 
 use super::node::{Graph, Id};
 use super::types::short_path;
@@ -29,7 +29,7 @@ enum Step<'g> {
 }
 
 impl Step<'_> {
-    /// Whether it is the rest of a list.
+    /// Returns whether it is the remaining part of a list.
     fn is_rest(&self) -> bool {
         matches!(self, Step::Values(..) | Step::Members(..) | Step::Pairs(..) | Step::Named(..))
     }
@@ -52,7 +52,7 @@ impl<'f, 'a> Output<'f, 'a> {
         Output { f, inside: 0, again: 0 }
     }
 
-    /// Whether the limit for repeated values has been reached.
+    /// Returns whether the limit for repeated values has been reached.
     fn is_spent(&self) -> bool {
         self.inside > 0 && self.again > MOST_AGAIN
     }
@@ -87,8 +87,8 @@ const LATER: u32 = u32::MAX;
 /// Marks a value without a number that has already been written with its whole content.
 const WRITTEN: u32 = u32::MAX - 1;
 
-/// The numbers of objects that are referenced more than once: [`LATER`] until the object is written, and 0 for all
-/// other values.
+/// Returns the numbers of objects that are referenced more than once: [`LATER`] until the object is written, and 0 for
+/// all other values.
 fn numbers(value: Value<'_>) -> Vec<u32> {
     let graph = value.graph;
     let Some(id) = value.id() else { return Vec::new() };
@@ -190,7 +190,7 @@ fn show<'g>(value: Value<'g>, f: &mut Output<'_, '_>) -> fmt::Result {
     Ok(())
 }
 
-/// Writes the beginning of a value and adds the rest to the list.
+/// Writes the beginning of a value and adds the remaining parts to the list.
 fn one<'g>(value: Value<'g>, f: &mut Output<'_, '_>, to_do: &mut Vec<Step<'g>>) -> fmt::Result {
     let mut list = |f: &mut Output<'_, '_>, begin: &str, values: &[Value<'g>], end: &'static str| {
         to_do.push(Step::Text(end));

@@ -1,4 +1,4 @@
-//! The documents that have a special meaning: those with a known `tag` and exactly its fields.
+//! The documents that have a special meaning, which have a known `tag` and exactly its fields.
 
 use millstream_bson::{Cursor, ElementType, FromBson};
 use millstream_core::Result;
@@ -109,7 +109,7 @@ impl Tagged {
 /// The key of the root that contains the shared objects. It is not part of the root's value.
 pub(super) const BACKREFS: &[u8] = b"_backrefs";
 
-/// The meaning of a document; `None` for a plain document. The cursor is at the document's first member.
+/// Returns the meaning of a document, or `None` for a plain document. The cursor is at the document's first member.
 pub(super) fn tagged(mut cursor: Cursor<'_>, is_root: bool) -> Result<Option<Tagged>> {
     let nothing = Payload { kind: ElementType::Null, at: 0 };
     let mut fields = [(Field::Name, nothing); MOST_FIELDS];
@@ -135,8 +135,8 @@ pub(super) fn tagged(mut cursor: Cursor<'_>, is_root: bool) -> Result<Option<Tag
     Ok(tag.and_then(|tag| Tag::of(tag, seen)).map(|tag| Tagged { tag, fields, count }))
 }
 
-/// Whether a plain document with these members would be interpreted as a tagged one. `members` contains the keys, and
-/// the values that are strings.
+/// Returns whether a plain document with these members would be interpreted as a tagged one. `members` contains the
+/// keys, and the values that are strings.
 pub(super) fn looks_tagged<'k>(members: impl Iterator<Item = (&'k [u8], Option<&'k [u8]>)>) -> bool {
     let (mut seen, mut tag) = (0u16, None);
     for (key, text) in members {

@@ -51,7 +51,7 @@ impl TypeKind {
 }
 
 impl<'g> Type<'g> {
-    /// The kind of type.
+    /// Returns the kind of type.
     pub fn kind(&self) -> TypeKind {
         match self.graph.node(self.id) {
             Node::Struct { form: Form::Union, .. } => TypeKind::Union,
@@ -63,14 +63,14 @@ impl<'g> Type<'g> {
         }
     }
 
-    /// The names of its modules and its own name, the outermost first: `["Base", "Complex"]`. A leading `Main` before
-    /// `Base` and `Core` is omitted. Only a [`DataType`](TypeKind::DataType) has names.
+    /// Returns the names of its modules, starting with the outermost, and its own name: `["Base", "Complex"]`. A
+    /// leading `Main` before `Base` and `Core` is omitted. Only a [`DataType`](TypeKind::DataType) has names.
     pub fn path(&self) -> impl Iterator<Item = &'g [u8]> + use<'g> {
         let path: &'g [Text<'g>] = self.graph.data_type(self.id).map_or(&[], |node| &node.path);
         path.iter().map(|name| name.as_ref())
     }
 
-    /// Whether it is the type of `Core` or `Base` with this name, for any parameters: `is("Array")`.
+    /// Returns whether it is the type of `Core` or `Base` with this name, for any parameters: `is("Array")`.
     pub fn is(&self, name: &str) -> bool {
         let path = self.graph.data_type(self.id).and_then(|node| node.known.path());
         path.is_some_and(|[module, of]| module != "BSON" && of == name)
@@ -144,7 +144,7 @@ impl<'a> Graph<'a> {
                 let [modules @ .., name] = &node.path[..] else { return };
                 match modules {
                     [module] if shown_plain(module, name) => {}
-                    // Only as many modules as can be shown, each followed by a dot.
+                    // The modules that can be shown, each followed by a dot.
                     _ => modules.iter().take(LONGEST).for_each(|module| {
                         push_name(module, out);
                         out.push('.');
@@ -204,14 +204,14 @@ fn list(to_do: &mut Vec<Step>, end: &'static str, between: &'static str, ids: &[
     }
 }
 
-/// Appends as much of a name as can be shown.
+/// Appends the part of a name that can be shown.
 fn push_name(name: &[u8], out: &mut String) {
     if out.len() <= LONGEST {
         out.push_str(&identifier(beginning(name)));
     }
 }
 
-/// The names of a module or a function separated by dots, as far as they can be shown.
+/// Returns the names of a module or a function separated by dots, as far as they can be shown.
 pub(super) fn short_path<'p>(names: impl Iterator<Item = &'p [u8]>) -> String {
     let mut out = String::new();
     for (i, name) in names.enumerate() {
@@ -227,7 +227,8 @@ pub(super) fn short_path<'p>(names: impl Iterator<Item = &'p [u8]>) -> String {
     out
 }
 
-/// The part of a name that is examined. It is longer than the part that is shown, so that a rest is detected.
+/// Returns the part of a name that is examined. It is longer than the part that is shown, so that a remaining part is
+/// detected.
 fn beginning(name: &[u8]) -> &[u8] {
     const MOST: usize = LONGEST + 4;
     let begins = |at: &usize| name[*at] & 0xc0 != 0x80; // not a byte inside a UTF-8 character
@@ -237,7 +238,7 @@ fn beginning(name: &[u8]) -> &[u8] {
     }
 }
 
-/// Ends a text that is too long.
+/// Ends a text that is too long to be shown.
 fn end(text: &mut String) {
     text.truncate(text.floor_char_boundary(LONGEST));
     text.push('…');

@@ -78,9 +78,10 @@ pub enum Kind<'g> {
     /// Any other struct: its type, and its fields in the order of declaration. The file does not contain the names of
     /// the fields.
     Struct(Type<'g>, Values<'g>),
-    /// A value of a user-defined primitive type, such as an enum: its memory form, least significant byte first.
+    /// A value of a user-defined primitive type, such as an enum: its in-memory representation, least significant byte
+    /// first.
     Primitive(Type<'g>, &'g [u8]),
-    /// An element of an array whose type the file does not describe: its memory form. See
+    /// An element of an array whose type the file does not describe: its in-memory representation. See
     /// [`Options::describe`](super::Options::describe).
     Bits(Type<'g>, &'g [u8]),
     /// A type.
@@ -123,7 +124,7 @@ impl fmt::Debug for Path<'_> {
 }
 
 impl<'g> Path<'g> {
-    /// The names, starting with the outermost module. The `#` before a function's name is omitted.
+    /// Returns the names, starting with the outermost module. The `#` before a function's name is omitted.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &'g [u8]> + use<'g> {
         let last = self.0.len().wrapping_sub(1);
         self.0.iter().enumerate().map(move |(i, name)| match name.strip_prefix(b"#") {
@@ -134,12 +135,12 @@ impl<'g> Path<'g> {
 }
 
 impl<'a> Graph<'a> {
-    /// The outermost value, which is usually a document.
+    /// Returns the outermost value, which is usually a document.
     pub fn root(&self) -> Value<'_> {
         self.value(self.root)
     }
 
-    /// The value with this id, which must come from this graph.
+    /// Returns the value with this id, which must be from this graph.
     ///
     /// # Panics
     /// Panics if the id is greater than all ids of this graph.
@@ -150,7 +151,7 @@ impl<'a> Graph<'a> {
 }
 
 impl<'g> Value<'g> {
-    /// The kind of the value.
+    /// Returns the kind of the value.
     pub fn kind(&self) -> Kind<'g> {
         match self.place {
             Place::Node(id) => self.node_kind(id),
@@ -159,7 +160,7 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// The id of its node; none for an element inside an array of bits.
+    /// Returns the id of its node, or `None` for an element inside an array of bits.
     pub fn id(&self) -> Option<Id> {
         match self.place {
             Place::Node(id) => Some(id),
@@ -200,7 +201,8 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// The kind of a struct with these fields. Forms that are heap-allocated in Julia are always nodes and have `ids`.
+    /// Returns the kind of a struct with these fields. Forms that are heap-allocated in Julia are always nodes and have
+    /// `ids`.
     fn struct_kind(&self, form: Form, of: Id, ids: &'g [Id], fields: Values<'g>) -> Kind<'g> {
         let graph = self.graph;
         let id = of;
@@ -243,7 +245,7 @@ impl<'g> Value<'g> {
         Values { graph: self.graph, list: List::Nodes(ids), next: 0, end: ids.len() }
     }
 
-    /// The member with this name, of a document, a named tuple, or a dictionary with string or symbol keys.
+    /// Returns the member with this name, of a document, a named tuple, or a dictionary with string or symbol keys.
     pub fn get(&self, key: &str) -> Option<Value<'g>> {
         let is_key = |value: &Value<'g>| value.as_bytes() == Some(key.as_bytes());
         match self.kind() {
@@ -255,7 +257,7 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// The bytes of a string or a symbol.
+    /// Returns the bytes of a string or a symbol.
     pub fn as_bytes(&self) -> Option<&'g [u8]> {
         match self.kind() {
             Kind::String(text) | Kind::Symbol(text) => Some(text),
@@ -263,12 +265,12 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// The text of a string or a symbol, if it is UTF-8.
+    /// Returns the text of a string or a symbol, if it is UTF-8.
     pub fn as_str(&self) -> Option<&'g str> {
         std::str::from_utf8(self.as_bytes()?).ok()
     }
 
-    /// The scalar, such as a number or a character.
+    /// Returns the scalar, such as a number or a character.
     pub fn as_scalar(&self) -> Option<Scalar> {
         match self.kind() {
             Kind::Scalar(scalar) => Some(scalar),
@@ -276,17 +278,17 @@ impl<'g> Value<'g> {
         }
     }
 
-    /// The value, if it is an integer of any width that fits.
+    /// Returns the value, if it is an integer of any width that fits.
     pub fn as_i64(&self) -> Option<i64> {
         self.as_scalar()?.as_i128()?.try_into().ok()
     }
 
-    /// The value, if it is a floating point number of any width.
+    /// Returns the value, if it is a floating point number of any width.
     pub fn as_f64(&self) -> Option<f64> {
         self.as_scalar()?.as_f64()
     }
 
-    /// The type, if this value is one.
+    /// Returns the type, if this value is one.
     pub fn as_type(&self) -> Option<Type<'g>> {
         match self.kind() {
             Kind::Type(of) => Some(of),
@@ -327,23 +329,24 @@ pub struct Array<'g> {
 }
 
 impl<'g> Array<'g> {
-    /// The type of its elements. It is `Any` for a vector whose elements are not bits, because the file does not
-    /// contain the type.
+    /// Returns the type of its elements. It is `Any` for a vector whose elements are not bits, because the file does
+    /// not contain the type.
     pub fn element_type(&self) -> Type<'g> {
         Type { graph: self.graph, id: self.node.of }
     }
 
-    /// The type of its elements, if it is a known one.
+    /// Returns the type of its elements, if it is a known one.
     pub(super) fn known(&self) -> Known {
         self.graph.known(self.node.of)
     }
 
-    /// The length of each dimension; empty for rank 0.
+    /// Returns the length of each dimension; empty for rank 0.
     pub fn size(&self) -> &'g [u64] {
         &self.node.size
     }
 
-    /// The elements of an array of bits as in memory, with little-endian numbers, borrowed from the file.
+    /// Returns the elements of an array of bits in their in-memory representation, with little-endian numbers, borrowed
+    /// from the file.
     pub fn payload(&self) -> Option<&'g [u8]> {
         match &self.node.data {
             Data::Bits(bytes, _) => Some(bytes),
@@ -351,10 +354,10 @@ impl<'g> Array<'g> {
         }
     }
 
-    /// The numbers of an array, viewed in place in the file, in column-major order.
+    /// Returns the numbers of an array, viewed in place in the file, in column-major order.
     ///
     /// # Errors
-    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) if the elements are of another type.
+    /// Returns [`ShapeMismatch`](ErrorKind::ShapeMismatch) if the elements are of another type.
     pub fn view<T: Number>(&self) -> Result<View<'g, T>> {
         let known = match T::TYPE {
             NumberType::U8 => Known::UInt8,
@@ -376,16 +379,16 @@ impl<'g> Array<'g> {
         }
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn count(&self) -> usize {
         match &self.node.data {
-            // It has been checked that this number fits.
+            // Earlier checks ensure that this number fits.
             Data::Bits(..) => self.node.count().unwrap_or(0) as usize,
             Data::Nodes(ids) => ids.len(),
         }
     }
 
-    /// The elements in column-major order.
+    /// Returns the elements in column-major order.
     pub fn elements(&self) -> Values<'g> {
         let list = match &self.node.data {
             Data::Bits(bytes, layout) => List::Elements(*layout, bytes),
@@ -413,21 +416,21 @@ pub struct Values<'g> {
 #[derive(Clone, Copy)]
 enum List<'g> {
     Nodes(&'g [Id]),
-    /// The elements of an array as in memory.
+    /// The elements of an array in their in-memory representation.
     Elements(LayoutId, &'g [u8]),
-    /// The fields of such an element.
+    /// The fields of an element.
     Fields(LayoutId, &'g [u8]),
     /// Bits, starting with the lowest.
     Bits(&'g [u8]),
 }
 
 impl<'g> Values<'g> {
-    /// The value at this position, counted from the first one that has not been taken.
+    /// Returns the value at this position, counted from the first one that has not been taken.
     pub fn get(&self, i: usize) -> Option<Value<'g>> {
         (i < self.end - self.next).then(|| self.at(self.next + i))
     }
 
-    /// The value at this position, which must be in range.
+    /// Returns the value at this position, which must be in range.
     fn at(&self, i: usize) -> Value<'g> {
         let graph = self.graph;
         let part = |id: LayoutId, at: usize, bytes: &'g [u8]| {
@@ -503,7 +506,7 @@ impl fmt::Debug for Members<'_> {
 }
 
 impl<'a> Graph<'a> {
-    /// The number of its nodes, of elements in arrays without nodes, and of bytes of text.
+    /// Returns the total number of its nodes, of elements in arrays without nodes, and of bytes of text.
     pub(super) fn weight(&self) -> u64 {
         let elements = |node: &Node<'_>| match node {
             Node::Array(array) => match &array.data {
@@ -515,8 +518,8 @@ impl<'a> Graph<'a> {
         self.nodes.iter().fold(self.nodes.len() as u64, |sum, node| sum.saturating_add(elements(node)))
     }
 
-    /// The integer in this node. Unlike [`Value::as_i64`] it reads nothing else, because the kind of a value can depend
-    /// on integers in it, and a malicious file can put the value itself in their place.
+    /// Returns the integer in this node. Unlike [`Value::as_i64`] it reads no other node, because the kind of a value
+    /// can depend on integers in it, and a malicious file can put the value itself in their place.
     pub(super) fn integer(&self, id: Id) -> Option<i64> {
         match self.node(id) {
             Node::Scalar(scalar) => scalar.as_i128()?.try_into().ok(),
@@ -531,7 +534,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The keys of the dictionary in this node.
+    /// Returns the keys of the dictionary in this node.
     pub(super) fn dict_keys(&self, id: Id) -> Option<Array<'_>> {
         match self.node(id) {
             Node::Struct { form: Form::Dict, fields, .. } => self.array(fields[0]),
@@ -539,7 +542,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// The sizes and the bits of a bit array, from its fields.
+    /// Returns the sizes and the bits of a bit array, from its fields.
     pub(super) fn bit_array(&self, fields: &[Id]) -> Option<(Vec<u64>, Values<'_>)> {
         let &[chunks, count, dims] = fields else { return None };
         let bytes = self.array(chunks)?.payload()?;

@@ -1,7 +1,8 @@
-//! Writing a graph as a file that BSON.jl loads, without recursion: a list contains what is still to be written.
+//! Writes a graph as a file that BSON.jl loads, without recursion: a list contains the parts that are still to be
+//! written.
 //!
-//! Every shared object gets one entry in `_backrefs`, which is written last, and a backref wherever it is used. As in
-//! BSON.jl, types without parameters are repeated wherever they are used; so are texts, unless they are long.
+//! Every shared object gets one entry in `_backrefs`, which is written last, and a backref at each place where it is
+//! used. As in BSON.jl, types without parameters are repeated at each use; so are texts, unless they are long.
 
 use super::Scalar;
 use super::known::Known;
@@ -12,7 +13,7 @@ use millstream_bson::internal::{begin, end, length};
 use millstream_core::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
-/// Texts and names longer than this are never written twice. Otherwise each reference to a megabyte of text would add
+/// Texts and names longer than this are never written twice: otherwise each reference to a megabyte of text would add
 /// another megabyte.
 const LONGEST_REPEATED: usize = 256;
 
@@ -26,19 +27,19 @@ impl Graph<'_> {
     /// misreads arrays of rank 2 and more whose elements are not bits.
     ///
     /// # Errors
-    /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for values that BSON or BSON.jl cannot represent: a root that is
-    /// not a document, a document of 2 GiB, a key that contains a NUL, a root that contains itself, or a plain document
-    /// that would be interpreted as a tagged one.
+    /// Returns [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for values that BSON or BSON.jl cannot represent: a root
+    /// that is not a document, a document of 2 GiB, a key that contains a NUL, a root that contains itself, or a plain
+    /// document that would be interpreted as a tagged one.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         self.write(&mut out)?;
         Ok(out)
     }
 
-    /// Appends the graph as a file. After an error nothing is appended.
+    /// Appends the graph as a file. After an error, no bytes are appended.
     ///
     /// # Errors
-    /// As for [`to_vec`](Graph::to_vec).
+    /// Returns the errors of [`to_vec`](Graph::to_vec).
     pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
         let start = out.len();
         let written = Writing { graph: self, out, to_do: Vec::new(), numbers: HashMap::new(), order: Vec::new() }.run();
@@ -48,7 +49,7 @@ impl Graph<'_> {
         written
     }
 
-    /// Whether it is written as a backref if it is referenced more than once.
+    /// Returns whether the node is written as a backref if it is referenced more than once.
     fn has_identity(&self, id: Id) -> bool {
         match self.node(id) {
             Node::DataType(node) => !node.params.list().is_empty() || self.is_long(id),
@@ -57,13 +58,13 @@ impl Graph<'_> {
         }
     }
 
-    /// Whether it contains so much text that it must not be repeated for each reference to it.
+    /// Returns whether the node contains too much text to be repeated for each reference to it.
     fn is_long(&self, id: Id) -> bool {
         self.node(id).text_len() > LONGEST_REPEATED
     }
 
-    /// Whether several references to it can be to one shared object. This applies to everything that has parts, is
-    /// mutable or is long, except types.
+    /// Returns whether several references to the node can refer to one shared object. This applies to all nodes that
+    /// have parts, are mutable or are long, except types.
     pub(super) fn is_object(&self, id: Id) -> bool {
         match self.node(id) {
             Node::Array(_) | Node::Tuple(_) | Node::SimpleVector(_) | Node::Document(_) | Node::Primitive(_) => true,
@@ -74,7 +75,7 @@ impl Graph<'_> {
     }
 }
 
-/// A key in any of its forms.
+/// A key, in one of its forms.
 #[derive(Clone, Copy)]
 enum Key<'g> {
     Name(&'g [u8]),
@@ -98,7 +99,7 @@ struct Writing<'g, 'o> {
     graph: &'g Graph<'g>,
     out: &'o mut Vec<u8>,
     to_do: Vec<Step<'g>>,
-    /// The numbers of the shared objects, counted from 1; 0 for objects that have not been visited.
+    /// The numbers of the shared objects, counted from 1, or 0 for objects that have not been visited.
     numbers: HashMap<Id, usize>,
     /// The shared objects in the order of their numbers.
     order: Vec<Id>,
@@ -219,7 +220,7 @@ impl<'g> Writing<'g, '_> {
         }
     }
 
-    /// Appends a payload, or its beginning, and adds the rest to the list.
+    /// Appends a payload, or its beginning, and adds the remaining parts to the list.
     fn payload(&mut self, id: Id) -> Result<()> {
         let graph = self.graph;
         match graph.node(id) {
@@ -294,7 +295,7 @@ impl<'g> Writing<'g, '_> {
         }
     }
 
-    /// Writes a scalar as a BSON value, or as a struct that contains its memory form.
+    /// Writes a scalar as a BSON value, or as a struct that contains its in-memory representation.
     fn scalar(&mut self, scalar: Scalar) -> Result<()> {
         match scalar {
             Scalar::Nothing => Ok(()),

@@ -1,5 +1,5 @@
-//! The parts that every call across the boundary needs: errors and panics as codes, checked pointers, text and bytes
-//! that C lends for the duration of a call, and numbers checked against their enum.
+//! Functions that every call across the boundary needs: they convert errors and panics to codes, check pointers, borrow
+//! text and bytes that C lends for the duration of a call, and check numbers against their enum.
 
 use std::any::Any;
 use std::ffi::{CStr, OsStr, c_char, c_void};
@@ -17,7 +17,7 @@ pub(crate) use crate::memory::{c_string, free, lend};
 /// The type that is `millstream_error **` in C.
 pub(crate) type ErrorOut<'a> = Option<&'a mut MaybeUninit<Box<millstream_error>>>;
 
-/// Runs `act`. Its result or panic becomes a code; an error is passed to the caller if the caller requested it.
+/// Runs `act`, and converts its result or panic to a code. An error is passed to the caller if the caller requested it.
 #[inline]
 pub(crate) fn call(error: ErrorOut<'_>, act: impl FnOnce() -> Result<()>) -> millstream_code {
     // A panic can leave a handle in an inconsistent state; the handle records that: see `Condition`.
@@ -49,7 +49,7 @@ pub(crate) enum Condition {
     Good,
     /// Its window is open: C has pointers into the buffer, which any other call could move.
     Lent,
-    /// A call is running. If this is still set when another one begins, the first call has panicked, or the other one
+    /// A call is running. If this is still set when another call begins, the first call has panicked, or the second one
     /// is made from a callback.
     Busy,
 }
@@ -69,12 +69,12 @@ impl Condition {
     /// Closes the window.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::ArgumentInvalid`] if there is none.
+    /// Returns [`ErrorKind::ArgumentInvalid`] if no window is open.
     pub(crate) fn take_back(&mut self) -> Result<()> {
         self.between(Condition::Lent, Condition::Good, || Ok(()))
     }
 
-    /// Closes the window, if there is one, and discards its content.
+    /// Closes the window, if one is open, and discards its content.
     pub(crate) fn end_loan(&mut self) {
         if *self == Condition::Lent {
             *self = Condition::Good;
@@ -107,7 +107,7 @@ pub(crate) fn invalid(found: impl Into<String>, expected: impl Into<String>) -> 
     Error::new(ErrorKind::ArgumentInvalid).with_found(found).with_expected(expected)
 }
 
-/// Returns an argument that must not be null.
+/// Returns an argument, which must not be null.
 #[inline]
 pub(crate) fn given<T>(argument: Option<T>, name: &str) -> Result<T> {
     argument.ok_or_else(|| null(name))
@@ -126,7 +126,7 @@ fn null(name: &str) -> Error {
     invalid(format!("a null pointer for `{name}`"), "a pointer")
 }
 
-/// Returns `len` bytes that C lends. Null is accepted for no bytes.
+/// Returns `len` bytes that C lends. Null is accepted for 0 bytes.
 ///
 /// # Safety
 /// `bytes` is null or points to `len` bytes that no caller changes during `'a`.
@@ -145,7 +145,7 @@ pub(crate) unsafe fn bytes<'a>(bytes: *const c_void, len: usize, name: &str) -> 
     Ok(unsafe { std::slice::from_raw_parts(bytes.cast(), len) })
 }
 
-/// Returns `len` objects that C lends. Null is accepted for none.
+/// Returns `len` objects that C lends. Null is accepted for 0 objects.
 ///
 /// # Safety
 /// `items` is null or points to `len` objects that no caller changes during `'a`.
@@ -175,7 +175,7 @@ pub(crate) unsafe fn memory<'a, T>(memory: *mut T, len: usize, name: &str) -> Re
     Ok(unsafe { std::slice::from_raw_parts_mut(memory.cast(), len) })
 }
 
-/// Returns a string of any bytes that C lends.
+/// Returns a string that C lends, which may contain any bytes.
 ///
 /// # Safety
 /// `string` is null or ends with a NUL, and no caller changes it during `'a`.
@@ -219,7 +219,7 @@ pub(crate) fn own_fd(fd: i32) -> Result<OwnedFd> {
 /// Returns a duplicate of a file descriptor.
 ///
 /// # Errors
-/// Returns [`ErrorKind::OpenFailed`] if it is not open, or there are no descriptors left.
+/// Returns [`ErrorKind::OpenFailed`] if it is not open, or if the process has no descriptors left.
 pub(crate) fn duplicate_fd(fd: i32) -> Result<OwnedFd> {
     check_fd(fd)?;
     // SAFETY: it is open, and used only within this function.
@@ -234,12 +234,12 @@ fn check_fd(fd: i32) -> Result<()> {
     if fd < 0 {
         return Err(refuse(rustix::io::Errno::BADF));
     }
-    // SAFETY: it is not -1, and is used only to ask the system whether it is open.
+    // SAFETY: it is not -1, and is used only to query whether it is open.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     rustix::io::fcntl_getfd(borrowed).map(drop).map_err(refuse)
 }
 
-/// A pointer of the caller's that is passed back to callbacks.
+/// A pointer from the caller that is passed back to callbacks.
 ///
 /// Handles may move between threads, and so may the data of their callbacks, as the header documents.
 #[derive(Clone, Copy)]
@@ -247,7 +247,7 @@ pub(crate) struct User(pub(crate) *mut c_void);
 
 // SAFETY: it is only passed back to the caller's own function, and the header documents that threads may differ.
 unsafe impl Send for User {}
-// SAFETY: as above; here it is only a number.
+// SAFETY: as above; here the pointer is only a number.
 unsafe impl Sync for User {}
 
 impl User {
@@ -345,7 +345,7 @@ mod tests {
     fn an_out_parameter_is_zeroed_first() {
         let mut value = MaybeUninit::new(7_usize);
         out(Some(&mut value), "value").unwrap();
-        // SAFETY: it has been a number from the start.
+        // SAFETY: its content has been a valid number from the start.
         assert_eq!(unsafe { value.assume_init() }, 0);
         assert_eq!(out::<usize>(None, "value").unwrap_err().found(), Some("a null pointer for `value`"));
     }

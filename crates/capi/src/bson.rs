@@ -1,7 +1,7 @@
 //! BSON documents, read in place.
 //!
 //! A millstream_bson_document is plain data, and so is a millstream_bson_value: they contain pointers into the
-//! document's memory. They are copied like any struct and need no freeing, and they are valid while that memory is
+//! document's memory. They are copied like any struct and need not be freed, and they are valid while that memory is
 //! valid and unchanged. Values are parsed only on request, and results are not cached.
 //!
 //!     millstream_bson_document document;
@@ -16,10 +16,10 @@
 //!                 use(members[i].key, members[i].key_len, members[i].value.integer);
 //!
 //! All functions of this section take documents and values as const and keep no state, so any number of threads may use
-//! them at the same time. Each function takes the document that contains the value: from it, an error gets the path of
+//! them at the same time. Each function takes the document that contains the value, so that an error has the path of
 //! keys, millstream_error_path(), and the offset.
 //!
-//! Invalid data is reported as MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
+//! Invalid data fails with MILLSTREAM_DOCUMENT_INVALID, MILLSTREAM_DOCUMENT_TRUNCATED, MILLSTREAM_TOO_DEEP or
 //! MILLSTREAM_UTF8_INVALID wherever it is found; millstream_bson_check() checks all bytes. The inlined getters of
 //! bson.h (millstream_bson_as_i64() and similar functions) convert a value to a C type.
 
@@ -66,7 +66,7 @@ pub enum millstream_bson_strictness {
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_bson_utf8 {
-    /// It is MILLSTREAM_UTF8_INVALID.
+    /// The function returns MILLSTREAM_UTF8_INVALID.
     Checked = 0,
     /// The bytes of keys, strings, code and symbols are returned unchanged. Extended JSON has U+FFFD instead.
     Lossy = 1,
@@ -78,7 +78,8 @@ choice!(millstream_bson_strictness is Strictness {
 
 choice!(millstream_bson_utf8 is Utf8 { Checked => Utf8::Checked, Lossy => Utf8::Lossy });
 
-/// What is accepted when a document is read. All zeros are the default rules, and so is NULL where rules are expected.
+/// What is accepted when a document is read. A struct of zeros means the default rules, and so does NULL where rules
+/// are expected.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_rules {
@@ -107,7 +108,7 @@ pub(crate) fn rules_or_usual(rules: Option<&millstream_bson_rules>) -> Result<(m
     Ok((rules, rules.core()?))
 }
 
-/// A document in place, created by the functions below. If `bytes` is NULL, it is no document.
+/// A document in place, created by the functions below. If `bytes` is NULL, the struct contains no document.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_document {
@@ -117,15 +118,15 @@ pub struct millstream_bson_document {
     pub len: usize,
     /// Its offset, in bytes from the start of its stream, or of the outermost document if it is not from a stream.
     pub offset: u64,
-    /// The start of the outermost document: this one, or one that contains it.
+    /// The start of the outermost document, which is this one or contains it.
     pub root: *const c_char,
-    /// The name of its stream in error messages. NULL if it does not come from a stream.
+    /// The name of its stream in error messages, or NULL if it does not come from a stream.
     pub name: *const c_char,
     /// The number of its record in the stream; the first is 0.
     pub record: u64,
     /// The remaining nesting depth, including this document.
     pub depth_left: u32,
-    /// MILLSTREAM_BSON_TYPE_ARRAY for an array, whose paths begin with a position. Otherwise a document.
+    /// MILLSTREAM_BSON_TYPE_ARRAY for an array, whose paths begin with a position. Any other value means a document.
     pub r#type: MaybeUninit<millstream_bson_type>,
     /// The rules for reading it.
     pub rules: millstream_bson_rules,
@@ -137,7 +138,7 @@ pub struct millstream_bson_document {
 pub struct millstream_bson_value {
     /// Its type.
     pub r#type: MaybeUninit<millstream_bson_type>,
-    /// The kind of bytes of a binary; 0 is any, 4 a UUID.
+    /// The kind of a binary's bytes; 0 means any bytes, 4 a UUID.
     pub subtype: u8,
     /// The remaining nesting depth.
     pub depth_left: u16,
@@ -158,8 +159,7 @@ pub struct millstream_bson_value {
     pub more: *const c_char,
     /// The number of bytes.
     pub more_len: usize,
-    /// All bytes of the value after its key, including lengths and terminators. There are none for types without a
-    /// value.
+    /// All bytes of the value after its key, including lengths and terminators. Types without a value have no bytes.
     pub payload: *const c_char,
     /// The number of bytes.
     pub payload_len: usize,
@@ -181,12 +181,12 @@ pub struct millstream_bson_element {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_numbers {
-    /// The first number. Each number begins with its lowest byte. NULL if there are none.
+    /// The first number, or NULL if there are no numbers. Each number begins with its lowest byte.
     pub items: *const c_void,
     /// The number of items.
     pub count: usize,
-    /// Whether they can be used in place as an array of C. If not, they are not aligned, or the processor is
-    /// big-endian, and they have to be copied with memcpy().
+    /// Whether the numbers can be used in place as a C array. If not, they are not aligned, or the CPU is big-endian,
+    /// and they have to be copied with memcpy().
     pub usable: bool,
 }
 
@@ -231,7 +231,7 @@ impl millstream_bson_document {
         Ok(chosen(self.r#type)? == Some(ElementType::Array))
     }
 
-    /// Adds the stream and the record to an error, if the document is from a stream.
+    /// Adds the stream's name and the record to an error, if the document is from a stream.
     ///
     /// # Safety
     /// `name` is null or a string.
@@ -246,10 +246,10 @@ impl millstream_bson_document {
     }
 }
 
-/// Runs a function on the document that C passes. Its error gets the stream and the record.
+/// Runs a function on the document that C passes, and adds the stream's name and the record to its error.
 ///
 /// # Safety
-/// The conditions of [`millstream_bson_document::core`] apply; and the name is null or a string.
+/// The conditions of [`millstream_bson_document::core`] apply, and the name is null or a string.
 pub(crate) unsafe fn in_document<'a, T>(
     document: Option<&millstream_bson_document>,
     act: impl FnOnce(Document<'a>) -> Result<T>,
@@ -397,7 +397,7 @@ unsafe fn borrow<'a>(
 
 /// Borrows the document that consists of these `len` bytes. Only its frame is checked: the length and the terminator.
 ///
-/// Bytes after it are also MILLSTREAM_DOCUMENT_INVALID, unless the rules are lenient.
+/// If bytes follow the document, this also returns MILLSTREAM_DOCUMENT_INVALID, unless the rules are lenient.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_borrow(
     bytes: *const c_void,
@@ -410,8 +410,8 @@ pub unsafe extern "C" fn millstream_bson_borrow(
     call(error, || unsafe { borrow(bytes, len, rules, document, Document::with_rules) })
 }
 
-/// Borrows the document at the front of these `len` bytes: `document->len` is the offset of the next one, if there is
-/// one.
+/// Borrows the document at the front of these `len` bytes: `document->len` is the offset of the next document, if there
+/// is one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_borrow_first(
     bytes: *const c_void,
@@ -466,7 +466,8 @@ pub unsafe extern "C" fn millstream_bson_enter(
 
 /// Iterates over the members of a document, or the elements of an array, many at a time. `at` is the position to
 /// continue from, in bytes from the start of the document: 0 at first, then set to the next member. `count` is set to
-/// the number of `elements` filled, at most `most`; 0 is the end. The members before an invalid one are returned first.
+/// the number of `elements` filled, at most `most`; 0 means the end. The members before an invalid one are returned
+/// first.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_members(
     document: Option<&millstream_bson_document>,
@@ -510,9 +511,9 @@ pub unsafe extern "C" fn millstream_bson_members(
     })
 }
 
-/// Looks up the member of this name, the first if there are several. `found` is set to whether there is one. If `found`
-/// is NULL there must be one: otherwise the error is MILLSTREAM_KEY_MISSING. In an array this is also the member with
-/// that key: see millstream_bson_element_at().
+/// Looks up the member of this name; if there are several, the first one. `found` is set to whether the member exists.
+/// If `found` is NULL and the member does not exist, this returns MILLSTREAM_KEY_MISSING. In an array this also looks
+/// up a key; see millstream_bson_element_at() for positions.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_member(
     document: Option<&millstream_bson_document>,
@@ -533,8 +534,8 @@ pub unsafe extern "C" fn millstream_bson_member(
     })
 }
 
-/// Looks up the element at a position; the first is 0. In a document that is not an array, this is the member at that
-/// position. Earlier members are skipped, and keys are not read. `found` is used as by millstream_bson_member().
+/// Looks up the element at a position; the first is 0. In a document that is not an array, it returns the member at
+/// that position. Earlier members are skipped, and keys are not read. `found` is used as by millstream_bson_member().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_element_at(
     document: Option<&millstream_bson_document>,
@@ -554,7 +555,7 @@ pub unsafe extern "C" fn millstream_bson_element_at(
     })
 }
 
-/// Looks up the value at the end of a path: keys separated by dots, such as "items.3.price". In arrays they are
+/// Looks up the value at the end of a path: keys separated by dots, such as "items.3.price". In arrays the keys are
 /// positions, regardless of the stored keys. A key that is empty or contains a dot or a quote is written as a JSON
 /// string: "hosts.\"a.b\".port". `found` is used as by millstream_bson_member(). A path through a value that is neither
 /// a document nor an array finds no value.
@@ -610,7 +611,7 @@ impl<'o> Found<'o> {
         Ok(Found { value: out(value, "value")?, found: found.map(|found| &mut *found.write(false)) })
     }
 
-    /// Returns the value, or otherwise the error that `require` makes.
+    /// Returns the value, or the error that `require` creates.
     fn give(
         self,
         there: Result<Option<millstream_bson_value>>,
@@ -650,7 +651,7 @@ impl<'o> Found<'o> {
     }
 }
 
-/// Succeeds if `value` has this type; a code or a symbol is accepted as a string. Otherwise it returns
+/// Succeeds if `value` has this type; code and symbols are accepted as strings. Otherwise it returns
 /// MILLSTREAM_SHAPE_MISMATCH, or MILLSTREAM_KEY_MISSING for no value.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_expect(
@@ -748,7 +749,7 @@ pub unsafe extern "C" fn millstream_bson_to_f64(
 
 /// Returns a binary as numbers of `item_size` bytes each: 1, 2, 4, 8 or 16. No bytes are copied.
 ///
-/// Returns MILLSTREAM_SHAPE_MISMATCH for another type, and for a length that is not a multiple of `item_size`.
+/// Returns MILLSTREAM_SHAPE_MISMATCH for any other type, and for a length that is not a multiple of `item_size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_as_numbers(
     document: Option<&millstream_bson_document>,

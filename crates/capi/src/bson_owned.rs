@@ -42,7 +42,7 @@ impl millstream_bson_owned {
     }
 }
 
-/// Returns to C a document whose memory is made by `make` according to the rules.
+/// Returns to C a document whose memory `make` creates according to the rules.
 fn give(
     owned: Option<&mut MaybeUninit<Box<millstream_bson_owned>>>,
     rules: Option<&millstream_bson_rules>,
@@ -66,8 +66,8 @@ pub enum millstream_bson_json {
 choice!(millstream_bson_json is Json { Relaxed => Json::Relaxed, Canonical => Json::Canonical });
 
 /// Maps a file of one or more documents. Bytes are read only when they are accessed, so this takes the same time for
-/// any size. No process may shrink or change the file meanwhile: accessing bytes that no longer exist kills the process
-/// with SIGBUS.
+/// any size. No process may shrink or change the file while it is mapped: accessing bytes that no longer exist kills
+/// the process with SIGBUS.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_mapped(
     path: *const c_char,
@@ -119,8 +119,8 @@ pub unsafe extern "C" fn millstream_bson_copy_document(
 }
 
 /// Reads one document of at most `limit` bytes, and leaves the reader after it. `owned` is NULL at the end of the
-/// stream. The memory grows as bytes arrive, regardless of the length that the document claims. A longer document is
-/// MILLSTREAM_MEMORY_LIMIT.
+/// stream. The memory grows as bytes arrive, regardless of the length that the document claims. For a longer document,
+/// this returns MILLSTREAM_MEMORY_LIMIT.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_read(
     reader: Option<&mut millstream_reader>,
@@ -138,7 +138,7 @@ pub extern "C" fn millstream_bson_read(
     })
 }
 
-/// Makes a document from Extended JSON, canonical, relaxed or mixed. It returns MILLSTREAM_TEXT_INVALID with the path
+/// Creates a document from Extended JSON, canonical, relaxed or mixed. It returns MILLSTREAM_TEXT_INVALID with the path
 /// and the offset in the text, which is a few bytes after the error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_from_json(
@@ -175,7 +175,7 @@ pub extern "C" fn millstream_bson_owned_document(
     })
 }
 
-/// Returns all bytes; for a mapped file, those of every document.
+/// Returns all bytes; for a mapped file, the bytes of all documents.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_owned_bytes(
     owned: Option<&millstream_bson_owned>,

@@ -1,4 +1,4 @@
-//! BSON's own number types as text, in both directions, and new object ids.
+//! Converts BSON's own number types to text and back, and creates object ids.
 //!
 //!     char id[12], text[MILLSTREAM_BSON_OBJECT_ID_TEXT];
 //!     code = millstream_bson_object_id_new(id, &error);
@@ -6,8 +6,8 @@
 //!     code = millstream_bson_object_id_from_text(text, 24, id, &error);
 //!
 //! The bytes are those of millstream_bson_as_object_id() and millstream_bson_builder_append_object_id(), and of the
-//! corresponding functions for decimal numbers. Invalid text is reported as MILLSTREAM_TEXT_INVALID, with the offset in
-//! the text.
+//! corresponding functions for decimal numbers. Invalid text fails with MILLSTREAM_TEXT_INVALID, with the offset in the
+//! text.
 
 use std::ffi::{c_char, c_void};
 use std::fmt::Display;
@@ -67,7 +67,7 @@ unsafe fn read<const N: usize, T: FromStr<Err = Error>>(
     bytes.map(drop)
 }
 
-/// Makes a unique object id from the time, this process and a counter. `id` has space for 12 bytes.
+/// Creates a unique object id from the time, this process and a counter. `id` has space for 12 bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_object_id_new(
     id: *mut c_void,
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn millstream_bson_decimal128_to_text(
 }
 
 /// Parses the text of a decimal number into the 16 bytes of `decimal`, which are 0 after an error. A number that would
-/// have to be rounded is also MILLSTREAM_TEXT_INVALID.
+/// have to be rounded also fails with MILLSTREAM_TEXT_INVALID.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_decimal128_from_text(
     text: *const c_char,

@@ -10,9 +10,9 @@
 //!         for (i = 0; i < count; i++)
 //!             use(&found[i]);
 //!
-//! The stream returns every document that the source delivered, then the end if the source succeeded, or one error. A
-//! document may be as long as the reader's record limit. Documents of a stream are valid until the next non-const call
-//! on it. An error about a member has the name of the stream and the number of the record.
+//! The stream returns every document that the source delivered, followed by the end if the source succeeded, or by one
+//! error. A document may be as long as the reader's record limit. Documents of a stream are valid until the next
+//! non-const call on it. An error about a member has the name of the stream and the number of the record.
 
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
@@ -100,7 +100,7 @@ choice!(millstream_bson_on_bad is OnBad { Stop => OnBad::Stop, Skip => OnBad::Sk
 
 choice!(millstream_bson_checking is Checking { OnAccess => Checking::OnAccess, Ahead => Checking::Ahead });
 
-/// A place that was skipped.
+/// A skipped place.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_skipped_place {
@@ -129,7 +129,7 @@ pub struct millstream_bson_skipped {
     pub places_count: usize,
 }
 
-/// Makes a stream of documents from the data that `reader` has not delivered yet. It takes ownership of the reader,
+/// Creates a stream of documents from the data that `reader` has not delivered yet. It takes ownership of the reader,
 /// even if this fails: the caller must neither use nor free it again.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_new(
@@ -161,8 +161,8 @@ pub extern "C" fn millstream_bson_documents_new(
     })
 }
 
-/// Returns the next documents, as many as are available. It waits for the first one, never for a second one. `found` is
-/// an array of `count` documents; `count` is 0 at the end. The documents before an invalid one are returned first.
+/// Returns all documents that are available. It waits only for the first one, never for a second one. `found` is an
+/// array of `count` documents; `count` is 0 at the end. The documents before an invalid one are returned first.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_next(
     documents: Option<&mut millstream_bson_documents>,
@@ -228,8 +228,8 @@ pub extern "C" fn millstream_bson_documents_position(
     })
 }
 
-/// Closes the stream at the current position, as millstream_reader_close() does. Its position and the skipped data are
-/// still available, and it must be freed.
+/// Closes the stream at the current position, as millstream_reader_close() does. Its position and the skipped data
+/// remain available, and it must still be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_documents_close(
     documents: Option<&mut millstream_bson_documents>,

@@ -41,7 +41,8 @@ impl millstream_bson_builder {
     }
 }
 
-/// A position in a builder's output, to return to. It is plain data, which needs no freeing.
+/// A position in a builder's output, to which millstream_bson_builder_rollback() returns. It is plain data, which need
+/// not be freed.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_bson_mark {
@@ -51,7 +52,7 @@ pub struct millstream_bson_mark {
     pub depth: usize,
 }
 
-/// Makes a builder with an empty document.
+/// Creates a builder with an empty document.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_bson_builder_new(
     builder: Option<&mut MaybeUninit<Box<millstream_bson_builder>>>,
@@ -81,9 +82,10 @@ pub extern "C" fn millstream_bson_builder_clear(
 /// Appends a member to the open document, or with a `key` of NULL a value to the open array. Only the type of the value
 /// and the fields of that type are used; `payload` is ignored.
 ///
-/// Returns MILLSTREAM_ARGUMENT_INVALID for a key in an array or no key in a document, MILLSTREAM_CLOSED after the
-/// document was finished, MILLSTREAM_UTF8_INVALID for invalid text, and MILLSTREAM_VALUE_OUT_OF_RANGE for a key that
-/// contains a NUL or a value that BSON cannot represent. Documents and arrays are copied; only their frame is checked.
+/// Returns MILLSTREAM_ARGUMENT_INVALID for a key in an array or a missing key in a document, MILLSTREAM_CLOSED after
+/// the document was finished, MILLSTREAM_UTF8_INVALID for invalid text, and MILLSTREAM_VALUE_OUT_OF_RANGE for a key
+/// that contains a NUL or a value that BSON cannot represent. Documents and arrays are copied; only their frame is
+/// checked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_builder_append(
     builder: Option<&mut millstream_bson_builder>,
@@ -103,7 +105,8 @@ pub unsafe extern "C" fn millstream_bson_builder_append(
 }
 
 /// Appends `count` members to the open document, or their values to the open array. `appended`, which may be NULL, is
-/// set to the number of appended members. After an error these are the members before the invalid one, which stay.
+/// set to the number of appended members. After an error it is the number of members before the invalid one, which stay
+/// in the document.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_builder_append_members(
     builder: Option<&mut millstream_bson_builder>,
@@ -272,7 +275,7 @@ fn exactly<const N: usize>(bytes: &[u8], what: &str) -> Result<[u8; N]> {
     bytes.try_into().map_err(|_| invalid(format!("{what} of {} bytes", bytes.len()), format!("{N} bytes")))
 }
 
-/// A value that C lends for the duration of a call. It is checked when it is written, so that an error has its path.
+/// A value that C lends for the duration of a call. It is checked when it is written, so that an error has the path.
 struct Lent<'a> {
     value: &'a millstream_bson_value,
     kind: ElementType,

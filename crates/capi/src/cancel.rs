@@ -1,6 +1,6 @@
-//! Cancel tokens, which interrupt the waits of readers and writers, from any thread or signal handler.
+//! Cancel tokens, which interrupt blocking calls of readers and writers from any thread or signal handler.
 //!
-//! A waiting call returns MILLSTREAM_CANCELLED immediately, and so does every later one until the token is reset. No
+//! A blocked call returns MILLSTREAM_CANCELLED immediately, and so does every later call until the token is reset. No
 //! data is lost: after the reset the next call continues at the same position.
 
 use std::mem::MaybeUninit;
@@ -13,7 +13,7 @@ use crate::error::{millstream_code, millstream_error};
 /// A cancel token. It is freed by millstream_cancel_token_free(), even while readers and writers still use it.
 pub struct millstream_cancel_token(pub(crate) CancelToken);
 
-/// Makes a token that is not cancelled. It holds two file descriptors.
+/// Creates a token that is not cancelled. It holds two file descriptors.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_cancel_token_new(
     token: Option<&mut MaybeUninit<Box<millstream_cancel_token>>>,
@@ -25,7 +25,7 @@ pub extern "C" fn millstream_cancel_token_new(
     })
 }
 
-/// Cancels the token. A signal handler may call this: it does one atomic store and one write(2).
+/// Cancels the token. A signal handler may call this, because it only does one atomic store and one write(2).
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_cancel_token_cancel(token: Option<&millstream_cancel_token>) -> millstream_code {
     // This creates no error object and allocates no memory, because a signal handler must not allocate.

@@ -1,7 +1,7 @@
 //! Commands to start: a program and its arguments, passed unchanged, without a shell.
 //!
-//! A command is only a description. Any number of readers and writers can use it, and it may be changed or freed at any
-//! time after they were opened.
+//! A command is only a description. Any number of readers and writers can use it, and it may be changed or freed after
+//! they were opened.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -32,7 +32,7 @@ fn set(
     Ok(())
 }
 
-/// Makes a command from `argc` words: the program, which is searched for in PATH, and its arguments.
+/// Creates a command from `argc` words: the program, which is searched for in PATH, and its arguments.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_command_new(
     argv: *const *const c_char,
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn millstream_command_new(
         let mut settings = Settings::new();
         // SAFETY: C lends an array for this call.
         for &word in unsafe { items(argv, argc, "argv")? } {
-            // SAFETY: its elements are strings.
+            // SAFETY: the array's elements are strings.
             let word = unsafe { string(word, "argv")? }.to_owned();
             settings.set(move |command: Command| command.arg(&word));
         }
@@ -97,7 +97,7 @@ pub extern "C" fn millstream_command_clear_env(
     call(error, || set(command, Command::env_clear))
 }
 
-/// Starts the command in this directory.
+/// Sets the directory in which the command is started.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_command_set_current_dir(
     command: Option<&mut millstream_command>,
@@ -111,8 +111,8 @@ pub unsafe extern "C" fn millstream_command_set_current_dir(
     })
 }
 
-/// Sets the source of its standard input: MILLSTREAM_STDIN_NULL by default. For the command of a sink, and for all but
-/// the first command of a pipeline, the library writes the input, and this is ignored.
+/// Sets the source of its standard input: MILLSTREAM_STDIN_NULL by default. This is ignored for the command of a sink,
+/// and for all but the first command of a pipeline, because the library provides their input.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stdin(
     command: Option<&mut millstream_command>,
@@ -121,7 +121,7 @@ pub extern "C" fn millstream_command_set_stdin(
 ) -> millstream_code {
     call(error, || {
         chosen(from)?;
-        // A new one for each start, because it cannot be cloned.
+        // The value is created for each start, because it cannot be cloned.
         given(command, "command")?.0.try_set(move |command| Ok(command.stdin(chosen(from)?)));
         Ok(())
     })
@@ -184,7 +184,7 @@ pub extern "C" fn millstream_command_set_stderr(
 }
 
 /// Accepts a non-zero exit status or death by a signal: millstream_reader_command_ends() and
-/// millstream_writer_command_ends() report it, but not as an error.
+/// millstream_writer_command_ends() report the status, but not as an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_allow_failure(
     command: Option<&mut millstream_command>,
@@ -193,9 +193,9 @@ pub extern "C" fn millstream_command_allow_failure(
     call(error, || set(command, Command::allow_failure))
 }
 
-/// Lets the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. This is for Linux
-/// only; it has no effect on other systems. It kills the command itself but not its children, and not a command that
-/// changes its user or gains privileges.
+/// Lets the kernel kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. This works only on
+/// Linux; it has no effect on other operating systems. It kills the command itself, but neither its children nor a
+/// command that changes its user or gains privileges.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_ends_with_us(
     command: Option<&mut millstream_command>,

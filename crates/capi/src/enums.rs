@@ -249,12 +249,13 @@ choice!(millstream_stdout is millstream::Stdout {
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_stderr {
-    /// It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a
-    /// failure.
+    /// It is forwarded live to the standard error of this process; the error that reports a failure also contains the last
+    /// 4 KiB.
     Forward = 0,
-    /// The last 4 KiB are in the error that reports a failure, and are written nowhere else.
+    /// The error that reports a failure contains the last 4 KiB, which are written nowhere else.
     Capture = 1,
-    /// The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote it.
+    /// The command inherits the standard error of this process (a terminal stays a terminal), so errors cannot quote what
+    /// it wrote.
     Inherit = 2,
     /// `/dev/null`.
     Null = 3,

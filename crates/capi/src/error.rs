@@ -3,8 +3,8 @@
 //! A function that fails returns a code other than MILLSTREAM_OK. Pass the address of a `millstream_error *` as the
 //! last argument to get an error to inspect and free, or NULL if the code is enough.
 //!
-//! The results of the functions of this section are valid until the error is freed. The functions accept NULL, which
-//! has no details.
+//! The results of the functions of this section are valid until the error is freed. The functions accept NULL, for
+//! which they return no details.
 
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
@@ -49,11 +49,11 @@ impl millstream_error {
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_status {
-    /// It exited; the value is its exit status.
+    /// The command exited; the value is its exit status.
     Exited = 0,
-    /// It was killed by a signal; the value is the signal's number.
+    /// The command was killed by a signal; the value is the signal's number.
     Signaled = 1,
-    /// The system did not report it; the value is 0.
+    /// The operating system did not report how the command ended; the value is 0.
     Unknown = 2,
 }
 
@@ -107,7 +107,7 @@ impl CommandEnds {
                 stderr_tail: lend(&command.stderr_tail),
                 stderr_tail_len: command.stderr_tail.len(),
             });
-            // The memory that they own does not move with them.
+            // The memory that they own stays at its address when they are moved.
             all._words.push((words, argv));
             all._tails.push(command.stderr_tail);
         }
@@ -139,7 +139,7 @@ pub extern "C" fn millstream_code_advice(code: millstream_code) -> *const c_char
 
 /// Returns whether the reader that reported this code can continue: after MILLSTREAM_CANCELLED with the next call,
 /// after MILLSTREAM_RECORD_TOO_LONG with millstream_reader_skip_record(), after MILLSTREAM_NUMBER_INVALID and
-/// MILLSTREAM_NUMBER_OVERFLOW by reading the input in another way. After any other error the reader is at its end.
+/// MILLSTREAM_NUMBER_OVERFLOW by reading the input by another method. After any other error the reader is at its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_code_is_resumable(code: millstream_code) -> bool {
     ErrorKind::from_code(code).is_some_and(ErrorKind::is_resumable)
@@ -151,7 +151,7 @@ pub extern "C" fn millstream_error_code(error: Option<&millstream_error>) -> mil
     error.map_or(0, |error| error.error.code())
 }
 
-/// Returns the whole error in one sentence: what was found, what was expected, where, and what to do.
+/// Returns the complete error in one sentence: what was found, what was expected, where, and what to do.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_message(error: Option<&millstream_error>) -> *const c_char {
     error.map_or(null(), |error| error.message.as_ptr())
@@ -169,7 +169,7 @@ pub extern "C" fn millstream_error_expected(error: Option<&millstream_error>) ->
     error.and_then(|error| error.expected.as_ref()).map_or(null(), |text| text.as_ptr())
 }
 
-/// Returns what was found instead, or NULL.
+/// Returns what was found, or NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_found(error: Option<&millstream_error>) -> *const c_char {
     error.and_then(|error| error.found.as_ref()).map_or(null(), |text| text.as_ptr())
@@ -182,13 +182,13 @@ pub extern "C" fn millstream_error_path(error: Option<&millstream_error>) -> *co
     error.and_then(|error| error.path.as_ref()).map_or(null(), |text| text.as_ptr())
 }
 
-/// Returns the system's error number, or 0 if the error did not come from the system.
+/// Returns the operating system's error number, or 0 if the error has another origin.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_errno(error: Option<&millstream_error>) -> i32 {
     error.and_then(|error| error.error.errno()).unwrap_or(0)
 }
 
-/// Writes to `value` if both exist, and returns whether they do.
+/// Writes the source value to `value` if both exist, and returns whether both do.
 fn tell<T>(value: Option<T>, to: Option<&mut MaybeUninit<T>>) -> bool {
     if let (Some(value), Some(to)) = (value, to) {
         to.write(value);
@@ -216,8 +216,8 @@ pub extern "C" fn millstream_error_record(
     tell(error.and_then(|error| error.error.record()), record)
 }
 
-/// Gets, for a writer's error, the number of bytes that the system has certainly accepted. Returns whether it is known;
-/// `written` is set only in that case.
+/// For a writer's error, gets the number of bytes that the operating system has certainly accepted. Returns whether it
+/// is known; `written` is set only in that case.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_written(
     error: Option<&millstream_error>,

@@ -1,4 +1,4 @@
-//! Splitting bytes into records, many at a time.
+//! Splits bytes into records, many at a time.
 //!
 //! A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix. It
 //! does no I/O; readers use it, and millstream_framer_batch() works on any memory.
@@ -23,16 +23,16 @@ use crate::error::{millstream_code, millstream_error};
 /// but only one thread may use it at a time. It is freed by millstream_framer_free().
 pub struct millstream_framer {
     pub(crate) framer: Box<dyn Framer + Send>,
-    /// The offsets of the last batch that was not made by a reader.
+    /// The offsets of the last batch that was not created by a reader.
     offsets: Vec<u32>,
 }
 
-/// Whether the delimiter belongs to the record.
+/// Whether the delimiter is part of the record.
 #[repr(u32)]
 pub enum millstream_delimited {
-    /// It is removed; for lines, so is a carriage return before the line feed.
+    /// The delimiter is removed; for lines, so is a carriage return before the line feed.
     Trimmed = 0,
-    /// It is part of the record.
+    /// The delimiter is part of the record.
     Untrimmed = 1,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum Delimited {
 
 choice!(millstream_delimited is Delimited { Trimmed => Delimited::Trimmed, Untrimmed => Delimited::Untrimmed });
 
-/// The part of a record that is not its content.
+/// The parts of a record that are not content.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_trim {
@@ -70,13 +70,14 @@ pub struct millstream_batch {
     pub bytes: *const c_char,
     /// Its length.
     pub len: usize,
-    /// The offsets: one more than there are records, ascending, the last at most `len`.
+    /// The ascending offsets, count + 1 of them. The last one is at most `len`.
     pub offsets: *const u32,
     /// The number of records.
     pub count: usize,
-    /// The part of each record that is not its content.
+    /// The parts of each record that are not content.
     pub trim: millstream_trim,
-    /// Whether the last record ends with its delimiter (true if records have none). All others do.
+    /// Whether the last record ends with its delimiter. All other records do. If records have no delimiter, this is
+    /// true.
     pub terminated: bool,
     /// The position of `bytes` in the stream, in bytes from its start (after decoding). Record i is at offset +
     /// offsets[i].
@@ -108,7 +109,7 @@ fn make(
     Ok(())
 }
 
-/// Makes a framer for lines, which end with a line feed. The last line need not end with one.
+/// Creates a framer for lines, which end with a line feed. The last line need not end with one.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_lines(
     delimited: MaybeUninit<millstream_delimited>,
@@ -125,7 +126,7 @@ pub extern "C" fn millstream_framer_lines(
     })
 }
 
-/// Makes a framer for records that end with these `len` bytes, at least one. The last record need not end with them.
+/// Creates a framer for records that end with these `len` bytes, at least one. The last record need not end with them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_framer_delimiter(
     delimiter: *const c_void,
@@ -149,8 +150,8 @@ pub unsafe extern "C" fn millstream_framer_delimiter(
 /// Returns whether records end after this byte.
 pub type millstream_predicate = Option<unsafe extern "C" fn(user: *mut c_void, byte: u8) -> bool>;
 
-/// Makes a framer for records that end after each byte for which `ends` returns true. `ends` is called during this call
-/// only, once for each of the 256 byte values.
+/// Creates a framer for records that end after each byte for which `ends` returns true. `ends` is called only during
+/// this call, for each of the 256 byte values.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_framer_predicate(
     ends: millstream_predicate,
@@ -172,7 +173,7 @@ pub unsafe extern "C" fn millstream_framer_predicate(
     })
 }
 
-/// Makes a framer for records of `len` bytes. A stream that ends inside one is reported as MILLSTREAM_FRAME_TRUNCATED.
+/// Creates a framer for records of `len` bytes. A stream that ends inside one fails with MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_fixed(
     len: usize,
@@ -182,8 +183,8 @@ pub extern "C" fn millstream_framer_fixed(
     call(error, || make(framer, || Ok(Box::new(Fixed::new(len)?))))
 }
 
-/// Makes a framer for records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream
-/// that ends inside one is reported as MILLSTREAM_FRAME_TRUNCATED.
+/// Creates a framer for records preceded by their length, an unsigned number of `width` bytes: 1, 2, 4 or 8. A stream
+/// that ends inside one fails with MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_length_prefixed(
     width: usize,
@@ -206,9 +207,9 @@ pub extern "C" fn millstream_framer_length_prefixed(
     })
 }
 
-/// Makes a framer for consecutive BSON documents, as written by mongodump: all bytes of a document are content. Only
-/// the length and the last byte are checked: a length below 5 is reported as MILLSTREAM_LENGTH_INVALID, and a last byte
-/// other than 0 is reported as MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside a document is reported as
+/// Creates a framer for consecutive BSON documents, as written by mongodump: all bytes of a document are content. Only
+/// the length and the last byte are checked: a length below 5 fails with MILLSTREAM_LENGTH_INVALID, and a last byte
+/// other than 0 fails with MILLSTREAM_DOCUMENT_INVALID. A stream that ends inside a document fails with
 /// MILLSTREAM_FRAME_TRUNCATED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_framer_bson(
@@ -218,9 +219,9 @@ pub extern "C" fn millstream_framer_bson(
     call(error, || make(framer, || Ok(Box::new(Bson::new()))))
 }
 
-/// Returns the whole records at the front of `len` bytes, at most `max` of them. The remaining bytes are part of a
-/// record that needs more bytes; with `at_end` there will be none, so they are a record or an error. The batch is valid
-/// while the bytes are, until the next call with this framer.
+/// Returns the complete records at the front of `len` bytes, at most `max` of them. The remaining bytes are part of a
+/// record that needs more bytes. With `at_end` no more bytes follow, so the remaining bytes are a record or cause an
+/// error. The batch is valid while the bytes are valid, and until the next call with this framer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_framer_batch(
     framer: Option<&mut millstream_framer>,

@@ -1,4 +1,4 @@
-//! Millstream: move records from commands, files and sockets at the speed of the machine, and know that all of them
+//! Millstream: move records from commands, files and sockets at the speed of the hardware, and know that all of them
 //! arrived. Licence: MIT or Apache 2.0.
 //!
 //!     millstream_error *error = NULL;
@@ -22,24 +22,24 @@
 //! a call that fails sets it, and it may be NULL if the code is enough. The few functions that cannot fail return their
 //! result directly.
 //!
-//! Arguments. NULL in place of a required object is reported as MILLSTREAM_ARGUMENT_INVALID; a number that is not a
-//! value of an enum is MILLSTREAM_INVALID_OPTION. Text ends with a NUL; paths are any bytes, addresses are UTF-8. Bytes
-//! have a length, and may be NULL if it is 0.
+//! Arguments. NULL in place of a required object fails with MILLSTREAM_ARGUMENT_INVALID; a number that is not a value
+//! of an enum fails with MILLSTREAM_INVALID_OPTION. Text ends with a NUL; paths are any bytes, addresses are UTF-8.
+//! Bytes have a length, and may be NULL if it is 0.
 //!
-//! Ownership. A handle that a function returns is freed once, by the function named at its type, which also accepts
-//! NULL. Arguments still belong to the caller, and may be freed or changed when the function has returned, unless the
-//! function's comment states otherwise. Bytes and text that a handle lends are valid until the next call on it that is
-//! not const (its pointer is not to const), or as long as the comment states.
+//! Ownership. A handle that a function returns must be freed exactly one time, by the function named at its type, which
+//! also accepts NULL. Arguments still belong to the caller, and may be freed or changed when the function has returned,
+//! unless the function's comment states otherwise. Bytes and text that a handle lends are valid until the next call on
+//! it that is not const (its pointer is not to const), or as long as the comment states.
 //!
 //! Threads. Calls on different handles may run at the same time. So may calls on one handle if all of them take it as
-//! const. Any other call needs exclusive use of its handle, but may come from any thread. A cancel token is made for
-//! several threads: all its functions except millstream_cancel_token_free() take it as const.
+//! const. Any other call needs exclusive use of its handle, but may come from any thread. A cancel token is designed
+//! for several threads: all its functions except millstream_cancel_token_free() take it as const.
 //!
 //! Callbacks run during the call, on the thread that makes it, unless their comment states otherwise. They must
 //! return: no exception and no longjmp() may leave them. They must not use the handle that calls them.
 //!
-//! Panics. A bug in the library leads to MILLSTREAM_INTERNAL instead of ending the process. Please report it. The
-//! handle can then only be freed.
+//! Panics. A bug in the library leads to MILLSTREAM_INTERNAL instead of ending the process. Please report it. After
+//! that, the handle can only be freed.
 
 // The text above is the beginning of `millstream.h`, which `cargo xtask generate` writes from here, and which `make
 // lint` compares. The text at the beginning of each module and every doc comment follow. So they address C programmers.

@@ -16,7 +16,7 @@ pub(crate) fn c_string(text: impl Into<Vec<u8>>) -> CString {
     })
 }
 
-/// Takes a handle back and drops it. Errors and panics while it closes are not reported.
+/// Takes ownership of a handle and drops it. Errors and panics while it closes are not reported.
 pub(crate) fn free<T>(handle: Option<Box<T>>) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
 }

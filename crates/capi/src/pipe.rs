@@ -1,13 +1,13 @@
 //! Pipes, which pass records through your stages to a sink, batch by batch.
 //!
-//! A stage is a function that gets the items of a whole batch at once: the records, or the results of the previous
-//! stage. So the overhead of a stage is one call per batch. Items are spans of bytes: parts of the records, without a
-//! copy, or new bytes that live as long as the batch.
+//! A stage is a function that gets all items of a batch in one call: the records, or the results of the previous stage.
+//! So the overhead of a stage is one call per batch. Items are spans of bytes: parts of the records, without a copy, or
+//! new bytes that live as long as the batch.
 //!
-//! If a stage fails at a record, earlier records reach the sink first; then the error is reported, with the record's
-//! number and position. An error of the source is reported after all of its records, and the end means that the source
-//! succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow a failing one;
-//! millstream_pipe_set_batch() with 1 prevents that.
+//! If a stage fails at a record, the error is reported, with the record's number and position, after earlier records
+//! have reached the sink. An error of the source is reported after all of its records, and the end means that the
+//! source succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow a failing
+//! item; millstream_pipe_set_batch() with 1 prevents that.
 //!
 //! All your functions run on the thread that runs the pipe, while it runs.
 
@@ -38,7 +38,7 @@ pub struct millstream_pipe {
     condition: Condition,
     /// The destination of the items, which the last stage reads.
     sink: Arc<Mutex<Option<Sink>>>,
-    /// Writers lent to the pipe, which refuse other calls meanwhile.
+    /// Writers lent to the pipe, which refuse other calls until it is freed.
     lent: Vec<NonNull<millstream_writer>>,
     /// Data that C reads.
     ends: CommandEnds,
@@ -49,11 +49,11 @@ pub struct millstream_pipe {
 enum State {
     Plan(Box<Plan>),
     Runs(Box<dyn Runs>),
-    /// A call that made the pipe from its builder has failed.
+    /// A call that created the pipe from its builder has failed.
     Nothing,
 }
 
-/// The pipe to be made.
+/// The builder of the pipe.
 pub(crate) struct Plan {
     readers: Vec<Reader>,
     pub(crate) framer: Box<dyn Framer + Send>,
@@ -64,7 +64,7 @@ pub(crate) struct Plan {
     is_measured: bool,
 }
 
-/// A pipe with any stages.
+/// A pipe with arbitrary stages.
 trait Runs: Send {
     fn run(&mut self) -> Result<Summary>;
     fn write_to(&mut self, writer: &mut Writer) -> Result<Summary>;
@@ -90,7 +90,7 @@ impl<C: Chain<Bytes, Out = Bytes> + Send> Runs for Pipe<Attached<'static>, Bytes
     }
 }
 
-/// An item between two stages: `len` bytes at `data`, made from the record of this number.
+/// An item between two stages: `len` bytes at `data`, created from the record with this number.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct millstream_span {
@@ -98,12 +98,12 @@ pub struct millstream_span {
     pub data: *const c_char,
     /// The number of bytes.
     pub len: usize,
-    /// The number of the record from which it was made, counted in its own reader as in errors; the first is 0. A stage
-    /// passes it on unchanged, so that an error can name the record.
+    /// The number of the record from which the item was created, counted in the record's own reader as in errors; the
+    /// first is 0. A stage passes it on unchanged, so that an error can name the record.
     pub record: u64,
 }
 
-// SAFETY: it consists of an address and two numbers; the code that reads the bytes proves that this is allowed.
+// SAFETY: it consists of an address and two numbers; the code that reads the bytes proves that they may be read.
 unsafe impl Send for millstream_span {}
 
 /// Record numbers for C, which are counted in their own reader, whereas a pipe counts the records of all readers. The
@@ -133,7 +133,7 @@ impl Numbering {
     /// Converts an item from C.
     ///
     /// # Safety
-    /// It points to bytes that do not change during `'a`, or has none.
+    /// The item points to bytes that do not change during `'a`, or has no bytes.
     pub(crate) unsafe fn item<'a>(self, span: millstream_span) -> Result<(u64, &'a [u8])> {
         // SAFETY: guaranteed by the caller.
         let item = unsafe { bytes(span.data.cast(), span.len, "span")? };
@@ -142,7 +142,7 @@ impl Numbering {
 }
 
 /// Takes `count` items, at least one, which are valid during the call, and returns the number it has accepted. If it
-/// accepts fewer than all, the next item is reported as MILLSTREAM_STAGE_FAILED, and the pipe ends.
+/// accepts fewer than all, the next item fails with MILLSTREAM_STAGE_FAILED, and the pipe ends.
 pub type millstream_sink_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, items: *const millstream_span, count: usize) -> usize>;
 
@@ -207,10 +207,10 @@ struct Sink {
     user: User,
 }
 
-// ---- making pipes ----
+// ---- creating pipes ----
 
-/// Makes a pipe over the records that `framer` finds. It takes ownership of `reader` and `framer`, even if this fails:
-/// the caller must neither use nor free them again.
+/// Creates a pipe over the records that `framer` finds. It takes ownership of `reader` and `framer`, even if this
+/// fails: the caller must neither use nor free them again.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_new(
     reader: Option<Box<millstream_reader>>,
@@ -373,7 +373,7 @@ pub unsafe extern "C" fn millstream_pipe_set_quarantine(
 }
 
 /// Stops between two batches when this token is cancelled, with MILLSTREAM_CANCELLED. The pipe can then be run again,
-/// and continues at the same position. To interrupt waits for the source as well, also pass the token to the reader.
+/// and continues at the same position. To interrupt reads of the source as well, also pass the token to the reader.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_set_cancel(
     pipe: Option<&mut millstream_pipe>,
@@ -426,11 +426,11 @@ fn sink_stage(sink: Arc<Mutex<Option<Sink>>>) -> Stage {
 
 // ---- running ----
 
-/// Runs the pipe to the end, and passes the items to `sink`, batch by batch; `sink` may be NULL if the stages do all
-/// the work. `summary`, which may be NULL, is set to the results so far, even after an error.
+/// Runs the pipe to the end, and passes the items to `sink`, batch by batch; `sink` may be NULL if the stages do
+/// everything. `summary`, which may be NULL, is set to the results so far, even after an error.
 ///
-/// After MILLSTREAM_CANCELLED it can be run again, and continues at the same position. After any other error it has
-/// ended, and this returns MILLSTREAM_CLOSED. After the end of the pipe, this succeeds and does nothing.
+/// After MILLSTREAM_CANCELLED the pipe can be run again, and continues at the same position. After any other error the
+/// pipe has ended, and this returns MILLSTREAM_CLOSED. After the end of the pipe, this succeeds and does nothing.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_pipe_run(
     pipe: Option<&mut millstream_pipe>,
@@ -488,8 +488,8 @@ impl millstream_pipe {
     }
 }
 
-/// Returns how the sources' commands that have ended so far ended, as an array of `count`, which is valid until the
-/// next non-const call on the pipe.
+/// Returns how each of the sources' commands that are no longer running ended, as an array of `count`, which is valid
+/// until the next non-const call on the pipe.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_command_ends(
     pipe: Option<&mut millstream_pipe>,
@@ -510,9 +510,9 @@ pub extern "C" fn millstream_pipe_command_ends(
     })
 }
 
-/// Returns how the time was spent, if it is measured: the running time of the pipe, the time it waited for its sources,
-/// and the measurements of each stage, including the sink as the last one. They are an array of `count`, which is valid
-/// until the next non-const call on the pipe.
+/// Returns how the time was spent, if it is measured: the running time of the pipe, the time that the pipe waited for
+/// its sources, and the measurements of each stage, including the sink as the last one. The measurements are an array
+/// of `count`, which is valid until the next non-const call on the pipe.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_stats(
     pipe: Option<&mut millstream_pipe>,
@@ -559,7 +559,7 @@ pub extern "C" fn millstream_pipe_free(pipe: Option<Box<millstream_pipe>>) {
 
 impl Drop for millstream_pipe {
     fn drop(&mut self) {
-        // If other code uses the writers, it finishes first.
+        // Other code that uses the writers finishes first.
         self.state = State::Nothing;
         for writer in &mut self.lent {
             // SAFETY: C has lent it until the pipe is freed, and no other code refers to it any more.

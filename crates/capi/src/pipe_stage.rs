@@ -1,7 +1,7 @@
 //! Stages of pipes.
 //!
-//! A stage of yours is a function that is called with many items; the library provides the other stages. Add each stage
-//! to a pipe before the pipe runs for the first time.
+//! Your own stage is a function that is called with many items; the library provides other stages. Add each stage to a
+//! pipe before the pipe runs for the first time.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -24,16 +24,16 @@ pub struct millstream_stage_scope<'a> {
     failed: Option<(usize, String)>,
 }
 
-/// A stage. It gets `*count` items, at least one, writes the resulting items to the front of the array, and sets
-/// `*count` to their number. This is enough for a filter, or a stage that passes on parts of items. The bytes of a span
-/// are part of the input, or come from millstream_stage_keep() or millstream_stage_space(), or stay unchanged at their
-/// address for the lifetime of the pipe.
+/// A stage. The function gets `*count` items, at least one, writes the resulting items to the front of the array, and
+/// sets `*count` to their number. This is enough for a filter, or a stage that passes on parts of items. The bytes of a
+/// span are part of the input, or come from millstream_stage_keep() or millstream_stage_space(), or stay unchanged at
+/// their address for the lifetime of the pipe.
 ///
-/// If a stage makes more items than it got, it passes all of them to millstream_stage_put(), and sets `*count` to 0.
+/// If a stage creates more items than it got, it passes all of them to millstream_stage_put(), and sets `*count` to 0.
 ///
 /// It returns MILLSTREAM_OK. If it fails at an item, it returns the result of millstream_stage_fail(), or another code
-/// after calling that function; the earlier items must be done and counted. millstream_pipe_set_on_error() decides what
-/// happens next; if failing records are skipped, the stage is called again with the items after this one. The code
+/// after calling that function; the earlier items must be processed and counted. millstream_pipe_set_on_error() decides
+/// what happens next; if failing records are skipped, the stage is called again with the items after this one. The code
 /// MILLSTREAM_STAGE_PANICKED always ends the pipe.
 pub type millstream_stage_callback = Option<
     unsafe extern "C" fn(
@@ -67,7 +67,7 @@ impl Drop for Context {
 }
 
 /// Adds a stage after the existing ones, under a name for statistics. `stage` is called with `user`; `release` (which
-/// may be NULL) is called with `user` once, when it is no longer needed, even if this call fails.
+/// may be NULL) is called with `user` exactly one time, when `user` is no longer needed, even if this call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_pipe_add_stage(
     pipe: Option<&mut millstream_pipe>,
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn millstream_pipe_add_stage(
                 Stopped::ForGood(0, invalid(found, "millstream_stage_put() for additional items"))
             })?;
             for &span in left {
-                // SAFETY: a stage's spans are parts of the batch, or live as long as it, as the header requires.
+                // SAFETY: a stage's spans are parts of the batch, or live as long as the batch, as the header requires.
                 let item = unsafe { numbering.item(span) };
                 out.push(item.map_err(|error| Stopped::ForGood(0, error))?);
             }
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn millstream_stage_put(
         let scope = given(scope, "scope")?;
         // SAFETY: C lends the array for this call.
         for &span in unsafe { self::items(items, count, "items")? } {
-            // SAFETY: a stage's spans are parts of the batch, or live as long as it, as the header requires.
+            // SAFETY: a stage's spans are parts of the batch, or live as long as the batch, as the header requires.
             scope.put.push(unsafe { scope.numbering.item(span)? });
         }
         Ok(())
@@ -198,7 +198,7 @@ fn add(pipe: Option<&mut millstream_pipe>, stage: Stage) -> Result<()> {
     })
 }
 
-/// Passes on the first `count` items; then the pipe ends, and its sources are closed.
+/// Passes on the first `count` items. After that, the pipe ends, and its sources are closed.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_pipe_take(
     pipe: Option<&mut millstream_pipe>,

@@ -1,7 +1,8 @@
-//! Formatting numbers, and space to write text to.
+//! Formats numbers, and provides space to which text is written.
 //!
-//! Whole numbers are printed by numbers.h, without the library; floating-point numbers are printed here. The inlined
-//! functions of window.h (millstream_output_put_u64() and similar functions) write both into the space of a writer.
+//! Whole numbers are formatted by numbers.h, without the library; floating-point numbers are formatted here. The
+//! inlined functions of window.h (millstream_output_put_u64() and similar functions) write both kinds into the space of
+//! a writer.
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
@@ -19,7 +20,7 @@ pub const MILLSTREAM_FLOAT_SIZE: usize = 32;
 /// The number of bytes of space that a number with fixed digits needs in addition to those digits.
 pub const MILLSTREAM_FIXED_SIZE: usize = 312;
 
-/// Puts a part of at most `needed` bytes into C's memory.
+/// Writes a part of at most `needed` bytes to C's memory.
 ///
 /// # Safety
 /// `to` is null or points to `size` bytes that no other code uses during the call.
@@ -69,7 +70,7 @@ pub unsafe extern "C" fn millstream_format_f64(
 }
 
 /// Writes a number with `digits` digits after the decimal point, at most 65535, as "%.*f" does: rounded from the exact
-/// value, to even if two are equally near. `size` must be at least MILLSTREAM_FIXED_SIZE + digits.
+/// value, to the even digit if two numbers are equally near. `size` must be at least MILLSTREAM_FIXED_SIZE + digits.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_format_f64_fixed(
     value: f64,
@@ -136,7 +137,7 @@ pub extern "C" fn millstream_writer_window(
     })
 }
 
-/// Ends a window and accepts its first `used` bytes. After an error none of these bytes was accepted.
+/// Ends a window and accepts its first `used` bytes. After an error none of these bytes were accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_end_window(
     writer: Option<&mut millstream_writer>,

@@ -1,9 +1,9 @@
 //! Readers, which read bytes and records from a source.
 //!
-//! The end of the stream means that the source succeeded: a command that exits with a non-zero status is an error,
-//! reported after all of its records. An incomplete last record of a failed command is not returned: it stays in
-//! millstream_reader_buffer(). An error is reported once; afterwards the reader is at its end, unless
-//! millstream_code_is_resumable(). millstream_reader_close() reports it again.
+//! The end of the stream means that the source succeeded: a command that exits with a non-zero status causes an error,
+//! which is reported after all of its records. An incomplete last record of a failed command is not returned: it stays
+//! in millstream_reader_buffer(). An error is reported one time. Afterwards the reader is at its end, unless
+//! millstream_code_is_resumable() returns true for the code. millstream_reader_close() reports the error again.
 //!
 //! The bytes of lines, records and batches belong to the reader: they are valid until the next non-const call on it.
 
@@ -38,17 +38,17 @@ pub struct millstream_reader {
     name: CString,
     /// Data that C reads.
     ends: CommandEnds,
-    /// Its position when it was closed.
+    /// The position of the reader when it was closed.
     closed_at: Progress,
 }
 
-/// Whether the next records require a wait. The values that require no wait come first.
+/// Whether the next records require a wait. The values without a wait come first.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_waits {
-    /// There is data, or the end, or an error to report.
+    /// Data, the end or an error is available.
     No = 0,
-    /// Unknown, as with a callback.
+    /// This is unknown, as with a callback.
     Unknown = 1,
     /// No data is available.
     Yes = 2,
@@ -97,7 +97,7 @@ impl From<&Progress> for millstream_progress {
     }
 }
 
-/// Fills up to `len` bytes at `space` and returns their number, 0 at the end of the stream. An error is a negative
+/// Fills up to `len` bytes at `space` and returns their number, or 0 at the end of the stream. An error is a negative
 /// number of errno.h, such as -EIO; after -EINTR and -EAGAIN the read is repeated.
 pub type millstream_fill_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, space: *mut c_char, len: usize) -> isize>;
@@ -139,7 +139,7 @@ impl millstream_reader {
 
 // ---- options ----
 
-/// Makes options with all defaults.
+/// Creates options with all defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_new(
     options: Option<&mut MaybeUninit<Box<millstream_reader_options>>>,
@@ -221,9 +221,9 @@ pub unsafe extern "C" fn millstream_reader_path(
 
 /// Maps a regular file and reads it, without a copy (unless it is compressed).
 ///
-/// The file must not shrink meanwhile. The reader checks the length before it continues, and reports
-/// MILLSTREAM_SOURCE_SHRANK. But if the file shrinks between this check and the use of the bytes, SIGBUS kills the
-/// process.
+/// The file must not shrink while it is read. The reader checks the length before it continues, and fails with
+/// MILLSTREAM_SOURCE_SHRANK if the file has shrunk. But if the file shrinks between this check and the use of the
+/// bytes, SIGBUS kills the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_mapped(
     path: *const c_char,
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn millstream_reader_mapped(
     })
 }
 
-/// Reads standard input, through a duplicate of the file descriptor, so that it stays open. Bytes that stdio has
+/// Reads a duplicate of the standard input's file descriptor, so that standard input stays open. Bytes that stdio has
 /// already read are not included.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_stdin(
@@ -249,7 +249,7 @@ pub extern "C" fn millstream_reader_stdin(
     call(error, || open(options, reader, ReaderBuilder::stdin))
 }
 
-/// Reads a file descriptor. It then belongs to the reader, and is closed even if this fails.
+/// Reads a file descriptor. From then on it belongs to the reader, and it is closed even if this fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_fd(
     fd: i32,
@@ -263,7 +263,7 @@ pub unsafe extern "C" fn millstream_reader_fd(
     })
 }
 
-/// Reads a duplicate of a file descriptor; the original stays the caller's. They share their position.
+/// Reads a duplicate of a file descriptor; the original stays the caller's. The two share their position.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_borrow_fd(
     fd: i32,
@@ -277,8 +277,8 @@ pub unsafe extern "C" fn millstream_reader_borrow_fd(
     })
 }
 
-/// Starts a command and reads its standard output. The end means end of file and exit status 0; any other outcome is
-/// MILLSTREAM_COMMAND_FAILED, reported after all of its output.
+/// Starts a command and reads its standard output. The end of the stream means end of file and exit status 0. In all
+/// other cases, reading fails with MILLSTREAM_COMMAND_FAILED after all of the output.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_command(
     command: Option<&millstream_command>,
@@ -293,9 +293,9 @@ pub extern "C" fn millstream_reader_command(
 }
 
 /// Starts a pipeline of `count` commands, in which each reads the output of the previous one, and reads the last one's
-/// standard output. All commands must succeed; if several fail, the first failure is reported. If a command other than
-/// the last is killed by SIGPIPE (or exits with status 141, as a shell reports that), it has not failed if all later
-/// ones succeeded.
+/// standard output. All commands must succeed; if several fail, the first failure is reported. A command other than the
+/// last that is killed by SIGPIPE (or exits with status 141, by which a shell reports that) has not failed if all later
+/// commands succeeded.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_pipeline(
     commands: *const Option<&millstream_command>,
@@ -332,8 +332,8 @@ pub unsafe extern "C" fn millstream_reader_shell(
     })
 }
 
-/// Connects to a TCP server, such as "localhost:7000", and reads the bytes that it sends. The end only means that the
-/// server closed the connection.
+/// Connects to a TCP server, such as "localhost:7000", and reads the bytes that it sends. The end of the stream only
+/// means that the server closed the connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_tcp(
     address: *const c_char,
@@ -348,8 +348,8 @@ pub unsafe extern "C" fn millstream_reader_tcp(
     })
 }
 
-/// Connects to a Unix socket and reads the bytes that its server sends. The end only means that the connection was
-/// closed.
+/// Connects to a Unix socket and reads the bytes that its server sends. The end of the stream only means that the
+/// server closed the connection.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_unix(
     path: *const c_char,
@@ -402,9 +402,9 @@ impl Drop for Lent {
     }
 }
 
-/// Reads `len` bytes in place. They must not change until `release` is called with `user`. It is called once, even if
-/// this fails: when the reader is closed or freed, or, for compressed bytes, perhaps slightly later and from another
-/// thread. `release` may be NULL for memory that is never freed.
+/// Reads `len` bytes in place. The bytes must not change until `release` is called with `user`. `release` is called
+/// exactly one time, even if this fails: when the reader is closed or freed, or, for compressed bytes, perhaps slightly
+/// later and from another thread. `release` may be NULL for memory that is never freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_lent_memory(
     bytes: *const c_void,
@@ -417,7 +417,7 @@ pub unsafe extern "C" fn millstream_reader_lent_memory(
 ) -> millstream_code {
     call(error, || {
         let mut memory = Lent { bytes: &[], release, user: User(user) };
-        // SAFETY: C lends the bytes until they are released, and then no code refers to `memory` any more.
+        // SAFETY: C lends the bytes until they are released, after which no code refers to `memory`.
         memory.bytes = unsafe { self::bytes(bytes, len, "bytes")? };
         open(options, reader, |builder| builder.memory(memory))
     })
@@ -478,7 +478,7 @@ impl<'a> Span<'a> {
 
 /// Reads at least one more byte after the unread ones, returns all unread bytes, and sets `added` to the number of new
 /// bytes. 0 means that the stream ended and the source succeeded. `bytes` and `len` are set to the unread bytes even
-/// after an error, since their address changes.
+/// after an error, because their address changes.
 ///
 /// Returns MILLSTREAM_RECORD_TOO_LONG if more bytes than the record limit are unread; they can still be consumed.
 #[unsafe(no_mangle)]
@@ -629,8 +629,8 @@ pub extern "C" fn millstream_reader_read_until(
     })
 }
 
-/// Returns all records that are available, but at most `max`, which is at least 1. It waits for the first record, never
-/// for a second one. At the end `batch->count` is 0. The records before an invalid one are returned first.
+/// Returns all records that are available, but at most `max`, which is at least 1. It waits only for the first record,
+/// never for a second one. At the end `batch->count` is 0. The records before an invalid one are returned first.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_next_batch(
     reader: Option<&mut millstream_reader>,
@@ -652,8 +652,8 @@ pub extern "C" fn millstream_reader_next_batch(
 }
 
 /// Makes the last `count` records of the last batch unread again, for a loop over single records that stops in the
-/// middle of a batch. It returns MILLSTREAM_ARGUMENT_INVALID if that batch had fewer records, or if the reader was used
-/// after it (by a non-const call).
+/// middle of a batch. It returns MILLSTREAM_ARGUMENT_INVALID if that batch had fewer records, or if a non-const call
+/// has used the reader since.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_give_back(
     reader: Option<&mut millstream_reader>,
@@ -713,8 +713,9 @@ pub extern "C" fn millstream_reader_position(
     })
 }
 
-/// Returns whether the next batch requires a wait. Programs that read from several readers in turn use this between two
-/// batches; it is not useful at any other time. Returns MILLSTREAM_WAITS_NO for NULL and for a closed reader.
+/// Returns whether the next batch has to wait for the source. Programs that read from several readers in turn use this
+/// between two batches; it is not useful at any other time. Returns MILLSTREAM_WAITS_NO for NULL and for a closed
+/// reader.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_waits(reader: Option<&millstream_reader>) -> millstream_waits {
     match reader.and_then(|reader| reader.reader.as_ref()).map_or(Waits::No, Reader::waits) {
@@ -726,11 +727,11 @@ pub extern "C" fn millstream_reader_waits(reader: Option<&millstream_reader>) ->
 
 /// Returns the file descriptor that becomes readable when millstream_reader_fill() has something to read or has reached
 /// the end, for an event loop that must not block. Returns -1 if there is no descriptor to wait for: for a file, a
-/// callback or a compressed stream, with a thread that reads ahead, past the end, and for NULL.
+/// callback or a compressed stream, with a thread that reads ahead, after the end, and for NULL.
 ///
-/// The descriptor belongs to the reader and may change with every non-const call; the caller may wait for it but must
-/// not read it. One fill may then still wait briefly: for the rest of a compressed stream's first bytes, to get more
-/// out of a fast pipe, or for a command that has closed its output to exit.
+/// The descriptor belongs to the reader and may change with every non-const call; the caller may poll it but must not
+/// read it. The next fill may still wait briefly: for the rest of a compressed stream's first bytes, to get more out of
+/// a fast pipe, or for a command that has closed its output to exit.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_waits_for(reader: Option<&millstream_reader>) -> i32 {
     let reader = reader.and_then(|reader| reader.reader.as_ref());
@@ -767,7 +768,7 @@ pub extern "C" fn millstream_reader_progress(
     })
 }
 
-/// Returns how all of the source's commands ended. It is available after the end, after an error that a command caused,
+/// Returns how all of the source's commands ended. This is known after the end, after an error that a command caused,
 /// and after millstream_reader_close(). `ends` is an array of `count`, valid until the next non-const call on the
 /// reader.
 #[unsafe(no_mangle)]
@@ -789,12 +790,12 @@ pub extern "C" fn millstream_reader_command_ends(
     })
 }
 
-/// Closes the reader at the current position. Its position is still available, and it must be freed.
+/// Closes the reader at the current position. Its position remains available, and it must still be freed.
 ///
 /// Before the end of the stream, this closes the reading end of the pipe. A command that is still running after a
-/// second gets SIGTERM, and after another second SIGKILL. If a source is not read to its end, the status of its
-/// commands is not an error. An error that ended the stream is reported again, so that an ignored failure is not lost.
-/// Returns MILLSTREAM_CLOSED if this has been called before.
+/// second gets SIGTERM, and after another second SIGKILL. If a source is not read to its end, a failed command is not
+/// an error. An error that ended the stream is reported again, so that an ignored failure is not lost. Returns
+/// MILLSTREAM_CLOSED if this has been called before.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_close(
     reader: Option<&mut millstream_reader>,

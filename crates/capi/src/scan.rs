@@ -2,16 +2,16 @@
 //!
 //! These functions handle every case: a token that is cut by the end of the buffer, an error, and the end of the input.
 //! The inlined functions of window.h (millstream_input_scan_u64() and similar functions) are for many numbers: they
-//! handle the common case themselves and call these for the others.
+//! handle the common case themselves and call these functions for all others.
 //!
 //! Values are separated by any amount of white space (the bytes 9 to 13, and 32) with MILLSTREAM_SPACE, or else by
 //! exactly one byte with the given value from 0 to 255, or one line end. White space before a value is consumed with
 //! it, but white space after it is not; so after a number millstream_reader_next_line() returns the rest of its line.
 //!
 //! At the end of the input, with only separators left, `end` is set to true, which means that the source succeeded. If
-//! `end` is NULL there must be a value: otherwise the error is MILLSTREAM_VALUE_MISSING.
+//! `end` is NULL and no value is left, the function returns MILLSTREAM_VALUE_MISSING.
 //!
-//! A token that is not a number of the type is reported as MILLSTREAM_NUMBER_INVALID; a number that is too large is
+//! A token that is not a number of the type fails with MILLSTREAM_NUMBER_INVALID; a number that is too large is
 //! MILLSTREAM_NUMBER_OVERFLOW. The token is not consumed, and the error repeats until the token is read in another way,
 //! for example with millstream_reader_next_word(). The error has its offset, its line and its text.
 
@@ -28,7 +28,7 @@ use crate::reader::{Span, millstream_reader};
 /// A separator: any amount of white space.
 pub const MILLSTREAM_SPACE: i32 = -1;
 
-/// Returns the next value of a type; without `end` there must be one.
+/// Returns the next value of a type, which must exist if `end` is null.
 fn next<T: Scan>(
     reader: Option<&mut millstream_reader>,
     separator: i32,
@@ -113,7 +113,7 @@ pub extern "C" fn millstream_reader_scan_i64(
     call(error, || next(reader, separator, value, end))
 }
 
-/// Scans the next value, a floating-point number, which is rounded once, from its decimal digits. inf and nan are
+/// Scans the next value, a floating-point number, which is rounded directly from its decimal digits. inf and nan are
 /// numbers too.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_scan_f32(

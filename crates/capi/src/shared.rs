@@ -1,9 +1,9 @@
 //! A writer that several threads use at the same time.
 //!
 //! A record is the argument of one call of millstream_shared_writer_write_record(), with its delimiter. Each record is
-//! in the output once and in one piece. Records of one thread keep their order; records of different threads are in the
-//! order in which the calls acquired the lock. Each call takes a lock, so threads with many small records should
-//! collect some of them first.
+//! written exactly one time and in one piece. Records of one thread keep their order; records of different threads are
+//! in the order in which the calls acquired the lock. Each call acquires a lock, so threads with many small records
+//! should collect some of them first.
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use crate::error::{millstream_code, millstream_error};
 use crate::writer::millstream_writer;
 
 /// A writer for several threads, all of which use this one handle. It is freed by millstream_shared_writer_free(), when
-/// no thread uses it any more.
+/// no thread uses it.
 pub struct millstream_shared_writer(SharedWriter);
 
 /// Makes a writer usable by several threads. It takes ownership of `writer`, even if this fails: the caller must
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn millstream_shared_writer_write_record(
     })
 }
 
-/// Passes all bytes written so far, by all threads, to the system.
+/// Passes all bytes written so far, by all threads, to the operating system.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_shared_writer_flush(
     shared: Option<&millstream_shared_writer>,

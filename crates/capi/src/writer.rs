@@ -4,9 +4,9 @@
 //! millstream_writer_close() has succeeded have all accepted bytes reached the sink. A file appears complete or not at
 //! all.
 //!
-//! Writing to a pipe or connection without a reader is MILLSTREAM_BROKEN_PIPE in a program that ignores SIGPIPE. A
-//! program that leaves SIGPIPE unchanged, as C programs do by default, is killed by it when it writes to a closed pipe.
-//! The library never changes signal dispositions.
+//! In a program that ignores SIGPIPE, writing to a pipe or connection without a reader fails with
+//! MILLSTREAM_BROKEN_PIPE. A program that leaves SIGPIPE unchanged, as C programs do by default, is killed by it when
+//! it writes to a closed pipe. The library never changes signal dispositions.
 
 use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -30,7 +30,7 @@ pub struct millstream_writer {
     pub(crate) writer: Writer,
     pub(crate) condition: Condition,
     name: CString,
-    /// All bytes that were written, after closing, if they were kept.
+    /// All bytes that were written, if the writer kept them and is closed.
     memory: Option<Vec<u8>>,
     ends: CommandEnds,
 }
@@ -50,7 +50,7 @@ impl millstream_writer {
 
 // ---- options ----
 
-/// Makes options with all defaults.
+/// Creates options with all defaults.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_new(
     options: Option<&mut MaybeUninit<Box<millstream_writer_options>>>,
@@ -92,7 +92,7 @@ fn open(
     Ok(())
 }
 
-/// Writes a file, compressed if its name implies that, such as one in .gz.
+/// Writes a file. The output is compressed if the name implies that, for example by the suffix .gz.
 ///
 /// A regular file, new or replaced, appears complete when the writer is closed: until then the bytes are in a temporary
 /// file next to it, whose name begins with a dot. The permissions of an existing file are kept; a symbolic link is
@@ -116,9 +116,9 @@ pub unsafe extern "C" fn millstream_writer_path(
 /// like millstream_writer_path(); the file has its true length after a close, an error and a free. Measure before you
 /// use this: a plain write is faster in most cases.
 ///
-/// No process may truncate the file meanwhile: that kills this process with SIGBUS. With MILLSTREAM_PARTIAL_KEEP, which
-/// writes in place, the file is padded with zeros until it gets its true length: a flush does not change that, and a
-/// killed process leaves the padding.
+/// No process may truncate the file while it is written: that kills this process with SIGBUS. With
+/// MILLSTREAM_PARTIAL_KEEP, which writes in place, the file is padded with zeros until it gets its true length. A flush
+/// does not remove the padding, nor does the death of the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_mapped(
     path: *const c_char,
@@ -143,8 +143,8 @@ pub extern "C" fn millstream_writer_stdout(
     call(error, || open(options, writer, WriterBuilder::stdout))
 }
 
-/// Writes to a file descriptor. It then belongs to the writer, and is closed even if this fails. Its mode (O_NONBLOCK)
-/// is respected and never changed. A connection is ended as with millstream_writer_tcp().
+/// Writes to a file descriptor. From then on it belongs to the writer, and it is closed even if this fails. Its mode
+/// (O_NONBLOCK) is respected and never changed. A connection is ended as with millstream_writer_tcp().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_fd(
     fd: i32,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn millstream_writer_borrow_fd(
 }
 
 /// Starts a command and writes to its standard input. millstream_writer_close() waits for the command, and fails if the
-/// command does.
+/// command fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_command(
     command: Option<&millstream_command>,
@@ -250,7 +250,7 @@ pub extern "C" fn millstream_writer_memory(
     call(error, || open(options, writer, WriterBuilder::memory))
 }
 
-/// Discards all output. This is for measuring and counting.
+/// Discards all output, for measuring and counting.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_nowhere(
     options: Option<&millstream_writer_options>,
@@ -264,7 +264,7 @@ pub extern "C" fn millstream_writer_nowhere(
 
 /// Writes all of `len` bytes. If they fit in the buffer, this only copies them.
 ///
-/// After an error none of these bytes was accepted: bytes accepted before stay in the buffer, and the call may be
+/// After an error none of these bytes were accepted: bytes accepted before stay in the buffer, and the call may be
 /// repeated. If the sink fails after part of a large write, the rest is kept, the call succeeds, and the next call
 /// reports the error.
 #[unsafe(no_mangle)]
@@ -282,7 +282,7 @@ pub unsafe extern "C" fn millstream_writer_write(
 }
 
 /// Returns at least `least` bytes of space to fill, with arbitrary content: `at` is set to its start, `len` to its
-/// length. millstream_writer_commit() accepts bytes of it; any other call on the writer takes the space back. If
+/// length. millstream_writer_commit() accepts bytes from it; any other call on the writer invalidates the space. If
 /// `least` is larger than the buffer, the buffer grows.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_space(
@@ -309,8 +309,8 @@ pub extern "C" fn millstream_writer_space(
 
 /// Accepts the first `count` bytes of the space.
 ///
-/// With a policy that flushes at line ends or after a delay, it returns the errors of millstream_writer_write(), and
-/// the bytes were not accepted.
+/// With a policy that flushes at line ends or after a delay, this returns the errors of millstream_writer_write();
+/// after an error, the bytes were not accepted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_commit(
     writer: Option<&mut millstream_writer>,
@@ -329,8 +329,8 @@ pub extern "C" fn millstream_writer_commit(
     })
 }
 
-/// Passes all bytes accepted so far to the system. A compressed stream can then be decoded up to this point. After an
-/// error no bytes are lost: the next call tries again.
+/// Passes all bytes accepted so far to the operating system. A compressed stream can then be decoded up to this point.
+/// After an error no bytes are lost: the next call tries again.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_flush(
     writer: Option<&mut millstream_writer>,
@@ -363,7 +363,7 @@ pub extern "C" fn millstream_writer_accepted(
     })
 }
 
-/// Returns the number of bytes passed to the system so far, after encoding.
+/// Returns the number of bytes passed to the operating system so far, after encoding.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_written(
     writer: Option<&millstream_writer>,
@@ -394,9 +394,9 @@ pub extern "C" fn millstream_writer_waited_ns(
 }
 
 /// Writes the remaining bytes, ends the stream, and completes the output: it gives a file its name, and waits for a
-/// command. The writer's results are still available, and it must be freed.
+/// command. The writer's results remain available, and it must still be freed.
 ///
-/// After an error it may be called again, and continues at the same point: accepted bytes are kept for that. But the
+/// After an error this may be called again, and continues at the same point, because accepted bytes are kept. But the
 /// writer accepts no more bytes, whether this succeeds or not: writes return MILLSTREAM_CLOSED, as does a call of this
 /// function after it has succeeded. Returns MILLSTREAM_COMMAND_FAILED if the command did not succeed.
 /// millstream_error_written() returns the number of bytes that the sink accepted.
@@ -419,8 +419,8 @@ pub extern "C" fn millstream_writer_close(
 }
 
 /// Closes the writer and discards the content of the buffer. A file that would appear complete does not appear, and a
-/// compressed stream gets no end marker, so its readers can detect this. It never waits for the sink to accept bytes; a
-/// command gets the end of its input and is stopped if it does not exit soon. Only millstream_writer_free() may still
+/// compressed stream gets no end marker, so its readers can detect this. This never waits for the sink to accept bytes;
+/// a command gets the end of its input and is stopped if it does not exit soon. Only millstream_writer_free() may still
 /// be called; other calls return MILLSTREAM_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_abort(

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     pub(crate) subcommand: Subcommand,
 }
 
-/// One file per subcommand does the work.
+/// Each subcommand is implemented in its own file.
 #[derive(clap::Subcommand)]
 pub(crate) enum Subcommand {
     // The documentation is in its options.
@@ -39,7 +39,8 @@ pub(crate) enum Subcommand {
     },
 }
 
-/// Options that are only defined if their subcommand is used: defining all of them takes longer than copying a small file.
+/// Options that are defined only if their subcommand is used: defining all of them takes longer than copying a small
+/// file.
 pub(crate) struct Deferred<T>(pub(crate) T);
 
 impl<T: Args> Args for Deferred<T> {
@@ -124,8 +125,7 @@ fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> 
     Ending::USAGE
 }
 
-/// Returns whether the last of these words is a source of `millstream run`, and neither its option nor the value of
-/// one.
+/// Returns whether the last of these words is a source of `millstream run`, and not an option or an option's value.
 fn ends_with_source(args: &[OsString]) -> bool {
     let Ok(Arguments { subcommand: Subcommand::Run(options) }) = Arguments::try_parse_from(args) else { return false };
     matches!((options.sources.last(), args.last()), (Some(Source::File(path)), Some(word)) if path == word)

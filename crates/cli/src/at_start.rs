@@ -1,17 +1,17 @@
 //! Detects which standard streams were closed when the process began.
 //!
-//! Before `main`, Rust's runtime opens `/dev/null` in their place. So a function that the system's loader calls earlier
-//! checks them.
+//! Before `main`, Rust's runtime opens `/dev/null` in their place. So they are checked by a function that the operating
+//! system's loader calls earlier.
 #![allow(unsafe_code)] // a pointer in the section of such functions
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use millstream_cli::Closed;
 
-/// A bit for each closed stream.
+/// A bit mask with a bit for each closed stream.
 static CLOSED: AtomicU8 = AtomicU8::new(0);
 
-// SAFETY: the loader calls the functions in this section once, by the C calling convention, on the first thread and
+// SAFETY: the loader calls each function in this section one time, by the C calling convention, on the first thread and
 // before `main`. This function needs no part of the runtime that is not yet initialised: it makes three system calls,
 // stores an atomic number, allocates no memory and cannot panic. Some loaders pass arguments, which are ignored, as
 // that convention allows.

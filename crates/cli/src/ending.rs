@@ -1,8 +1,8 @@
-//! The outcome of the command, and how the process ends.
+//! The outcome of the command, which determines how the process ends.
 
 use std::process::{ExitCode, Termination};
 
-/// The outcome of the command. As the result of `main` it ends the process.
+/// The outcome of the command. If `main` returns it, it ends the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The process exits with a status: 0 for success, 1 if a source or a sink failed, 2 if the command line is
@@ -13,13 +13,13 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// All work was done.
+    /// The command succeeded.
     pub(crate) const COMPLETE: Ending = Ending::Exited(0);
     /// A source or a sink failed or could not be opened.
     pub(crate) const FAILED: Ending = Ending::Exited(1);
     /// The command line is invalid.
     pub(crate) const USAGE: Ending = Ending::Exited(2);
-    /// The output has no reader any more.
+    /// The output no longer has a reader.
     pub(crate) const BROKEN_PIPE: Ending = Ending::Signaled(signal_hook::consts::SIGPIPE);
 }
 

@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Returns whether a terminal interprets this character, or it reverses or hides text, so that the display would differ
-/// from the content.
+/// Returns whether a terminal interprets this character, or whether the character reverses or hides text, so that the
+/// display would differ from the content.
 pub(crate) fn is_trick(c: char) -> bool {
     let hides = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
     c.is_control() || hides
@@ -36,7 +36,7 @@ fn escape(text: &str, is_escaped: fn(char) -> bool) -> Cow<'_, str> {
     let mut shown = String::new();
     for c in text.chars() {
         match is_escaped(c) {
-            // None of them has more than four digits. Writing to a string cannot fail.
+            // None of these characters has more than four digits. Writing to a string cannot fail.
             true => drop(write!(shown, "\\u{:04x}", u32::from(c))),
             false => shown.push(c),
         }

@@ -1,5 +1,5 @@
-//! Detects a command without the `--` before it: `millstream run ls -la`. The command's name is then read as a file,
-//! and its options as options of `run`. The message only says where to put the command.
+//! Detects a command without the `--` before it: `millstream run ls -la`. In that case, the command's name is taken as
+//! a file, and its options as options of `run`. The message only explains where to put the command.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -20,8 +20,8 @@ pub(crate) fn advice_on_source(error: &Error, names: &[&OsStr]) -> Option<String
     (missing && is_program_only(names[at])).then(|| advice(&names[at..]))
 }
 
-/// Returns the message for an unknown option, if there is a program before it in the command line. `is_source` returns
-/// whether the last of the given words is a source.
+/// Returns the message for an unknown option, if a program precedes it in the command line. `is_source` returns whether
+/// the last of the given words is a source.
 pub(crate) fn advice_on_option(words: &[OsString], is_source: impl Fn(&[OsString]) -> bool) -> Option<String> {
     if words.iter().any(|word| word == "--") {
         return None;
@@ -30,7 +30,7 @@ pub(crate) fn advice_on_option(words: &[OsString], is_source: impl Fn(&[OsString
     Some(advice(&words[at..]))
 }
 
-/// Returns whether there is a program of this name, but no file.
+/// Returns whether a program of this name exists, but no file.
 fn is_program_only(name: &OsStr) -> bool {
     let is_missing = fs::symlink_metadata(name).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
     // Without a PATH this is unknown.

@@ -7,7 +7,7 @@
 //! Without a controlling terminal each command has its own process group. With one, commands stay in this process's
 //! group, so that they can read from the terminal and get its Ctrl-C and Ctrl-Z. Their processes are found by a mark in
 //! the environment, since the user's other processes may be in that group too. In this case orphans are adopted, so
-//! that their end is noticed and they are reaped.
+//! that they are reaped when they end.
 
 use std::fs;
 use std::os::fd::AsRawFd;
@@ -41,8 +41,8 @@ pub(crate) fn command(command: Command) -> Command {
     command.guarded(guarded().as_ref().map(|guarded| guarded.guard.clone()))
 }
 
-/// Starts the guard, if there is none. Call this before the first command, and preferably before the first thread. If
-/// the system allows no more processes, commands are started without a guard.
+/// Starts the guard, unless it is running. Call this before the first command, and preferably before the first thread.
+/// If the operating system allows no more processes, commands are started without a guard.
 pub(crate) fn start() {
     let mut guarded = guarded();
     if guarded.is_none() {
@@ -54,7 +54,7 @@ pub(crate) fn start() {
 pub(crate) fn end() {
     let Some(Guarded { guard, pid, adoption }) = guarded().take() else { return };
     if guard.close().is_err() {
-        // Waiting for it would take indefinitely.
+        // Waiting for the guard would take indefinitely.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
     }
     if let Some(adoption) = adoption {
@@ -99,7 +99,7 @@ fn adopt() -> Option<Handle> {
 
 /// Forks the guard.
 fn fork(from: UnixStream, run: Option<&str>) -> Option<Pid> {
-    // SAFETY: the child uses only memory and the system, through std and libc, which stay usable in the child of a
+    // SAFETY: the child uses only memory and system calls, through std and libc, which stay usable in the child of a
     // multithreaded process (the C library ensures that memory can be allocated). It holds no lock of this program and
     // waits for none: [`GUARDED`] is not accessed. It never returns, so it drops no values and runs no handler of the
     // host's.

@@ -2,7 +2,7 @@
 //!
 //! [`main`] takes a command line and runs it in this process: it reads standard input, writes standard output and
 //! standard error, and returns an [`Ending`]. Every failure is reported as one line on standard error, no incomplete
-//! output is left behind, and if a signal stops the command, the process ends by that signal.
+//! output remains, and if a signal stops the command, the process ends by that signal.
 //!
 //! While a transfer runs, SIGINT, SIGTERM and SIGHUP are handled, unless they are ignored; a handler of the host is
 //! also called. Afterwards only the host's handler is called: a signal without a handler has no effect, so the process
@@ -32,14 +32,14 @@ use std::ffi::OsString;
 
 use arguments::{Arguments, Subcommand};
 
-/// Runs the command line `args`; the first of them is the name of the program.
+/// Runs the command line `args`, whose first word is the name of the program.
 ///
 /// ```
 /// let ending = millstream_cli::main(["millstream", "run", "--capacity", "12Q"]);
 /// assert_eq!(ending, millstream_cli::Ending::Exited(2)); // the command line is invalid
 /// ```
 ///
-/// A standard stream that is closed now is not used. If a runtime has opened `/dev/null` in its place, call
+/// A standard stream that is currently closed is not used. If a runtime has opened `/dev/null` in its place, call
 /// [`main_with`].
 pub fn main(args: impl IntoIterator<Item = impl Into<OsString>>) -> Ending {
     main_with(args, Closed::now())

@@ -13,7 +13,7 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|&c| !is_trick(c)).collect()
 }
 
-/// Prints one line on standard error. If that is closed or full, the exit status still shows the result.
+/// Prints one line on standard error. If standard error is closed or full, the exit status still shows the result.
 pub(crate) fn say(text: &str) {
     let line = format!("millstream: {}\n", printable(text));
     let _ = standard::write_error(line.as_bytes());
@@ -33,8 +33,8 @@ pub(crate) fn note(line: &[u8]) -> Result<()> {
     standard::write_error(&line)
 }
 
-/// Returns the ending caused by this signal. The signals that users send to end a command are not reported; others are
-/// named.
+/// Returns the ending caused by this signal. Signals that users send to end a command are not reported; for others a
+/// message names the signal.
 pub(crate) fn ended_by(signal: i32) -> Ending {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     if ![SIGHUP, SIGINT, SIGTERM].contains(&signal) {
@@ -59,7 +59,7 @@ pub(crate) fn fail_with_advice(error: &Error, advice: Option<&str>) -> Ending {
     }
 }
 
-/// Formats the whole error in one line, for a report that is read without standard error.
+/// Formats the complete error in one line, for a report that is read without standard error.
 pub(crate) fn describe(error: &Error) -> String {
     join(error, advice(error))
 }
@@ -68,7 +68,7 @@ pub(crate) fn describe(error: &Error) -> String {
 fn advice(error: &Error) -> Option<&'static str> {
     let is_address = |name: &str| name.starts_with("tcp:") || name.starts_with("unix:");
     match error.kind() {
-        // An error without the system's error comes from this program, and contains what is expected.
+        // An error without the operating system's error comes from this program, and states what is expected.
         ErrorKind::OpenFailed if error.io().is_none() => None,
         ErrorKind::OpenFailed if error.name().is_some_and(is_address) => {
             Some("check the address, and that a server is listening there")
@@ -83,7 +83,7 @@ fn advice(error: &Error) -> Option<&'static str> {
         // No option changes it.
         ErrorKind::MemoryLimit => None,
         ErrorKind::BrokenPipe => Some("the reader has closed the pipe or connection"),
-        // The system's message is clear enough, or the user caused the error.
+        // The operating system's message is clear enough, or the user caused the error.
         ErrorKind::Io | ErrorKind::Cancelled => None,
         kind => Some(kind.advice()),
     }

@@ -10,7 +10,8 @@ use millstream::{Error, ErrorKind, Result};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-/// Fails if no program of this name can be started. The system searches for it again when it is started.
+/// Fails if no program of this name can be started. The operating system searches for the program again when it is
+/// started.
 ///
 /// # Errors
 /// Returns [`ErrorKind::CommandNotStarted`] with the reason.
@@ -30,13 +31,13 @@ fn find_in(name: &OsStr, path: Option<&OsStr>) -> Result<()> {
     let found = if name.as_bytes().contains(&b'/') {
         executable(Path::new(name))
     } else {
-        // Without a PATH, the system uses its own default, which is unknown here.
+        // Without a PATH, the operating system uses its own default, which is unknown here.
         let Some(path) = path else { return Ok(()) };
         let mut found = Err(io::Error::from(Errno::NOENT));
         for directory in std::env::split_paths(path) {
             found = match executable(&directory.join(name)) {
-                // Like shells, this takes the first program that can be started; otherwise it reports the reason for
-                // one that cannot.
+                // Like shells, this takes the first program that can be started. If none can, it reports the reason for
+                // one of them.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => found,
                 other => other,
             };

@@ -1,15 +1,15 @@
-//! Signals that end the command: SIGINT, SIGTERM, SIGHUP, and others that would end it without a clean-up, such as
-//! SIGQUIT, SIGXCPU and SIGALRM.
+//! Handles signals that end the command: SIGINT, SIGTERM, SIGHUP, and others that would end it without a clean-up, such
+//! as SIGQUIT, SIGXCPU and SIGALRM.
 //!
-//! The first one triggers a [`CancelToken`], and the transfer unwinds: it stops its command and removes partial
+//! The first signal triggers a [`CancelToken`], and the transfer unwinds: it stops its command and removes partial
 //! outputs. A second signal of the same kind ends the process immediately. A signal that is ignored when the process
 //! starts (`nohup`, a background job of a plain shell) stays ignored.
 //!
 //! SIGXFSZ has no effect: a write beyond the limit on a file's size fails with EFBIG, which is an ordinary error.
-//! Commands get their default dispositions back, since execve(2) resets handlers.
+//! Commands start with the default dispositions, because execve(2) resets handlers.
 //!
-//! The handlers store the signal's number and trigger the token. A thread, which starts when it is needed, does the
-//! work that is not safe inside a signal handler.
+//! The handlers store the signal's number and trigger the token. A thread, which is started when it is needed, does
+//! everything that is not safe inside a signal handler.
 #![allow(unsafe_code)] // handlers
 
 use std::fs::File;
@@ -32,12 +32,12 @@ use crate::{Ending, message, standard};
 /// The signals that end the command.
 const ENDING: [i32; 10] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGVTALRM, SIGPROF, SIGUSR1, SIGUSR2];
 
-/// The signals of this process, watched from [`Signals::watch`] until the end of this value.
+/// The signals of this process, which are watched from [`Signals::watch`] until this value is dropped.
 pub(crate) struct Signals {
     token: CancelToken,
     /// The number of the first signal that arrived, or 0.
     caught: Arc<AtomicI32>,
-    /// The handlers, once the signals are watched.
+    /// The handlers, while the signals are watched.
     handlers: Vec<SigId>,
     acts: Mutex<Acts>,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Signals {
 #[derive(Default)]
 struct Acts {
     all: Arc<Mutex<Vec<Act>>>,
-    /// Stops the thread, which starts when the signals are watched and there are actions.
+    /// Stops the thread, which is started when the signals are watched and actions exist.
     thread: Option<Handle>,
     unparks: bool,
 }
@@ -54,7 +54,7 @@ struct Acts {
 type Act = Box<dyn Fn() + Send>;
 
 impl Signals {
-    /// Creates signals that are not watched yet: they have their normal effect.
+    /// Creates signals that are not watched yet and have their normal effect.
     pub(crate) fn new() -> Result<Signals> {
         let token = CancelToken::new()?;
         standard::set_token(Some(token.clone()));
@@ -76,7 +76,7 @@ impl Signals {
         if self.token.is_cancelled() { Err(Error::new(ErrorKind::Cancelled)) } else { Ok(()) }
     }
 
-    /// Returns the ending of the command: by the signal, if the command failed because one arrived.
+    /// Returns the ending of the command: by the signal, if the command failed because a signal arrived.
     pub(crate) fn or(&self, ending: Ending) -> Ending {
         match self.caught() {
             Some(signal) if ending == Ending::FAILED => message::ended_by(signal),
@@ -94,7 +94,7 @@ impl Signals {
         self.start_thread(&mut acts)
     }
 
-    /// Makes signals trigger the token instead of ending the process, from now on.
+    /// From now on, makes signals trigger the token instead of ending the process.
     pub(crate) fn watch(&mut self) -> io::Result<()> {
         if !self.handlers.is_empty() {
             return Ok(());
@@ -112,7 +112,7 @@ impl Signals {
         self.start_thread(&mut locked(&self.acts))
     }
 
-    /// Starts the thread if the signals are watched, there are actions, and it has not started.
+    /// Starts the thread if the signals are watched, actions exist, and the thread has not started.
     fn start_thread(&self, acts: &mut Acts) -> io::Result<()> {
         if self.handlers.is_empty() || locked(&acts.all).is_empty() {
             return Ok(());
@@ -132,8 +132,8 @@ impl Signals {
         Ok(())
     }
 
-    /// Sleeps until `until`, or until a signal arrives: it then fails with [`ErrorKind::Cancelled`]. It is always
-    /// called by the same thread.
+    /// Sleeps until `until`, or until a signal arrives. In that case it fails with [`ErrorKind::Cancelled`]. It is
+    /// always called by the same thread.
     pub(crate) fn pause(&self, until: Instant) -> Result<()> {
         if !std::mem::replace(&mut locked(&self.acts).unparks, true) {
             let pausing = thread::current();
@@ -179,17 +179,17 @@ fn watchable() -> impl Iterator<Item = i32> {
     ENDING.into_iter().filter(|&signal| !is_ignored(signal))
 }
 
-/// Makes the system report how commands end. It does not if SIGCHLD is ignored, which is inherited from a parent that
-/// ignores *its* children. A handler that does nothing is enough, and commands start with the default again.
+/// Makes the kernel report how commands end. It does not if SIGCHLD is ignored, which is inherited from a parent that
+/// ignores *its* children. A handler that does nothing is enough, and commands start with the default disposition.
 pub(crate) fn heed_children() {
     if is_ignored(SIGCHLD) {
-        // If this fails, a command whose status is unknown is an error.
+        // If this fails, a command whose status is unknown causes an error.
         let _ = signal_hook::flag::register(SIGCHLD, Arc::default());
     }
 }
 
 /// Returns whether this signal was ignored when the command started. Only Linux reports this without changing any
-/// state; on other systems no signal is assumed to be ignored.
+/// state; on other operating systems no signal is assumed to be ignored.
 fn is_ignored(signal: i32) -> bool {
     /// Bit n - 1 is for signal n.
     static IGNORED: OnceLock<u64> = OnceLock::new();

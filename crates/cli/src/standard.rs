@@ -1,10 +1,10 @@
 //! Standard input, output and error: whether they were open when the process began, and how standard error is written.
 //!
 //! A runtime opens `/dev/null` in place of a standard stream that was closed, so that no other file takes its number.
-//! Output to it is lost, and reading it gives an empty input: both look like success. So it is an error if a closed
-//! stream is needed. A `/dev/null` that the process inherited was the caller's choice.
+//! Output to it is lost, and reading it returns an empty input: both look like success. So an error is reported if a
+//! closed stream is needed. A `/dev/null` that the process inherited was the caller's choice.
 //!
-//! After a signal, writes to standard error do not wait: a full pipe, or a terminal that has been stopped, must not
+//! After a signal, writes to standard error do not block: a full pipe, or a terminal that has been stopped, must not
 //! block the process.
 
 use std::io;
@@ -21,7 +21,7 @@ use rustix::io::Errno;
 /// The library's name for standard output.
 pub(crate) const STANDARD_OUTPUT: &str = "standard output";
 
-/// The time that a wait for standard error lasts before it checks for a signal.
+/// The interval at which a wait for standard error checks for a signal.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The number of bytes that can be written without blocking to a pipe that poll reports as writable (the smallest
@@ -40,8 +40,8 @@ pub struct Closed {
 }
 
 impl Closed {
-    /// Returns the streams that are closed at the moment. This is only meaningful before a runtime has opened files in
-    /// their place.
+    /// Returns the streams that are currently closed. The result is meaningful only before a runtime has opened files
+    /// in their place.
     pub fn now() -> Closed {
         let is_closed = |fd: BorrowedFd<'_>| rustix::io::fcntl_getfd(fd) == Err(Errno::BADF);
         Closed {
@@ -138,11 +138,11 @@ pub(crate) fn output_for_result() -> Result<Writer> {
     })
 }
 
-/// Writes to standard error. It waits until a signal arrives.
+/// Writes to standard error. If it accepts no bytes, this waits until a signal arrives.
 ///
 /// # Errors
-/// Returns the errors of the system, [`ErrorKind::OpenFailed`] if standard error was closed when the process began, and
-/// [`ErrorKind::Cancelled`].
+/// Returns the operating system's errors, [`ErrorKind::OpenFailed`] if standard error was closed when the process
+/// began, and [`ErrorKind::Cancelled`].
 pub(crate) fn write_error(bytes: &[u8]) -> Result<()> {
     Stream::Error.check()?;
     let token = process(|process| process.token.clone());
@@ -157,8 +157,8 @@ pub(crate) fn try_write_error(bytes: &[u8]) {
     }
 }
 
-/// Writes to a descriptor that may block, and keeps its mode. Waits until `is_cancelled`; without that, it does not
-/// wait.
+/// Writes to a descriptor that may block, and keeps its mode. Waits until `is_cancelled` returns true; without this
+/// function, it does not wait.
 fn write(fd: BorrowedFd<'_>, mut bytes: &[u8], is_cancelled: Option<&dyn Fn() -> bool>) -> Result<()> {
     let own = reopen(fd);
     let (fd, piece) = match &own {

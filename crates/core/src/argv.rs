@@ -1,4 +1,4 @@
-//! Command lines in messages.
+//! Formats command lines for messages.
 
 use std::ffi::OsString;
 

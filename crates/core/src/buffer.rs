@@ -1,4 +1,4 @@
-//! All index arithmetic of the reading side.
+//! The buffer of the reading side, which contains all of its index arithmetic.
 //!
 //! ```text
 //!   consumed   unread           free
@@ -8,7 +8,7 @@
 //!
 //! A linear buffer that keeps its unread tail: before more is read, the tail moves to the front. The tail is a piece of
 //! one record, 0.06 % of the bytes of real data; a mirrored ring, which never moves it, was no faster. The memory is
-//! either owned or lent (a mapped file, a caller's bytes); lent memory is never written, has no free part, and is
+//! either owned or lent (a mapped file, a caller's bytes). Lent memory is never written, has no free part, and is
 //! revealed piece by piece.
 //!
 //! The pointer to the first byte is cached (`base`), which needs `unsafe`. Without it each access matches on the kind
@@ -26,7 +26,7 @@ use crate::error::Error;
 /// Memory that a buffer can borrow permanently.
 pub type Lent = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// The system has too little memory for this many bytes.
+/// Returns the error for a lack of memory for this many bytes.
 #[derive(Debug)]
 pub struct NoMemory(usize);
 
@@ -44,13 +44,13 @@ fn zeroed(len: usize) -> Result<Vec<u8>, NoMemory> {
 }
 
 enum Store {
-    /// Owned memory, initialised from front to back: a zeroed vector costs nothing until its pages are used.
+    /// Owned memory, initialised from front to back: the pages of a zeroed vector cost nothing until they are used.
     Own(Vec<u8>),
     /// Lent memory, held so that `base` stays valid.
     Lent { _memory: Lent },
 }
 
-/// Bytes that have been read, and the positions that mark which of them have not been consumed.
+/// Bytes that have been read, and the positions that separate consumed from unread bytes.
 pub struct Buffer {
     store: Store,
     /// A pointer to the first byte of the store. Every method that mutably accesses the store refreshes it.
@@ -168,7 +168,7 @@ impl Buffer {
     ) -> Result<usize, E> {
         let unread = self.pos..self.end;
         let Store::Own(memory) = &mut self.store else { panic!("lent memory has no free part") };
-        // If a quarter is free, that is worth a read; less is not worth a system call.
+        // If at least a quarter is free, a read is worthwhile; less is not worth a system call.
         let larger = memory.len().saturating_mul(2).min(max).max(unread.len() + 1);
         if memory.len() - unread.len() < (memory.len() / 4).max(1) && larger > memory.len() {
             let mut grown = zeroed(larger)?;
@@ -178,7 +178,7 @@ impl Buffer {
             memory.copy_within(unread.clone(), 0);
         }
         let base = memory.as_mut_ptr();
-        // All fields are right before `read` runs, because it may panic.
+        // All fields are consistent before `read` runs, because it may panic.
         (self.base, self.capacity) = (base, memory.len());
         (self.pos, self.end) = (0, unread.len());
         self.origin = self.origin.wrapping_add(unread.start as u64);
@@ -211,7 +211,8 @@ impl Buffer {
             self.origin = offset.wrapping_sub(start as u64);
         } else {
             let mut data = &block[data];
-            // The data has already been read, so `max` no longer matters: grow once for all of it, not byte by byte.
+            // The data has already been read, so `max` no longer matters: the buffer grows one time for all of the
+            // data.
             let max = max.max(tail + data.len());
             while !data.is_empty() {
                 let copied = self.fill_with(max, |space| {
@@ -235,7 +236,7 @@ impl Buffer {
             self.pos = self.end;
             return 0..memory.len();
         };
-        // If there is no memory of the same size, the buffer starts small again.
+        // If memory of the same size is not available, the buffer starts small again.
         if memory.len() < own.len()
             && let Ok(larger) = zeroed(own.len())
         {

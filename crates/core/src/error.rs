@@ -1,12 +1,12 @@
 //! All errors, defined once for every language.
 //!
 //! There is one [`Error`] type: a kind with a fixed code, the name of the source or sink, the byte offset, the record
-//! number, and details by kind. The table of kinds in this file is the only one: every front end maps kinds by
-//! [`ErrorKind::code`], and no code parses messages.
+//! number, and details that depend on the kind. The table of kinds in this file is the only one: every front end maps
+//! kinds by [`ErrorKind::code`], and no code parses messages.
 //!
-//! A reader reports an error once, followed by a plain end (`None`). It can continue only after the kinds for which
-//! [`ErrorKind::is_resumable`] is true. These are reported again until their cause is removed, so that they are not
-//! mistaken for the end.
+//! A reader reports an error one time, followed by a plain end (`None`). It can continue only after errors for which
+//! [`ErrorKind::is_resumable`] is true. These errors are reported again until their cause is removed, so that they are
+//! not mistaken for the end.
 
 use std::ffi::OsString;
 use std::fmt::{self, Write as _};
@@ -20,7 +20,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Defines the table of kinds: the code, the Rust name, the name in every other language, and the advice.
 macro_rules! error_kinds {
     ($($(#[doc = $doc:literal])* $code:literal $kind:ident $name:literal $advice:literal;)*) => {
-        /// The kinds of error, with codes that never change their meaning.
+        /// The kinds of error, whose codes never change their meaning.
         ///
         /// ```
         /// use millstream::ErrorKind;
@@ -58,8 +58,7 @@ macro_rules! error_kinds {
                 }
             }
 
-            /// Returns the meaning of this kind in a sentence or two. It is the documentation of the kind in other
-            /// languages.
+            /// Returns the meaning of this kind in one or two sentences, which document the kind in other languages.
             pub const fn meaning(self) -> &'static str {
                 match self {
                     $(ErrorKind::$kind => concat!($($doc),*).trim_ascii(),)*
@@ -101,7 +100,7 @@ error_kinds! {
     11 DecodeTruncated "decode_truncated" "fetch the file again; all data before this point has been delivered";
     /// Compressed data grows beyond the limit on output size or ratio.
     12 DecodeLimit "decode_limit" "raise the limit if the source is trusted";
-    /// No bytes arrived, or none were accepted, for longer than the time limit.
+    /// No bytes arrived, or no bytes were accepted, for longer than the time limit.
     13 Stalled "stalled" "raise the time limit, or find out what the other side is waiting for";
     /// A cancel token was triggered. No data is lost: the next call continues.
     14 Cancelled "cancelled" "continue, or close";
@@ -153,8 +152,8 @@ error_kinds! {
 
 impl ErrorKind {
     /// Returns whether the reader that reported this error can continue: after [`ErrorKind::Cancelled`] with the next
-    /// call, after [`ErrorKind::RecordTooLong`] with `skip_record`, after [`ErrorKind::NumberInvalid`] and
-    /// [`ErrorKind::NumberOverflow`] by reading the input in another way.
+    /// call, after [`ErrorKind::RecordTooLong`] with `skip_record`, and after [`ErrorKind::NumberInvalid`] and
+    /// [`ErrorKind::NumberOverflow`] by reading the input by another method.
     pub const fn is_resumable(self) -> bool {
         matches!(
             self,
@@ -201,7 +200,7 @@ impl fmt::Display for CommandStatus {
     }
 }
 
-/// The names of the signals that kill commands, by their numbers on this system.
+/// Returns the name of a signal that kills commands, by its number on this operating system.
 const SIGNALS: &[(i32, &str)] = &[
     (1, "SIGHUP"),
     (2, "SIGINT"),
@@ -214,8 +213,8 @@ const SIGNALS: &[(i32, &str)] = &[
     (13, "SIGPIPE"),
     (14, "SIGALRM"),
     (15, "SIGTERM"),
-    // POSIX fixes no numbers for these signals. The numbers are those of Linux, and of macOS and the BSDs, on the
-    // common processors.
+    // POSIX fixes no numbers for these signals. The numbers are the ones that Linux, macOS and the BSDs use on common
+    // processors.
     (if cfg!(any(target_os = "linux", target_os = "android")) { 7 } else { 10 }, "SIGBUS"),
     (24, "SIGXCPU"),
     (25, "SIGXFSZ"),
@@ -225,7 +224,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
     SIGNALS.iter().find(|(number, _)| *number == signal).map(|(_, name)| *name)
 }
 
-/// A command that ended: its command line, how it ended, and its last output. It is part of errors and of reports.
+/// A command that ended: its command line, how it ended, and its last output. Errors and reports contain it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandEnd {
     /// The command and its arguments, as it was started.
@@ -282,8 +281,8 @@ impl Error {
         }))
     }
 
-    /// Creates an error from the system's error for a source or sink. An [`Error`] wrapped in an [`io::Error`] is
-    /// unwrapped unchanged.
+    /// Creates an error from the operating system's error for a source or sink. An [`Error`] wrapped in an
+    /// [`io::Error`] is unwrapped unchanged.
     pub fn from_io(error: io::Error) -> Error {
         match error.downcast::<Error>() {
             Ok(ours) => ours,
@@ -323,14 +322,14 @@ impl Error {
         self
     }
 
-    /// Removes the byte offset, which was counted from a point whose position is not known.
+    /// Removes the byte offset, which was counted from an unknown position.
     #[doc(hidden)]
     pub fn without_offset(mut self) -> Error {
         self.0.offset = None;
         self
     }
 
-    /// Adds `base` to the byte offset, which was counted from a point at the offset `base`.
+    /// Adds `base` to the byte offset, which was counted from the offset `base`.
     #[doc(hidden)]
     pub fn shift_offset(mut self, base: u64) -> Error {
         self.0.offset = self.0.offset.map(|offset| offset.saturating_add(base));
@@ -349,7 +348,7 @@ impl Error {
         self
     }
 
-    /// Adds what was found instead.
+    /// Adds what was found.
     pub fn with_found(mut self, found: impl Into<String>) -> Error {
         self.0.found = Some(found.into());
         self
@@ -383,7 +382,7 @@ impl Error {
         self
     }
 
-    /// Adds the system's own error.
+    /// Adds the operating system's error.
     pub fn with_io(mut self, error: io::Error) -> Error {
         self.0.io = Some(error);
         self
@@ -440,18 +439,18 @@ impl Error {
         self.0.command.as_ref()
     }
 
-    /// Returns the system's own error.
+    /// Returns the operating system's error.
     pub fn io(&self) -> Option<&io::Error> {
         self.0.io.as_ref()
     }
 
-    /// Returns the system's error number, if the system reported this error.
+    /// Returns the operating system's error number, if the operating system reported this error.
     pub fn errno(&self) -> Option<i32> {
         self.0.io.as_ref().and_then(io::Error::raw_os_error)
     }
 }
 
-/// Formats what was found, what was expected, and where; then the advice, which `{:#}` omits.
+/// Formats what was found, what was expected, and where, followed by the advice, which `{:#}` omits.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;

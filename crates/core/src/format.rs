@@ -1,8 +1,8 @@
 //! The compressed formats, for reading and writing: their names, and the first bytes by which they are detected.
 //!
-//! [`formats!`] is the only table; `cargo xtask generate` writes the tables of other languages from it. A format in it
-//! that cannot be decoded is still detected, so that its bytes are not mistaken for data. `CONTRIBUTING.md` lists what
-//! else a new format needs.
+//! [`formats!`] is the only table; `cargo xtask generate` writes the tables of other languages from it. A format that
+//! cannot be decoded is still detected, so that its bytes are not mistaken for data. `CONTRIBUTING.md` lists what else
+//! a new format needs.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -43,7 +43,7 @@ macro_rules! formats {
         }
 
         /// The same formats for this project's own crates, in which a `match` must name every format: the compiler
-        /// reports what a new one needs.
+        /// reports the places where a new format must be added.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Codec {
             $($(#[doc = $doc])* $format,)*
@@ -195,13 +195,13 @@ impl fmt::Display for Format {
 }
 
 impl Format {
-    /// Whether a decoder of this format also reads `other`: every bgzf stream is a gzip stream.
+    /// Returns whether a decoder of this format also reads `other`: every bgzf stream is a gzip stream.
     #[doc(hidden)]
     pub fn reads(self, other: Format) -> bool {
         self == other || matches!((self, other), (Format::Gzip, Format::Bgzf) | (Format::Bgzf, Format::Gzip))
     }
 
-    /// All names, formatted for messages: `gzip, bgzf or zstd`.
+    /// Returns all names, formatted for messages: `gzip, bgzf or zstd`.
     fn names() -> String {
         let names: Vec<&str> = Format::ALL.iter().map(|format| format.name()).collect();
         match names.split_last() {
@@ -221,7 +221,7 @@ pub enum Known {
 }
 
 impl Known {
-    /// The format that the suffix of a file name indicates; case is ignored.
+    /// Returns the format that the suffix of a file name indicates; case is ignored.
     pub fn of_name(path: &Path) -> Option<Known> {
         let ending = path.extension()?.to_str()?;
         KNOWN.iter().find(|row| row.endings.iter().any(|known| ending.eq_ignore_ascii_case(known))).map(|row| row.known)
@@ -259,18 +259,18 @@ impl Known {
     }
 }
 
-/// What the first bytes of a stream indicate.
+/// The result of inspecting the first bytes of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Guess {
     /// The bytes are the beginning of this format.
     Is(Known),
     /// The bytes are uncompressed data.
     Plain,
-    /// It depends on bytes that have not arrived yet.
+    /// The format depends on bytes that have not arrived yet.
     Open,
 }
 
-/// The number of first bytes that suffices to distinguish all formats.
+/// The number of bytes that suffices to distinguish all formats.
 pub const SNIFF: usize = 16;
 
 /// Detects the format from the first bytes of a stream. `eof` means that no more bytes follow.
@@ -282,7 +282,7 @@ pub fn guess(bytes: &[u8], eof: bool) -> Guess {
                 continue;
             }
             let here = bytes.len().min(beginning.len());
-            // At the end, two bytes of gzip are enough, because no text contains them.
+            // At the end of the stream, the first two bytes of gzip are enough, because no text contains them.
             if here == beginning.len() || (eof && here >= 2 && row.known == Known::Ours(Format::Gzip)) {
                 return match row.known {
                     Known::Ours(Format::Gzip) => guess_gzip(bytes, eof),
@@ -311,12 +311,12 @@ fn guess_gzip(bytes: &[u8], eof: bool) -> Guess {
     Guess::Is(Known::Ours(format))
 }
 
-/// Whether the bytes start like a stream of a known format, supported or not.
+/// Returns whether the bytes start like a stream of a known format, supported or not.
 pub fn is_known(bytes: &[u8]) -> bool {
     matches!(guess(&bytes[..bytes.len().min(SNIFF)], true), Guess::Is(_))
 }
 
-/// Whether `bytes`, which may be incomplete, could be the first bytes of `format`.
+/// Returns whether `bytes`, which may be incomplete, could be the first bytes of `format`.
 pub fn may_begin(bytes: &[u8], format: Format) -> bool {
     KNOWN
         .iter()

@@ -1,14 +1,14 @@
 //! Traits through which a codec reads and writes records, independently of their source or sink.
 //!
-//! `millstream::Reader` and `millstream::Writer` implement these traits; [`InMemory`] reads a block of memory and needs
+//! `millstream::Reader` and `millstream::Writer` implement these traits. [`InMemory`] reads a block of memory and needs
 //! no operating system.
 
 use crate::error::Result;
 
 /// A buffer that can be filled, with records at its front.
 ///
-/// The methods have the names and the behaviour of those of `millstream::Reader`: [`fill`](ReadRecords::fill) adds
-/// bytes at the end of [`buffer`](ReadRecords::buffer), [`consume`](ReadRecords::consume) and
+/// The methods have the same names and behaviour as the methods of `millstream::Reader`: [`fill`](ReadRecords::fill)
+/// adds bytes at the end of [`buffer`](ReadRecords::buffer), [`consume`](ReadRecords::consume) and
 /// [`take_records`](ReadRecords::take_records) remove them from its front.
 ///
 /// ```
@@ -58,7 +58,7 @@ pub trait ReadRecords {
     /// Keeps the first part of a long record, which was consumed before a resumable error interrupted its reading.
     fn keep_partial(&mut self, bytes: Vec<u8>);
 
-    /// Returns the part that was kept. It is empty if there is none, or if bytes were consumed since.
+    /// Returns the part that was kept. It is empty if no part was kept, or if bytes were consumed since.
     fn take_partial(&mut self) -> Vec<u8>;
 }
 
@@ -71,7 +71,7 @@ pub trait WriteRecord {
     fn write_record(&mut self, record: &[u8]) -> Result<()>;
 }
 
-/// A vector appends the record.
+/// Appends the record to a vector.
 impl WriteRecord for Vec<u8> {
     fn write_record(&mut self, record: &[u8]) -> Result<()> {
         self.extend_from_slice(record);
@@ -85,7 +85,7 @@ pub struct InMemory<B> {
     bytes: B,
     /// The position of the first byte that has not been consumed.
     start: usize,
-    /// Whether the bytes are revealed; the first [`fill`](ReadRecords::fill) does that.
+    /// Whether the bytes are revealed, which the first [`fill`](ReadRecords::fill) does.
     is_filled: bool,
     records: u64,
 }

@@ -1,5 +1,5 @@
-//! Converts serde's errors to this crate's, for the crates that (de)serialise: this impl must be in the crate of the
-//! type.
+//! Converts serde's errors to this crate's errors, for the crates that (de)serialise. The implementation must be in the
+//! crate that defines the type.
 
 use crate::error::{Error, ErrorKind};
 use serde_core::de::{Expected, Unexpected};

@@ -1,4 +1,4 @@
-//! Which compressed formats this build reads and writes.
+//! The compressed formats that this build reads and writes.
 
 use crate::Format;
 use crate::error::{Error, ErrorKind, Result};
@@ -11,7 +11,7 @@ const FEATURES: &[&str] = &[
     "xz",
 ];
 
-/// Fails if this build does not have the code for a format.
+/// Fails if this build does not include the code for a format.
 ///
 /// # Errors
 /// [`ErrorKind::Unsupported`].

@@ -1,7 +1,7 @@
-//! Runs the same work on many pieces, on a few threads, and returns the results in order.
+//! Runs the same task on many pieces, on a few threads, and returns the results in order.
 //!
-//! A thread is started when all others are busy. If the system cannot start more threads, the existing ones do the
-//! work; without any, the caller does. Only the pieces in progress are held, and their number is bounded.
+//! A thread is started when all others are busy. If the operating system cannot start more threads, the existing ones
+//! process all pieces; without any, the caller does. Only the pieces in progress are held, and their number is bounded.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -10,13 +10,13 @@ use std::thread::JoinHandle;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The maximum number of threads: more make no stream faster.
+/// The maximum number of threads: more threads make no stream faster.
 const MOST: usize = 8;
 
-/// The number of pieces that a thread may have: one in work, one waiting, and one finished.
+/// The number of pieces that a thread may have: one in progress, one waiting, and one finished.
 const DEPTH: usize = 3;
 
-/// The work that one thread does on a piece.
+/// The task that one thread runs on a piece.
 pub(crate) type Work<P> = Box<dyn FnMut(&mut P) + Send>;
 
 /// Threads that process pieces.
@@ -25,9 +25,9 @@ pub(crate) struct Workers<P> {
     /// The maximum number of threads.
     most: usize,
     threads: Vec<Worker<P>>,
-    /// The work of the caller's thread, for pieces that no other thread processes.
+    /// The task of the caller's thread, for pieces that no other thread processes.
     own: Option<Work<P>>,
-    /// The places of the pieces in progress, in the order in which they were given.
+    /// The places of the pieces in progress, in the order in which the pieces were passed.
     order: VecDeque<Place<P>>,
 }
 
@@ -53,17 +53,17 @@ impl<P: Send + 'static> Workers<P> {
         }
     }
 
-    /// Creates workers with at most this many threads; with 0 the caller does the work.
+    /// Creates workers with at most this many threads; with 0 the caller processes the pieces.
     pub(crate) fn with_at_most(most: usize, new_work: fn() -> Work<P>) -> Workers<P> {
         Workers { new_work, most, threads: Vec::new(), own: None, order: VecDeque::new() }
     }
 
-    /// Returns whether another piece may be given. Otherwise one has to be taken first.
+    /// Returns whether another piece may be passed. Otherwise one has to be taken first.
     pub(crate) fn has_capacity(&self) -> bool {
         self.order.len() < (self.most * DEPTH).max(1)
     }
 
-    /// Gives a piece to a thread.
+    /// Passes a piece to a thread.
     pub(crate) fn give(&mut self, mut piece: P) {
         let idle = |worker: &Worker<P>| worker.under_way == 0;
         if !self.threads.iter().any(idle) && self.threads.len() < self.most {
@@ -91,7 +91,7 @@ impl<P: Send + 'static> Workers<P> {
     /// Waits for the oldest of the pieces in progress and returns it, or `None` if there is none.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::Internal`] if the work panicked.
+    /// Returns [`ErrorKind::Internal`] if the task panicked.
     pub(crate) fn take(&mut self) -> Result<Option<P>> {
         match self.order.pop_front() {
             None => Ok(None),

@@ -158,13 +158,13 @@ enum class stdout_to : std::uint32_t {
 
 /// The destination of a command's standard error.
 enum class stderr_to : std::uint32_t {
-    /// It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a
-    /// failure.
+    /// It is forwarded live to the standard error of this process; the error that reports a failure also contains the
+    /// last 4 KiB.
     forward = MILLSTREAM_STDERR_FORWARD,
-    /// The last 4 KiB are in the error that reports a failure, and are written nowhere else.
+    /// The error that reports a failure contains the last 4 KiB, which are written nowhere else.
     capture = MILLSTREAM_STDERR_CAPTURE,
-    /// The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote
-    /// it.
+    /// The command inherits the standard error of this process (a terminal stays a terminal), so errors cannot quote
+    /// what it wrote.
     inherit = MILLSTREAM_STDERR_INHERIT,
     /// `/dev/null`.
     null = MILLSTREAM_STDERR_NULL,

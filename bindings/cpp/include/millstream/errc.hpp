@@ -39,7 +39,7 @@ enum class errc : int {
     decode_truncated = 11,
     /// Compressed data grows beyond the limit on output size or ratio.
     decode_limit = 12,
-    /// No bytes arrived, or none were accepted, for longer than the time limit.
+    /// No bytes arrived, or no bytes were accepted, for longer than the time limit.
     stalled = 13,
     /// A cancel token was triggered. No data is lost: the next call continues.
     cancelled = 14,

@@ -39,7 +39,7 @@ pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
     input::check(path)?;
     let (mut key, mut found, mut values) = (None, 0, 0);
     let count = each(open(path, bench.stop)?, |document| {
-        // The content of the file: a separate traversal determines the result that the other ways should find.
+        // A separate traversal of the file's content determines the result that the other ways should find.
         let mut has_key = false;
         for element in document.iter() {
             let element = element?;

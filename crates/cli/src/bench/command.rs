@@ -71,7 +71,7 @@ fn ways(argv: &[OsString]) -> Vec<Way<'_>> {
     ways
 }
 
-/// Starts the command with the standard library, lets `work` read its output, and waits for the command.
+/// Starts the command with the standard library, calls `work` to read its output, and waits for the command.
 fn started(argv: &[OsString], stop: &Stop, work: impl FnOnce(ChildStdout, &Stop) -> Result<Answer>) -> Result<Answer> {
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]).stdin(Stdio::null()).stdout(Stdio::piped());

@@ -13,7 +13,7 @@ use crate::run::Source;
 /// A regular file that every way reads from its start.
 pub(super) enum Input {
     Named(PathBuf),
-    /// A generated file without a name, so that no file is left behind, however the process ends.
+    /// A generated file without a name, so that no file remains, however the process ends.
     Made(File),
 }
 
@@ -46,7 +46,7 @@ impl Input {
         }
     }
 
-    /// Returns the name for use in a sentence; `made` describes the content if it was generated.
+    /// Returns the input's name for use in a sentence; `made` describes the content if it was generated.
     pub(super) fn name(&self, made: &str) -> String {
         match self {
             Input::Named(path) => path.display().to_string(),
@@ -55,7 +55,7 @@ impl Input {
     }
 }
 
-/// Fails unless the path is a file that any process can read repeatedly.
+/// Fails unless the path refers to a file that any process can read repeatedly.
 pub(super) fn check(path: &Path) -> Result<()> {
     Source::File(path.to_path_buf()).preview()?;
     let refused = |found: String, expected: &str| {

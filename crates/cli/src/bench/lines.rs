@@ -115,7 +115,7 @@ pub(super) fn read(stream: impl Read, stop: &Stop) -> Result<Answer> {
     }
 }
 
-/// Reads lines in the usual way for arbitrary bytes with the standard library.
+/// Reads lines as is usual for arbitrary bytes with the standard library.
 pub(super) fn read_until(buffer: usize, stream: impl Read, stop: &Stop) -> Result<Answer> {
     let mut reader = BufReader::with_capacity(buffer, Stoppable { inner: stream, stop });
     let (mut count, mut content) = (0, 0);
@@ -129,7 +129,7 @@ pub(super) fn read_until(buffer: usize, stream: impl Read, stop: &Stop) -> Resul
     Ok(tally(count, content))
 }
 
-/// Reads lines in the most common way: UTF-8 only, and a new string for each line.
+/// Reads lines with the most common method: UTF-8 only, and a new string for each line.
 pub(super) fn strings(stream: impl Read, stop: &Stop) -> Result<Answer> {
     let (mut count, mut content) = (0, 0);
     for line in BufReader::new(Stoppable { inner: stream, stop }).lines() {
@@ -139,7 +139,7 @@ pub(super) fn strings(stream: impl Read, stop: &Stop) -> Result<Answer> {
     Ok(tally(count, content))
 }
 
-/// Returns the expected result, which is counted byte by byte, without making lines.
+/// Returns the expected result, which is counted byte by byte, without splitting into lines.
 pub(super) fn count(stream: impl Read, stop: &Stop) -> io::Result<Answer> {
     let mut stream = Stoppable { inner: stream, stop };
     let mut space = vec![0; 256 << 10];

@@ -1,8 +1,8 @@
 //! Measures several ways to answer the same question, in [rounds](millstream_rounds), so that a slow phase of the
-//! machine affects all of them.
+//! machine affects all ways equally.
 //!
-//! If a way's answer is not the expected one, it is wrong and has no time. If it takes longer than its share of the
-//! available time, it is stopped.
+//! If a way's answer is not the expected one, the way is reported as wrong and without a time. If a way takes longer
+//! than its share of the available time, it is stopped.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ use millstream::{CancelToken, Error, ErrorKind, Result};
 use millstream_rounds::{Budget, Contender, Progress, Turns, limited, quantile, take_turns};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// The answer of a way: numbers with names. Some ways do not report all of them.
+/// The answer of a way: named numbers. Some ways do not report all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer(Vec<(&'static str, u64)>);
 
@@ -33,7 +33,7 @@ impl Answer {
         self.0.iter().copied()
     }
 
-    /// Returns whether it reports at least one number, and all numbers are as expected.
+    /// Returns whether the answer contains at least one number, and all its numbers are as expected.
     fn is_right(&self, expected: &Answer) -> bool {
         !self.0.is_empty() && self.iter().all(|(name, value)| expected.get(name) == Some(value))
     }
@@ -53,14 +53,14 @@ impl fmt::Display for Answer {
 pub(super) struct Way<'a> {
     name: String,
     is_millstream: bool,
-    /// The code of the way, or why it is not available.
+    /// The way's implementation, or the reason why it is not available.
     run: std::result::Result<Run<'a>, String>,
 }
 
 type Run<'a> = Box<dyn FnMut(&Stop) -> Result<Answer> + 'a>;
 
 impl<'a> Way<'a> {
-    /// Creates a way that uses the library. It must end soon after its [`Stop`] requests that.
+    /// Creates a way that uses the library. It must return soon after its [`Stop`] requests that.
     pub(super) fn millstream(name: impl Into<String>, run: impl FnMut(&Stop) -> Result<Answer> + 'a) -> Way<'a> {
         Way { name: name.into(), is_millstream: true, run: Ok(Box::new(run)) }
     }
@@ -75,7 +75,7 @@ impl<'a> Way<'a> {
         Way { name: name.into(), is_millstream: false, run: Err(why) }
     }
 
-    /// Returns why it is not available, if so.
+    /// Returns why the way is not available, or `None` if it is available.
     #[cfg(test)]
     pub(super) fn why_skipped(&self) -> Option<&str> {
         self.run.as_ref().err().map(String::as_str)
@@ -87,7 +87,7 @@ impl<'a> Way<'a> {
 pub(super) struct Plan {
     /// The number of rounds that are timed.
     pub(super) runs: usize,
-    /// The time for all ways. There is at least one timed round, for which half of the time is reserved.
+    /// The time for all ways. At least one round is timed, for which half of the time is reserved.
     pub(super) time: Duration,
 }
 
@@ -110,7 +110,7 @@ pub(super) enum Outcome {
     Skipped(String),
 }
 
-/// The times of one way in seconds, sorted. There is at least one.
+/// The times of one way in seconds, sorted. At least one time exists.
 pub(super) struct Times(Vec<f64>);
 
 impl Times {
@@ -209,7 +209,7 @@ struct Shares<'a> {
     deadline: Instant,
     /// The minimum time for each way.
     least: Duration,
-    /// The number of ways whose warm-up has not run yet.
+    /// The number of ways whose warm-up run is still missing.
     waiting: u32,
     /// The time that one run of each way may take.
     shares: Vec<Duration>,
@@ -241,8 +241,8 @@ impl Budget<Candidate<'_>> for Shares<'_> {
     }
 }
 
-/// Requests that a run ends, because its time is over or the user cancelled. The processes that it has started are
-/// killed.
+/// Requests that a run ends, because its time is over or the user cancelled it. The processes that the run has started
+/// are killed.
 pub(super) struct Stop {
     token: CancelToken,
     /// The process group that is running.
@@ -279,8 +279,8 @@ impl Stop {
         stopped
     }
 
-    /// Lets `work` use a child that leads a process group, and waits for the child. Processes of the group that remain
-    /// when the child has ended are killed.
+    /// Passes a child that leads a process group to `work`, and waits for the child. Processes of the group that still
+    /// run when the child has ended are killed.
     pub(super) fn with_child<T>(
         &self,
         child: &mut Child,
@@ -363,7 +363,7 @@ mod tests {
         let outcomes = outcomes(vec![sleeping("long", long), sleeping("short", short)], PLAN);
         let [Outcome::Timed(slow), Outcome::Timed(fast)] = &outcomes[..] else { panic!("both should have times") };
         assert_eq!((slow.all().len(), fast.all().len()), (3, 3));
-        // A sleep is never too short; how much it is too long depends on the machine.
+        // A sleep is never too short; its excess length depends on the machine.
         assert!(slow.all().iter().all(|&time| time >= 0.04) && fast.all().iter().all(|&time| time >= 0.01));
         assert!(slow.median() >= 0.04 && slow.middle_half().0 <= slow.median());
     }

@@ -166,7 +166,7 @@ fn each(count: u64, stop: &Stop, mut print: impl FnMut(u64) -> Result<()>) -> Re
     Ok(())
 }
 
-/// Creates a run that prints: first into a pipe, to check its output; then to `/dev/null`.
+/// Creates a run that prints to a pipe the first time, to check the output, and to `/dev/null` afterwards.
 fn printing(mut print: impl FnMut(File, &Stop) -> Result<()>) -> impl FnMut(&Stop) -> Result<Answer> {
     let mut printed: Option<Answer> = None;
     move |stop| {
@@ -187,7 +187,7 @@ fn printing(mut print: impl FnMut(File, &Stop) -> Result<()>) -> impl FnMut(&Sto
     }
 }
 
-/// Makes `out` the standard output while `work` runs.
+/// Redirects standard output to `out` while `work` runs.
 fn as_stdout(out: File, work: impl FnOnce() -> Result<()>) -> Result<()> {
     struct Restored(File);
     impl Drop for Restored {
@@ -237,7 +237,7 @@ impl Write for Tally {
 
 fn advise(results: &Results, count: f64) -> Vec<String> {
     let mut advice = Vec::new();
-    // Returns the additional time of one way over the other, for each line.
+    // Returns the additional time per line of one way compared with the other.
     let more = |way, other| match results.ratio(way, other)? {
         ratio if ratio > 1.0 => Some(seconds((results.median(way)? - results.median(other)?) / count)),
         _ => None,

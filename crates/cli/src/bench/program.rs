@@ -1,4 +1,4 @@
-//! Ways that run external programs.
+//! Runs external programs as ways.
 
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -60,7 +60,7 @@ pub(super) fn run<T>(command: &mut Command, stop: &Stop, work: impl FnOnce(&mut 
     let mut child =
         command.spawn().map_err(|error| Error::new(ErrorKind::CommandNotStarted).with_name(name).with_io(error))?;
     let stderr = child.stderr.take().expect("it is a pipe");
-    // Its standard error is read meanwhile, so that it can print any amount.
+    // Its standard error is read at the same time, so that it can print any amount.
     let listener = std::thread::spawn(move || last_words(stderr));
     let done = stop.with_child(&mut child, work);
     let status = child.wait()?;
@@ -75,7 +75,7 @@ pub(super) fn run<T>(command: &mut Command, stop: &Stop, work: impl FnOnce(&mut 
     }
 }
 
-/// Returns the last line that a program printed.
+/// Returns the last line printed by a program.
 fn last_words(mut stderr: impl Read) -> Vec<u8> {
     let mut said = Vec::new();
     let _ = stderr.by_ref().take(LAST_WORDS).read_to_end(&mut said);

@@ -1,7 +1,7 @@
 //! `millstream bench stages`: measures the cost of one more stage, and the gain from one more thread.
 //!
-//! The compiler may remove a stage that does nothing if it sees all of them. So each stage compares the length of a
-//! line with a limit that the compiler does not know.
+//! The compiler may remove a stage that does nothing if it sees all stages. So each stage compares the length of a line
+//! with a limit that is unknown to the compiler.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -166,7 +166,7 @@ fn is_not_so_long(line: &io::Result<Vec<u8>>, limit: usize) -> bool {
     line.as_ref().map_or(true, |line| line.len() != limit)
 }
 
-/// Returns a length that no line has and that the compiler does not know.
+/// Returns a length that no line has and that is unknown to the compiler.
 fn limit() -> usize {
     black_box(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! The errors for a requested document or value that does not exist.
+//! Errors for a requested document or value that does not exist.
 
 use millstream::{Error, ErrorKind};
 

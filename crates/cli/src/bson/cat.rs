@@ -1,4 +1,4 @@
-//! `millstream bson cat`: documents as Extended JSON, one per line.
+//! `millstream bson cat`: prints documents as Extended JSON, one per line.
 
 use clap::Args;
 use millstream::bson::{Json, OnBad};

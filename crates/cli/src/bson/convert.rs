@@ -118,9 +118,9 @@ enum Mismatch {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Unknown {
-    /// Both are errors
+    /// Both cause an error
     Error,
-    /// Both are omitted and counted: the first value of a key is kept
+    /// Both are omitted and counted; the first value of a key is kept
     Count,
     /// The member is omitted, the duplicate key is an error
     Ignore,
@@ -139,7 +139,7 @@ enum Compression {
     None,
 }
 
-/// Returns a text for null in CSV, which is never quoted.
+/// Parses the text for null in CSV, which is never quoted.
 fn null_text(text: &str) -> std::result::Result<String, String> {
     match text.contains([',', '"', '\r', '\n']) || text.contains(is_trick) {
         true => Err("expected a text without commas, quotes and control characters, such as NULL".into()),
@@ -231,7 +231,7 @@ impl Options {
             Some(Compression::None) => Packing::None,
         };
         options.json = if self.canonical { Json::Canonical } else { Json::Relaxed };
-        // A column usually takes at most four times the size of its values.
+        // A column usually takes at most four times the memory of its values.
         options.memory_limit = self.limit.record_limit.saturating_mul(4).clamp(256 << 20, i32::MAX as usize);
         options.null = self.null.clone().unwrap_or_default();
         options.is_seen = self.output.as_ref().is_none_or(|sink| *sink == Sink::Stdout) && is_seen();

@@ -27,7 +27,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let mut input = options.stream.open(DEFAULT_RECORD_LIMIT, signals, false)?;
     let mut count = || -> Result<()> {
         let mut documents = 0;
-        // Their bytes are skipped, for documents of any length.
+        // The documents' bytes are skipped, whatever the length of the documents.
         while input.documents.reader_mut().skip_record(&mut Bson::new())? {
             documents += 1;
             if documents % STEP == 0 {

@@ -1,12 +1,13 @@
 //! Converting streams of documents to other formats: Arrow, Parquet, CSV, and Extended JSON with one document per line.
 //!
-//! A document that does not fit is an error with its path, offset and record, or is counted; it is never dropped
+//! A document that does not fit causes an error with its path, offset and record, or is counted; it is never dropped
 //! silently. Memory use is bounded by the batches, regardless of the length of the stream. The caller opens and closes
 //! the source and the sink, and shows the progress.
 //!
-//! Arrow and Parquet store embedded documents as structs and arrays as lists. CSV has only plain columns: members of
-//! embedded documents get a column each, named by their path, and arrays are Extended JSON. CSV is implemented here,
-//! because the `csv` crate cannot quote one empty field (text) and leave another (null) without quotes.
+//! Arrow and Parquet store embedded documents as structs and arrays as lists. CSV has only plain columns: each member
+//! of an embedded document gets a column, which is named by the member's path, and arrays become Extended JSON. CSV is
+//! implemented here, because the `csv` crate cannot quote one empty field (text) and leave another (null) without
+//! quotes.
 
 #[cfg(feature = "parquet")]
 mod tables;
@@ -67,7 +68,7 @@ fn left_out() -> Error {
 /// How Parquet is compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Packing {
-    /// zstd, level 3: smaller than snappy in slightly more time, and supported by every current reader.
+    /// zstd, level 3: smaller output than snappy in slightly more time, and supported by every current reader.
     #[default]
     Zstd,
     /// snappy, for readers that support nothing else.
@@ -108,7 +109,7 @@ pub struct Options {
 
 impl Options {
     /// Creates the default options: columns are inferred from 10,000 documents, and mixed ones become text. A value
-    /// that does not fit is an error, and so is a member that an inferred schema does not have.
+    /// that does not fit causes an error, and so does a member that an inferred schema does not have.
     pub fn new(format: Format) -> Options {
         Options {
             format,
@@ -139,12 +140,12 @@ pub struct Converted {
     pub documents: u64,
     /// The counts of values that were changed or omitted.
     pub counts: Counts,
-    /// The source of the documents, after its end. It has the count of skipped bytes, and the reader that must be
+    /// The source of the documents, after its end. It contains the count of skipped bytes, and the reader that must be
     /// closed.
     pub source: Documents,
 }
 
-/// Counts of data that the columns do not show.
+/// Counts of data that the columns do not contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// The number of values that did not fit and became null.
@@ -173,7 +174,7 @@ impl Counts {
 pub struct Failed {
     /// The reason.
     pub error: Error,
-    /// The data that was skipped before that.
+    /// The data that was skipped before the error.
     pub skipped: Skipped,
 }
 
@@ -181,7 +182,7 @@ pub struct Failed {
 ///
 /// # Errors
 /// Returns errors of the source or a document, with path, offset and record; errors for values that do not fit,
-/// depending on the options; and errors of the sink. The output is then an incomplete file.
+/// depending on the options; and errors of the sink. After an error, the output is an incomplete file.
 pub fn convert(
     mut source: Documents,
     options: &Options,

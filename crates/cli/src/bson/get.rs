@@ -137,7 +137,7 @@ impl Task<'_> {
     fn write_raw(&self, element: &Element<'_>, out: &mut Writer) -> Result<()> {
         match element.value()? {
             ValueRef::String(text) | ValueRef::Symbol(text) | ValueRef::Code(text) if self.style.is_seen => {
-                // The whole text could be several times as long.
+                // The whole text could be several times as long as the value.
                 let mut rest = text;
                 while !rest.is_empty() {
                     let (piece, others) = rest.split_at(rest.floor_char_boundary(4096));
@@ -170,7 +170,8 @@ fn bytes_for_a_terminal() -> Error {
     unusable("binary data for a terminal", "a file or a pipe to write them to, or --as json")
 }
 
-/// Returns the position of these bytes in those of the document, or all of it if they are not part of it.
+/// Returns the position of these bytes within the document's bytes, or the range of the whole document if they are not
+/// part of it.
 fn part_of(all: &[u8], part: &[u8]) -> Option<Range<usize>> {
     let start = part.as_ptr().addr().checked_sub(all.as_ptr().addr());
     let range = start.map(|start| start..start.saturating_add(part.len())).filter(|range| range.end <= all.len());

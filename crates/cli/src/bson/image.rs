@@ -1,9 +1,9 @@
-//! One document of a file, in this process's own memory.
+//! Reads one document of a file into this process's memory.
 //!
-//! The file is read, never mapped: if a mapped file became shorter, or its disk failed, SIGBUS would kill the process;
-//! reading reports an error. A document of up to 64 MiB is read completely. Of a larger one, all bytes are read except
-//! the inside of long binary values. These parts stay zeros, and take no memory, until [`Image::fill`] reads them: the
-//! tree of a model of gigabytes is available as soon as its structure has been read.
+//! The file is read, never mapped: if a mapped file became shorter, or its disk failed, SIGBUS would kill the process,
+//! whereas a read reports an error. A document of up to 64 MiB is read completely. In a larger document, all bytes
+//! except the inside of long binary values are read. These parts stay zeros, and take no memory, until [`Image::fill`]
+//! reads them: the tree of a model with gigabytes of data is available as soon as its structure has been read.
 
 use std::fs::File;
 use std::ops::Range;
@@ -19,13 +19,13 @@ use super::absent::no_document;
 /// The maximum length of a document that is read completely.
 const WHOLE: usize = 64 << 20;
 
-/// The number of bytes that are read at once.
+/// The maximum number of bytes of one read.
 const BLOCK: usize = 1 << 20;
 
-/// Longer binary values are left out, except for their first bytes.
+/// Longer binary values are skipped, except for their first bytes.
 const LONG: usize = 64 << 10;
 
-/// The number of bytes of a long binary value that are read. This is more than is shown of it.
+/// The number of bytes of a long binary value that are read, which is more than the number of bytes shown.
 const HEAD: usize = 4 << 10;
 
 /// A document of a file.
@@ -35,12 +35,12 @@ pub(super) struct Image {
     /// The number of the document in the file, and its offset.
     number: u64,
     base: u64,
-    /// The memory, which is as long as the document.
+    /// The memory, whose length is the document's length.
     memory: MmapMut,
     token: CancelToken,
 }
 
-/// A regular file of documents, before one of them is read.
+/// A regular file of documents of which none has been read.
 pub(super) struct Documents {
     pub(super) file: File,
     pub(super) name: String,
@@ -111,7 +111,7 @@ impl Documents {
 }
 
 impl Image {
-    /// Returns the document. The content of long binary values is zeros if it has not been filled.
+    /// Returns the document. Long binary values that have not been filled consist of zeros.
     pub(super) fn document(&self) -> Result<Document<'_>> {
         Document::with_rules(&self.memory, Rules::new().depth(1000))
             .map(|document| document.at_offset(self.base))
@@ -197,7 +197,7 @@ impl Image {
 /// A document that is being read from front to back.
 struct Structure<'i> {
     image: &'i mut Image,
-    /// All bytes before this position have been read or left out.
+    /// All bytes before this position have been read or skipped.
     loaded: usize,
 }
 
@@ -226,7 +226,7 @@ impl Structure<'_> {
         Ok(usize::try_from(i32::from_le_bytes(bytes)).ok())
     }
 
-    /// Returns the position after the text at this one, which ends with a zero byte.
+    /// Returns the position after the text that begins at this position and ends with a zero byte.
     fn pass_text(&mut self, at: usize, end: usize) -> Result<Option<usize>> {
         let mut searched = at;
         loop {

@@ -1,4 +1,4 @@
-//! The input, and the document and value in it to use.
+//! The input, and the selected document and value in it.
 
 use std::ffi::OsString;
 
@@ -109,7 +109,7 @@ impl File {
         if let Source::File(path) = &self.source
             && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
         {
-            // At this point it is known whether the file is compressed.
+            // At this point the reader has detected whether the file is compressed.
             reader.fill()?;
             if reader.progress().format.is_none() {
                 let name = reader.name().to_string();
@@ -163,7 +163,7 @@ impl Stream {
         &self.command
     }
 
-    /// Opens the source, and the progress line if there is to be one.
+    /// Opens the source, and the progress line if one is requested.
     pub(super) fn open(&self, limit: usize, signals: &mut Signals, prints: bool) -> Result<Input> {
         let source = match (&self.source, self.command.is_empty()) {
             (_, false) => Source::Command(self.command.clone()),
@@ -197,7 +197,7 @@ impl Input {
         Input { documents: change(self.documents), ..self }
     }
 
-    /// Returns the parts, for a caller that takes the documents.
+    /// Returns the parts, for a caller that takes ownership of the documents.
     pub(super) fn into_parts(self) -> (Documents, Watch) {
         (self.documents, self.watch)
     }

@@ -1,4 +1,4 @@
-//! Writing Extended JSON: long text in pieces, and without control characters.
+//! Writes Extended JSON: long text in pieces, and without control characters.
 
 use millstream::bson::{Array, Document, Element, ElementType, Json};
 use millstream::{Result, Writer};

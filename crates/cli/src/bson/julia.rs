@@ -13,7 +13,7 @@ use crate::escape::visible;
 
 use super::absent::no_value;
 
-/// The memory limit for making one row, in bytes.
+/// The memory limit for creating one row, in bytes.
 const ROW_MEMORY: u64 = 256 << 10;
 
 /// The number of characters of a value's text that are shown.
@@ -22,7 +22,7 @@ const TEXT_LIMIT: usize = 60;
 /// The number of elements of an array that are shown.
 const SHOWN: usize = 4;
 
-/// The maximum number of members of a Julia value: a tag, three fields, and `_backrefs` if it is a whole file.
+/// The maximum number of members of a Julia value: a tag, three fields, and `_backrefs` if the value is a whole file.
 const MOST_MEMBERS: usize = 5;
 
 /// The content of a row.
@@ -34,7 +34,7 @@ pub(super) struct Row {
     pub(super) is_all: bool,
 }
 
-/// The shared objects of a file, which are counted at the first reference to them.
+/// The shared objects of a file, which are counted at the first reference to one of them.
 pub(super) struct Backrefs<'a> {
     file: Document<'a>,
     count: OnceCell<u64>,
@@ -45,8 +45,8 @@ impl<'a> Backrefs<'a> {
         Backrefs { file, count: OnceCell::new() }
     }
 
-    /// Returns the position of the shared object that this document refers to, if it does: it must have exactly `tag`
-    /// and `ref`, and the file must have this many objects.
+    /// Returns the position of the shared object that this document refers to, if it is a reference: it must have
+    /// exactly `tag` and `ref`, and the file must have enough objects.
     fn position(&self, document: Document<'_>) -> Option<u64> {
         let mut number = None;
         for element in document {
@@ -71,7 +71,7 @@ impl<'a> Backrefs<'a> {
 
 /// Returns the row of a document that is a Julia value.
 pub(super) fn row(document: Document<'_>, backrefs: &Backrefs<'_>) -> Option<Row> {
-    // A document with more members is not a Julia value, and scanning all of them for a tag can take long.
+    // A document with more members is not a Julia value, and scanning all members for a tag can take long.
     if document.iter().take(MOST_MEMBERS + 1).count() > MOST_MEMBERS {
         return None;
     }
@@ -129,7 +129,7 @@ fn first(elements: Values<'_>) -> String {
     format!(": {}{dots}", shown.iter().map(|value| value.to_string()).collect::<Vec<_>>().join(", "))
 }
 
-/// Formats the first characters of a text; the rest is not produced.
+/// Formats the first characters of a text; the remaining ones are not generated.
 fn beginning(shown: impl fmt::Display) -> String {
     struct Beginning(String, usize);
     impl fmt::Write for Beginning {
@@ -151,8 +151,8 @@ fn beginning(shown: impl fmt::Display) -> String {
     visible(&text.0).into_owned()
 }
 
-/// Returns the value at the end of a path. The path is that of the plain document, as `ls` shows it. The value uses at
-/// most `memory` bytes.
+/// Returns the value at the end of a path. The path has the keys of the plain document, as `ls` shows them. The value
+/// uses at most `memory` bytes.
 pub(super) fn read<'a>(document: Document<'a>, keys: &[String], memory: u64) -> Result<Graph<'a>> {
     Graph::read_path(document, keys, &Options::new().memory(memory))?.ok_or_else(|| no_value(keys))
 }

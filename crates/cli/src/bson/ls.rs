@@ -1,7 +1,7 @@
 //! `millstream bson ls`: shows the tree of one document, with types, sizes and shapes.
 //!
-//! It reads only the parts that it shows, and those it must pass to get there: members are skipped by their lengths. It
-//! keeps only the document: memory use does not depend on the number of members.
+//! It reads only the parts that it shows, and the lengths of members that it skips on the way. It keeps only the
+//! document, so memory use does not depend on the number of members.
 
 use clap::Args;
 use millstream::bson::{Array, Document, Element, ElementType, Json, Layout, ValueRef, join_path};
@@ -113,10 +113,10 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Prints the members of a document, a row each, with their children.
+    /// Prints the members of a document, one per row, with their children.
     ///
-    /// Each row is made twice, the first time to measure its width. So no rows have to be kept, regardless of their
-    /// number.
+    /// Each row is formatted twice, the first time to measure its width. So no rows have to be kept, regardless of
+    /// their number.
     fn members(&mut self, document: &Document<'_>, level: usize) -> Result<()> {
         let mut widths = (0, 0);
         for element in document.iter().take(self.limit) {
@@ -182,7 +182,7 @@ fn label(key: &str) -> String {
     if let Some((end, _)) = key.char_indices().nth(KEY_LIMIT) {
         return label(&key[..end]) + "…";
     }
-    // At the front of a path, [7] is a document.
+    // At the start of a path, [7] is a document.
     let path = match key.starts_with('[') || key.contains(is_trick) {
         true => serde_json::Value::from(key).to_string(),
         false => join_path([key]),

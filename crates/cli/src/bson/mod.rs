@@ -1,7 +1,8 @@
 //! `millstream bson`: inspect, check and convert streams of BSON documents.
 //!
-//! One file per subcommand; `input` defines what they read and which document is selected. All input is read by the
-//! library's reader, so compressed files, pipes and commands work, and a failed source is never mistaken for the end.
+//! Each subcommand has its own file; `input` defines what the subcommands read and which document is selected. All
+//! input is read by the library's reader, so compressed files, pipes and commands work, and a failed source is never
+//! mistaken for the end.
 
 mod absent;
 mod cat;
@@ -113,13 +114,13 @@ pub(crate) fn run(options: &Options) -> Ending {
     signals.or(done.unwrap_or_else(|error| explain(&error, &signals)))
 }
 
-/// Reports why it failed, unless the user or the reader of the output caused that.
+/// Reports why the subcommand failed, unless the user or the reader of the output caused the failure.
 fn explain(error: &Error, signals: &Signals) -> Ending {
     match (signals.caught(), error.kind()) {
         (Some(signal), _) => message::ended_by(signal),
-        // If the reader closed standard output, it knows the reason.
+        // If the reader closed standard output, the reader knows the reason.
         (None, ErrorKind::BrokenPipe) if error.name() == Some(STANDARD_OUTPUT) => Ending::BROKEN_PIPE,
-        // No option would raise a limit.
+        // No option raises this limit.
         (None, ErrorKind::Stalled) => message::fail_with_advice(error, None),
         (None, ErrorKind::MemoryLimit) => {
             message::fail_with_advice(error, Some("raise --memory-limit if the source is trusted"))

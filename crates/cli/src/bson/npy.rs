@@ -1,4 +1,4 @@
-//! Arrays of numbers as numpy's .npy files, version 1.0.
+//! Writes arrays of numbers as numpy's .npy files, version 1.0.
 //!
 //! <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>. This does not use a library, because
 //! libraries take elements one by one, while the bytes in a document already have numpy's format: gigabytes are copied
@@ -93,7 +93,7 @@ fn write_array(array: &Array<'_>, keys: &[String], out: &mut Writer) -> Result<(
     write_numbers::<f64, 8>("<f8", array, count, f64::to_le_bytes, out)
 }
 
-/// Writes numbers of one type. If an element is not such a number, it fails before it writes the header.
+/// Writes numbers of one type. If an element is not a number of this type, this fails before the header is written.
 fn write_numbers<T: for<'a> FromBson<'a>, const N: usize>(
     dtype: &str,
     array: &Array<'_>,

@@ -45,7 +45,7 @@ pub(super) struct Hashed {
 }
 
 impl Hashed {
-    /// Opens `sink` after a checksum. `builder` makes both writers: the inner one, which is returned and which
+    /// Opens `sink` after a checksum. `builder` opens both writers: the inner one, which is returned and which
     /// compresses, and the outer one, which holds no bytes back.
     pub(super) fn open(
         algorithm: Algorithm,

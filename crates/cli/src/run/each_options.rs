@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use crate::size;
 
-/// The maximum size of a block. Its offsets, and those of its batches, stay far below 2^32.
+/// The maximum size of a block. The offsets of a block and of its batches stay far below 2^32.
 const BLOCK_LIMIT: u64 = 1 << 30;
 
 /// The default size of blocks. A block costs the start of a shell, about 2 ms: 1 GB of lines through `cat` took 5.0,
@@ -15,7 +15,7 @@ const BLOCK_LIMIT: u64 = 1 << 30;
 /// with two copies.
 const BLOCK: usize = 4 << 20;
 
-/// The maximum number of copies that run at once.
+/// The maximum number of copies that run at the same time.
 const JOBS_LIMIT: usize = 4096;
 
 /// What happens to blocks of records.

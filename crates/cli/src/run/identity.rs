@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The identity of a file, independent of its names.
+/// The identity of a file, which does not depend on its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Identity {
     /// A regular file that exists.
@@ -22,7 +22,7 @@ impl Identity {
         Identity::Existing { device: metadata.dev(), inode: metadata.ino() }
     }
 
-    /// Returns the identity of an open file, if it is a regular one.
+    /// Returns the identity of an open file, if it is a regular file.
     pub(super) fn of_descriptor(fd: impl AsFd) -> Option<Identity> {
         let metadata = File::from(fd.as_fd().try_clone_to_owned().ok()?).metadata().ok()?;
         metadata.is_file().then(|| Identity::of(&metadata))

@@ -5,7 +5,7 @@
 //! outputs are completed.
 //!
 //! The bytes pass through unchanged. Unless records are needed, they are not examined: whole windows of the reader are
-//! passed to the writers. If records are needed, they are passed on in batches; this crate does no work per record.
+//! passed to the writers. If records are needed, they are passed on in batches; this crate runs no code per record.
 
 mod checksum;
 mod each;
@@ -76,7 +76,7 @@ pub(crate) fn count_text(number: u64, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// Reports why the run failed, unless the user or the reader of the output caused that.
+/// Reports why the run failed, unless the user or the reader of the output caused the failure.
 fn explain(error: &Error, options: &Options, signals: &Signals) -> Ending {
     if ended_by_signal(error) {
         let _ = signals.pause(std::time::Instant::now() + SAME_SIGNAL);
@@ -90,7 +90,7 @@ fn explain(error: &Error, options: &Options, signals: &Signals) -> Ending {
         }
         return message::fail(error);
     }
-    // If the reader closed standard output, it knows the reason; the closing of any other output is reported.
+    // If the reader closed standard output, the reader knows the reason; the closing of any other output is reported.
     if error.name() != Some(STANDARD_OUTPUT) {
         message::fail(error);
     }

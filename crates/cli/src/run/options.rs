@@ -24,7 +24,7 @@ use super::stages::StageText;
 /// The options of a writer's buffer.
 const BUFFER: [&str; 3] = ["capacity", "flush_policy", "flush_delay"];
 
-/// The default limit for records, which is the library's own.
+/// The default limit for records, which is the library's default.
 pub(crate) const DEFAULT_RECORD_LIMIT: usize = 64 << 20;
 
 /// The end of `--help` and of the manual page. The lines are short enough for both, and begin with a blank where
@@ -163,8 +163,8 @@ pub(crate) struct Options {
     pub(crate) delimiter: Option<std::vec::Vec<u8>>,
 
     /// Records end with a NUL byte, as with find -print0
-    // -0 is the name in xargs, which is often next in a pipeline; -z of sort and grep means compression in other
-    // programs.
+    // -0 is the name in xargs, which is often the next command of a pipeline; -z of sort and grep means compression in
+    // other programs.
     #[arg(short = '0', long, help_heading = "Records", group = "framing")]
     pub(crate) null: bool,
 
@@ -221,7 +221,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Returns the length of the longest record that may be read, or made by a stage.
+    /// Returns the maximum length of a record that is read, or created by a stage.
     pub(super) fn longest_record(&self) -> usize {
         self.settings.number("record_limit").map_or(DEFAULT_RECORD_LIMIT, |bytes| bytes as usize)
     }
@@ -265,7 +265,7 @@ impl Options {
     }
 
     /// Returns every output and the checksum to compute for it, in the order of completion: when the output of
-    /// `--output` exists, all of them do. There are none if records are only counted.
+    /// `--output` exists, all of them exist. If records are only counted, no outputs are returned.
     pub(super) fn sinks(&self) -> impl Iterator<Item = (&Sink, Option<Algorithm>)> {
         let output = (self.output.as_ref().unwrap_or(&Sink::Stdout), self.hash);
         self.tee.iter().map(|sink| (sink, None)).chain([output]).filter(|_| !self.count)
@@ -303,7 +303,7 @@ impl Options {
         self.settings.apply(WRITER, is_level, builder.encode(encode))
     }
 
-    /// Adds the options for an output to `builder`: files and connections have options that others do not have.
+    /// Adds the options for an output to `builder`: files and connections have options that other outputs do not have.
     pub(super) fn for_output(&self, sink: &Sink, builder: WriterBuilder) -> WriterBuilder {
         let is_file = matches!(sink, Sink::File(_));
         let is_connection = matches!(sink, Sink::Tcp(_) | Sink::Unix(_));
@@ -350,8 +350,8 @@ impl Options {
         !self.stages.is_empty() || self.each.each.is_some()
     }
 
-    /// Returns whether sources are joined record by record, with a delimiter added if one is missing. This is so if
-    /// records are processed, and not only counted; otherwise their bytes are joined unchanged.
+    /// Returns whether sources are joined record by record, with a delimiter added if one is missing. This is the case
+    /// if records are processed, and not only counted; otherwise their bytes are joined unchanged.
     pub(super) fn joins_records(&self) -> bool {
         self.works() || self.delimiter.is_some() || self.null
     }

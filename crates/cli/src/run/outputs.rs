@@ -1,4 +1,4 @@
-//! The outputs of a run: the tee files and the main output, which are written and completed together.
+//! Writes and completes the outputs of a run together: the tee files and the main output.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use super::checksum::{Checksum, Hashed};
 use super::options::Options;
 use super::sink::Sink;
 
-/// The writers; the main output is the last one. There are none if records are only counted.
+/// The writers; the main output is the last one. If records are only counted, this is empty.
 pub(super) struct Outputs(Vec<Output>);
 
 struct Output {
     writer: Writer,
     hashed: Option<Hashed>,
-    /// Whether bytes are passed on as soon as they arrive. This has no use for a file that is not visible yet.
+    /// Whether bytes are passed on as soon as they arrive, which is useless for a file that is not visible yet.
     prompt: bool,
 }
 
 impl Outputs {
-    /// Opens all outputs or none: if one fails, those already open are removed.
+    /// Opens all outputs or none: if opening one fails, the already opened ones are removed.
     pub(super) fn open(options: &Options, token: &CancelToken) -> Result<Outputs> {
         let open = |(sink, hash)| Output::open(sink, hash, options, token);
         options.sinks().map(open).collect::<Result<_>>().map(Outputs)
@@ -38,7 +38,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Returns the time that the outputs were waited for.
+    /// Returns the time spent waiting for the outputs.
     pub(super) fn waited(&self) -> Duration {
         self.0.iter().map(|output| output.writer.waited()).sum()
     }
@@ -53,9 +53,9 @@ impl Outputs {
         Ok(checksum)
     }
 
-    /// Abandons the outputs: written bytes are passed on if they are visible, and partial files are removed (unless
-    /// they are to be kept). A compressed stream gets no end marker, so its readers can detect this. Errors are not
-    /// reported, because another error is the reason.
+    /// Abandons the outputs: written bytes are passed on if they are visible, and partial files are removed (unless the
+    /// options keep them). A compressed stream gets no end marker, so its readers can detect this. Errors are not
+    /// reported, because an earlier error is the reason.
     pub(super) fn abandon(self) {
         for mut output in self.0 {
             let _ = output.writer.flush();

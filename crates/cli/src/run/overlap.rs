@@ -13,9 +13,9 @@ use super::sink::Sink;
 /// Whether an output changes the file of its name while the sources are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writing {
-    /// It does: it is standard output, appended to, or kept when partial.
+    /// The file is changed: it is standard output, appended to, or kept when partial.
     InPlace,
-    /// It does not: a new file gets its name at the end.
+    /// The file is not changed: a new file gets its name at the end.
     Beside,
 }
 
@@ -46,7 +46,7 @@ fn written_files(options: &Options) -> Vec<(String, Writing, Identity)> {
         Sink::Tcp(_) | Sink::Unix(_) => None,
     };
     let sinks = options.sinks().filter_map(|(sink, _)| file(sink, writing));
-    // If statistics replaced a source, that would certainly be a mistake.
+    // Replacing a source with statistics would certainly be a mistake.
     sinks.chain(options.stats.iter().filter_map(|sink| file(sink, Writing::InPlace))).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-/// The maximum unused time that is made up for: enough for the jitter of a scheduler, too little for a burst.
+/// The maximum unused time that is compensated: enough for the jitter of a scheduler, too little for a burst.
 const CREDIT: Duration = Duration::from_millis(100);
 
 /// Limits the rate to this many bytes per second, in steps of at most a twentieth of a second.
@@ -23,7 +23,7 @@ impl Pace {
         usize::try_from(self.bytes_per_second / 20).unwrap_or(usize::MAX).max(1)
     }
 
-    /// Records that `bytes` are moved at `now`, and returns the time at which the following ones may be moved.
+    /// Records that `bytes` are moved at `now`, and returns the time at which the following bytes may be moved.
     pub(super) fn go(&mut self, bytes: usize, now: Instant) -> Instant {
         let takes = Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
         let from = now.checked_sub(CREDIT).map_or(self.next, |earliest| self.next.max(earliest));

@@ -1,7 +1,7 @@
 //! The library's options on the command line: each is `--` and its name, with hyphens.
 //!
-//! They come from the library's tables, so that a new option is available here without more work. This module adds what
-//! a table does not contain: the limits of numbers, and the help if the command differs from the library.
+//! They come from the library's tables, so that a new option is available here without additional code. This module
+//! adds what a table does not contain: the limits of numbers, and the help if the command differs from the library.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::size;
 /// 32 bits.
 const RECORD_LIMIT: u64 = 1 << 31;
 
-/// Options that the command has in another form, or does not have; `vectors/options.tsv` has the reasons.
+/// Options that the command has in another form, or does not have; `vectors/options.tsv` lists the reasons.
 const OTHERWISE: [&str; 4] = ["name", "lend_pages", "read_ahead_capacity", "follow"];
 
 /// Returns the range of a number; other numbers have no limit.

@@ -1,4 +1,4 @@
-//! The output: the meaning of an OUTPUT word, and how it is opened.
+//! Parses an OUTPUT word, and opens the output.
 
 use std::ffi::OsString;
 use std::fs;
@@ -42,11 +42,11 @@ impl Sink {
         }
     }
 
-    /// Returns the compression of its bytes.
+    /// Returns the compression of the output's bytes.
     ///
     /// # Errors
     /// Returns [`ErrorKind::Unsupported`](millstream::ErrorKind::Unsupported) if its name implies a format that cannot
-    /// be written: a content that does not match the name would be noticed much later.
+    /// be written: content that does not match the name would be noticed much later.
     pub(crate) fn encode(&self) -> Result<Encode> {
         match self {
             Sink::File(path) => Encode::of_name(path),
@@ -78,7 +78,7 @@ impl Sink {
         }
     }
 
-    /// Returns whether it is, or will be, a regular file, as opposed to a FIFO, a device or a socket.
+    /// Returns whether the output is, or will be, a regular file, as opposed to a FIFO, a device or a socket.
     pub(super) fn is_regular_file(&self) -> bool {
         match self {
             Sink::File(path) => fs::metadata(path).map_or(true, |metadata| metadata.is_file()),

@@ -1,4 +1,4 @@
-//! The source: the meaning of a SOURCE word, what is known before reading, and how it is opened.
+//! Parses a SOURCE word, determines what is known before reading, and opens the source.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -33,9 +33,9 @@ pub(crate) enum Source {
 
 /// What is known about a source before it is opened.
 pub(crate) struct Preview {
-    /// The identity of the file it reads, if it is a regular one.
+    /// The identity of the source's file, if this is a regular file.
     pub(super) identity: Option<Identity>,
-    /// The number of bytes it has.
+    /// The number of the source's bytes.
     pub(super) size: Option<u64>,
 }
 
@@ -57,8 +57,8 @@ impl Source {
         }
     }
 
-    /// Fails if the source cannot be read, as far as that is known without opening it: opening a FIFO or a connection
-    /// would wait for the other side.
+    /// Fails if it is known without opening the source that it cannot be read. Opening a FIFO or a connection would
+    /// wait for the other side.
     pub(crate) fn preview(&self) -> Result<Preview> {
         match self {
             Source::Stdin => {
@@ -85,7 +85,7 @@ impl Source {
 
     /// Opens the source.
     pub(crate) fn open(&self, builder: ReaderBuilder) -> Result<Reader> {
-        // Other sources have no content that could be pinned.
+        // Other sources have no content to pin.
         let builder = match self {
             Source::Stdin | Source::File(_) => builder,
             Source::Tcp(_) | Source::Unix(_) | Source::Command(_) => builder.pin(Pin::Content),

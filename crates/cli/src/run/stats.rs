@@ -13,12 +13,12 @@ use super::checksum::Checksum;
 use super::each;
 use super::sink::Sink;
 
-/// The whole report. Sizes are in bytes, times in seconds.
+/// The complete report. Sizes are in bytes, times in seconds.
 #[derive(Serialize)]
 pub(super) struct Stats {
     /// Whether every source succeeded and every output is complete.
     pub(super) complete: bool,
-    /// The reason, if not.
+    /// The reason, if the run failed.
     pub(super) error: Option<Failure>,
     pub(super) records: u64,
     pub(super) bytes: u64,
@@ -29,7 +29,7 @@ pub(super) struct Stats {
     pub(super) longest_record: usize,
     pub(super) waited_on_source_seconds: f64,
     pub(super) waited_on_sink_seconds: f64,
-    /// The checksum of the output, if that is complete.
+    /// The checksum of the output, if the output is complete.
     pub(super) hash: Option<Checksum>,
     /// The stages, in their order.
     pub(super) stages: Vec<StageReport>,
@@ -81,9 +81,9 @@ pub(super) struct SourceStats {
     /// For a command: the signal that killed it.
     pub(super) signal: Option<i32>,
     pub(super) records: u64,
-    /// The number of bytes that it delivered, after decoding.
+    /// The number of bytes that the source delivered, after decoding.
     pub(super) bytes: u64,
-    /// The number of bytes read from it, before decoding.
+    /// The number of bytes read from the source, before decoding.
     pub(super) source_bytes: u64,
     /// The compression format.
     pub(super) decoded: Option<String>,
@@ -104,11 +104,11 @@ impl SourceStats {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum SourceStatus {
-    /// All of it was read, and it succeeded.
+    /// All of the source was read, and the source succeeded.
     Succeeded,
-    /// The other side closed it; it is unknown whether it was complete.
+    /// The other side closed the source; it is unknown whether the data was complete.
     Closed,
-    /// It failed, and so did the run.
+    /// The source failed, and so did the run.
     Failed,
     /// The run ended for another reason before the source did.
     Stopped,
@@ -119,7 +119,7 @@ pub(super) fn per_second(count: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
 }
 
-/// The time that the report of an interrupted run may wait for its reader.
+/// The time that an interrupted run waits for the reader of its report.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The destination of the report.

@@ -24,18 +24,18 @@ use std::iter::FusedIterator;
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     bytes: &'a [u8],
-    /// The offsets: one more than there are records, ascending, the last at most `bytes.len()`.
+    /// The ascending offsets, n + 1 for n records. The last one is at most `bytes.len()`.
     offsets: &'a [u32],
     trim: Trim,
     terminated: bool,
-    /// The position in the stream before `bytes`, and the number of record 0.
+    /// The stream position at which `bytes` begins, and the number of the first record.
     position: (u64, u64),
 }
 
 impl<'a> Batch<'a> {
     /// Creates a batch over `bytes`, with n + 1 ascending `offsets` for n records.
     ///
-    /// `terminated` is whether the last record ends with its delimiter; all others do.
+    /// `terminated` is whether the last record ends with its delimiter. All other records do.
     ///
     /// # Panics
     /// Panics if `offsets` is empty, or if its last value is beyond `bytes`. If the offsets do not ascend, accessing
@@ -47,7 +47,7 @@ impl<'a> Batch<'a> {
         Batch { bytes, offsets, trim, terminated, position: (0, 0) }
     }
 
-    /// Returns the batch with a position in its stream: this many bytes and records are before it.
+    /// Returns the batch with its position in the stream: the numbers of bytes and records before it.
     pub fn at(mut self, bytes: u64, records: u64) -> Batch<'a> {
         self.position = (bytes, records);
         self
@@ -84,12 +84,13 @@ impl<'a> Batch<'a> {
         self.offsets
     }
 
-    /// Returns which part of each record is not its content.
+    /// Returns which parts of each record are not content.
     pub fn trim(&self) -> Trim {
         self.trim
     }
 
-    /// Returns whether the last record ends with its delimiter (true if records have none). All others do.
+    /// Returns whether the last record ends with its delimiter. All other records do. If records have no delimiter,
+    /// this is true.
     pub fn terminated(&self) -> bool {
         self.terminated
     }
@@ -162,7 +163,7 @@ impl<'a> IntoIterator for &Batch<'a> {
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     bytes: &'a [u8],
-    /// The offsets of the remaining records, one more than there are records.
+    /// The n + 1 offsets of the n remaining records.
     offsets: &'a [u32],
     trim: Trim,
     /// Whether the last of the remaining records is terminated; all others are.
@@ -192,7 +193,7 @@ impl<'a> Iterator for Records<'a> {
 
     #[inline]
     fn nth(&mut self, n: usize) -> Option<&'a [u8]> {
-        // One offset always remains.
+        // At least one offset always remains.
         self.offsets = &self.offsets[n.min(self.len())..];
         self.next()
     }

@@ -12,8 +12,8 @@ const LEAST: i32 = 5;
 /// that counts itself, and a zero byte at its end. The content is not checked: `bson::Document::check` does that, and
 /// `bson::Documents` continues after invalid data.
 ///
-/// Any other length is [`LengthInvalid`](ErrorKind::LengthInvalid), any other last byte is
-/// [`DocumentInvalid`](ErrorKind::DocumentInvalid), and a stream that ends inside a document is
+/// Any other length fails with [`LengthInvalid`](ErrorKind::LengthInvalid), any other last byte with
+/// [`DocumentInvalid`](ErrorKind::DocumentInvalid), and a stream that ends inside a document with
 /// [`FrameTruncated`](ErrorKind::FrameTruncated). No memory is allocated for a length before its bytes have been read;
 /// a reader's record limit rejects excessive lengths.
 ///
@@ -45,7 +45,7 @@ impl Framer for Bson {
         let Some(prefix) = input.first_chunk::<4>() else {
             return match eof {
                 true => Step::Bad(truncated(input.len(), 4)),
-                // All bytes of the length are still needed, so none of them may be dropped.
+                // The length is needed again, so none of its bytes may be dropped.
                 false => Step::More { resume: Resume::START, need: 0 },
             };
         };

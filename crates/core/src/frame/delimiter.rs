@@ -4,9 +4,10 @@ use super::{Framer, Resume, Step, Trim, simd};
 use crate::error::{Error, ErrorKind, Result};
 use memchr::memmem::Finder;
 
-/// Records that end with one delimiter, which is not content unless [untrimmed](Delimiter::untrimmed).
+/// Records that end with one delimiter. The delimiter is not content unless the framer is
+/// [untrimmed](Delimiter::untrimmed).
 ///
-/// A last record without its delimiter is a record. Matches do not overlap: in `;;;`, the delimiter `;;` ends one
+/// A last record without a delimiter is also returned. Matches do not overlap: in `;;;`, the delimiter `;;` ends one
 /// record, and the third `;` belongs to the next.
 ///
 /// ```
@@ -27,7 +28,7 @@ pub struct Delimiter {
 #[derive(Clone, Debug)]
 enum Search {
     Byte(u8),
-    /// Two bytes or more; the search tables are computed once.
+    /// Two bytes or more. The search tables are computed when the framer is created.
     Bytes(Box<Finder<'static>>),
 }
 
@@ -40,7 +41,7 @@ impl Delimiter {
     /// Creates a framer for records that end with this string of bytes.
     ///
     /// # Errors
-    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) for an empty delimiter, or one of 4 GiB or more.
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) if the delimiter is empty or has 4 GiB or more.
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Result<Delimiter> {
         let bytes = bytes.into();
         let Ok(tail) = u32::try_from(bytes.len()) else {
@@ -66,7 +67,7 @@ impl Delimiter {
         Delimiter::bytes(char.encode_utf8(&mut buffer).as_bytes()).expect("a character is 1 to 4 bytes")
     }
 
-    /// Makes the delimiter a part of the record.
+    /// Makes the delimiter part of the content.
     pub fn untrimmed(self) -> Delimiter {
         Delimiter { trim: Trim::NOTHING, ..self }
     }
@@ -114,9 +115,10 @@ impl Framer for Delimiter {
     }
 }
 
-/// Records that end with any byte of a set. This byte is not content unless [untrimmed](Predicate::untrimmed).
+/// Records that end with any byte of a set. This byte is not content unless the framer is
+/// [untrimmed](Predicate::untrimmed).
 ///
-/// A last record without such a byte is a record.
+/// A last record without such a byte is also returned.
 ///
 /// ```
 /// use millstream::frame::{Framer, Predicate, Resume, Step};
@@ -134,8 +136,8 @@ pub struct Predicate {
 impl Predicate {
     /// Creates a framer for records that end after each byte for which `ends` returns true.
     ///
-    /// `ends` is called here, once for each of the 256 byte values. So the result can only depend on the byte, and a
-    /// function of another language has no cost per record.
+    /// `ends` is called here for each of the 256 byte values. So the result can depend only on the byte, and a function
+    /// of another language has no cost per record.
     pub fn new(ends: impl Fn(u8) -> bool) -> Predicate {
         Predicate {
             ends: std::array::from_fn(|byte| ends(byte as u8)),
@@ -143,7 +145,7 @@ impl Predicate {
         }
     }
 
-    /// Makes the byte a part of the record.
+    /// Makes the byte part of the content.
     pub fn untrimmed(self) -> Predicate {
         Predicate { trim: Trim::NOTHING, ..self }
     }
@@ -180,7 +182,7 @@ pub(super) fn batch_to_byte(byte: u8, input: &[u8], eof: bool, max: usize, ends:
     close_batch(input, eof, max, ends, before)
 }
 
-/// Returns the step if no delimiter was found. At the end of the stream, all remaining bytes are a record.
+/// Returns the step for bytes without a delimiter. At the end of the stream, all remaining bytes are a record.
 #[inline]
 fn unfinished(input: &[u8], scanned: usize, eof: bool) -> Step {
     if eof {
@@ -220,8 +222,7 @@ mod tests {
             matches!(framer.step(b"xxab", Resume::START, false), Step::More { resume, need: 0 } if resume.scanned() == 2)
         );
         assert!(matches!(framer.step(b"xxabcd", Resume::after(2), false), Step::Record { len: 5, terminated: true }));
-        // Passing a `scanned` after a complete delimiter is the caller's mistake, and shows that these bytes are not
-        // searched.
+        // Passing a `scanned` after a complete delimiter is a mistake that shows that these bytes are not searched.
         assert!(
             matches!(framer.step(b"abcx", Resume::after(2), false), Step::More { resume, .. } if resume.scanned() == 2)
         );

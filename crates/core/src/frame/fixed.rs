@@ -5,8 +5,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Records of a fixed number of bytes, all of them content.
 ///
-/// A stream that ends inside a record is an error, [`FrameTruncated`](ErrorKind::FrameTruncated): an incomplete record
-/// is never returned.
+/// A stream that ends inside a record fails with [`FrameTruncated`](ErrorKind::FrameTruncated): an incomplete record is
+/// never returned.
 ///
 /// ```
 /// use millstream::ErrorKind;

@@ -5,8 +5,8 @@ use crate::error::{Error, ErrorKind};
 
 /// Records that begin with their length as an unsigned number of 1, 2, 4 or 8 bytes. The prefix is not content.
 ///
-/// A stream that ends inside a record or its prefix is an error, [`FrameTruncated`](ErrorKind::FrameTruncated). A
-/// length that counts itself and is smaller than its own prefix is [`LengthInvalid`](ErrorKind::LengthInvalid). No
+/// A stream that ends inside a record or its prefix fails with [`FrameTruncated`](ErrorKind::FrameTruncated). A length
+/// that counts itself and is smaller than its own prefix fails with [`LengthInvalid`](ErrorKind::LengthInvalid). No
 /// memory is allocated for a length before its bytes have been read; a reader's record limit rejects excessive lengths.
 ///
 /// ```
@@ -102,7 +102,7 @@ impl Framer for LengthPrefixed {
             return if eof {
                 Step::Bad(truncated(input.len(), width as u64))
             } else {
-                // All bytes of the prefix are still needed, so none of them may be dropped.
+                // The prefix is needed again, so none of its bytes may be dropped.
                 Step::More { resume: Resume::START, need: 0 }
             };
         };

@@ -3,10 +3,11 @@
 use super::{Framer, Resume, Step, Trim, delimiter};
 use crate::error::Result;
 
-/// Lines that end with LF. A CR before the LF is not content either, unless [untrimmed](Lines::untrimmed).
+/// Lines that end with LF. The LF and a CR before it are not content, unless the framer is
+/// [untrimmed](Lines::untrimmed).
 ///
-/// Only LF ends a line: a lone CR, NUL and invalid UTF-8 are ordinary bytes. A last line without LF is a record, and
-/// keeps its CR.
+/// Only LF ends a line: a lone CR, NUL and invalid UTF-8 are ordinary bytes. A last line without LF is also returned,
+/// and keeps its CR.
 ///
 /// ```
 /// use millstream::frame::{Framer, Lines, Resume, Step};

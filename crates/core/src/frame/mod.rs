@@ -1,14 +1,14 @@
 //! Framing: finds records in bytes.
 //!
 //! A [`Framer`] inspects a slice and finds where the first record ends. It does no I/O, owns no bytes and keeps no
-//! state between calls except the state that the caller passes back. `Reader` does the reading, and any program can use
+//! state between calls except the state that the caller passes back. `Reader` reads the bytes, and any program can use
 //! a framer on a slice of memory.
 //!
 //! A [`Batch`] holds many records: one block of bytes and n + 1 offsets into it.
 //!
-//! If records end with one byte, a batch is found with the processor's vector instructions. The environment variable
-//! `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`, read once) selects a lower level. It is for tests, and for tools
-//! like callgrind that do not support AVX-512.
+//! If records end with one byte, the records of a batch are found with the CPU's vector instructions. The environment
+//! variable `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`), which is read only one time, selects a lower level. It
+//! is for tests, and for tools like callgrind that do not support AVX-512.
 
 mod batch;
 mod bson;
@@ -31,21 +31,21 @@ pub use text::text;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The result of a framer for the given bytes.
+/// The result of [`Framer::step`].
 #[derive(Debug)]
 pub enum Step {
     /// `input[..len]` is a record, including its delimiter or length prefix.
     Record {
         /// The length in bytes, at least 1.
         len: usize,
-        /// Whether the record ended with its delimiter. This is false for the last record of a stream that does not,
-        /// and always true for framers without delimiters.
+        /// Whether the record ended with its delimiter. This is false only for the last record of a stream that does
+        /// not end with a delimiter. It is always true for framers without delimiters.
         terminated: bool,
     },
     /// No complete record is available yet.
     More {
-        /// Where to continue with more bytes: the scanned bytes need not be examined again. A reader that skips the
-        /// record drops them, if `need` is 0.
+        /// Where to continue with more bytes: the scanned bytes need not be examined again. If `need` is 0, a reader
+        /// that skips the record drops them.
         resume: Resume,
         /// The record's full length in bytes if it is already known, otherwise 0. It may exceed the available memory:
         /// the record can still be skipped.
@@ -65,14 +65,14 @@ pub enum Step {
 /// assert!(matches!(lines.step(b"two", Resume::after(3), true), Step::Record { len: 3, terminated: false }));
 /// ```
 pub trait Framer {
-    /// Looks for the record at the front of `input`, which is not empty.
+    /// Finds the record at the front of `input`, which is not empty.
     ///
     /// `resume` comes from an earlier [`Step::More`] for the same record ([`Resume::START`] at first; `input` has only
-    /// grown since then). `eof` means that no bytes follow `input`: the result is then never `More`, but `Record` or,
-    /// if records contain their length, `Bad` with [`FrameTruncated`](crate::ErrorKind::FrameTruncated).
+    /// grown since then). `eof` means that no bytes follow `input`. In that case, the result is never `More`, but
+    /// `Record` or, if records contain their length, `Bad` with [`FrameTruncated`](crate::ErrorKind::FrameTruncated).
     fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step;
 
-    /// Returns which part of a record is not its content.
+    /// Returns which parts of a record are not content.
     fn trim(&self) -> Trim;
 
     /// Returns the bytes to write after a record's content so that this framer finds it again. They are empty if no
@@ -100,7 +100,7 @@ pub trait Framer {
                 break;
             }
             match self.step(&input[at..], Resume::START, eof) {
-                // There is no record: a call for the next single record reports why.
+                // No record was found: a call for the next single record reports the reason.
                 Step::Record { len, .. } if len == 0 || len > input.len() - at => break,
                 Step::Record { len, terminated } => {
                     let Ok(end) = u32::try_from(at + len) else { break };
@@ -143,7 +143,7 @@ macro_rules! forward_framer {
 forward_framer!(&mut F);
 forward_framer!(Box<F>);
 
-/// The part of a record's bytes that is not its content: the rule that turns `bytes[offsets[i]..offsets[i+1]]` into the
+/// The parts of a record's bytes that are not content: the rule that turns `bytes[offsets[i]..offsets[i+1]]` into the
 /// bytes that the user gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trim {

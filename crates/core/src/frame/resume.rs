@@ -1,9 +1,9 @@
-//! The point at which the search for a record's end continues.
+//! The position at which the search for a record's end continues.
 
 /// The position and state in which a framer continues. It is returned in [`Step::More`](super::Step::More), and passed
 /// back with more bytes, so that no byte is examined twice.
 ///
-/// The caller also uses the number of scanned bytes. Only the framer gives the state a meaning, for example "inside
+/// The caller also uses the number of scanned bytes. Only the framer interprets the state, for example as "inside
 /// quotes".
 ///
 /// ```
@@ -58,7 +58,7 @@ impl Resume {
         Resume { state, ..self }
     }
 
-    /// Returns the number of bytes at the start of the record that contain no end of it. A reader that skips a record
+    /// Returns the number of bytes at the start of the record that do not contain its end. A reader that skips a record
     /// of unknown length drops them.
     #[inline]
     pub const fn scanned(self) -> usize {

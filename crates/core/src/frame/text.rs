@@ -1,4 +1,4 @@
-//! Text from a record: the bytes are checked to be UTF-8.
+//! Returns a record as text after checking that it is UTF-8.
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -1,4 +1,4 @@
-//! Floating-point numbers: the shortest text that reads back as the same number, or a fixed number of digits.
+//! Formats floating-point numbers: the shortest text that reads back as the same number, or a fixed number of digits.
 
 use std::fmt::Write as _;
 

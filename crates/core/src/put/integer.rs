@@ -1,4 +1,4 @@
-//! Integers: decimal, hexadecimal, padded and zero-filled.
+//! Formats integers: decimal, hexadecimal, padded and zero-filled.
 
 use std::num::NonZero;
 
@@ -22,7 +22,7 @@ mod sealed {
         const HEX_LEN: usize;
     }
 
-    /// A sign and digits.
+    /// A number that consists of a sign and digits.
     pub trait Number: Copy {
         /// The maximum length of the text: the sign if the number can have one, and the digits.
         const MAX_LEN: usize;
@@ -43,7 +43,7 @@ mod sealed {
         unsafe fn put_digits(self, at: *mut u8) -> *mut u8;
     }
 
-    /// An unsigned integer from which digits are made.
+    /// An unsigned integer whose digits are generated.
     pub trait Wide: Copy {
         fn count_hex(self) -> usize;
 
@@ -249,7 +249,7 @@ pub struct Pad<N> {
     width: u16,
 }
 
-/// Returns the number, preceded by spaces so that it is `width` bytes long; a longer number gets none.
+/// Returns the number, preceded by spaces so that it is `width` bytes long; a longer number is not padded.
 ///
 /// ```
 /// use millstream::{Writer, put, put::pad};
@@ -292,7 +292,7 @@ pub struct ZeroFill<N> {
 }
 
 /// Returns the number with zeros before its digits so that it is `width` bytes long, including the sign; a longer
-/// number gets none.
+/// number is not padded.
 ///
 /// ```
 /// use millstream::{Writer, put, put::zero_fill};

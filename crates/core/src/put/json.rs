@@ -100,7 +100,7 @@ fn escape(mut text: &[u8], mut copy: impl FnMut(&[u8])) {
     }
 }
 
-/// Returns how many bytes at the front need no escape. It checks eight at a time, then one.
+/// Returns how many bytes at the front need no escape. It checks eight bytes at a time, and the remaining ones singly.
 fn count_plain(text: &[u8]) -> usize {
     let (words, rest) = text.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
@@ -113,8 +113,8 @@ fn count_plain(text: &[u8]) -> usize {
     8 * words.len() + rest.iter().position(is_special).unwrap_or(rest.len())
 }
 
-/// Marks the bytes of a word that need an escape: the lowest set bit is in the first of them, counted from the lowest;
-/// the bits above it are meaningless.
+/// Marks the bytes of a word that need an escape: the lowest set bit is in the first of these bytes, counted from the
+/// lowest byte. The bits above it are meaningless.
 fn special(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;
     const TOPS: u64 = ONES << 7;

@@ -13,7 +13,7 @@
 //!
 //! [`put!`](crate::put!) adds up the maximum lengths of its [parts](Part), checks once whether they fit into the
 //! writer's buffer, and writes them without further checks. If a length does not depend on the data, the copy has a
-//! constant size: a literal takes a store or two. Digits are made without branches that depend on their number.
+//! constant size: a literal takes a store or two. Digits are generated without branches that depend on their number.
 //!
 //! The text of a part:
 //!
@@ -32,19 +32,19 @@
 //!
 //! References to parts are parts, and so are all types that implement [`Part`].
 //!
-//! A `put!` that fails has put no bytes, and the output does not depend on the size of the buffer. This module does not
-//! localise, and has no format strings: for these use `write!`, which accepts a `Writer` too.
+//! If `put!` fails, no bytes have been written. The output does not depend on the size of the buffer. This module does
+//! not localise, and has no format strings: use `write!` for these, which accepts a `Writer` too.
 //!
-//! # How digits are made
-//! Digits are made with AVX-512 IFMA if the processor has it, otherwise with a table of 40 KiB. The environment
-//! variable `MILLSTREAM_DIGITS`, read once, can be `portable` (the table) or `ifma`. If the name is unknown or the
-//! machine lacks the instructions, the best available way is used. The variable is for tests and for tools like
-//! callgrind.
+//! # How digits are generated
+//! Digits are generated with AVX-512 IFMA if the CPU supports it, otherwise with a table of 40 KiB. The environment
+//! variable `MILLSTREAM_DIGITS`, which is read only one time, can be `portable` (the table) or `ifma`. If the name is
+//! unknown or the CPU does not support the instructions, the best available implementation is used. The variable is for
+//! tests and for tools like callgrind.
 //!
 //! # Unsafe code
 //! This module writes through raw pointers. It does not have to trust callers of [`Part::put`] or [`Spare::put`],
-//! because a [`Spare`] checks each part. A writer's space is checked once for all parts of a record: this relies on the
-//! lengths that the parts of this crate announce, and on no user-defined part.
+//! because a [`Spare`] checks each part. A writer's space is checked only one time for all parts of a record. This
+//! relies on the lengths that the parts of this crate announce, but not on user-defined parts.
 
 mod digits;
 mod float;
@@ -118,15 +118,15 @@ macro_rules! put_parts {
 /// A value that [`put!`](crate::put!) can write. The [module](self) lists the types that implement it;
 /// [`put!`](crate::put!) shows how to implement it.
 pub trait Part {
-    /// Returns the maximum number of bytes of its text: a bound that is cheap to compute. Memory for this many bytes is
-    /// reserved.
+    /// Returns an upper bound of its text's length in bytes, which must be cheap to compute. Memory for this many bytes
+    /// is reserved.
     fn max_len(&self) -> usize;
 
     /// Appends the part to `spare`.
     ///
     /// # Panics
-    /// Panics if `spare` is too small, which cannot happen if [`max_len`](Self::max_len) is right. A panic in a `put!`
-    /// leaves the writer unchanged.
+    /// Panics if `spare` is too small, which cannot happen if [`max_len`](Self::max_len) is correct. A panic in a
+    /// `put!` leaves the writer unchanged.
     fn put(&self, spare: &mut Spare<'_>);
 
     /// Puts a part of this crate without checks, and returns a pointer to its end.

@@ -1,4 +1,5 @@
-//! All parts of one record: the list that `put!` passes on, which is measured once and put without further checks.
+//! All parts of one record: the list that `put!` passes on. It is measured one time, and written without further
+//! checks.
 
 use super::Part;
 use super::sealed::Place;

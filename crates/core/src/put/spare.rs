@@ -1,4 +1,4 @@
-//! Spare capacity: memory that parts are put into.
+//! Spare capacity: memory to which parts are written.
 
 use std::fmt;
 
@@ -17,7 +17,8 @@ use super::{Part, SLACK};
 /// assert_eq!((spare.len(), spare.left()), (9, 7));
 /// ```
 ///
-/// Types with a [`Display`](fmt::Display) are put with `write!(spare, …)`, which fails if the space is too small.
+/// Types that implement [`Display`](fmt::Display) are written with `write!(spare, …)`, which fails if the space is too
+/// small.
 pub struct Spare<'a> {
     /// Bytes after `max` may be overwritten, and do not count.
     bytes: &'a mut [u8],
@@ -26,7 +27,7 @@ pub struct Spare<'a> {
 }
 
 impl<'a> Spare<'a> {
-    /// Creates a `Spare` over all of `bytes`. Bytes after the ones that were put may be overwritten with any values.
+    /// Creates a `Spare` over all of `bytes`. Bytes after the written ones may be overwritten with any values.
     pub fn over(bytes: &'a mut [u8]) -> Spare<'a> {
         Spare { max: bytes.len(), bytes, len: 0 }
     }
@@ -36,12 +37,12 @@ impl<'a> Spare<'a> {
         Spare { max: bytes.len() - SLACK, bytes, len: 0 }
     }
 
-    /// Returns the number of bytes put so far.
+    /// Returns the number of bytes written so far.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns whether no bytes have been put yet.
+    /// Returns whether no bytes have been written yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -51,7 +52,7 @@ impl<'a> Spare<'a> {
         self.max - self.len
     }
 
-    /// Returns the bytes that have been put.
+    /// Returns the bytes that have been written.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
@@ -75,7 +76,7 @@ impl<'a> Spare<'a> {
     }
 }
 
-/// The longest part that is put through the stack.
+/// The length of the longest part that is written through memory on the stack.
 const ON_STACK: usize = 128;
 
 /// Implements [`Part::put`] for parts of this crate that are written unchecked: directly if `spare` has the space that

@@ -1,13 +1,13 @@
-//! Digits that become a number, 16 at a time.
+//! Converts digits to a number, 16 at a time.
 //!
 //! First, the digits are counted. Then they are shifted to the end of their 16 bytes, which fills the bytes before them
-//! with zeros. Finally all 16 are converted to a number. No branch depends on the number of digits, since it could not
-//! be predicted.
+//! with zeros. Finally all 16 are converted to a number. No branch depends on the number of digits, because the branch
+//! could not be predicted.
 //!
 //! In words of eight bytes, `byte ^ b'0'` is 0 to 9 only for digits. Adding 0x76 to each byte carries into its highest
 //! bit for all other bytes, and the position of the lowest of these bits is the count. Two multiplications convert
 //! eight digits to a number: neighbours become pairs, and the pairs are summed with their weights. On x86-64, SSE2
-//! (which every such processor has) does this with fewer instructions; that is the only unsafe code of this module, and
+//! (which every such CPU supports) does this with fewer instructions. This is the only unsafe code of this module, and
 //! it reads no memory.
 
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
@@ -70,7 +70,7 @@ mod sse2 {
         // Any byte other than a digit is more than 9 and becomes 9 here.
         let are_digits = _mm_cmpeq_epi8(_mm_min_epu8(digits, _mm_set1_epi8(9)), digits);
         let count = (!_mm_movemask_epi8(are_digits)).trailing_zeros();
-        // A shift cannot remove all 16 bytes, which is only needed for a count of 0; that result is not used.
+        // The shift cannot remove all 16 bytes, which is only needed for a count of 0, whose result is not used.
         let digits = vector((word ^ ZEROS) << ((128 - 8 * count) & 127));
         let (tens, ones) = (_mm_mullo_epi16(digits, _mm_set1_epi16(10)), _mm_srli_epi16::<8>(digits));
         // The upper byte of each product is not used.
@@ -101,7 +101,7 @@ mod portable {
         let (first, second) = (both as u64 ^ ZEROS, (both >> 64) as u64 ^ ZEROS);
         let (first_count, second_count) = (digit_count(first), digit_count(second));
         let count = select_unpredictable(first_count == 8, 8 + second_count, first_count);
-        // A shift cannot remove all 16 bytes, which is only needed for a count of 0; that result is not used.
+        // The shift cannot remove all 16 bytes, which is only needed for a count of 0, whose result is not used.
         let digits = (u128::from(second) << 64 | u128::from(first)) << ((128 - 8 * count) & 127);
         (eight_digit_number(digits as u64) * 100_000_000 + eight_digit_number((digits >> 64) as u64), count as usize)
     }
@@ -116,7 +116,7 @@ mod tests {
         // Miri takes minutes for all of these bytes.
         for byte in (0..=255).step_by(if cfg!(miri) { 23 } else { 1 }) {
             for at in 0..16 {
-                // The bytes that follow must not matter either.
+                // The bytes that follow must not change the result.
                 for after in [b'0', 0x8a, 0xff] {
                     let mut bytes = *b"1234567890123456";
                     bytes[at..].fill(after);

@@ -2,7 +2,7 @@
 
 use super::is_space;
 
-/// The number of white-space bytes before a value that are handled here; more are rare.
+/// The maximum number of white-space bytes before a value that are handled here; more are rare.
 const SPACES: usize = 8;
 
 /// A separator as a separate type, so that the compiler generates specialised code for each.
@@ -10,7 +10,7 @@ pub trait Ends: Copy {
     /// Returns the start of the value.
     fn skip(self, input: &[u8]) -> Option<usize>;
 
-    /// Returns how many bytes are consumed with a value that ends at `end`, if it does end there.
+    /// Returns how many bytes are consumed with a value that ends at `end`, or `None` if it does not end there.
     fn after(self, input: &[u8], end: usize) -> Option<usize>;
 }
 
@@ -35,7 +35,7 @@ impl Ends for Space {
     }
 }
 
-/// Handles longer white space, outside of the common path.
+/// Handles longer white space, outside the common path.
 #[cold]
 fn skip_more(input: &[u8]) -> Option<usize> {
     input.iter().take(SPACES).position(|&byte| !is_space(byte))

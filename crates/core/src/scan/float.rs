@@ -1,5 +1,5 @@
-//! Floats, with the fast-float2 crate: it rounds correctly, and is fast because it does not need to know the end of the
-//! token.
+//! Scans floats with the fast-float2 crate, which rounds correctly, and is fast because it does not need to know the
+//! end of the token.
 
 use super::ends::Ends;
 use super::quick::LOOKAHEAD;
@@ -19,7 +19,8 @@ macro_rules! floats {
                 let input = input.first_chunk::<LOOKAHEAD>()?;
                 let at = ends.skip(input)?;
                 let (number, len) = fast_float2::parse_partial::<$type, _>(&input[at..]).ok()?;
-                // This is either a name or a number that is too large. Both are rare, so the careful path decides.
+                // This is either a name such as `inf` or a number that is too large. Both cases are rare, so the
+                // careful path decides.
                 if number.is_infinite() {
                     return None;
                 }

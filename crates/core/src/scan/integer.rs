@@ -1,4 +1,4 @@
-//! Integers of every size.
+//! Scans integers of every size.
 
 use super::ends::Ends;
 use super::quick;
@@ -6,7 +6,7 @@ use super::token::{Tokens, Value, Wrong};
 use super::{Number, Scan};
 use crate::error::ErrorKind;
 
-/// Splits a token, which must consist of a sign and digits, into these parts.
+/// Splits a token, which must consist of an optional sign and digits, into these parts.
 fn split(token: &[u8]) -> Result<(bool, &[u8]), ErrorKind> {
     let (negative, digits) = match token {
         [b'-', digits @ ..] => (true, digits),
@@ -31,7 +31,7 @@ fn magnitude(digits: &[u8]) -> Result<u128, ErrorKind> {
         .ok_or(ErrorKind::NumberOverflow)
 }
 
-/// `$make` makes the number from its sign and a magnitude of 64 bits, if it fits.
+/// `$make` creates the number from its sign and a magnitude of 64 bits, if it fits.
 macro_rules! number {
     ($type:ident, $signed:literal, $make:expr) => {
         impl Scan for $type {}

@@ -21,14 +21,14 @@
 //! - an integer: an optional `+`, or `-` for signed types, then decimal digits, with any number of leading zeros. It
 //!   must fit its type: values are never wrapped or truncated.
 //! - a float: the syntax of [`f64::from_str`](std::str::FromStr), correctly rounded; also `inf` and `nan`. Digits must
-//!   fit the type: `1e999` is an error, and `1e-999` is 0, the nearest number. `f32` is rounded once, from the decimal
-//!   digits.
+//!   fit the type: `1e999` is an error, and `1e-999` is 0, the nearest number. `f32` is rounded directly from the
+//!   decimal digits.
 //!
 //! Any other token is an error: `12x` is not 12, and `1.0` is not an integer. A token that is cut off by the failure of
 //! its source is an error too.
 //!
-//! Internally, `quick` handles valid values far from the end of the bytes, and `token` handles all other cases. If
-//! `quick` has no result, only time is lost, so it does not handle errors.
+//! Internally, `quick` handles valid values far from the end of the bytes, and `token` handles all other cases,
+//! including errors.
 
 mod digits;
 mod ends;
@@ -53,7 +53,7 @@ pub enum Separator {
     Space,
     /// Exactly one byte of this value, or one line end (`\n` or `\r\n`): `1,2\n3` has three values, and in `1,,2` the
     /// second field is empty, which is not a number. Blanks belong to the field. At the end of the input the byte ends
-    /// the last value, as a line end does, and no value is missing after it.
+    /// the last value, as a line end does, and no value is expected after it.
     Byte(u8),
 }
 

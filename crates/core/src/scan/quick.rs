@@ -1,7 +1,7 @@
 //! The fast path for valid values far from the end of the bytes, which nearly all values are.
 //!
 //! It reports no errors. `None` means that it cannot decide: the bytes end too soon, or the value is rare or invalid.
-//! Then [`token`](super::token) decides.
+//! In that case, [`token`](super::token) decides.
 
 use super::digits::{eight_digits, sixteen_digits};
 use super::ends::{Byte, Ends, Space};
@@ -11,7 +11,7 @@ use super::{Separator, token::Value};
 /// its terminator fit into them.
 pub const LOOKAHEAD: usize = 96;
 
-/// Returns the value at the front of `input`, and the number of bytes that it takes including its surroundings.
+/// Returns the value at the front of `input`, and the number of bytes that it takes, including separators.
 #[inline(always)]
 pub fn quick<T: Value>(input: &[u8], separator: Separator) -> Option<(T, usize)> {
     match separator {

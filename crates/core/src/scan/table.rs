@@ -1,4 +1,4 @@
-//! Columns of a line.
+//! Splits lines into columns.
 
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
@@ -86,9 +86,9 @@ pub struct Columns<'a, T> {
     line: &'a [u8],
     at: usize,
     separator: Separator,
-    /// The position in the line where the copied tail begins; after the line if there is none.
+    /// The position in the line where the copied tail begins, or a position after the line if there is no copied tail.
     tail_at: usize,
-    /// A copy of the end of the line, as if more separators followed, so that `quick` can decide there too.
+    /// A copy of the end of the line, followed by separators, so that `quick` can decide there too.
     tail: [u8; 2 * LOOKAHEAD],
     values: PhantomData<fn() -> T>,
 }

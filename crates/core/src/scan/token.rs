@@ -15,7 +15,7 @@ pub trait Value: Sized {
     /// [`take`](Self::take).
     fn quick<E: Ends>(input: &[u8], ends: E) -> Option<(Self, usize)>;
 
-    /// Makes a value from the next tokens.
+    /// Creates a value from the next tokens.
     fn take(tokens: &mut Tokens<'_>) -> Result<Self, Wrong>;
 }
 
@@ -65,10 +65,11 @@ fn show(token: &[u8]) -> String {
     format!("{}{more}", token[..token.len().min(MOST)].escape_ascii())
 }
 
-/// The tokens of `input`, which contains all that are needed, or ends with the stream.
+/// The tokens of `input`, which contains all required tokens or ends with the stream.
 pub struct Tokens<'a> {
     input: &'a [u8],
-    /// Where to search for the next token: after the last one, and after its terminator if that is consumed with it.
+    /// The position at which to search for the next token: after the last token, and after its terminator if that is
+    /// consumed with it.
     at: usize,
     separator: Separator,
     count: usize,
@@ -152,7 +153,7 @@ impl Extent {
     }
 
     /// Examines the bytes that `input` has gained since the last call, after its [`leading`](Extent::leading) bytes
-    /// were removed. Returns the end of the last token, if it is there.
+    /// were removed. Returns the end of the last token, if it has been found.
     pub fn look(&mut self, input: &[u8]) -> Option<usize> {
         match self.separator {
             Separator::Space => {
@@ -179,7 +180,7 @@ impl Extent {
         None
     }
 
-    /// Returns how many bytes at the front of `input` are before the first token and need not be kept.
+    /// Returns how many bytes at the front of `input` precede the first token and need not be kept.
     pub fn leading(&self, input: &[u8]) -> usize {
         match self.separator {
             Separator::Space if self.scanned == 0 => {

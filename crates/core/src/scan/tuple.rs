@@ -1,4 +1,4 @@
-//! Several numbers at once.
+//! Scans several numbers in one call.
 
 use super::Scan;
 use super::ends::Ends;

@@ -11,11 +11,11 @@ use std::path::Path;
 /// A mapped file with one document or several consecutive documents.
 ///
 /// Opening takes the same short time for any size: a page of the file is read on access, and the memory used is the
-/// system's cache of the file. The system gets no hint about the order: look-ups access the file in random order, and
-/// arrays are read from front to back. The system's default (reading a little around each access, and more if accesses
-/// are sequential) suits both.
+/// kernel's cache of the file. The kernel gets no hint about the order, because lookups access the file in random
+/// order, and arrays are read from front to back. The kernel's default (reading a little around each access, and more
+/// if accesses are sequential) suits both.
 ///
-/// A caller who maps a file promises that no process shrinks or changes it meanwhile.
+/// A caller that maps a file promises that no process shrinks or changes it while it is mapped.
 /// [`check_length`](Mapped::check_length) checks whether it has shrunk. But accessing bytes that no longer exist kills
 /// the process with SIGBUS, and if another process writes to the file, validated data (such as UTF-8 text) may no
 /// longer be valid. If that can happen, read the file instead: [`DocumentBuf`](super::DocumentBuf).
@@ -38,7 +38,7 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    /// Maps a regular file; its documents are read with the default rules.
+    /// Maps a regular file and reads its documents with the default rules.
     ///
     /// # Errors
     /// Returns [`OpenFailed`](crate::ErrorKind::OpenFailed), also for anything other than a regular file.
@@ -46,7 +46,7 @@ impl Mapped {
         Mapped::with_rules(path, Rules::new())
     }
 
-    /// Maps a regular file; its documents are read with these rules.
+    /// Maps a regular file and reads its documents with these rules.
     ///
     /// # Errors
     /// Returns the errors of [`open`](Mapped::open).
@@ -72,11 +72,11 @@ impl Mapped {
 
     /// Returns the only document of the file.
     ///
-    /// Files of BSON.jl may have bytes after the document; lenient rules accept them.
+    /// Files written by BSON.jl may have bytes after the document; lenient rules accept them.
     ///
     /// # Errors
-    /// Returns the errors of [`Document::with_rules`]. A document has less than 2 GiB; a file of several documents may
-    /// be larger.
+    /// Returns the errors of [`Document::with_rules`]. A document is smaller than 2 GiB; a file with several documents
+    /// may be larger.
     pub fn document(&self) -> Result<Document<'_>> {
         Document::with_rules(self.as_bytes(), self.rules).map_err(|error| error.with_name(&self.name))
     }
@@ -101,8 +101,8 @@ impl std::fmt::Debug for Mapped {
     }
 }
 
-/// An iterator over the documents of a [`Mapped`] file. Their offsets are counted from its start. An error ends the
-/// iteration.
+/// An iterator over the documents of a [`Mapped`] file. Their offsets are counted from the start of the file. An error
+/// ends the iteration.
 #[derive(Clone, Debug)]
 pub struct MappedDocuments<'a> {
     file: &'a Mapped,

@@ -1,4 +1,4 @@
-//! BSON documents, which are read in place from memory, files and streams. This module needs the feature `bson`.
+//! BSON documents, read in place from memory, files and streams. This module requires the feature `bson`.
 //!
 //! ```
 //! use millstream::bson::{Document, ObjectId};
@@ -11,13 +11,13 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 //!
-//! Documents, Rust types, columns and Extended JSON come from the crate [`millstream_bson`], whose page is the guide to
-//! them. This module re-exports all items of that crate under the same names, and adds the parts that need an operating
-//! system:
+//! Documents, Rust types, columns and Extended JSON come from the crate [`millstream_bson`], whose documentation is the
+//! guide to them. This module re-exports all items of that crate under the same names, and adds the parts that need an
+//! operating system:
 //!
 //! | to | use |
 //! |---|---|
-//! | read documents that follow each other, from a [`Reader`](crate::Reader) | [`Documents`] |
+//! | read consecutive documents from a [`Reader`](crate::Reader) | [`Documents`] |
 //! | own one document of a `Reader` | [`DocumentBuf::read`] |
 //! | open a file without reading it | [`Mapped`] |
 //! | write a document to a [`Writer`](crate::Writer) as one record | [`encode_to_writer`], [`to_writer`] |
@@ -43,8 +43,8 @@ pub use millstream_derive::{FromBson, ToBson};
 /// ```
 pub type Documents = millstream_bson::Documents<crate::Reader>;
 
-/// Documents as columns: this re-exports all items of [`millstream_bson::columns`], for the documents of a
-/// [`Reader`](crate::Reader).
+/// Converts the documents of a [`Reader`](crate::Reader) to columns. This module re-exports all items of
+/// [`millstream_bson::columns`].
 pub mod columns {
     pub use millstream_bson::columns::*;
 

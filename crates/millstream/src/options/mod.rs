@@ -24,15 +24,15 @@ pub use table::{READER, WRITER};
 /// An option of a builder of this type.
 #[derive(Debug)]
 pub struct Setting<B: 'static> {
-    /// Its name, that of the builder's method.
+    /// Its name, which is the name of the builder's method.
     pub name: &'static str,
     /// What it is for.
     pub about: &'static str,
-    /// What it takes, and how it is set.
+    /// The type of its value, and the function that sets it.
     pub set: Set<B>,
 }
 
-/// What an option takes, and how it is set.
+/// The type of an option's value, and the function that sets it.
 #[derive(Debug)]
 pub enum Set<B: 'static> {
     /// A number.

@@ -1,8 +1,8 @@
-//! Interruptible waits.
+//! Blocking calls that can be interrupted.
 //!
-//! A blocking wait of this crate polls the file descriptor *and* every [`CancelToken`] that applies to it, so that
-//! Ctrl-C in a host language, or another thread, ends the wait immediately. Without a token and a time limit it does
-//! not poll: a plain blocking call is enough.
+//! A blocking call of this crate polls the file descriptor *and* every [`CancelToken`] that applies to it, so that
+//! Ctrl-C in a host language, or another thread, interrupts it immediately. Without a token or a time limit it does not
+//! poll: a plain blocking call is enough.
 
 use std::io::{PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,9 +15,9 @@ use rustix::io::Errno;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// Ends blocking waits of readers and writers, from any thread or signal handler.
+/// Interrupts blocking calls of readers and writers, from any thread or signal handler.
 ///
-/// A waiting call returns [`ErrorKind::Cancelled`] immediately, and so does every later call until
+/// A blocked call fails with [`ErrorKind::Cancelled`] immediately, and so does every later call until
 /// [`reset`](CancelToken::reset). No data is lost: after a reset the next call continues at the same position.
 ///
 /// ```
@@ -55,7 +55,7 @@ impl CancelToken {
         Ok(CancelToken(Arc::new(Shared { cancelled: AtomicBool::new(false), readable, writable })))
     }
 
-    /// Cancels the token. A signal handler may call this: it does one atomic store and one write(2).
+    /// Cancels the token. A signal handler may call this, because it only does one atomic store and one write(2).
     pub fn cancel(&self) {
         if !self.0.cancelled.swap(true, Ordering::SeqCst) {
             // A full pipe is readable, which is enough; the write cannot fail for another reason.
@@ -90,7 +90,7 @@ impl CancelToken {
     }
 }
 
-/// Returns whether `fd` can be read without blocking at this moment.
+/// Returns whether `fd` can currently be read without blocking.
 pub(crate) fn is_readable(fd: BorrowedFd<'_>) -> bool {
     matches!(Wait::default().poll(Some((fd, PollFlags::IN)), Some(Duration::ZERO)), Ok(true))
 }
@@ -109,7 +109,7 @@ impl Wait {
         Wait { tokens: token.into_iter().collect(), limit, ready: false }
     }
 
-    /// Returns this wait with one more token.
+    /// Returns this wait with an additional token.
     pub(crate) fn and(&self, token: &CancelToken) -> Wait {
         let mut wait = self.clone();
         wait.tokens.push(token.clone());
@@ -130,7 +130,7 @@ impl Wait {
         !self.tokens.is_empty() || self.limit.is_some()
     }
 
-    /// Returns an error if a token is cancelled at this moment.
+    /// Returns an error if a token is currently cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         match self.tokens.iter().any(CancelToken::is_cancelled) {
             true => Err(Error::new(ErrorKind::Cancelled)),
@@ -144,7 +144,7 @@ impl Wait {
     }
 
     /// Waits like [`readable`](Self::readable), for at most `time`. Returns whether `fd` can be read. A shorter limit
-    /// of the wait itself also ends it.
+    /// of the wait itself also applies.
     pub(crate) fn readable_within(&self, fd: BorrowedFd<'_>, time: Duration) -> Result<bool> {
         self.poll(Some((fd, PollFlags::IN)), Some(self.limit.map_or(time, |limit| limit.min(time))))
     }

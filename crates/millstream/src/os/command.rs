@@ -1,8 +1,8 @@
-//! Commands: starting them, stopping them, and how they ended.
+//! Starts and stops commands, and reports how they ended.
 //!
 //! A [`Command`] is an argument vector with its environment; no shell is involved. [`Running`] is a command that has
-//! been started. It guarantees that the command leaves neither a zombie nor an orphan behind, that its standard error
-//! never blocks it, and that its status is always collected.
+//! been started. It guarantees that the command leaves neither a zombie nor an orphan, that its standard error never
+//! blocks it, and that its status is always collected.
 //!
 //! A command starts with an empty signal mask and default signal dispositions, regardless of those of this process.
 //! Without a controlling terminal it gets its own process group, so that its children can be stopped with it.
@@ -36,7 +36,7 @@ mod start;
 mod stderr;
 
 /// The size that is requested for each pipe. A larger pipe means fewer wake-ups, which are the main cost of reading a
-/// command: 441 ms with the default size, 274 ms with 1 MiB for the same work.
+/// command: the same task takes 441 ms with the default size, and 274 ms with 1 MiB.
 const PIPE_SIZE: usize = 1 << 20;
 
 /// The source of a command's standard input.
@@ -49,7 +49,7 @@ pub enum Stdin {
     Inherit,
     /// A file descriptor.
     Fd(OwnedFd),
-    /// These bytes, and then the end. The command does not have to read all of them.
+    /// These bytes, followed by the end of the input. The command does not have to read all of them.
     Bytes(Arc<Vec<u8>>),
 }
 
@@ -93,14 +93,14 @@ impl From<File> for Stdout {
 /// The destination of a command's standard error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stderr {
-    /// It is forwarded live to the standard error of this process; the last 4 KiB are also in the error that reports a
-    /// failure.
+    /// It is forwarded live to the standard error of this process; the error that reports a failure also contains the
+    /// last 4 KiB.
     #[default]
     Forward,
-    /// The last 4 KiB are in the error that reports a failure, and are written nowhere else.
+    /// The error that reports a failure contains the last 4 KiB, which are written nowhere else.
     Capture,
-    /// The command inherits the standard error of this process (a terminal stays a terminal), and errors cannot quote
-    /// it.
+    /// The command inherits the standard error of this process (a terminal stays a terminal), so errors cannot quote
+    /// what it wrote.
     Inherit,
     /// `/dev/null`.
     Null,
@@ -138,7 +138,7 @@ enum Env {
 }
 
 impl Command {
-    /// Creates a command from its argument vector: the program, then its arguments.
+    /// Creates a command from its argument vector: the program, followed by its arguments.
     pub fn new<I: IntoIterator<Item: Into<OsString>>>(argv: I) -> Command {
         Command {
             argv: argv.into_iter().map(Into::into).collect(),
@@ -210,20 +210,20 @@ impl Command {
         self
     }
 
-    /// Removes all environment variables set so far, inherited ones included.
+    /// Removes all environment variables set so far, including inherited ones.
     pub fn env_clear(mut self) -> Command {
         self.env.push(Env::Clear);
         self
     }
 
-    /// Starts the command in this directory.
+    /// Sets the directory in which the command is started.
     pub fn current_dir(mut self, dir: impl Into<PathBuf>) -> Command {
         self.dir = Some(dir.into());
         self
     }
 
-    /// Sets the source of its standard input, `/dev/null` by default. For the command of a sink, and for all but the
-    /// first command of a pipeline, the library writes the input, and this is ignored.
+    /// Sets the source of its standard input, `/dev/null` by default. This is ignored for the command of a sink, and
+    /// for all but the first command of a pipeline, because the library provides their input.
     pub fn stdin(mut self, stdin: impl Into<Stdin>) -> Command {
         self.stdin = stdin.into();
         self
@@ -241,18 +241,18 @@ impl Command {
         self
     }
 
-    /// Accepts a non-zero status or death by a signal: `close` reports it, but not as an error.
+    /// Accepts a non-zero status or death by a signal: `close` reports the status, but not as an error.
     pub fn allow_failure(mut self) -> Command {
         self.allow_failure = true;
         self
     }
 
-    /// Lets the system kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. This is for Linux
-    /// only; it has no effect on other systems.
+    /// Lets the kernel kill the command (SIGKILL) when this process ends in any way, even by SIGKILL. This works only
+    /// on Linux; it has no effect on other operating systems.
     ///
-    /// It uses PR_SET_PDEATHSIG, which kills the command itself but not its children, and not a command that changes
-    /// its user or gains privileges. A separate thread that lives as long as the process starts the command, because
-    /// the system treats the end of the starting thread as the end of the process.
+    /// It uses PR_SET_PDEATHSIG, which kills the command itself, but neither its children nor a command that changes
+    /// its user or gains privileges. The command is started by a separate thread that lives as long as the process,
+    /// because the kernel treats the end of the starting thread as the end of the process.
     pub fn ends_with_us(mut self) -> Command {
         self.ends_with_us = true;
         self
@@ -345,7 +345,7 @@ impl Command {
         let mark = watched.as_ref().and_then(|watched| watched.mark());
         let reach = match &mark {
             Some(mark) => {
-                // This includes the marks of an enclosing `millstream run`.
+                // The inherited variables include the marks of an enclosing `millstream run`.
                 let ours = std::env::var_os(MARK).filter(|marks| !marks.is_empty());
                 std.env(MARK, ours.map_or(mark.into(), |ours| [ours.as_os_str(), mark.as_ref()].join(":".as_ref())));
                 Reach::Marked(mark.clone())
@@ -409,8 +409,8 @@ fn big_pipe() -> Result<(PipeReader, PipeWriter)> {
     Ok((reader, writer))
 }
 
-/// Requests a pipe of 1 MiB, or of a smaller size if the system's user limit requires that. Returns the pipe's size, or
-/// 0 if `fd` is not a pipe or the system does not report the size.
+/// Requests a pipe of 1 MiB, or of a smaller size if the kernel's limit for the user requires that. Returns the pipe's
+/// size, or 0 if `fd` is not a pipe or the kernel does not report the size.
 pub(crate) fn enlarge_pipe(fd: impl AsFd) -> usize {
     #[cfg(target_os = "linux")]
     {

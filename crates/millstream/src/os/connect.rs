@@ -1,7 +1,7 @@
-//! Connecting by TCP or to a Unix socket, with waits that a token or a time limit can end.
+//! Connects by TCP or to a Unix socket; a token or a time limit can interrupt this.
 //!
-//! Connecting to a host that does not answer takes minutes. Connecting to a Unix socket with a full queue takes until
-//! the queue has space. The system looks up names, and a look-up cannot be interrupted.
+//! Connecting to a host that does not answer takes minutes. Connecting to a Unix socket with a full queue blocks until
+//! the queue has space. The lookup of a name, which the C library does, cannot be interrupted.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
@@ -16,8 +16,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, sockopt};
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
 
-/// Connects to the first address that answers, and gives each address the time that `wait` allows. The socket is
-/// non-blocking if `wait` is needed, because its users poll.
+/// Connects to the first address that answers. Each address has the time that `wait` allows. The socket is non-blocking
+/// if `wait` is needed, because its users poll.
 ///
 /// # Errors
 /// Returns [`ErrorKind::OpenFailed`], or the error that ended the wait.
@@ -69,8 +69,8 @@ fn open_failed(error: impl Into<io::Error>) -> Error {
 fn connect(address: SocketAddr, wait: &Wait) -> Result<OwnedFd> {
     let socket = new_socket(family(address)).map_err(open_failed)?;
     match rustix::net::connect(&socket, &address) {
-        // The call continues whether or not it was interrupted. When it completes, the socket is writable and has the
-        // result.
+        // The connection attempt continues whether or not the call was interrupted. When it completes, the socket is
+        // writable and has the result.
         Err(Errno::INPROGRESS | Errno::INTR) => {
             wait.writable(socket.as_fd())?;
             sockopt::socket_error(&socket).and_then(|result| result).map_err(open_failed)?;
@@ -95,8 +95,8 @@ fn new_socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
     rustix::net::socket_with(family, SocketType::STREAM, flags, None)
 }
 
-/// Creates the same kind of socket on systems where this takes several steps. A command that another thread starts
-/// between them inherits it.
+/// Creates the same kind of socket on operating systems where this takes several steps. A command that another thread
+/// starts between these steps inherits the socket.
 #[cfg(target_vendor = "apple")]
 fn new_socket(family: AddressFamily) -> Result<OwnedFd, Errno> {
     let socket = rustix::net::socket(family, SocketType::STREAM, None)?;

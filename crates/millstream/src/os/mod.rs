@@ -1,7 +1,7 @@
-//! All platform-dependent code: the part that a port to another system has to replace.
+//! All platform-dependent code: the part that a port to another operating system has to replace.
 //!
-//! No code outside this folder names `std::os`, `rustix` or `libc`; `tools/layers` checks that. Paths, files and
-//! threads of the standard library may be used anywhere.
+//! No code outside this folder names `std::os`, `rustix` or `libc`; `tools/layers` checks that. The standard library's
+//! paths, files and threads may be used anywhere.
 
 pub(crate) mod cancel;
 pub(crate) mod command;
@@ -30,7 +30,7 @@ pub(crate) fn read_exact_at(file: &std::fs::File, space: &mut [u8], offset: u64)
     std::os::unix::fs::FileExt::read_exact_at(file, space, offset)
 }
 
-/// Returns the system's error for a lack of memory.
+/// Returns the operating system's error for a lack of memory.
 pub(crate) fn out_of_memory() -> io::Error {
     rustix::io::Errno::NOMEM.into()
 }

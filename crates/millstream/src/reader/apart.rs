@@ -1,4 +1,4 @@
-//! A user-defined source on its own thread: its reads may block, and the reader's waits still end.
+//! A user-defined source on its own thread: even if one of its reads blocks, the reader's waits can be interrupted.
 
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -16,14 +16,14 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The reader's side of the thread.
 pub(super) struct Apart {
     handover: Arc<Handover>,
-    /// Cancelled when a block becomes available after there was none.
+    /// Cancelled when a block becomes available after none was.
     news: CancelToken,
     stop: CancelToken,
     canceller: Option<Box<dyn FnOnce() + Send>>,
     /// Disconnected when the thread has dropped the source.
     ended: mpsc::Receiver<()>,
     size: Option<u64>,
-    /// The block that has been taken and not been read completely.
+    /// The block that has been taken but not read completely.
     block: Option<Block>,
     end: Option<Result<()>>,
 }

@@ -11,14 +11,14 @@
 //!
 //! A block is always handed over as a whole, so that no memory is ever shared and this module needs no `unsafe`. Data
 //! that has been read can be taken immediately: the filler keeps a block with data only while it reads data that is
-//! already available. If its reads may wait, every read gets its own block.
+//! already available. If its reads may block, every read gets its own block.
 //!
-//! A side is woken only if it is asleep; the filler is woken when half of the blocks are free. There are few blocks at
-//! first, and more if both sides wait in turn.
+//! A side is woken only if it is asleep; the filler is woken when half of the blocks are free. The number of blocks is
+//! small at first, and grows if both sides wait in turn.
 //!
 //! A reader on the thread of an event loop must not sleep. It calls `try_take` instead of `take`. If that finds no
-//! data, a function that the reader supplies is called once there is data. Both are decided under one lock, so that no
-//! wake-up is lost. The Node binding reads in this way.
+//! data, a function that the reader supplies is called as soon as there is data. The check for data and the
+//! registration of the function happen under one lock, so that no wake-up is lost. The Node binding reads in this way.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -135,8 +135,8 @@ impl Handover {
         }
     }
 
-    /// Configures it for a reader that calls `try_take`. `wake` is called on the filler's thread, once for each
-    /// `try_take` that found no block. It must not call the hand-over, and must not panic.
+    /// Configures the hand-over for a reader that calls `try_take`. `wake` is called on the filler's thread, one time
+    /// for each `try_take` that found no block. It must not call the hand-over, and must not panic.
     pub fn waking(self, wake: impl Fn() + Send + Sync + 'static) -> Handover {
         Handover { wake: Some(Box::new(wake)), ..self }
     }
@@ -212,7 +212,7 @@ impl Handover {
         } else if reads_never_wait && block.has_space() {
             state.open = Some(block);
         } else {
-            // The open block is older: reads may have begun to wait since then, as those of a decoder do.
+            // The open block is older: its reads may have begun to block since then, as a decoder's do.
             let open = state.open.take();
             state.full.extend(open);
             state.full.push_back(block);
@@ -241,7 +241,7 @@ impl Handover {
 
     // Methods for the reader.
 
-    /// Waits for the oldest block that has been read and takes it. Returns the time that it has waited.
+    /// Waits for the oldest block that has been read and takes it. Returns the time that this call has waited.
     pub fn take(&self) -> (Taken, Duration) {
         let mut state = self.lock();
         let mut waited = Duration::ZERO;
@@ -258,8 +258,8 @@ impl Handover {
         (taken, waited)
     }
 
-    /// Takes the oldest block that has been read. Returns `None` if there is none; the reader's function is then called
-    /// once there is one.
+    /// Takes the oldest block that has been read, or returns `None` if there is none. In that case, the reader's
+    /// function is called as soon as there is one.
     pub fn try_take(&self) -> Option<Taken> {
         let mut state = self.lock();
         let taken = self.next(&mut state);

@@ -60,7 +60,7 @@ impl LineIndex {
         self.scanned.saturating_sub(buffer.pos())
     }
 
-    /// Updates the index after a fill, which has moved positions.
+    /// Updates the index after a fill, which moved positions.
     pub(crate) fn carry(&mut self, buffer: &Buffer, scanned_ahead: usize) {
         self.scanned = buffer.pos() + scanned_ahead;
     }

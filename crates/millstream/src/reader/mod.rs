@@ -1,4 +1,4 @@
-//! The reading side: one linear buffer that is filled from a source and from which records are taken.
+//! The reading side: one linear buffer, which a source fills and from which records are taken.
 //!
 //! The reader returns every byte that the source delivered. Then it returns the end if the source succeeded, or one
 //! error that describes the failure, followed by a plain end. It returns a record as soon as the record is complete.
@@ -179,8 +179,8 @@ pub struct Progress {
     pub format: Option<Format>,
 }
 
-/// The progress of a reader's source, which any thread can query at any time: even while the reader waits (when its
-/// observer is not called) and after it is closed. It is created by [`Reader::progress_handle`].
+/// The progress of a reader's source. Any thread can query it at any time, even while the reader waits (when its
+/// observer is not called) and after the reader is closed. It is created by [`Reader::progress_handle`].
 ///
 /// ```
 /// use millstream::Reader;
@@ -220,9 +220,9 @@ impl ProgressHandle {
     }
 }
 
-/// Constructors. Each of these is also a method of the [builder](Reader::builder), which has the options.
+/// Constructors. Each of these is also a method of the [builder](Reader::builder), on which options are set.
 impl Reader {
-    /// Returns a builder, with which options are set.
+    /// Returns a builder, on which options are set.
     pub fn builder() -> ReaderBuilder {
         ReaderBuilder::default()
     }
@@ -247,8 +247,9 @@ impl Reader {
         Reader::builder().borrow_fd(fd)
     }
 
-    /// Starts a command and reads its standard output. The end of the stream means end of file *and* exit status 0; any
-    /// other outcome is [`ErrorKind::CommandFailed`], reported after all of its output. See [`ReaderBuilder::command`].
+    /// Starts a command and reads its standard output. The end of the stream means end of file *and* exit status 0. In
+    /// all other cases, reading fails with [`ErrorKind::CommandFailed`] after all of the output. See
+    /// [`ReaderBuilder::command`].
     pub fn command(command: impl Into<Command>) -> Result<Reader> {
         Reader::builder().command(command)
     }
@@ -279,8 +280,8 @@ impl Reader {
         Reader::builder().from_read(read)
     }
 
-    /// Reads the bytes that a callback writes into the slice it is given. The callback returns the number of bytes, 0
-    /// at the end.
+    /// Reads the bytes that a callback writes into the slice it is given. The callback returns the number of bytes, or
+    /// 0 at the end.
     pub fn callback(fill: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static) -> Result<Reader> {
         Reader::builder().callback(fill)
     }
@@ -317,8 +318,8 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// Returns the source's failure, once. Returns [`ErrorKind::RecordTooLong`] if more bytes than the record limit are
-    /// unread; they can still be consumed.
+    /// Returns the source's failure, but only one time. Returns [`ErrorKind::RecordTooLong`] if more bytes than the
+    /// record limit are unread; they can still be consumed.
     pub fn fill(&mut self) -> Result<usize> {
         self.settle();
         let before = self.buffer.unread().len();
@@ -412,7 +413,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reports the reason at the end of the bytes, once.
+    /// Reports, one time, why the bytes have ended.
     fn finish(&mut self) -> Result<()> {
         if self.is_at_end() {
             self.count_open_line();
@@ -466,7 +467,7 @@ impl Reader {
         error.with_name(&self.name).with_offset(end)
     }
 
-    /// Whether the unread bytes are the last of the stream. They are not if an error cut the stream off.
+    /// Returns whether the unread bytes are the last ones of the stream. They are not if an error cut the stream off.
     fn is_at_end(&self) -> bool {
         matches!(self.state, State::Ending(None) | State::Ended)
     }
@@ -481,8 +482,9 @@ impl Reader {
     /// [`frame::text`](crate::frame::text) checks for UTF-8.
     ///
     /// # Errors
-    /// Returns the source's failure, once, after all the data that it delivered. Returns [`ErrorKind::RecordTooLong`]
-    /// for a line over the limit; [`skip_record`](Reader::skip_record) then continues after that line.
+    /// Returns the source's failure after all the data that it delivered, but only one time. Returns
+    /// [`ErrorKind::RecordTooLong`] for a line over the limit; in that case, [`skip_record`](Reader::skip_record)
+    /// continues after that line.
     #[inline]
     pub fn next_line(&mut self) -> Result<Option<&[u8]>> {
         let end = match self.index.next() {
@@ -505,8 +507,8 @@ impl Reader {
     /// Returns the next line if the buffer contains all of it; this never reads. `None` does not mean the end of the
     /// stream: only [`next_line`](Reader::next_line) reports the end and errors.
     ///
-    /// It is for callers that release a lock, such as an interpreter's, before they wait, and want to keep it if there
-    /// is no wait.
+    /// It is for callers that release a lock, such as an interpreter's, before a call that may block, and want to keep
+    /// it if the call cannot block.
     ///
     /// ```
     /// let mut reader = millstream::Reader::memory("one\ntwo\nthree")?;
@@ -584,7 +586,7 @@ impl Reader {
         Some(trim.apply(self.buffer.take_to(self.buffer.pos() + len), terminated))
     }
 
-    /// Whether the unread bytes can be read as records.
+    /// Returns whether the unread bytes can be read as records.
     fn goes_on(&self) -> bool {
         !self.too_long && self.skip.is_none() && !matches!(self.state, State::Failed)
     }
@@ -644,8 +646,8 @@ impl Reader {
         Ok(())
     }
 
-    /// A record that was too long stays in the buffer until it is skipped, and a skip that began is completed: neither
-    /// may look like the end of the stream.
+    /// A record that was too long stays in the buffer until it is skipped, and a skip that has begun is completed:
+    /// neither case may look like the end of the stream.
     fn check_resumed<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<()> {
         if self.skip.is_some() {
             self.skip_record(framer)?;
@@ -762,8 +764,8 @@ impl Reader {
         Err(self.fail(error))
     }
 
-    /// Returns all records that are available, or `None` at the end. It waits for the first record, never for a second
-    /// one.
+    /// Returns all records that are available, or `None` at the end. It waits only for the first record, never for a
+    /// second one.
     ///
     /// The records of a batch are slices of one block of bytes; see [`Batch`].
     ///
@@ -818,7 +820,7 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// Returns [`ErrorKind::ArgumentInvalid`] if the last batch had fewer records, or if the reader was used after it.
+    /// Returns [`ErrorKind::ArgumentInvalid`] if the last batch had fewer records, or if the reader was used since.
     pub fn give_back(&mut self, count: usize) -> Result<()> {
         if count == 0 {
             return Ok(());
@@ -859,8 +861,8 @@ impl Reader {
         }
     }
 
-    /// Returns whether the next batch requires a wait. Programs that read from several readers in turn use this between
-    /// two batches; it is not useful at any other time.
+    /// Returns whether the next batch has to wait for the source. Programs that read from several readers in turn use
+    /// this between two batches; it is not useful at any other time.
     pub fn waits(&self) -> Waits {
         match self.state {
             State::Open if !self.leaves_records => self.supply.waits(),
@@ -870,11 +872,11 @@ impl Reader {
 
     /// Returns the file descriptor that becomes readable when [`fill`](Reader::fill) has something to read or has
     /// reached the end, for an event loop that must not block. Returns `None` if there is no descriptor to wait for:
-    /// for a file, a callback or a compressed stream, with a thread that reads ahead, and past the end.
+    /// for a file, a callback or a compressed stream, with a thread that reads ahead, and after the end.
     ///
-    /// The descriptor belongs to the reader; the caller may wait for it but must not read it. One fill may then still
-    /// wait briefly: for the rest of a compressed stream's first bytes, to get more out of a fast pipe, or for a
-    /// command that has closed its output to exit.
+    /// The descriptor belongs to the reader; the caller may poll it but must not read it. The next fill may still wait
+    /// briefly: for the rest of a compressed stream's first bytes, to get more out of a fast pipe, or for a command
+    /// that has closed its output to exit.
     ///
     /// ```
     /// let mut reader = millstream::Reader::command(["echo", "hello"])?;
@@ -890,7 +892,7 @@ impl Reader {
         }
     }
 
-    /// Finds the offsets of the complete records in the buffer. Returns whether the last of them is terminated.
+    /// Finds the offsets of the complete records in the buffer. Returns whether the last one is terminated.
     fn find_batch<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> bool {
         self.offsets.clear();
         self.offsets.push(0);
@@ -905,8 +907,8 @@ impl Reader {
         }
     }
 
-    /// Records the longest record of a batch, and ends the batch before a record that exceeds the limit. Both
-    /// `terminated` and the result are whether the last record is terminated.
+    /// Records the longest record of a batch, and ends the batch before a record that exceeds the limit. `terminated`
+    /// and the result state whether the last record is terminated.
     fn check_batch(&mut self, trim: Trim, mut terminated: bool) -> bool {
         let longest = self.offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) as usize;
         if longest > self.record_limit {
@@ -1075,7 +1077,7 @@ impl Reader {
         }
     }
 
-    /// Returns how all of the source's commands ended. It is available after the end, and after an error that a command
+    /// Returns how all of the source's commands ended. This is known after the end, and after an error that a command
     /// caused.
     pub fn command_ends(&self) -> &[CommandEnd] {
         &self.ends
@@ -1084,8 +1086,8 @@ impl Reader {
     /// Closes the reader at the current position, and returns how the source's commands ended.
     ///
     /// Before the end of the stream, this closes the reading end of the pipe. A command that is still running after a
-    /// second gets SIGTERM, and after another second SIGKILL. If a source is not read to its end, the status of its
-    /// commands is not an error; the result contains it.
+    /// second gets SIGTERM, and after another second SIGKILL. If a source is not read to its end, a failed command is
+    /// not an error; the result contains its status.
     ///
     /// ```
     /// let mut reader = millstream::Reader::command(["yes"])?;
@@ -1096,14 +1098,14 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// Returns the error that ended the stream again, so that an ignored failure is not lost.
+    /// Returns again the error that ended the stream, so that an ignored failure is not lost.
     pub fn close(mut self) -> Result<Vec<CommandEnd>> {
         self.try_close()?;
         Ok(std::mem::take(&mut self.ends))
     }
 
-    /// Like [`close`](Reader::close), for callers that need to know how the commands ended even after an error:
-    /// [`command_ends`](Reader::command_ends) returns that afterwards. No more bytes are read.
+    /// Closes the reader like [`close`](Reader::close), for callers that need to know how the commands ended even after
+    /// an error. Afterwards, [`command_ends`](Reader::command_ends) returns that information. No more bytes are read.
     ///
     /// ```
     /// let mut reader = millstream::Reader::command(["sh", "-c", "echo one; exit 3"])?;
@@ -1117,11 +1119,11 @@ impl Reader {
     /// Returns the errors of [`close`](Reader::close).
     pub fn try_close(&mut self) -> Result<()> {
         if matches!(self.state, State::Ending(_)) && self.buffer.unread().is_empty() {
-            // The end has been reached; only the call that would have reported it is missing. Its result is kept.
+            // The end has been reached, but no call has reported it yet. Its result is kept.
             let _ = self.finish();
         }
         if self.ends.is_empty() {
-            // The commands have not been waited for yet: this is before the end, or after an error that no command
+            // The commands have not been waited for: the end has not been reached, or an error occurred that no command
             // caused.
             self.supply.close(&mut self.ends);
         }

@@ -1,8 +1,8 @@
-//! Numbers and words directly from the buffer.
+//! Scans numbers and words directly in the buffer.
 //!
 //! A value that is valid and complete in the buffer costs only inlined code ([`quick`]). All other cases go through
 //! [`Reader::scan_carefully`], which reads more if a value is cut by the end of the buffer, and reports the errors.
-//! Lines are counted all at once, when the scanned bytes are about to be dropped.
+//! Lines are counted together, when the scanned bytes are about to be dropped.
 
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ pub(super) struct Scanning {
     counted: usize,
     /// The lines counted from that position for a caller that queried the position: bytes in the upper half, lines in
     /// the lower half. The next query does not have to count these bytes again. Several threads may query through
-    /// `&self`; all of them count the same bytes, so every stored value is right.
+    /// `&self`; all of them count the same bytes, so every stored value is correct.
     asked: AtomicU64,
     /// The offset at which scanning stopped inside a line.
     open_line: Option<u64>,
@@ -75,13 +75,14 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// Returns the source's failure, once, after all the data that it delivered; a number that is cut off by the
-    /// failure is not returned. Returns these errors, with the token's offset and record (its line, counted from 0):
+    /// Returns the source's failure after all the data that it delivered, but only one time; a number that is cut off
+    /// by the failure is not returned. Returns these errors, with the token's offset and record (its line, counted from
+    /// 0):
     ///
     /// - [`NumberInvalid`](crate::ErrorKind::NumberInvalid), [`NumberOverflow`](crate::ErrorKind::NumberOverflow): see
     ///   [the module](crate::scan) for the syntax of numbers. Only white space is consumed, even for a tuple. The error
-    ///   repeats until the token is read in another way: [`next_word`](Reader::next_word), a wider type, or
-    ///   [`skip_record`](Reader::skip_record) for the rest of the line.
+    ///   is reported again until the token is read by another method: [`next_word`](Reader::next_word), a wider type,
+    ///   or [`skip_record`](Reader::skip_record) for the rest of the line.
     /// - [`ValueMissing`](crate::ErrorKind::ValueMissing): the input ended within a tuple. Its values can still be
     ///   read.
     /// - [`RecordTooLong`](crate::ErrorKind::RecordTooLong): a value, or a tuple with its white space, is longer than
@@ -201,9 +202,9 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// Returns the source's failure, once, after all the data that it delivered. Returns
-    /// [`RecordTooLong`](crate::ErrorKind::RecordTooLong) for a word over the limit;
-    /// [`skip_record`](Reader::skip_record) then skips the word and the rest of the line.
+    /// Returns the source's failure after all the data that it delivered, but only one time. Returns
+    /// [`RecordTooLong`](crate::ErrorKind::RecordTooLong) for a word over the limit; in that case,
+    /// [`skip_record`](Reader::skip_record) skips the word and the rest of the line.
     pub fn next_word(&mut self) -> Result<Option<&[u8]>> {
         match self.find_tokens(1, Separator::Space, self.record_limit)? {
             Some(len) => Ok(Some(self.buffer.take_to(self.buffer.pos() + len))),
@@ -237,7 +238,7 @@ impl Reader {
     }
 
     /// Returns the unread bytes, for code that scans them itself, such as the inlined functions of other languages.
-    /// They are empty after an error of the source, whose unread bytes are not values. Call
+    /// After an error of the source they are empty, because its unread bytes are not values. Call
     /// [`consume_scanned`](Reader::consume_scanned) for the bytes that were scanned, and [`scan`](Reader::scan) for a
     /// value that is incomplete in these bytes, or invalid.
     ///
@@ -356,7 +357,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Counts the lines of the scanned bytes, which are about to be dropped, or before a read of another kind.
+    /// Counts the lines of the scanned bytes before these are dropped, or before a read of another kind.
     #[cold]
     pub(super) fn end_scanning(&mut self) {
         self.count_scanned();
@@ -388,7 +389,7 @@ impl Reader {
         }
     }
 
-    /// Returns whether scanning has consumed part of the current line, as far as scanned bytes are counted.
+    /// Returns whether scanning has consumed part of the current line. Only counted bytes are considered.
     fn is_in_open_line(&self) -> bool {
         self.scanning.open_line == Some(self.buffer.offset())
     }

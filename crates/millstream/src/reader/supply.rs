@@ -1,4 +1,4 @@
-//! The thread on which reads happen: the caller's, or a filler that reads ahead.
+//! Runs reads on the caller's thread or on a filler, a thread that reads ahead.
 //!
 //! On the caller's thread, a pipe with a high rate is read in larger pieces by waiting briefly before the read
 //! ([`Pace`]). The filler hands blocks over ([`Handover`]). `Auto` begins on the caller's thread and measures
@@ -50,7 +50,7 @@ pub(crate) struct Plan {
     pub(crate) pin: Pin,
 }
 
-/// Whether reading has to wait. The variants that require no wait come first.
+/// Whether reading has to wait. The variants without a wait come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Waits {
     /// Data is available, or the stream has ended.
@@ -80,7 +80,7 @@ enum Mode {
     Ahead(Ahead),
     /// The buffer already has all bytes. A mapped file is checked again.
     Lent { left: usize, file: Option<(File, Stamp)> },
-    /// There is no source. This is so only while the mode changes, and after `close`.
+    /// There is no source, which is the case only while the mode changes and after `close`.
     Gone,
 }
 
@@ -238,8 +238,8 @@ impl Supply {
             Mode::Direct(source) => source.close(ends),
             Mode::Ahead(mut ahead) => {
                 ahead.stop();
-                // If the source is not interruptible, its thread may be blocked in a caller's `read`, and ends after
-                // that.
+                // If the source is not interruptible, its thread may be blocked in a caller's `read`, and ends when
+                // that call returns.
                 if ahead.interruptible
                     && let Ok(source) = ahead.join()
                 {
@@ -289,14 +289,15 @@ struct Ahead {
     handover: Arc<Handover>,
     stop: CancelToken,
     thread: Option<JoinHandle<Option<Box<dyn ByteSource>>>>,
-    /// Whether `stop` can interrupt a read that waits.
+    /// Whether `stop` can interrupt a blocked read.
     interruptible: bool,
-    /// Whether it has been asked to stop, so that the caller will continue with the source.
+    /// Whether the filler has been asked to stop, after which the caller continues with the source.
     retiring: bool,
 }
 
 impl Ahead {
-    /// Starts the thread, which waits for its source: if no thread can be started, the caller still has the source.
+    /// Starts the thread, which then waits to receive its source: if no thread can be started, the caller still has the
+    /// source.
     fn start(plan: &Plan, interruptible: bool) -> Result<(Ahead, mpsc::Sender<Box<dyn ByteSource>>)> {
         let handover = Arc::new(Handover::new(BLOCK, plan.ahead.0, plan.ahead.1));
         let stop = CancelToken::new()?;
@@ -410,7 +411,7 @@ impl Drop for EndOnDrop<'_> {
 ///
 /// A wake-up across cores costs more than 20 µs. A producer that writes 16 KiB at a time at 200 MB/s causes 12,000
 /// wake-ups per second; with a wait of 300 µs before each read there are 3,000. Reads are delayed only at a high rate,
-/// so that no record waits without a benefit, and never after a read that found the producer idle.
+/// so that no record is delayed without a benefit, and never after a read that found the producer idle.
 struct Pace {
     /// The rate in bytes per second, over the last period.
     rate: f64,
@@ -421,7 +422,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// The rate from which on the wait pays off.
+    /// The lowest rate at which the wait saves time.
     const RATE: f64 = 64e6;
     /// Reads of this size are large enough.
     const ENOUGH: usize = 128 << 10;
@@ -465,7 +466,7 @@ struct Window {
     /// The end of the previous read. `None` before the first read, so that the start of a command does not count.
     start: Option<Instant>,
     bytes: usize,
-    /// The time of reads that had to wait or to work.
+    /// The time spent in reads that had to wait or to decode.
     reading: Duration,
     /// The time for which the producer could not continue because its pipe was full.
     producer_held: Duration,
@@ -513,7 +514,7 @@ impl Window {
                     self.producer_held += away;
                 }
             }
-            // The fill level of the other side is not visible: it may have been full while the consumer worked.
+            // The fill level of the producer's buffer is not visible: it may have been full while the consumer worked.
             _ => {
                 self.reading += reading;
                 self.producer_held += away;

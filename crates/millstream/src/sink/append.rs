@@ -1,8 +1,8 @@
-//! Checks that a compressed file is complete, before data is appended to it: data after a truncated stream cannot be
+//! Checks that a compressed file is complete before data is appended to it: data after a truncated stream cannot be
 //! read.
 //!
 //! bgzf has a final block, the frames and blocks of zstd have lengths, and an xz stream ends with an index of its blocks.
-//! Plain gzip has to be decoded.
+//! A plain gzip file has to be decoded.
 
 mod xz;
 
@@ -19,7 +19,7 @@ use crate::source::decode::{BGZF_END, ZstdHeader};
 use millstream_core::internal::{Codec, Guess, Known, SNIFF, guess};
 
 /// Fails if the file exists but is not a complete file of this format. If the file has to be decoded, `progress` is
-/// called with the number of bytes that have been decoded, and the file's size.
+/// called with the number of decoded bytes and the file's size.
 ///
 /// # Errors
 /// Returns [`ErrorKind::OpenFailed`] or [`ErrorKind::Cancelled`].
@@ -47,7 +47,7 @@ pub(crate) fn check(
     })
 }
 
-/// Why appending is not possible.
+/// The reason why appending is not possible.
 enum Fault {
     Content(String),
     Other(Error),

@@ -11,7 +11,7 @@ use crate::os::out_of_memory;
 pub(crate) enum Block {
     /// The writer's own memory, of any length.
     Own(Vec<u8>),
-    /// Whole pages, which the system provides and takes back.
+    /// Whole pages, which the operating system provides and takes back.
     Pages(MmapMut),
 }
 
@@ -37,7 +37,7 @@ impl Block {
 }
 
 fn lengthen(bytes: &mut Vec<u8>, len: usize) -> Result<()> {
-    // A request for more memory than there is must return an error; `Vec` itself would abort the process.
+    // A request for more memory than is available must return an error; `Vec` itself would abort the process.
     bytes.try_reserve_exact(len - bytes.len()).map_err(|_| Error::from_io(out_of_memory()))?;
     bytes.resize(len, 0);
     Ok(())

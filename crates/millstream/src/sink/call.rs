@@ -1,6 +1,6 @@
 //! Sinks that call the caller's code: any `std::io::Write`, or a function.
 //!
-//! Neither can be interrupted while it runs; a cancel token is checked between calls. `Interrupted` is retried.
+//! Such a call cannot be interrupted while it runs; a cancel token is checked between calls. `Interrupted` is retried.
 //! `WouldBlock` is an error like any other, because there is no descriptor to wait for: the bytes stay in the writer's
 //! buffer and a later flush tries again.
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::os::cancel::Wait;
 use crate::sink::Sink;
 
-/// A sink for an arbitrary [`io::Write`].
+/// A sink that writes to an arbitrary [`io::Write`].
 pub(crate) struct WriteSink<W> {
     pub(crate) inner: W,
     pub(crate) wait: Wait,

@@ -1,7 +1,7 @@
-//! Sinks of bytes, one file per kind. The sinks that belong to the operating system are in `os`.
+//! Sinks of bytes, one file per kind. Sinks that need the operating system are in `os`.
 //!
 //! A [`Sink`] accepts bytes and returns their number, or fails having accepted none. It never accepts part of them
-//! *and* fails: the writer relies on this rule for its guarantee that no accepted bytes are lost.
+//! *and* fails: the writer's guarantee that no accepted bytes are lost relies on this rule.
 //!
 //! A sink does not collect bytes into larger blocks (the writer's buffer does), and it knows nothing about records.
 
@@ -27,8 +27,8 @@ pub use options::{Durability, Existing, Partial, WriterEnd};
 
 /// Accepts bytes. Sinks are stacked: encoding and metering are sinks around another one.
 pub(crate) trait Sink: Send {
-    /// Accepts some of `bytes`, at least one unless there are none, and returns their number. On an error it has
-    /// accepted none of them, and the call may be repeated.
+    /// Accepts some of `bytes`, at least one unless the slice is empty, and returns their number. If this fails, none
+    /// of the bytes were accepted, and the call may be repeated.
     fn write(&mut self, bytes: &[u8]) -> Result<usize>;
 
     /// Accepts bytes of the writer's block like [`write`](Sink::write). The accepted bytes must not be overwritten
@@ -38,37 +38,37 @@ pub(crate) trait Sink: Send {
     }
 
     /// Moves `rest` to the front of the block, or of another block that may be written to. All other bytes of the block
-    /// have been accepted.
+    /// have already been accepted.
     fn renew(&mut self, block: &mut Block, rest: Range<usize>) {
         block.copy_within(rest, 0);
     }
 
-    /// Passes all accepted bytes to the system.
+    /// Passes all accepted bytes to the operating system.
     fn flush(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Writes the end of the stream, such as the trailer of a compressed one, because there will be no more bytes.
-    /// After an error the call may be repeated; completed steps are not repeated.
+    /// Writes the end of the stream, such as the trailer of a compressed stream. No more bytes follow. After an error
+    /// the call may be repeated; completed steps are not repeated.
     fn finish(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Completes the finished stream: it renames the file, or waits for the command. It adds its results to `end`.
-    /// After an error the call may be repeated.
+    /// Completes the finished stream: renames the file, or waits for the command. Adds the results to `end`. After an
+    /// error the call may be repeated.
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         let _ = end;
         Ok(())
     }
 
-    /// Prepares for being dropped unfinished: interrupts anything that would wait for the system.
+    /// Prepares for being dropped unfinished: interrupts all calls that wait for the operating system.
     fn abandon(&mut self) {}
 }
 
 /// A sink that was opened, and the properties on which the writer's defaults depend.
 pub(crate) struct Opened {
     pub(crate) sink: Box<dyn Sink>,
-    /// The name in messages: a path, a command line or an address.
+    /// The name that messages show: a path, a command line or an address.
     pub(crate) name: String,
     pub(crate) medium: Medium,
     pub(crate) on_drop: OnDrop,
@@ -80,7 +80,7 @@ impl Opened {
     }
 }
 
-/// The time that the peer of a connection has to close, by default.
+/// The default time that the peer of a connection has to close its side.
 const LINGER: Duration = Duration::from_secs(30);
 
 /// The conditions that interrupt a sink's waits.
@@ -89,14 +89,14 @@ pub(crate) struct Limits {
     pub(crate) token: Option<CancelToken>,
     /// The time for which the sink may accept no bytes.
     pub(crate) stall: Option<Duration>,
-    /// The time that a connection's peer may take to close, if it was set.
+    /// The time that a connection's peer may take to close its side, if it was set.
     pub(crate) linger: Option<Duration>,
     /// Interrupts the waits of a flushing thread when the writer gives up.
     pub(crate) halt: Option<CancelToken>,
 }
 
 impl Limits {
-    /// Returns the wait that all of these conditions interrupt.
+    /// Returns a wait that all of these conditions interrupt.
     pub(crate) fn wait(&self) -> Wait {
         let wait = Wait::new(self.token.clone(), self.stall);
         self.halt.iter().fold(wait, |wait, halt| wait.and(halt))
@@ -107,7 +107,7 @@ impl Limits {
         self.linger.or(self.stall).unwrap_or(LINGER)
     }
 
-    /// Returns the wait that only the token interrupts, for operations that may take long without being stuck.
+    /// Returns a wait that only the token interrupts, for operations that may legitimately take long.
     pub(crate) fn patient(&self) -> Wait {
         Wait::new(self.token.clone(), None)
     }
@@ -129,9 +129,9 @@ pub(crate) enum Medium {
 /// What happens to bytes in the buffer when the writer is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnDrop {
-    /// They are written, and the stream gets no end marker.
+    /// The bytes are written, and the stream gets no end marker.
     Flush,
-    /// They are discarded: the output would not appear anyway.
+    /// The bytes are discarded: the output would not appear anyway.
     Discard,
 }
 
@@ -154,7 +154,8 @@ impl Meter {
     }
 }
 
-/// Counts the bytes that the inner sink accepts and the time that this takes, and adds the count to its errors.
+/// Counts the bytes that the inner sink accepts, measures the time that this takes, and adds the count to the sink's
+/// errors.
 pub(crate) struct Metered {
     sink: Box<dyn Sink>,
     meter: Arc<Meter>,

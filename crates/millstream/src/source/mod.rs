@@ -1,4 +1,4 @@
-//! Sources of bytes. The sources that belong to the operating system are in `os`.
+//! Sources of bytes. Sources that need the operating system are in `os`.
 //!
 //! A [`ByteSource`] delivers bytes, reports whether it succeeded, and can be stopped early. It knows nothing about
 //! records and holds no bytes beyond those that decoding needs. A [`Source`] is the part of it that a program can
@@ -27,20 +27,20 @@ pub(crate) trait ByteSource: Send {
     /// the bytes; [`finish`](ByteSource::finish) then reports whether the source succeeded.
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize>;
 
-    /// Reports, after the end of the bytes, whether the source succeeded. Adds how its commands ended to `ends`, even
-    /// if it failed.
+    /// Reports, after the end of the bytes, whether the source succeeded. Adds how the source's commands ended to
+    /// `ends`, even if the source failed.
     fn finish(&mut self, _wait: &Wait, _ends: &mut Vec<CommandEnd>) -> Result<()> {
         Ok(())
     }
 
     /// Stops before the end of the bytes. No more bytes are needed, so this does not report whether the source
-    /// succeeded. Adds how its commands ended to `ends`.
+    /// succeeded. Adds how the source's commands ended to `ends`.
     fn close(self: Box<Self>, _ends: &mut Vec<CommandEnd>) {}
 
     /// Stops like [`close`](ByteSource::close), but without waiting and without a result.
     fn abandon(self: Box<Self>) {}
 
-    /// Returns the nature of its reads, as far as it is known.
+    /// Returns the kind of the source's reads, as far as it is known.
     fn nature(&self) -> Nature;
 
     /// Returns the file descriptor that polls as readable when a read would not block.
@@ -48,7 +48,7 @@ pub(crate) trait ByteSource: Send {
         None
     }
 
-    /// Returns the file descriptor for a caller that does not wait with this crate's methods. The read after it may
+    /// Returns the file descriptor for a caller that waits by other means than this crate's methods. The next read may
     /// still wait briefly, for the rest of an incomplete format header.
     fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         self.ready_fd()
@@ -59,28 +59,28 @@ pub(crate) trait ByteSource: Send {
         0
     }
 
-    /// Returns whether a token interrupts a read that waits.
+    /// Returns whether a token interrupts a blocked read.
     fn is_interruptible(&self) -> bool {
         true
     }
 }
 
-/// The nature of a source's reads, which decides on which thread it is read, and when.
+/// The kind of a source's reads, which determines on which thread the source is read, and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Nature {
-    /// It is not known before the first bytes.
+    /// The kind is unknown before the first bytes.
     #[cfg(feature = "compression")]
     Unknown,
     /// A regular file: reads do not wait for another process.
     File,
-    /// A pipe that holds up to this many bytes (0: not known). Reads wait for the other side, and a token ends
-    /// the wait.
+    /// A pipe that holds up to this many bytes (0: unknown). Reads wait for the other side, and a token interrupts
+    /// them.
     Pipe(usize),
-    /// A socket, terminal or device. Reads wait for the other side, and a token ends the wait.
+    /// A socket, terminal or device. Reads wait for the other side, and a token interrupts them.
     Device,
     /// A caller's `Read`, or a decoder: reads take time, and a token may be unable to interrupt them.
     Foreign,
-    /// It must be read on the caller's thread, as a callback must.
+    /// The source must be read on the caller's thread, as a callback must.
     CallerOnly,
 }
 

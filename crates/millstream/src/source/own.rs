@@ -14,7 +14,7 @@ use crate::os::cancel::Wait;
 ///
 /// Only [`read`](Source::read) is required. A source that has a descriptor to poll ([`ready_fd`](Source::ready_fd)) is
 /// read on the caller's thread, and must not block. All methods of any other source are called on a separate thread,
-/// which reads ahead: its calls may block, and a cancel token or a stall timeout still ends the reader's wait
+/// which reads ahead: its calls may block, and a cancel token or a stall timeout still interrupts the reader
 /// immediately. At most [`read_ahead_capacity`](crate::ReaderBuilder::read_ahead_capacity) bytes are read ahead.
 ///
 /// The reader reports a source's mistakes as errors, after all the data that it delivered: a panic, a count that
@@ -63,17 +63,17 @@ use crate::os::cancel::Wait;
 /// ```
 pub trait Source: Send {
     /// Reads bytes into `block`, which is not empty, and returns the number of bytes. 0 means the end; the source is
-    /// then read once more to check that.
+    /// read one more time to check that.
     ///
     /// # Errors
     /// [`Interrupted`](io::ErrorKind::Interrupted) and [`WouldBlock`](io::ErrorKind::WouldBlock) request another call.
-    /// After `WouldBlock`, the call comes when [`ready_fd`](Source::ready_fd) is readable, or 0.2 ms later. Any other
-    /// error ends the stream: the reader reports it after the bytes before it, and does not call the source again. An
-    /// [`Error`](crate::Error) that is converted to an [`io::Error`] keeps its kind.
+    /// After `WouldBlock`, the next call is made when [`ready_fd`](Source::ready_fd) is readable, or 0.2 ms later. Any
+    /// other error ends the stream: the reader reports it after all earlier bytes, and does not call the source again.
+    /// An [`Error`](crate::Error) that is converted to an [`io::Error`] keeps its kind.
     fn read(&mut self, block: &mut [u8]) -> io::Result<usize>;
 
-    /// Reports whether the source succeeded. It is called once, at the end of the bytes. A reader that is closed before
-    /// the end does not call it.
+    /// Reports whether the source succeeded. This is called one time, at the end of the bytes, but not by a reader that
+    /// is closed before the end.
     ///
     /// # Errors
     /// Returns the source's failure. The reader reports it after all bytes.
@@ -81,22 +81,23 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Returns a descriptor that polls as readable when [`read`](Source::read) does not block. It must return a
-    /// descriptor either always or never.
+    /// Returns a descriptor that polls as readable when [`read`](Source::read) does not block. It must either always or
+    /// never return a descriptor.
     fn ready_fd(&self) -> Option<BorrowedFd<'_>> {
         None
     }
 
     /// Returns a function that makes a blocked [`read`](Source::read) or [`finish`](Source::finish) on the other thread
-    /// return soon, with any result. The reader requests it once, before the first read, and calls it if the reader is
-    /// closed or dropped before the end. The reader then waits for the source's thread, for at most two seconds.
-    /// Without this function, the thread and the source remain until the blocked call returns.
+    /// return soon, with any result. The reader requests the function one time, before the first read, and calls it if
+    /// the reader is closed or dropped before the end. The reader then waits for the source's thread, for at most two
+    /// seconds. Without this function, the thread and the source remain until the blocked call returns.
     fn canceller(&self) -> Option<Box<dyn FnOnce() + Send>> {
         None
     }
 
-    /// Returns the exact number of bytes that the source will deliver, if it is known before the first read. If it
-    /// delivers fewer, the error is [`ErrorKind::SourceShrank`]; if it delivers more, [`ErrorKind::SourceChanged`].
+    /// Returns the exact number of bytes that the source will deliver, if it is known before the first read. If the
+    /// source delivers fewer, reading fails with [`ErrorKind::SourceShrank`]; if it delivers more, with
+    /// [`ErrorKind::SourceChanged`].
     fn size(&self) -> Option<u64> {
         None
     }
@@ -114,7 +115,7 @@ pub(crate) struct Checked<S> {
     source: S,
     size: Option<u64>,
     delivered: u64,
-    /// Whether the source succeeded, once it has reached its end.
+    /// Whether the source succeeded, if it has reached its end.
     end: Option<Result<()>>,
 }
 
@@ -174,8 +175,8 @@ impl<S: Source> Checked<S> {
 }
 
 impl<S: Source> ByteSource for Checked<S> {
-    /// An error of the source is treated as an end at which it has failed, so that bytes that a decoder holds back come
-    /// first.
+    /// An error of the source is treated as an end at which the source has failed, so that bytes that a decoder holds
+    /// back are delivered first.
     fn read(&mut self, block: &mut [u8], wait: &Wait) -> Result<usize> {
         if self.end.is_some() {
             return Ok(0);
@@ -215,7 +216,8 @@ pub(crate) fn outcome(end: &Option<Result<()>>) -> Result<()> {
     }
 }
 
-/// Calls the program's code. A panic becomes an error, and so does an error after which a reader would continue.
+/// Calls the program's code. A panic, or an error after which a reader would continue, becomes an error that ends the
+/// stream.
 pub(crate) fn guarded<T>(call: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     // After a panic the source is not used again, except for its place.
     let result = catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {

@@ -1,7 +1,7 @@
-//! The bounded delay: a sink that holds bytes back for a limited time.
+//! A sink that holds bytes back for a limited time.
 //!
 //! The writer passes each record on immediately, and this sink collects records behind a lock. A thread writes the
-//! bytes whose delay has expired, even while the producer is idle. Only this policy pays for the lock and the thread,
+//! bytes whose delay has expired, even while the producer is idle. Only this policy needs the lock and the thread,
 //! which starts with the first byte.
 //!
 //! The thread's error is kept for the next call, and the bytes stay in place: the call after that one tries again.
@@ -23,7 +23,7 @@ pub(crate) struct DelaySink {
     shared: Arc<Shared>,
     delay: Duration,
     capacity: usize,
-    /// Ends the thread's waits for the sink.
+    /// Interrupts the thread's waits for the sink.
     halt: CancelToken,
     thread: Option<JoinHandle<()>>,
 }
@@ -85,7 +85,7 @@ impl DelaySink {
         Ok(())
     }
 
-    /// Stops the thread, once it has left the sink.
+    /// Stops the thread as soon as it has left the sink.
     fn stop_thread(&mut self) {
         if let Some(thread) = self.thread.take() {
             if let Ok(mut state) = self.shared.state.lock() {
@@ -118,8 +118,8 @@ fn send_off(shared: &Shared, delay: Duration) {
             Some(Duration::ZERO) => {
                 let since = state.since;
                 match state.flush() {
-                    // Tokens interrupt waits, and bindings use this to check for signals. The bytes are still due, but
-                    // a caller that waits for the lock comes first.
+                    // Tokens interrupt waits, and bindings use this to check for signals. The bytes still have to be
+                    // written, but a caller that waits for the lock has priority.
                     Err(error) if error.kind() == ErrorKind::Cancelled => {
                         state.since = since;
                         shared.changed.wait_timeout(state, PAUSE).ok().map(|(state, _)| state)

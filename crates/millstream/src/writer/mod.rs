@@ -12,11 +12,12 @@
 //! - **All or nothing.** A write that fails has accepted none of its bytes; a write that succeeds has accepted all of
 //!   them.
 //! - **Nothing accepted is lost.** Bytes that the sink did not accept stay in the buffer, and a later call tries again.
-//!   If bytes are lost nevertheless, the error has the number of bytes that the sink accepted ([`Error::written`]).
+//!   If bytes are lost nevertheless, the error contains the number of bytes that the sink accepted
+//!   ([`Error::written`]).
 //! - **No hidden delay.** The [`FlushPolicy`] decides when bytes are passed on; a terminal gets whole lines.
 //!
-//! A small write costs one comparison. Every case that needs more work (no buffer yet, a policy that acts on each
-//! write, an error to report) makes that comparison fail and is handled out of line.
+//! A small write costs one comparison. Every case that needs more than a copy (no buffer yet, a policy that acts on
+//! each write, an error to report) makes that comparison fail and is handled out of line.
 //!
 //! The writer does not know what a record is. It waits for the disk only if [`Durability`] requests that.
 
@@ -70,9 +71,9 @@ use space::Space;
 /// marker, so its readers can detect this. Only [`close`](Self::close) reports whether everything succeeded;
 /// [`abort`](Self::abort) gives up without waiting for the sink.
 ///
-/// Writing to a pipe or connection without a reader is [`ErrorKind::BrokenPipe`] in Rust, Python, Node and Julia
-/// programs, which ignore SIGPIPE. A program that leaves SIGPIPE at its default is killed by it when it writes to a
-/// closed pipe (not to a closed connection). This library never changes signal dispositions.
+/// In Rust, Python, Node and Julia programs, which ignore SIGPIPE, writing to a pipe or connection without a reader
+/// fails with [`ErrorKind::BrokenPipe`]. A program that leaves SIGPIPE at its default is killed by it when it writes to
+/// a closed pipe (not to a closed connection). This library never changes signal dispositions.
 ///
 /// Other output of the program to the same sink, for example by `println!`, is not ordered relative to the bytes in the
 /// buffer: call [`flush`](Self::flush) before it.
@@ -90,7 +91,7 @@ pub struct Writer {
     on_drop: OnDrop,
     /// A deferred error of a call that had to succeed because its bytes were accepted. The next call reports it.
     deferred: Option<Error>,
-    /// Closing has begun: the stream may have been ended, so that no more bytes can be accepted.
+    /// Whether closing has begun: the stream may have been ended, so that no more bytes can be accepted.
     closing: bool,
     /// `None` once closed.
     sink: Option<Box<dyn Sink>>,
@@ -101,21 +102,21 @@ pub struct Writer {
 /// Whether accepted bytes are passed to the sink before the buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prompt {
-    /// They are not.
+    /// Bytes are not passed on before.
     WhenFull,
-    /// They are passed on at each line end.
+    /// Bytes are passed on at each line end.
     Line,
-    /// They are passed on with each write; the sink collects them.
+    /// Bytes are passed on with each write; the sink collects them.
     AtOnce,
 }
 
 impl Writer {
-    /// Returns a builder, with which options are set.
+    /// Returns a builder, on which options are set.
     pub fn builder() -> WriterBuilder {
         WriterBuilder::default()
     }
 
-    /// Writes a file, compressed if its name implies that, such as one in `.gz`.
+    /// Writes a file. The output is compressed if the name implies that, for example by the suffix `.gz`.
     ///
     /// A regular file, new or replaced, appears complete when the writer is [closed](Self::close): until then the bytes
     /// are in a temporary file next to it, whose name begins with a dot. The permissions of an existing file are kept;
@@ -135,11 +136,11 @@ impl Writer {
     /// this is like [`path`](Self::path); the file has its true length after a close, an error and a drop.
     ///
     /// Measure before you use this: for a file in memory a plain write takes three quarters of the time, because the
-    /// system does not have to clear pages that a write fills.
+    /// kernel does not have to clear pages that a write fills.
     ///
-    /// No process may truncate the file meanwhile: that kills this process with SIGBUS. With [`Partial::Keep`], which
-    /// writes in place, the file is padded with zeros until it gets its true length: a [`flush`](Self::flush) does not
-    /// change that, and a killed process leaves the padding.
+    /// No process may truncate the file while it is written: that kills this process with SIGBUS. With
+    /// [`Partial::Keep`], which writes in place, the file is padded with zeros until it gets its true length. A
+    /// [`flush`](Self::flush) does not remove the padding, nor does the death of the process.
     ///
     /// ```
     /// use millstream::Writer;
@@ -188,7 +189,7 @@ impl Writer {
     }
 
     /// Starts a command and writes to its standard input. [`close`](Self::close) waits for the command, and fails if
-    /// the command does.
+    /// the command fails.
     ///
     /// ```
     /// use millstream::{ErrorKind, Writer};
@@ -223,11 +224,11 @@ impl Writer {
         Writer::builder().unix(path)
     }
 
-    /// Writes to any [`io::Write`]. Its calls cannot be interrupted; with [`FlushPolicy::Delay`] they run on another
-    /// thread. [`flush`](Self::flush) flushes it too.
+    /// Writes to any [`io::Write`]. Calls of the `io::Write` cannot be interrupted; with [`FlushPolicy::Delay`] they
+    /// run on another thread. [`flush`](Self::flush) flushes it too.
     ///
     /// # Errors
-    /// This always succeeds; a [builder](WriterBuilder)'s options may cause errors.
+    /// This always succeeds. With a [builder](WriterBuilder), options may cause errors.
     pub fn from_write(inner: impl io::Write + Send + 'static) -> Result<Writer> {
         Writer::builder().from_write(inner)
     }
@@ -249,7 +250,7 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// This always succeeds; a [builder](WriterBuilder)'s options may cause errors.
+    /// This always succeeds. With a [builder](WriterBuilder), options may cause errors.
     pub fn callback(function: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static) -> Result<Writer> {
         Writer::builder().callback(function)
     }
@@ -257,15 +258,15 @@ impl Writer {
     /// Keeps all output in memory, for [`WriterEnd::memory`].
     ///
     /// # Errors
-    /// This always succeeds; a [builder](WriterBuilder)'s options may cause errors.
+    /// This always succeeds. With a [builder](WriterBuilder), options may cause errors.
     pub fn memory() -> Result<Writer> {
         Writer::builder().memory()
     }
 
-    /// Discards all output. This is for measuring and counting.
+    /// Discards all output, for measuring and counting.
     ///
     /// # Errors
-    /// This always succeeds; a [builder](WriterBuilder)'s options may cause errors.
+    /// This always succeeds. With a [builder](WriterBuilder), options may cause errors.
     pub fn nowhere() -> Result<Writer> {
         Writer::builder().nowhere()
     }
@@ -297,10 +298,10 @@ impl Writer {
     /// are passed to the sink directly.
     ///
     /// # Errors
-    /// Returns the errors of the sink, such as [`ErrorKind::BrokenPipe`] if it has no reader any more. In this case
-    /// none of `bytes` was accepted: bytes accepted before stay in the buffer, and the call may be repeated. If the
+    /// Returns the errors of the sink, such as [`ErrorKind::BrokenPipe`] if it no longer has a reader. In this case
+    /// none of `bytes` were accepted: bytes accepted before stay in the buffer, and the call may be repeated. If the
     /// sink fails after part of a large write, the rest is kept, the call succeeds, and the next call reports the
-    /// error. If there is no memory for the rest, this call reports that, and the writer accepts no more bytes
+    /// error. If there is no memory for the rest, this call returns that error, and the writer accepts no more bytes
     /// ([`ErrorKind::Closed`]).
     #[inline]
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
@@ -313,11 +314,11 @@ impl Writer {
         }
     }
 
-    /// Writes all of `bytes` if this only requires copying them into the buffer, and returns whether it did. It never
-    /// calls the sink. If it returns false, no byte was accepted: call [`write`](Self::write).
+    /// Writes all of `bytes` if this only requires copying them into the buffer, and returns whether it did so. It
+    /// never calls the sink. If it returns false, no bytes were accepted: call [`write`](Self::write).
     ///
-    /// It is for callers that release a lock, such as an interpreter's, before they wait, and want to keep it if there
-    /// is no wait.
+    /// It is for callers that release a lock, such as an interpreter's, before a call that may block, and want to keep
+    /// it if the call cannot block.
     ///
     /// ```
     /// use millstream::Writer;
@@ -367,7 +368,7 @@ impl Writer {
         if self.space.needs_look() { self.settle(len) } else { Ok(()) }
     }
 
-    /// Returns at least `n` bytes of space to fill, with arbitrary content. [`commit`](Self::commit) accepts bytes of
+    /// Returns at least `n` bytes of space to fill, with arbitrary content. [`commit`](Self::commit) accepts bytes from
     /// it. If `n` is larger than the buffer, the buffer grows.
     ///
     /// ```
@@ -403,8 +404,8 @@ impl Writer {
     /// Accepts the first `n` bytes of the [`space`](Self::space).
     ///
     /// # Errors
-    /// With a policy that flushes at line ends or after a delay, returns the errors of [`write`](Self::write), and the
-    /// bytes were not accepted. With other policies, this always succeeds.
+    /// With a policy that flushes at line ends or after a delay, returns the errors of [`write`](Self::write); after an
+    /// error, the bytes were not accepted. With other policies, this always succeeds.
     ///
     /// # Panics
     /// Panics if `n` is larger than the space.
@@ -417,8 +418,8 @@ impl Writer {
         }
     }
 
-    /// Returns whether accepted bytes stay in the buffer until it is full. In this case [`commit`](Self::commit) may be
-    /// called once for many records or after each of them, with no difference.
+    /// Returns whether accepted bytes stay in the buffer until it is full. In this case it makes no difference whether
+    /// [`commit`](Self::commit) is called after each record or after many.
     ///
     /// ```
     /// use millstream::{FlushPolicy, Writer};
@@ -430,7 +431,8 @@ impl Writer {
         self.prompt == Prompt::WhenFull
     }
 
-    /// Passes all bytes accepted so far to the system. A compressed stream can then be decoded up to this point.
+    /// Passes all bytes accepted so far to the operating system. A compressed stream can then be decoded up to this
+    /// point.
     ///
     /// # Errors
     /// Returns the errors of the sink. No bytes are lost: the next call tries again.
@@ -443,8 +445,9 @@ impl Writer {
     /// Writes the remaining bytes, ends the stream, and completes the output: it gives a file its name, and waits for a
     /// command.
     ///
-    /// It consumes the writer. If it is interrupted, for example by a token, accepted bytes that have not reached the
-    /// sink are lost, and the error has the number of bytes written. [`try_close`](Self::try_close) can be repeated.
+    /// This consumes the writer. If it is interrupted, for example by a token, accepted bytes that have not reached the
+    /// sink are lost, and the error contains the number of bytes written. [`try_close`](Self::try_close), in contrast,
+    /// can be repeated.
     ///
     /// # Errors
     /// Returns the errors of the sink, and [`ErrorKind::CommandFailed`] if the command did not succeed.
@@ -452,16 +455,15 @@ impl Writer {
     /// appear.
     pub fn close(mut self) -> Result<WriterEnd> {
         let end = self.try_close();
-        // This happens in any case, because dropping the writer must not try again.
+        // This also happens after an error, because dropping the writer must not try again.
         self.sink = None;
         end
     }
 
-    /// [Closes](Self::close) the writer, and keeps its state if that fails: accepted bytes wait for the next call,
-    /// which continues at the same point. So no bytes are lost if a close is interrupted by a token or a time limit, or
-    /// finds a full disk.
+    /// [Closes](Self::close) the writer, and keeps its state if that fails: the next call continues at the same point.
+    /// So no bytes are lost if a close is interrupted by a token or a time limit, or if the disk is full.
     ///
-    /// From the first call on, the writer accepts no more bytes, whether the call succeeds or not:
+    /// From the first call on, whether it succeeds or not, the writer accepts no more bytes: writing fails with
     /// [`ErrorKind::Closed`].
     ///
     /// ```
@@ -478,8 +480,8 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`close`](Self::close). If a command failed, the next call reports that again. After a
-    /// call that succeeded, returns [`ErrorKind::Closed`].
+    /// Returns the errors of [`close`](Self::close). If a command failed, the next call reports that again. If an
+    /// earlier call succeeded, returns [`ErrorKind::Closed`].
     pub fn try_close(&mut self) -> Result<WriterEnd> {
         self.closing = true;
         self.look_if_needed();
@@ -502,7 +504,7 @@ impl Writer {
     }
 
     /// Closes the writer and discards the content of the buffer. A file that would appear complete does not appear, and
-    /// a compressed stream gets no end marker, so its readers can detect this. It never waits for the sink to accept
+    /// a compressed stream gets no end marker, so its readers can detect this. This never waits for the sink to accept
     /// bytes; a command gets the end of its input and is stopped if it does not exit soon. Later calls fail with
     /// [`ErrorKind::Closed`].
     ///
@@ -524,8 +526,8 @@ impl Writer {
         }
     }
 
-    /// Does the first step of dropping and returns its error: bindings to garbage-collected languages report the error
-    /// and limit the wait. Call [`abort`](Self::abort) after it.
+    /// Does the first step of dropping and returns its error. Bindings to garbage-collected languages use this to
+    /// report the error and limit the wait. Call [`abort`](Self::abort) afterwards.
     ///
     /// # Errors
     /// Returns the errors of [`flush`](Self::flush).
@@ -551,7 +553,7 @@ impl Writer {
         self.delivered + (self.space.end() - self.start) as u64
     }
 
-    /// Returns the number of bytes passed to the system so far, after encoding.
+    /// Returns the number of bytes passed to the operating system so far, after encoding.
     pub fn written(&self) -> u64 {
         self.meter.written()
     }
@@ -571,7 +573,7 @@ impl Writer {
         SharedWriter::new(self)
     }
 
-    /// Passes to the sink what `prompt` requires, after `new` bytes were added to the buffer. If it fails, the new
+    /// Passes bytes to the sink as `prompt` requires, after `new` bytes were added to the buffer. If it fails, the new
     /// bytes are not accepted. If the sink has accepted some of them, all of them are accepted and the error is
     /// deferred.
     fn settle(&mut self, new: usize) -> Result<()> {
@@ -611,7 +613,7 @@ impl Writer {
     /// Passes the buffer's content up to `to` to the sink, and moves the rest to the front.
     fn deliver(&mut self, to: usize) -> Result<()> {
         while self.start < to {
-            // The sink is put back after it has returned: see `with_sink`.
+            // The sink is put back after its call has returned: see `with_sink`.
             let Some(mut sink) = self.sink.take() else {
                 return Err(self.explain(Error::new(ErrorKind::Closed)));
             };
@@ -639,7 +641,7 @@ impl Writer {
                 }
                 Err(error) if taken == 0 => return Err(error),
                 Err(error) => {
-                    // A part of the bytes has been written, so all of them are accepted.
+                    // Some of the bytes have been written, so all of them are accepted.
                     let rest = &bytes[taken..];
                     if let Err(error) = self.grow(rest.len()) {
                         // There is no memory for the rest. The output can no longer be complete, so it is not
@@ -668,7 +670,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Lets writes that fit skip further checks, unless something requires them.
+    /// Lets writes that fit skip further checks, unless these are required.
     fn look_if_needed(&mut self) {
         let is_plain = self.prompt == Prompt::WhenFull && self.deferred.is_none() && !self.closing;
         self.space.set_needs_look(!is_plain);
@@ -679,7 +681,7 @@ impl Writer {
         self.look_if_needed();
     }
 
-    /// Reports what made the fast path fail: a deferred error or a close.
+    /// Returns the error that made the fast path fail: a deferred error or a close.
     fn report(&mut self) -> Result<()> {
         self.report_deferred()?;
         match self.closing {
@@ -698,8 +700,9 @@ impl Writer {
         }
     }
 
-    /// Lets the sink act. If the sink panics, as the caller's code may, the writer cannot know what the sink accepted.
-    /// It accepts no more bytes then, and dropping it, perhaps due to the same panic, does not call the sink again.
+    /// Calls the sink. If the sink panics, as the caller's code may, the number of bytes that the sink accepted is
+    /// unknown. In that case, the writer accepts no more bytes, and dropping it, perhaps due to the same panic, does
+    /// not call the sink again.
     fn with_sink<T>(&mut self, act: impl FnOnce(&mut dyn Sink) -> Result<T>) -> Result<T> {
         let Some(mut sink) = self.sink.take() else {
             return Err(self.explain(Error::new(ErrorKind::Closed)));

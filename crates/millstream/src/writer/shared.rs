@@ -1,4 +1,4 @@
-//! One writer for several producing threads.
+//! Shares one writer between several producing threads.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,9 +9,9 @@ use millstream_core::internal;
 /// A [`Writer`] that several threads can use at the same time. It is cheap to clone and never splits a record.
 ///
 /// A record is the argument of one call of [`write_record`](Self::write_record) or [`put!`](crate::put!), with its
-/// delimiter. Each record is in the output once and in one piece. Records of one thread keep their order; records of
-/// different threads are in the order in which the calls acquired the lock. Each call takes a lock, so threads with
-/// many small records should collect some of them and use [`write_records`](Self::write_records).
+/// delimiter. Each record is written exactly one time and in one piece. Records of one thread keep their order; records
+/// of different threads are in the order in which the calls acquired the lock. Each call acquires a lock, so threads
+/// with many small records should collect some of them and use [`write_records`](Self::write_records).
 ///
 /// Dropping the last clone does what dropping the writer does; only [`close`](Self::close) reports errors.
 ///
@@ -47,7 +47,7 @@ impl SharedWriter {
     /// Writes one record.
     ///
     /// # Errors
-    /// Returns the errors of [`Writer::write`]; no part of the record was accepted. After a close it returns
+    /// Returns the errors of [`Writer::write`]; no part of the record was accepted. After a close, returns
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed).
     pub fn write_record(&self, record: &[u8]) -> Result<()> {
         self.with(|writer| writer.write(record))
@@ -57,7 +57,7 @@ impl SharedWriter {
     ///
     /// # Errors
     /// Returns the errors of [`Writer::write`] for the first record that was not accepted. Earlier records were
-    /// accepted; [`Error::record`](crate::Error::record) is their number.
+    /// accepted; [`Error::record`](crate::Error::record) returns their number.
     pub fn write_records<R: AsRef<[u8]>>(&self, records: impl IntoIterator<Item = R>) -> Result<()> {
         self.with(|writer| {
             for (number, record) in records.into_iter().enumerate() {
@@ -76,11 +76,10 @@ impl SharedWriter {
         self.with(|writer| writer.put_parts(parts))
     }
 
-    /// Passes all bytes written so far, by all threads, to the system.
+    /// Passes all bytes written so far, by all threads, to the operating system.
     ///
     /// # Errors
-    /// Returns the errors of [`Writer::flush`]. After a close it returns
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed).
+    /// Returns the errors of [`Writer::flush`]. After a close, returns [`ErrorKind::Closed`](crate::ErrorKind::Closed).
     pub fn flush(&self) -> Result<()> {
         self.with(Writer::flush)
     }
@@ -88,13 +87,14 @@ impl SharedWriter {
     /// Closes the writer for all threads: their later calls fail with [`ErrorKind::Closed`](crate::ErrorKind::Closed).
     ///
     /// # Errors
-    /// Returns the errors of [`Writer::try_close`]. The call may be repeated if it failed; it returns `Closed` if
+    /// Returns the errors of [`Writer::try_close`]. If the call fails, it may be repeated. It returns `Closed` if
     /// another thread has closed the writer.
     pub fn close(&self) -> Result<WriterEnd> {
         self.with(Writer::try_close)
     }
 
-    /// Closes the writer for all threads like [`Writer::abort`]. A running call of another thread finishes first.
+    /// Closes the writer for all threads like [`Writer::abort`]. A call that is running on another thread finishes
+    /// first.
     pub fn abort(&self) {
         self.lock().abort();
     }

@@ -55,7 +55,7 @@ impl Space {
         &self.block[..self.end]
     }
 
-    /// Returns the memory, for a sink that takes filled bytes from it.
+    /// Returns the memory, for a sink that accepts filled bytes from it.
     pub(super) fn block(&self) -> &Block {
         &self.block
     }
@@ -153,14 +153,14 @@ impl Space {
     }
 }
 
-/// Measured space: `len` bytes after the filled ones are guaranteed to be free.
+/// A slot: `len` bytes after the filled ones are guaranteed to be free.
 pub(super) struct Slot<'a> {
     space: &'a mut Space,
     len: usize,
 }
 
 impl Slot<'_> {
-    /// Fills the front of the space with `parts`, and returns their number of bytes. The content after them is
+    /// Fills the front of the space with `parts`, and returns the number of bytes filled. The content after them is
     /// arbitrary.
     ///
     /// # Panics

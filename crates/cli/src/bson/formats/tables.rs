@@ -1,4 +1,4 @@
-//! Arrow and Parquet, with the crates of the Arrow project. This needs the feature `parquet`.
+//! Writes Arrow and Parquet, with the crates of the Arrow project. This module requires the feature `parquet`.
 
 use std::io;
 

@@ -177,7 +177,7 @@ fn peak() -> u64 {
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
 }
 
-/// Converts an endless stream, as far as memory is concerned: with `MILLSTREAM_DEEP=1`, 10 GB.
+/// Converts a stream that is much larger than the permitted memory: with `MILLSTREAM_DEEP=1`, 10 GB.
 #[test]
 fn memory_is_bounded_whatever_the_length() {
     let deep = std::env::var_os("MILLSTREAM_DEEP").is_some();

@@ -3,7 +3,7 @@
 //!
 //! Memory use is bounded: about one block waits to be taken, and held outputs whose turn has not come are limited by
 //! [`Policy::hold`]; at that limit a copy is not read until its turn. No copy waits indefinitely: the copy whose turn
-//! it is never waits for space, and its block was taken before all later ones.
+//! it is never waits for space, and its block was taken before all later blocks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -44,7 +44,7 @@ pub(super) struct Control {
     changed: Condvar,
     /// The outputs. The copy whose turn it is writes to them; they are taken back at the end.
     outputs: Mutex<Option<Outputs>>,
-    /// Interrupts waits for the sources.
+    /// Interrupts reads of the sources.
     input: CancelToken,
 }
 
@@ -54,7 +54,7 @@ struct State {
     queue: VecDeque<Block>,
     /// Whether there will be no more blocks.
     is_closed: bool,
-    /// The blocks in progress, and the tokens that interrupt the work on them.
+    /// The blocks in progress, and the tokens that interrupt their processing.
     active: Vec<(u64, CancelToken)>,
     /// If the order is kept, the block whose output is written. Otherwise the block that has exclusive use of the
     /// outputs.
@@ -71,7 +71,7 @@ struct State {
     is_cancelled: bool,
     report: Report,
     failure: Option<(u64, Error)>,
-    /// The error of an output or of the system.
+    /// The error of an output or of the operating system.
     fatal: Option<Error>,
 }
 
@@ -162,8 +162,8 @@ impl Control {
         }
     }
 
-    /// Takes the output of the copy of a block. If its turn has come, the output is written. Otherwise it is held,
-    /// after the output that is held already; if that is too much, this waits for the turn.
+    /// Accepts the output of a block's copy. If the block's turn has come, the output is written. Otherwise the output
+    /// is appended to the held output; if that exceeds the limit, this waits for the turn.
     ///
     /// # Errors
     /// Returns [`ErrorKind::Cancelled`] if the output is no longer needed.
@@ -192,7 +192,7 @@ impl Control {
     }
 
     /// Handles the end of a block's copy. The held part of its output is written when its turn has come, by this thread
-    /// or by the one whose turn it is.
+    /// or by the thread whose turn it is.
     pub(super) fn end(&self, block: &Block, held: Vec<u8>, result: Result<()>) {
         let index = block.index;
         let mut state = self.lock();
@@ -253,8 +253,8 @@ impl Control {
         }
     }
 
-    /// Returns whether the output of this block may be written now. If `claims` is set and there is no order, the block
-    /// gets exclusive use of the outputs.
+    /// Returns whether the output of this block may be written now. If `claims` is set and the order is not kept, the
+    /// block gets exclusive use of the outputs.
     fn has_turn(&self, state: &mut State, index: u64, claims: bool) -> bool {
         if self.policy.order == Order::Ends && state.turn.is_none() && claims {
             state.turn = Some(index);

@@ -15,7 +15,7 @@ use super::control::Control;
 /// Starts threads that manage `jobs` copies at a time. A copy that writes no output for `timeout` has failed.
 ///
 /// # Errors
-/// Returns the errors of starting the threads; those that have been started end.
+/// Returns the errors of starting the threads. Threads that have been started end.
 pub(super) fn start(
     line: &OsStr,
     jobs: usize,

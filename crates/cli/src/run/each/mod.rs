@@ -1,7 +1,8 @@
-//! `--each`: pipes each block of records through a copy of a command; the output of the copies is the output.
+//! `--each`: pipes each block of records through a copy of a command; the output of the copies is the output of the
+//! run.
 //!
 //! The reading thread cuts blocks and passes them to threads that manage one copy each. Every copy must succeed. No
-//! copy is left behind, even after an error, and memory use is bounded: see [`control`].
+//! copy remains running, even after an error, and memory use is bounded: see [`control`].
 
 mod block;
 mod control;
@@ -81,7 +82,7 @@ pub(super) struct Ended {
 }
 
 impl Each {
-    /// Starts to manage copies of `command`. `input` is cancelled when no more blocks are needed, and `framer` makes
+    /// Starts managing copies of `command`. `input` is cancelled when no more blocks are needed, and `framer` creates
     /// framers for the records.
     ///
     /// # Errors
@@ -119,7 +120,7 @@ impl Each {
         }
     }
 
-    /// Adds records: n + 1 `offsets` into `bytes` for n of them.
+    /// Adds n records: n + 1 `offsets` into `bytes`.
     ///
     /// # Errors
     /// Returns [`ErrorKind::Cancelled`] when no more records are needed; [`finish`](Each::finish) returns the reason.
@@ -142,7 +143,7 @@ impl Each {
         let (result, skipped) = match (read, ended.fatal, ended.failure, self.control.goes_on()) {
             (Err(error), ..) if !is_cancelled => (Err(error), Ok(())),
             (_, Some(error), ..) | (_, None, Some(error), false) => (Err(error), Ok(())),
-            // Copies that were cancelled have recorded no error, and the queue is empty as it is after the last block.
+            // Copies that were cancelled have recorded no error, and the queue is empty, as after the last block.
             (..) if ended.is_cancelled => (Err(Error::new(ErrorKind::Cancelled)), Ok(())),
             (..) if unread.is_err() => (unread, Ok(())),
             (read, None, None, _) => (read, Ok(())),

@@ -1,8 +1,8 @@
 //! `--round-robin`: copies that stay alive and get blocks in turn.
 //!
 //! Each copy has two threads: one writes blocks to it, the other reads its output and writes it in pieces of whole
-//! records. A busy copy is skipped. A copy that stops reading before the end of its input has failed: the blocks that
-//! it got are lost, and it is unknown how much of them it has processed.
+//! records. A busy copy is skipped. A copy that stops reading before the end of its input has failed: its blocks are
+//! lost, and it is unknown which part of them it has processed.
 
 use std::ffi::OsStr;
 use std::io::PipeWriter;
@@ -20,11 +20,11 @@ use crate::guard;
 use super::block::Block;
 use super::control::Control;
 
-/// The shortest interval at which a copy is checked for whether it has read all of its input, or has made progress.
+/// The shortest interval at which the progress of a copy, and whether it has read all of its input, are checked.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// The number of bytes that a copy gets at once if its progress is watched.
+/// The maximum number of bytes that a copy gets at a time if its progress is monitored.
 const WATCHED_PIECE: usize = 4096;
 
 /// Copies that stay alive.
@@ -59,7 +59,7 @@ struct Place {
     is_closed: bool,
     /// Whether the copy has stopped reading.
     is_left: bool,
-    /// What happened to the copy's blocks, once there will be no more.
+    /// What happened to the copy's blocks. This is set when the copy gets no more blocks.
     fed: Option<Fed>,
     /// Whether the copy has ended successfully before its input did.
     ended_early: bool,
@@ -70,13 +70,14 @@ struct Place {
 /// What happened to the blocks that a copy got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fed {
-    /// The copy has read all of them.
+    /// The copy has read all of its blocks.
     Read,
-    /// The copy stopped reading before the end.
+    /// The copy stopped reading before the end of its blocks.
     Unread,
 }
 
-/// The progress of a copy. The time limit counts while it does not change although the copy has work to do.
+/// The progress of a copy. The time limit applies while the progress does not change although the copy has bytes to
+/// process.
 #[derive(Default)]
 struct Activity {
     /// The pipe to the copy, until it is closed.
@@ -91,8 +92,8 @@ struct Activity {
 }
 
 impl RoundRobin {
-    /// Starts `jobs` copies. `framer` makes framers for their output. If a copy neither reads its input nor writes for
-    /// `timeout`, the run ends.
+    /// Starts `jobs` copies. `framer` creates framers for their output. If a copy neither reads its input nor writes
+    /// for `timeout`, the run ends.
     ///
     /// # Errors
     /// Returns the errors of starting them.
@@ -168,7 +169,7 @@ impl RoundRobin {
         let drain = move || {
             let result = drain(&mut reader, &mut *framer, &seat, &control).and_then(|()| reader.close().map(drop));
             seat.leave(&rota);
-            // A process that the copy left behind may hold its input open.
+            // A process that the copy has started may still hold its input open.
             token.cancel();
             let result = result.and_then(|()| match seat.wait_until_fed(&rota) {
                 Fed::Read => Ok(()),
@@ -183,7 +184,7 @@ impl RoundRobin {
         Ok(())
     }
 
-    /// Gives a block to the next copy that is not busy, and waits until there is one.
+    /// Passes a block to the next copy that is not busy, and waits until one is available.
     ///
     /// # Errors
     /// Returns [`ErrorKind::Cancelled`] if no more blocks are needed, or no copy reads them.
@@ -219,7 +220,7 @@ impl RoundRobin {
                 let error = Error::new(ErrorKind::CommandFailed)
                     .with_found("no copy of the command that is still reading")
                     .with_expected("one for each remaining block");
-                // The reason why they stopped is known when they have ended.
+                // The reason why the copies stopped is known when they have ended.
                 self.unread.get_or_insert(block.locate("front of ", error));
                 return Err(Error::new(ErrorKind::Cancelled));
             }
@@ -251,7 +252,7 @@ fn ended_early() -> Error {
         .with_expected("a command that reads all of it, or no --round-robin")
 }
 
-/// Writes blocks to a copy, in pieces of this many bytes, until there are no more or the copy stops reading.
+/// Writes blocks to a copy, in pieces of this many bytes, until no more blocks follow or the copy stops reading.
 ///
 /// # Errors
 /// Returns the errors of writing, except the one that means that the copy has stopped reading.
@@ -304,7 +305,7 @@ fn drain(reader: &mut Reader, framer: &mut dyn Framer, seat: &Seat, control: &Co
     Ok(())
 }
 
-/// Ends the run if a copy makes no progress for `timeout` although it has work to do.
+/// Ends the run if a copy makes no progress for `timeout` although it has bytes to process.
 fn watch(seats: &[Arc<Seat>], timeout: Duration, rota: &Rota, control: &Control) {
     let mut seen: Vec<_> = seats.iter().map(|_| (None, Instant::now())).collect();
     let pause = (timeout / 8).clamp(SHORTEST_PAUSE, Duration::from_millis(200));
@@ -365,8 +366,8 @@ impl Seat {
             if is_news {
                 rota.tell();
             }
-            // This thread's own change is no reason to check again. Any other change is: a block may have been put here
-            // meanwhile.
+            // This thread's own change is no reason to check again. Any other change is a reason: a block may have been
+            // put here in the meantime.
             rota.wait(seen + u64::from(is_news));
         }
     }
@@ -404,7 +405,7 @@ impl Seat {
         place.ended_early = is_well && !place.is_closed;
     }
 
-    /// Returns whether the copy has ended successfully before its input did, only once.
+    /// Returns whether the copy has ended successfully before its input did. Only the first call returns true.
     fn takes_blame(&self) -> bool {
         std::mem::take(&mut self.lock().ended_early)
     }
@@ -415,7 +416,7 @@ impl Seat {
 }
 
 impl Place {
-    /// Returns the progress of the copy if it has work to do: it has not read all of its blocks, or its input has
+    /// Returns the progress of the copy if it has something to do: it has not read all of its blocks, or its input has
     /// ended.
     fn expects(&self) -> Option<(u64, u64, u64)> {
         let Activity { pipe, given, written, is_held_up, has_ended } = &self.activity;

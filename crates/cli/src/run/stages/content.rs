@@ -3,7 +3,7 @@
 use millstream::frame::{Framer, Trim};
 
 /// The rule that decides which bytes of a record a stage gets. The other bytes stay unchanged: if a record has a
-/// carriage return and a line feed, or no line end, it is written in the same way.
+/// carriage return and a line feed, or no line end, so does the written record.
 #[derive(Clone, Debug)]
 pub(super) struct Content {
     trim: Trim,
@@ -15,7 +15,7 @@ pub(super) struct Parts<'a> {
     /// A length prefix.
     pub(super) head: &'a [u8],
     pub(super) content: &'a [u8],
-    /// The bytes that end it.
+    /// The bytes that end the record.
     pub(super) tail: &'a [u8],
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct StageText {
     pub(super) work: Work,
 }
 
-/// The work of a stage.
+/// The task of a stage.
 #[derive(Clone, Debug)]
 pub(super) enum Work {
     Noop,
@@ -37,7 +37,7 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Returns whether it changes the length of records.
+    /// Returns whether the stage changes the length of records.
     pub(super) fn changes_length(&self) -> bool {
         match self {
             Work::Fields { .. } | Work::Replace { .. } => true,
@@ -95,7 +95,7 @@ fn number(text: &str) -> Result<u64, String> {
     number.ok_or_else(|| format!("expected a number of records, such as 10, found {text:?}"))
 }
 
-/// Parses an expression, or reports the position of its error. Records are bytes: `(?-u:\xff)` matches bytes that are
+/// Parses an expression, or returns the position of its error. Records are bytes: `(?-u:\xff)` matches bytes that are
 /// not text.
 fn regex(text: &str) -> Result<Regex, String> {
     let parsed = regex_syntax::ParserBuilder::new().utf8(false).build().parse(text);

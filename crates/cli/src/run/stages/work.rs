@@ -13,8 +13,8 @@ use regex_automata::util::interpolate;
 use super::content::{Content, Parts};
 use super::text::{Fields, StageText, Template, Work};
 
-/// Returns the requested stage, for records with this content. It writes at most one match beyond `limit` bytes for a
-/// record; the caller reports that as an error.
+/// Returns the requested stage, for records with this content. For a record, the stage writes at most one match beyond
+/// `limit` bytes; the caller reports that as an error.
 pub(super) fn stage(asked: &StageText, content: &Arc<Content>, limit: usize) -> Result<Stage> {
     let (name, content) = (asked.text.as_str(), content.clone());
     Ok(match asked.work.clone() {
@@ -54,8 +54,8 @@ fn generator(seed: Option<u64>) -> Result<Xoshiro256PlusPlus> {
     Ok(Xoshiro256PlusPlus::seed_from_u64(seed))
 }
 
-/// Selects fields as `cut -f` does: in their order, each once. Missing fields are omitted; a record without a separator
-/// is unchanged.
+/// Selects fields as `cut -f` does: in their order, and each field only one time. Missing fields are omitted; a record
+/// without a separator is unchanged.
 fn select(record: &Parts<'_>, list: &Fields, separator: &[u8], finder: &memmem::Finder<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(record.head);
     let content = record.content;

@@ -1,13 +1,13 @@
 //! The index with AVX2: like the AVX-512 one, but the matches of a mask are written four at a time.
 //!
-//! Two comparisons of 32 bytes make a mask of 64 bits. If the 256 bytes of a group contain no match, there is no more
-//! work. Otherwise, for each mask, four ends are stored for the lowest bits, even if fewer bits are set: the next store
+//! Two comparisons of 32 bytes produce a mask of 64 bits. If the 256 bytes of a group contain no match, nothing else is
+//! done. Otherwise, for each mask, four ends are stored for the lowest bits, even if fewer bits are set: the next store
 //! overwrites the excess, because only the number of matches moves the store position. Only a mask with more than four
-//! needs another round. (A round for each bit costs 1.7 to 2.1 times as much at 20 bytes a record.)
+//! bits set needs another round. (A round for each bit costs 1.7 to 2.1 times as much at 20 bytes a record.)
 
 use std::arch::x86_64::*;
 
-/// The number of bytes that make one mask of 64 bits.
+/// The number of bytes that produce one mask of 64 bits.
 const STEP: usize = 64;
 
 /// The number of bytes that are examined before any end is stored.

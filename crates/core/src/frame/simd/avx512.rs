@@ -1,10 +1,10 @@
 //! The index with AVX-512: 64 matches or none, in the same few instructions.
 //!
-//! For each 64 bytes, one comparison gives a mask of 64 bits, a bit for each match. If the masks of 256 bytes are all
-//! zero, there is no more work. Otherwise, for each mask, `vpcompressb` compresses the numbers 1 to 64 by the mask: the
-//! remaining numbers are, in order, the ends of the matches within their 64 bytes. They are widened to 32 bits, the
-//! position of the 64 bytes is added, and 16 of them are stored although most are usually unused: the next store
-//! overwrites the excess, because only the number of matches moves the store position.
+//! For each 64 bytes, one comparison produces a mask of 64 bits, with a bit set for each match. If the masks of 256
+//! bytes are all zero, nothing else is done. Otherwise, for each mask, `vpcompressb` compresses the numbers 1 to 64 by
+//! the mask: the remaining numbers are, in order, the ends of the matches within their 64 bytes. They are widened to 32
+//! bits, the position of the 64 bytes is added, and 16 of them are stored although most are usually unused: the next
+//! store overwrites the excess, because only the number of matches moves the store position.
 //!
 //! So the only branches are "any match in 256 bytes" and "more than 16 in 64 bytes"; for records shorter than that and
 //! longer than four bytes both are well predicted. (In a measurement that includes the copy of a read, a branch for

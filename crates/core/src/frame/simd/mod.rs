@@ -1,13 +1,13 @@
-//! The index of a byte: all its positions in a block of memory at once.
+//! Indexes a byte: finds all its positions in a block of memory in one call.
 //!
 //! Searching for one line end at a time costs a call, a set-up and an unpredictable branch for each record. The index
 //! examines 256 bytes at a time and stores the ends of all matches. If 256 bytes contain no match, it continues without
 //! a store, which makes it as fast as `memchr` on long records.
 //!
-//! Three levels, chosen at run time: AVX-512, AVX2, and for everything else the `memchr` crate's iterator. The
-//! environment variable `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`, read once) selects a lower level than the
-//! machine has. It is for tests, and for tools like callgrind that do not support AVX-512. If the name is unknown or
-//! the machine lacks the level, the best available level is used.
+//! One of three levels is chosen at run time: AVX-512, AVX2, or the `memchr` crate's iterator if the CPU supports
+//! neither. The environment variable `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`), which is read only one time,
+//! selects a lower level than the CPU supports. It is for tests, and for tools like callgrind that do not support
+//! AVX-512. If the name is unknown or the CPU does not support the level, the best available level is used.
 //!
 //! This module and its children contain the only unsafe code of the module `frame`: vector instructions take raw
 //! pointers, and the offsets are written into the spare capacity of a vector before its length is raised.
@@ -34,7 +34,7 @@ enum Level {
 }
 
 impl Level {
-    /// Returns the best level of this machine.
+    /// Returns the best level that this CPU supports.
     fn best() -> Level {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt") {
@@ -50,7 +50,8 @@ impl Level {
         Level::Portable
     }
 
-    /// Returns the level that the environment selects, otherwise the highest: [`index_at`] uses the machine's best.
+    /// Returns the level that the environment variable selects, or the highest level; [`index_at`] reduces it to the
+    /// CPU's best level.
     fn asked() -> Level {
         static ASKED: OnceLock<Level> = OnceLock::new();
         *ASKED.get_or_init(|| match std::env::var("MILLSTREAM_SIMD").as_deref() {
@@ -76,7 +77,7 @@ pub fn index(haystack: &[u8], byte: u8, base: u32, max: usize, ends: &mut Vec<u3
     index_at(Level::asked(), haystack, byte, base, max, ends)
 }
 
-/// [`index`] at a given level, or at the machine's best if that is lower.
+/// Does what [`index`] does at a given level, or at the CPU's best level if that is lower.
 fn index_at(level: Level, haystack: &[u8], byte: u8, base: u32, max: usize, ends: &mut Vec<u32>) -> usize {
     if max == 0 {
         return 0;
@@ -88,7 +89,7 @@ fn index_at(level: Level, haystack: &[u8], byte: u8, base: u32, max: usize, ends
     let mut start = base;
     for block in haystack.chunks(BLOCK) {
         match level {
-            // SAFETY: `level` is at most the machine's best.
+            // SAFETY: `level` is at most the CPU's best.
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => unsafe { avx512::append(block, byte, start, ends) },
             // SAFETY: as for the level above.
@@ -110,7 +111,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Compares every level that this machine has with the naive twin, with other ends before them in the vector.
+    /// Compares every level that this CPU supports with the naive implementation, with other ends already in the
+    /// vector.
     fn check(haystack: &[u8], byte: u8, base: u32, max: usize) {
         let mut expected = vec![7; 3];
         let examined = naive::index(haystack, byte, base, max, &mut expected);
@@ -118,7 +120,7 @@ mod tests {
             if level > Level::best() {
                 break;
             }
-            // The spare capacity is overwritten first, so that values left by an earlier vector cannot look right.
+            // The spare capacity is overwritten first, so that values left by an earlier vector cannot look correct.
             let mut ends = vec![7; 3 + haystack.len() + 64];
             ends.truncate(3);
             let got = index_at(level, haystack, byte, base, max, &mut ends);
@@ -152,7 +154,7 @@ mod tests {
     #[test]
     fn a_match_in_every_byte_over_several_blocks() {
         let haystack = vec![0; BLOCK + 77];
-        // For Miri only the work once per block matters, and a block takes half a minute.
+        // For Miri only the code that runs one time per block matters, and a block takes half a minute.
         let everywhere = [0, 1, 15, 16, 17, 64, BLOCK - 1, BLOCK, BLOCK + 76, usize::MAX];
         let maxima = if cfg!(miri) { &[BLOCK + 1][..] } else { &everywhere };
         for &max in maxima {

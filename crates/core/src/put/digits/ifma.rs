@@ -1,4 +1,4 @@
-//! Digits with AVX-512 IFMA: two instructions make eight digits, so sixteen need no branch.
+//! Digits with AVX-512 IFMA: two instructions generate eight digits, so sixteen digits need no branch.
 //!
 //! ```text
 //!   n < 10^8, lane k (1..=8):  c = floor(2^52 / 10^k)
@@ -8,17 +8,18 @@
 //!
 //! `vpmadd52luq` computes the first line, `vpmadd52huq` the second; it also adds the `'0'`. As `c` is rounded down,
 //! `n * c` is too small by up to `n` units of the last place. The additional `c` compensates for that: it exceeds the
-//! difference (the tightest case is k = 8: 45,035,996 units compared with 10^8 times the 0.28 that were cut off), and
-//! with it the fraction is still less than the next multiple of 10^-k, at which the next number's digits begin.
+//! difference (the tightest case is k = 8: 45,035,996 units compared with 10^8 times the 0.28 that rounding removed),
+//! and with it the fraction is still less than the next multiple of 10^-k, at which the next number's digits begin.
 //!
 //! Both halves of a sixteen-digit number are computed in parallel. The digits are then in the lowest bytes of 16 lanes.
 //! One permutation collects them and drops the leading zeros: it begins at the first significant digit.
 //!
 //! # Why assembly
-//! A function that uses other instructions than its caller cannot be inlined, and a call costs as much as the digits.
-//! If the code is inlined, and its result is a length instead of a pointer, each number depends on the previous one
-//! only through an addition. Records of random lengths take 7.3 ns with a call and a branch on eight digits, and 5.0 ns
-//! this way; a counter, whose branch is always predicted, takes 2.8 and 3.0 ns.
+//! A function that uses other instructions than its caller cannot be inlined, and a call costs as much as generating
+//! the digits. If the code is inlined, and its result is a length instead of a pointer, each number depends on the
+//! previous one only through an addition. Records of random lengths take 7.3 ns with a call and a branch on eight
+//! digits, and 5.0 ns with inlined assembly. For a counter, whose branch is always predicted, the times are 2.8 and 3.0
+//! ns.
 
 use std::arch::asm;
 use std::arch::x86_64::{__m128i, _mm_storeu_si128};
@@ -29,7 +30,7 @@ use super::{TEN_TO_16, TENS, portable};
 /// Writes the digits of `n`, without leading zeros, and returns their number.
 ///
 /// # Safety
-/// As many bytes as it has digits, and [`SLACK`](crate::put::SLACK) more, can be written at `at`, and the machine has
+/// As many bytes as it has digits, and [`SLACK`](crate::put::SLACK) more, can be written at `at`, and the CPU supports
 /// AVX-512 F, IFMA and VBMI, and BMI2.
 #[inline(always)]
 pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> usize {
@@ -99,7 +100,7 @@ static CONSTANTS: Constants = {
 /// Returns the digits of `n < 10^16`, the first one in the lowest byte, and their number.
 ///
 /// # Safety
-/// The machine has AVX-512 F, IFMA and VBMI, and BMI2.
+/// The CPU supports AVX-512 F, IFMA and VBMI, and BMI2.
 #[inline(always)]
 unsafe fn digits_of(n: u64) -> (__m128i, usize) {
     debug_assert!(n < TEN_TO_16);

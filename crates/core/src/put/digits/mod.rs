@@ -1,11 +1,12 @@
-//! Decimal digits of integers, as fast as the processor can make them, and hexadecimal digits.
+//! Generates decimal digits of integers with the fastest instructions that the CPU supports, and hexadecimal digits.
 //!
 //! The only branch on the number of digits is whether more than sixteen are needed (without AVX-512: more than eight),
 //! and this rarely changes in a stream of numbers. A branch on the exact count would be mispredicted for every other
 //! number.
 //!
-//! Each way to make decimal digits is a module with a function `put_u64`, which returns a length. The way is looked up
-//! for each number: this is a load from the cache and a branch that always goes the same way.
+//! Each implementation for decimal digits is a module with a function `put_u64`, which returns a length. The
+//! implementation is looked up for each number, which takes a load from the cache and a branch that is always
+//! predicted.
 
 #[cfg(target_arch = "x86_64")]
 mod ifma;
@@ -15,7 +16,7 @@ mod portable;
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Ways to make digits, from the slowest to the fastest.
+/// The implementations for decimal digits, from the slowest to the fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 enum Way {
@@ -26,7 +27,7 @@ enum Way {
 }
 
 impl Way {
-    /// Returns the best way of this machine.
+    /// Returns the best implementation that this CPU supports.
     fn best() -> Way {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f")
@@ -39,13 +40,13 @@ impl Way {
         Way::Portable
     }
 
-    /// Returns the way to use, which is never better than this machine's best.
+    /// Returns the implementation to use, which this CPU supports.
     #[inline(always)]
     fn chosen() -> Way {
         const PORTABLE: u8 = Way::Portable as u8;
         const IFMA: u8 = Way::Ifma as u8;
-        // The loaded value is independent of other memory, so no ordering is needed. The best way is checked first,
-        // because there a comparison matters most.
+        // The loaded value is independent of other memory, so no ordering is needed. The fastest implementation is
+        // checked first, because a comparison matters most for it.
         let chosen = CHOSEN.load(Ordering::Relaxed);
         if chosen == IFMA {
             Way::Ifma
@@ -63,7 +64,7 @@ impl Way {
         way
     }
 
-    /// Returns the way with this name if the machine supports it, otherwise the best way.
+    /// Returns the implementation with this name if the CPU supports it, otherwise the best one.
     fn asked_for(name: Option<&str>) -> Way {
         match name {
             Some("portable") => Way::Portable,
@@ -72,7 +73,7 @@ impl Way {
     }
 }
 
-/// The chosen way; 0 until the first number.
+/// The chosen implementation, or 0 until the first number.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
 const TEN_TO_8: u64 = 100_000_000;
@@ -138,18 +139,18 @@ pub(super) fn count_u128(n: u128) -> usize {
 /// As many bytes as it has digits, and [`SLACK`](super::SLACK) more, can be written at `at`.
 #[inline(always)]
 pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> *mut u8 {
-    // SAFETY: guaranteed by the caller; the way is not better than the machine's best.
+    // SAFETY: guaranteed by the caller; the CPU supports the implementation.
     unsafe { put_u64_by(Way::chosen(), at, n) }
 }
 
 /// # Safety
-/// The conditions of [`put_u64`] apply, and this machine supports that way.
+/// The conditions of [`put_u64`] apply, and this CPU supports that implementation.
 #[inline(always)] // one call instead of two
 unsafe fn put_u64_by(way: Way, at: *mut u8, n: u64) -> *mut u8 {
     // SAFETY: the same conditions hold.
     unsafe {
-        // The result is a length. A pointer could come from either way, and the compiler would not see that the next
-        // record depends only on a sum.
+        // The result is a length. A pointer could come from either implementation, and the compiler would not see that
+        // the next record depends only on a sum.
         let len = match way {
             #[cfg(target_arch = "x86_64")]
             Way::Ifma => ifma::put_u64(at, n),
@@ -164,12 +165,12 @@ unsafe fn put_u64_by(way: Way, at: *mut u8, n: u64) -> *mut u8 {
 /// # Safety
 /// As many bytes as it has digits, and [`SLACK`](super::SLACK) more, can be written at `at`.
 pub(super) unsafe fn put_u128(at: *mut u8, n: u128) -> *mut u8 {
-    // SAFETY: guaranteed by the caller; the way is not better than the machine's best.
+    // SAFETY: guaranteed by the caller; the CPU supports the implementation.
     unsafe { put_u128_by(Way::chosen(), at, n) }
 }
 
 /// # Safety
-/// The conditions of [`put_u128`] apply, and this machine supports that way.
+/// The conditions of [`put_u128`] apply, and this CPU supports that implementation.
 unsafe fn put_u128_by(way: Way, at: *mut u8, n: u128) -> *mut u8 {
     const TEN_TO_16: u128 = self::TEN_TO_16 as u128;
     // SAFETY: the same conditions hold; there are 16 fewer upper digits.
@@ -247,7 +248,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Returns every way that this machine supports.
+    /// Returns every implementation that this CPU supports.
     fn ways() -> impl Iterator<Item = Way> {
         [Way::Portable, Way::Ifma].into_iter().filter(|&way| way <= Way::best())
     }
@@ -267,7 +268,7 @@ mod tests {
     fn check_u64(n: u64) {
         let expected = naive::digits(n.into(), 10);
         for way in ways() {
-            // SAFETY: `put` provides the space; the machine supports this way.
+            // SAFETY: `put` provides the space; the CPU supports this implementation.
             let digits = put(expected.len(), |at| unsafe { put_u64_by(way, at, n) });
             assert_eq!(digits, expected, "{n}, {way:?}");
         }
@@ -282,7 +283,7 @@ mod tests {
     fn check_u128(n: u128) {
         let expected = naive::digits(n, 10);
         for way in ways() {
-            // SAFETY: `put` provides the space; the machine supports this way.
+            // SAFETY: `put` provides the space; the CPU supports this implementation.
             let digits = put(expected.len(), |at| unsafe { put_u128_by(way, at, n) });
             assert_eq!(digits, expected, "{n}, {way:?}");
         }
@@ -325,8 +326,8 @@ mod tests {
     }
 
     /// [`ifma`] computes eight digits with fractions that are only just exact enough. A fraction that is not exact
-    /// enough would fail where a digit changes. A deep run tests all values, other runs those where a digit before the
-    /// last two changes.
+    /// enough would give a wrong result where a digit changes. A deep run tests all values, other runs only the values
+    /// where a digit before the last two changes.
     #[test]
     #[cfg_attr(miri, ignore = "tests numbers, not memory")]
     fn every_change_of_a_digit_in_eight() {
@@ -335,7 +336,7 @@ mod tests {
             for hundred in (0..TEN_TO_8).step_by(step) {
                 for n in [hundred, hundred + step as u64 - 1] {
                     let mut digits = [0; 25];
-                    // SAFETY: it writes 9 bytes, with space for the slack; the machine supports this way.
+                    // SAFETY: it writes 9 bytes, with space for the slack; the CPU supports this implementation.
                     unsafe { put_u64_by(way, digits.as_mut_ptr(), TEN_TO_8 + n) };
                     let value = digits[..9].iter().fold(0, |value, digit| 10 * value + u64::from(digit - b'0'));
                     assert!(digits[..9].iter().all(u8::is_ascii_digit), "{n}: {digits:?}, {way:?}");

@@ -1,4 +1,4 @@
-//! Digits in the simplest way: the reference for the fast ways.
+//! Generates digits in the simplest way: the reference for the fast implementations.
 
 /// Returns the digits of `n` in a base of at most 16.
 pub(super) fn digits(mut n: u128, base: u128) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Digits on any processor: four at a time from a table, eight in a word, and a shift that drops the leading zeros.
+//! Digits on any CPU: four at a time from a table, eight in a word, and a shift that drops the leading zeros.
 //!
 //! The cost is a table of 40 KiB. Computing eight digits in a word instead took 1.6 times as long for a counter, and
 //! 1.25 times as long for random lengths, which use the whole table.

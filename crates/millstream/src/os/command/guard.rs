@@ -28,8 +28,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Creates a guard. `to` is the other end of the socket that the guard [watches](watch). With a `run`, commands
-    /// stay in this process's group and are marked.
+    /// Creates a guard. `to` is the other end of the socket that the guard [watches](watch). If `run` is given,
+    /// commands stay in this process's group and are marked.
     pub fn new(to: UnixStream, run: Option<String>) -> Guard {
         Guard { to, run, next: AtomicU64::new(0) }
     }
@@ -37,7 +37,7 @@ impl Guard {
     /// Stops guarding: the guard stops the commands that are still registered, and exits.
     ///
     /// # Errors
-    /// Returns the errors of shutdown(2); the guard does not exit by itself then.
+    /// Returns the errors of shutdown(2). In that case, the guard does not exit by itself.
     pub fn close(&self) -> std::io::Result<()> {
         self.to.shutdown(std::net::Shutdown::Both)
     }
@@ -52,7 +52,7 @@ impl Guard {
     }
 }
 
-/// The meaning of a message about a command, other than the command's process number.
+/// The part of a message about a command that is not the command's process number.
 const MARKED: i64 = -1;
 const OVER: i64 = 0;
 
@@ -64,12 +64,12 @@ pub(super) struct Watched {
 }
 
 impl Watched {
-    /// Returns the command's mark, if it is to be marked.
+    /// Returns the command's mark, if it must be marked.
     pub(super) fn mark(&self) -> Option<String> {
         self.guard.run.as_ref().map(|run| mark(run, self.number))
     }
 
-    /// Reports that the child is about to become the command and has its own group. It only makes system calls.
+    /// Reports that the child is about to become the command and has its own group. This only makes system calls.
     pub(super) fn starts(&self) {
         if self.guard.run.is_none() {
             self.tell(i64::from(rustix::process::getpid().as_raw_nonzero().get()));
@@ -94,7 +94,7 @@ fn mark(run: &str, number: u64) -> String {
     format!("{run}.{number}")
 }
 
-/// Runs the guard: keeps track of commands until the other end is closed, and then stops the remaining ones.
+/// Runs the guard: tracks commands until the other end is closed, and then stops the remaining ones.
 pub fn watch(mut from: UnixStream, run: Option<&str>) {
     let mut left = BTreeMap::new();
     let mut message = [0; 16];

@@ -1,8 +1,8 @@
-//! Bytes that a command gets as its standard input, followed by the end.
+//! Bytes that a command gets as its standard input, followed by the end of the input.
 //!
 //! Bytes that fit into the pipe are written immediately. A separate thread writes the rest, since the code that started
 //! the command reads its output meanwhile. A command that stops reading before the end (EPIPE) needs no more input,
-//! like `head`; this is not a failure by itself, and the command's status decides. Any other failed write is an error,
+//! like `head`. This is not a failure by itself: the command's status decides. Any other failed write is an error,
 //! because the command cannot know that its input was cut short.
 
 use std::io::PipeWriter;
@@ -25,8 +25,8 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Starts writing `bytes` to the pipe, which no other code uses. Returns `None` if all of the bytes fitted, or if
-    /// the pipe has no reader.
+    /// Starts writing `bytes` to the pipe, which no other code uses. Returns `None` if all of the bytes fit, or if the
+    /// pipe has no reader.
     pub(crate) fn start(pipe: PipeWriter, bytes: Arc<Vec<u8>>) -> Result<Option<Input>> {
         let flags = rustix::fs::fcntl_getfl(&pipe).map_err(std::io::Error::from)?;
         rustix::fs::fcntl_setfl(&pipe, flags | OFlags::NONBLOCK).map_err(std::io::Error::from)?;
@@ -50,7 +50,8 @@ impl Input {
         Ok(Some(Input { stop, thread: Some(thread) }))
     }
 
-    /// Returns any error other than the command's own that kept bytes from the command. The command has ended.
+    /// Returns the error that prevented the command from getting all bytes, unless the command itself caused it. The
+    /// command has ended.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.stop()
     }
@@ -80,9 +81,9 @@ struct Feed {
 /// The state of a pipe after writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pipe {
-    /// It accepts no more bytes at the moment.
+    /// The pipe currently accepts no more bytes.
     Full,
-    /// It has all of the bytes, or will never accept more.
+    /// The pipe has all of the bytes, or will never accept more.
     Done,
 }
 

@@ -1,4 +1,4 @@
-//! Processes that a command has started and left behind: its process group, or the processes that carry its mark.
+//! Processes that a command has started and not stopped: its process group, or the processes that carry its mark.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 /// The interval at which remaining processes are checked.
 const STEP: Duration = Duration::from_millis(10);
 
-/// Processes that a command may have left behind.
+/// Processes that may still run after their command has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// The processes of this group, whose leader has exited and has not been reaped.
@@ -25,12 +25,12 @@ pub(super) enum Left {
 }
 
 impl Left {
-    /// Stops the processes: with SIGTERM, and those that still run after `patience` with SIGKILL.
+    /// Stops the processes with SIGTERM. Processes that still run after `patience` are killed with SIGKILL.
     pub(super) fn end(&self, patience: Duration) {
         end_all(std::slice::from_ref(self), patience);
     }
 
-    /// Sends this signal to the processes. It fails for processes that this process may not signal.
+    /// Sends this signal to the processes, except for processes that this process may not signal.
     pub(super) fn signal(&self, signal: Signal) {
         match self {
             Left::Group(group) => {
@@ -52,7 +52,7 @@ impl Left {
 /// Stops all of these processes.
 pub(super) fn end_all(all: &[Left], patience: Duration) {
     if cfg!(not(target_os = "linux")) {
-        // The system cannot list running processes.
+        // The operating system cannot list running processes.
         return all.iter().for_each(|left| left.signal(Signal::KILL));
     }
     let mut left: Vec<&Left> = all.iter().collect();

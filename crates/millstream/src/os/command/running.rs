@@ -1,9 +1,8 @@
-//! A started command: waiting for it, evaluating how it ended, and stopping it together with the processes that it
-//! started.
+//! A started command: waits for it, evaluates how it ended, and stops it together with the processes that it started.
 //!
-//! After a success no process is stopped: a process that the command left in the background may continue. After a
-//! failure, and when the command is stopped, all processes within [`Reach`] are stopped too. This happens before the
-//! command is reaped: until then its process number, which is also its group's number, cannot be reused.
+//! If the command succeeds, no process is stopped: a process that it left in the background may continue. If it fails
+//! or is stopped, all processes within [`Reach`] are stopped too. This happens before the command is reaped: until then
+//! its process number, which is also its group's number, cannot be reused.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -46,7 +45,7 @@ pub(crate) struct Running {
     guard: Option<Watched>,
     pub(super) input: Option<Input>,
     pub(super) stderr: Option<StderrWatch>,
-    /// Set once the command has been reaped; from then on its process number may be reused.
+    /// Set when the command has been reaped; from then on its process number may be reused.
     end: Option<CommandEnd>,
 }
 
@@ -176,7 +175,7 @@ impl Running {
         self.end.is_some() || self.look(WaitIdOptions::NOHANG) == Look::Exited(CommandStatus::Unknown)
     }
 
-    /// Returns the processes that the command may leave behind.
+    /// Returns the processes that may still run after the command has ended.
     fn left(&self) -> Option<Left> {
         match &self.reach {
             Reach::Command => None,
@@ -191,7 +190,7 @@ impl Running {
         Some(error.with_name(show_argv(&self.argv)))
     }
 
-    /// Stops the processes that the command has left behind, unless they could be unrelated. The command has exited.
+    /// Stops the command's processes that still run, unless they could be unrelated. The command has exited.
     fn end_left(&self) {
         match self.left() {
             Some(Left::Group(_)) if self.is_gone() => {}
@@ -243,7 +242,8 @@ impl Running {
     fn reap_stopped(&mut self) -> CommandEnd {
         self.end_left();
         if !self.exits_before(Instant::now() + PATIENCE) {
-            // This process may not signal the command, which runs as another user, so it cannot wait for it either.
+            // This process may not signal the command, which runs as another user. So it cannot stop the command, and
+            // must not wait for it.
             self.ended(Err(std::io::ErrorKind::PermissionDenied.into()));
         }
         self.reap()
@@ -258,8 +258,8 @@ impl Drop for Running {
     }
 }
 
-/// Returns a file descriptor that polls as readable once the child has exited, or `None` if the system has no such
-/// descriptors.
+/// Returns a file descriptor that polls as readable once the child has exited, or `None` if the operating system has no
+/// such descriptors.
 fn pidfd(child: &Child) -> Option<OwnedFd> {
     #[cfg(target_os = "linux")]
     {
@@ -296,8 +296,8 @@ pub(crate) fn stop_all(commands: &mut [Running]) -> Vec<CommandEnd> {
     commands.iter_mut().map(Running::reap_stopped).collect()
 }
 
-/// Stops commands whose pipes have been closed, on a separate thread and without waiting. With `at_once`, they get
-/// SIGTERM before this returns, since the thread may end with the process.
+/// Stops commands whose pipes have been closed, on a separate thread and without waiting. With `at_once`, the commands
+/// get SIGTERM before this returns, because the thread may end with the process.
 pub(crate) fn abandon(mut commands: Vec<Running>, at_once: bool) {
     commands.retain(|command| command.end.is_none());
     if commands.is_empty() {
@@ -314,7 +314,8 @@ pub(crate) fn abandon(mut commands: Vec<Running>, at_once: bool) {
 pub(crate) fn wait_all(commands: &mut [Running], wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
     let statuses = commands.iter().map(|command| Ok((command.wait(wait)?, command.allow_failure)));
     let blamed = blame(&statuses.collect::<Result<Vec<_>>>()?);
-    // This is reported however the command ended: a command that did not get all of its input may not have noticed.
+    // This is reported regardless of how the command ended: a command that did not get all of its input may not have
+    // noticed that.
     let unfed = commands.iter_mut().find_map(Running::unfed);
     if blamed.is_some() || unfed.is_some() {
         commands.iter().for_each(Running::end_left);
@@ -338,8 +339,8 @@ pub(crate) fn wait_all(commands: &mut [Running], wait: &Wait, ends: &mut Vec<Com
 /// Returns the index of the first command of a pipeline that has failed, if any. Each item is a command's status and
 /// whether the command may fail.
 ///
-/// If a command is killed because a later one stopped reading, it has not failed if all later ones succeeded (like the
-/// `yes` in `yes | head`), and it is not the cause if one of them failed.
+/// A command that is killed because a later one stopped reading has not failed if all later ones succeeded (like the
+/// `yes` in `yes | head`). If a later one failed, the killed command is not the cause.
 fn blame(statuses: &[(CommandStatus, bool)]) -> Option<usize> {
     statuses.iter().enumerate().position(|(index, (status, may_fail))| {
         let lost_its_reader = index + 1 < statuses.len() && is_broken_pipe(*status);

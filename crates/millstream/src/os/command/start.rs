@@ -23,7 +23,7 @@ pub(super) struct Start {
 /// Ignored signals that a child continues to ignore, because `nohup` and shells protect background jobs this way.
 const STAY_IGNORED: [i32; 6] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
-/// The highest number of a signal.
+/// The highest signal number.
 const LAST_SIGNAL: i32 = 64;
 
 impl Start {
@@ -41,7 +41,7 @@ impl Start {
                 }
                 Ok(())
             };
-            // SAFETY: between fork and exec, a child of a multithreaded process may only call functions that are safe
+            // SAFETY: between fork and exec, a child of a multithreaded process may call only functions that are safe
             // in signal handlers. The calls below make system calls, through thin wrappers of libc or rustix, on memory
             // allocated before; they neither allocate nor lock.
             unsafe { command.pre_exec(before) };
@@ -58,12 +58,12 @@ impl Start {
 }
 
 /// Starts the command. `command` holds this process's copies of the child's pipe ends, and is dropped afterwards: while
-/// the copies are open, the child's pipes do not reach their end.
+/// these copies are open, readers of the pipes never get the end of the data.
 fn spawn(mut command: Command) -> io::Result<Child> {
     children::starting(|| command.spawn())
 }
 
-/// Starts the command on a thread that lives as long as the process, because the system treats the end of a child's
+/// Starts the command on a thread that lives as long as the process, because the kernel treats the end of a child's
 /// parent thread as the end of the parent.
 fn by_the_starter(command: Command) -> io::Result<Child> {
     type Job = (Command, mpsc::Sender<io::Result<Child>>);
@@ -84,7 +84,7 @@ fn by_the_starter(command: Command) -> io::Result<Child> {
     started.recv().map_err(gone)?
 }
 
-/// Returns whether a child would not start with an empty mask and default dispositions. (std resets the disposition of
+/// Returns whether a child would start with blocked signals or non-default dispositions. (std resets the disposition of
 /// SIGPIPE.)
 fn signals_are_changed() -> bool {
     let Ok(status) = std::fs::read_to_string("/proc/thread-self/status") else { return true };
@@ -92,7 +92,7 @@ fn signals_are_changed() -> bool {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         line.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(u64::MAX)
     };
-    // Signals 32 and 33 belong to the C library, which lets no program change them.
+    // Signals 32 and 33 are reserved by the C library, and programs cannot change them.
     let fine = STAY_IGNORED.iter().chain(&[libc::SIGPIPE, 32, 33]).fold(0, |fine, signal| fine | 1 << (signal - 1));
     set("SigBlk:") != 0 || set("SigIgn:") & !fine != 0
 }
@@ -118,7 +118,7 @@ fn reset_signals() {
     }
 }
 
-/// Lets the system kill this process when its parent ends. The parent may have ended already.
+/// Lets the kernel kill this process when its parent ends. The parent may have ended already.
 fn end_with(parent: Pid) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

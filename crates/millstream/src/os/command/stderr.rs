@@ -1,5 +1,4 @@
-//! A command's standard error: it is forwarded as it arrives, and its last part is kept for the error that reports a
-//! failure.
+//! Forwards a command's standard error as it arrives, and keeps its last part for the error that reports a failure.
 
 use std::io::PipeReader;
 use std::os::fd::AsFd;
@@ -13,13 +12,13 @@ use crate::os::cancel::{CancelToken, Wait};
 /// The number of bytes of a command's standard error that are kept for the error.
 const STDERR_TAIL: usize = 4096;
 
-/// The thread that reads a command's standard error, so that a full pipe never blocks the command and its messages are
-/// visible immediately.
+/// The thread that reads a command's standard error, so that a full pipe never blocks the command, and the command's
+/// messages are visible immediately.
 #[derive(Debug)]
 pub(super) struct StderrWatch {
     ended: CancelToken,
     tail: Arc<Mutex<Vec<u8>>>,
-    /// Receives a message when the thread has read all bytes that the command wrote.
+    /// Receives a message when the thread has read all bytes written by the command.
     complete: mpsc::Receiver<()>,
 }
 

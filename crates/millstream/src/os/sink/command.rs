@@ -1,4 +1,4 @@
-//! A command's standard input as a sink. The command must also succeed.
+//! Writes to a command's standard input. The command must also succeed.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::sink::WriterEnd;
 use crate::sink::block::Block;
 use crate::sink::{Limits, Opened, Sink};
 
-/// The time in which a command that closed its standard input may exit, so that the error can state the reason.
+/// The time that a command has to exit after it closed its standard input, so that the error can state the reason.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 struct CommandSink {
@@ -19,7 +19,7 @@ struct CommandSink {
     /// command gets the end of its input.
     pipe: Option<FdSink>,
     running: Vec<Running>,
-    /// This has no time limit: a command may work for a long time after its input has ended, as sort does.
+    /// This has no time limit: a command may run for a long time after its input has ended, as sort does.
     until_end: Wait,
 }
 
@@ -70,7 +70,7 @@ impl CommandSink {
 
     /// Returns the reason why a command closed its input before the end. Usually the command has failed, and then its
     /// status and its last output are more informative than the broken pipe. If it succeeded, it needed no more input,
-    /// like head. The error then remains a broken pipe, because the bytes were not used.
+    /// like head. In that case the error remains a broken pipe, because the bytes were not used.
     fn why(&mut self, broken: Error) -> Error {
         let patience = Wait::new(None, Some(LAST_WORDS));
         match wait_all(&mut self.running, &patience, &mut Vec::new()) {

@@ -1,16 +1,17 @@
-//! A file descriptor as a sink: the only module that calls write(2) and send(2).
+//! Writes to a file descriptor. This is the only module that calls write(2) and send(2).
 //!
 //! The sink repeats an interrupted call, and waits for a full non-blocking descriptor with poll, never by retrying. It
 //! does not change the mode of a descriptor that it did not open, because `O_NONBLOCK` affects every process that
 //! shares the descriptor.
 //!
-//! A closed pipe is [`ErrorKind::BrokenPipe`](crate::ErrorKind::BrokenPipe) if SIGPIPE is ignored, as it is in Rust
-//! programs, Python, Node and Julia. If a host leaves SIGPIPE at its default, the signal kills it when it writes to a
-//! closed *pipe*; a library must not change that. Sockets never raise SIGPIPE (`MSG_NOSIGNAL`).
+//! Writing to a closed pipe fails with [`ErrorKind::BrokenPipe`](crate::ErrorKind::BrokenPipe) if SIGPIPE is ignored,
+//! as it is in Rust programs, Python, Node and Julia. If a host leaves SIGPIPE at its default, the signal kills the
+//! host when it writes to a closed *pipe*; a library must not change that. Sockets never raise SIGPIPE
+//! (`MSG_NOSIGNAL`).
 //!
 //! For a regular file, close(2) may report errors about bytes that write(2) has accepted: NFS and quotas may report a
-//! full disk only at this point. So its result is checked, and an error is final: on a second call the system might
-//! report success for bytes that it has discarded.
+//! full disk only at this point. So the result of close(2) is checked, and an error is final: on a second call the
+//! kernel might report success for bytes that it has discarded.
 #![allow(unsafe_code)] // a close(2) that returns an error
 
 use std::io;
@@ -54,7 +55,7 @@ impl AsFd for Handle {
     }
 }
 
-/// A way to write bytes without blocking for longer than the caller allows.
+/// A method to write bytes without blocking for longer than the caller allows.
 enum Method {
     /// write(2) of all bytes: blocking is allowed, or the descriptor is non-blocking.
     Write,
@@ -78,12 +79,12 @@ pub(crate) struct FdSink {
     linger: Option<Linger>,
     #[cfg(target_os = "linux")]
     lender: Option<Lender>,
-    /// The result that the system reported when the file was closed.
+    /// The result that the operating system reported when the file was closed.
     outcome: Option<Result<(), Errno>>,
 }
 
 impl FdSink {
-    /// Creates a sink for `handle`, and returns it with the kind of its medium. A pipe is enlarged if the system allows
+    /// Creates a sink for `handle`, and returns it with the kind of its medium. A pipe is enlarged if the kernel allows
     /// it.
     pub(crate) fn new(handle: Handle, wait: Wait) -> Result<(FdSink, Medium)> {
         let stat = rustix::fs::fstat(&handle).map_err(io::Error::from)?;
@@ -149,8 +150,8 @@ impl FdSink {
         Ok(self)
     }
 
-    /// Makes the sink lend the pages of blocks of at least this many bytes, if it is a pipe and the system supports
-    /// that.
+    /// Makes the sink lend the pages of blocks of at least this many bytes, if it is a pipe and the operating system
+    /// supports that.
     #[cfg(target_os = "linux")]
     pub(crate) fn lending(self, block_len: Option<usize>) -> FdSink {
         let lender = block_len.filter(|_| self.is_pipe).map(Lender::new);
@@ -162,17 +163,17 @@ impl FdSink {
         self
     }
 
-    /// Returns the outcome for a file's bytes, as far as the system can report it.
+    /// Returns the outcome for a file's bytes, as far as the operating system can report it.
     fn settle(&self) -> Result<(), Errno> {
         match self.durability {
             Durability::Cached => {}
             Durability::Data => retry_on_intr(|| rustix::fs::fdatasync(&self.handle))?,
             Durability::All => retry_on_intr(|| rustix::fs::fsync(&self.handle))?,
         }
-        // Closing any duplicate returns the same result, also for a descriptor that must stay open.
+        // Closing any duplicate returns the same result, even for a descriptor that must stay open.
         match rustix::io::fcntl_dupfd_cloexec(&self.handle, 3) {
             Ok(duplicate) => close(duplicate),
-            // The process has no descriptor left for the duplicate. A sync reports at least as much.
+            // The process has no descriptor left for the duplicate. A sync reports at least the same errors.
             Err(_) => retry_on_intr(|| rustix::fs::fdatasync(&self.handle)),
         }
     }
@@ -251,7 +252,7 @@ impl Sink for FdSink {
         match lent {
             Ok(taken) if taken > 0 => Ok(taken),
             Err(Errno::PIPE) => Err(Error::from_io(Errno::PIPE.into())),
-            // The system does not support or permit lending here; a copy works as well.
+            // The kernel does not support or permit lending here; a copy works as well.
             _ => self.write(bytes),
         }
     }
@@ -276,7 +277,7 @@ impl Sink for FdSink {
     }
 }
 
-/// Closes a descriptor, and returns the result that the system reports.
+/// Closes a descriptor, and returns the result of close(2).
 fn close(fd: OwnedFd) -> Result<(), Errno> {
     // SAFETY: the descriptor is open and owned here, as an `OwnedFd` guarantees, and `into_raw_fd` gives up that
     // ownership, so no other code closes it. After this call, whatever its result, the number is no longer owned.

@@ -3,7 +3,7 @@
 //!
 //! A page that was lent must not be written until its bytes have left the pipe. That can be determined exactly: a pipe
 //! is a queue, and FIONREAD returns the number of bytes in it. These are the last bytes written, so all earlier bytes
-//! have been taken out. Other writers of the same pipe only make that number larger, which is safe. The system counts a
+//! have been taken out. Other writers of the same pipe only make that number larger, which is safe. The kernel counts a
 //! byte until it is copied: the pipe's lock makes the count and the copy mutually exclusive.
 //!
 //! Bytes that were taken out have not necessarily been read: if the reader takes pages out with splice(2) or tee(2),
@@ -11,11 +11,12 @@
 //! explicitly ([`LendPages`](crate::LendPages)).
 //!
 //! Closing and dropping never wait. Unmapped memory stays alive while a pipe refers to it, and can no longer be
-//! written: each block is a separate mapping of whole pages, and is returned to the system, not to an allocator that
+//! written: each block is a separate mapping of whole pages, and is returned to the kernel, not to an allocator that
 //! would reuse it. A fork is harmless, because the first process that writes a page gets a copy of it.
 //!
 //! The memory use is bounded: a piece that is less than a quarter of a block is copied, so each lent block has at least
-//! a quarter of its bytes in the pipe. So there are at most four times as many blocks as would fill the pipe, plus two.
+//! a quarter of its bytes in the pipe. Therefore at most four times the blocks that would fill the pipe exist, plus
+//! two.
 #![allow(unsafe_code)] // vmsplice(2)
 
 use std::collections::VecDeque;
@@ -62,9 +63,9 @@ impl Lender {
         }
     }
 
-    /// Lends bytes of the writer's block to the pipe, and returns how many it accepted.
+    /// Lends bytes of the writer's block to the pipe, and returns how many the pipe accepted.
     pub(crate) fn lend(&mut self, pipe: impl AsFd, bytes: &[u8], flags: SpliceFlags) -> Result<usize, Errno> {
-        // SAFETY: the bytes are initialised memory, which the system only reads. They are in a block of whole pages,
+        // SAFETY: the bytes are initialised memory, which the kernel only reads. They are in a block of whole pages,
         // whose bytes are not written while they are in the pipe: the writer does not touch the bytes that were taken,
         // and exchanges the block through `renew`, which keeps it until they have left the pipe, or unmaps it.
         let count = unsafe { rustix::pipe::vmsplice(pipe, &[IoSliceRaw::from_slice(bytes)], flags) }?;

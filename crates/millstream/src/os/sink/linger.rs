@@ -1,7 +1,7 @@
-//! The end of a connection: the writing side is shut down, and the peer confirms that it has read all bytes by closing
-//! its own side.
+//! Ends a connection: the writing side is shut down, and the peer confirms that it has read all bytes by closing its
+//! own side.
 //!
-//! close(2) alone is not enough. If the peer has sent data that was not read, the system sends a reset, and the peer
+//! close(2) alone is not enough. If the peer has sent data that was not read, the kernel sends a reset, and the peer
 //! loses bytes that write(2) has accepted. So data from the peer is read and discarded until its end. A reset is an
 //! error, and so is a peer that does not close in time.
 
@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, Shutdown, SocketType, recv, shutdown, sockopt};
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
 
-/// The number of bytes that are discarded at a time.
+/// The maximum number of bytes that are discarded at a time.
 const PIECE: usize = 16 << 10;
 
 /// The number of pieces that are discarded without waiting: a peer that keeps sending must not block the caller.
@@ -23,11 +23,11 @@ const MOST_PIECES: usize = 1024;
 
 /// The state of ending a connection.
 pub(crate) struct Linger {
-    /// The time that the peer may take. With zero, there is no wait, and receipt is not confirmed.
+    /// The time that the peer may take. With zero, the sink does not wait, and receipt is not confirmed.
     limit: Duration,
     /// The writing side has been shut down.
     has_ended: bool,
-    /// The time since which the peer's end has been awaited, across calls interrupted by a token.
+    /// The time at which the wait for the peer's end began. It is kept across calls that a token interrupts.
     since: Option<Instant>,
 }
 
@@ -68,10 +68,10 @@ impl Linger {
     }
 
     fn shut_down(&self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
-        // Before the shutdown, an error caused by the peer is more exact than the shutdown's own.
+        // An error that the peer caused before the shutdown is more informative than the shutdown's own.
         sockopt::socket_error(socket)??;
         match shutdown(socket, Shutdown::Write) {
-            // On some systems, a connection that the peer has closed normally is no longer connected.
+            // On some operating systems, a connection that the peer has closed normally is no longer connected.
             Err(Errno::NOTCONN) if cfg!(target_vendor = "apple") => Ok(()),
             Err(Errno::NOTCONN) => Err(Errno::CONNRESET),
             done => done,

@@ -1,16 +1,16 @@
-//! A regular file as a sink, written through mapped memory.
+//! Writes a regular file through mapped memory.
 //!
 //! The file grows in steps. The first is 1 MiB, and each is twice as long as the previous one, up to 64 MiB. A step is
 //! reserved on the disk before it is mapped: a hole in the file would be allocated when it is written, and if the disk
-//! were full at that point, the system could only report it with SIGBUS. With the reservation, a full disk is an error
-//! like one of write(2), and smaller steps are tried first.
+//! were full at that point, the kernel could only report it with SIGBUS. With the reservation, a full disk causes an
+//! error as with write(2), and smaller steps are tried first.
 //!
 //! After a close, an error and a drop, the file has its true length. Until then, even after a flush or if the process
 //! is killed, the file is padded with the zeros of its last step. The padding is visible only if the file is written in
 //! place ([`Partial::Keep`]).
 //!
-//! If another process truncates the file meanwhile, SIGBUS kills this process. Mapping always has this risk, but no
-//! other process knows the name of a file that is to appear complete.
+//! If another process truncates the file while it is mapped, SIGBUS kills this process. Mapping always has this risk,
+//! but no other process knows the name of a file that is to appear complete.
 //!
 //! [`Partial::Keep`]: crate::Partial::Keep
 #![allow(unsafe_code)] // writing through a mapping
@@ -34,8 +34,8 @@ const FIRST: u64 = 1 << 20;
 /// The length of the longest step.
 const MOST: u64 = 64 << 20;
 
-/// The number of bytes that are made present at a time. One call for this many pages costs less than a fault for each
-/// of them, and pages that are never written are not touched.
+/// The number of bytes whose pages are made present at a time. One call for this many pages costs less than a fault for
+/// each of them, and pages that are never written are not touched.
 const PRESENT: usize = 1 << 20;
 
 /// Writes a file by copying into it.
@@ -46,8 +46,8 @@ pub(crate) struct MappedSink {
     len: u64,
     /// The number of bytes of the file that are reserved. The file is at least this long.
     reserved: u64,
-    /// Whether the file's length is known to be `len`. It is not known after a request for space: a system with too
-    /// little space may refuse the request and still leave the file longer by the space it had (ext4 does).
+    /// Whether the file's length is known to be `len`. It is unknown after a request for space: a file system with too
+    /// little space may refuse the request and still extend the file by the space it had (ext4 does).
     is_trimmed: bool,
     step: u64,
     window: Option<Window>,
@@ -101,9 +101,9 @@ impl MappedSink {
         Ok(())
     }
 
-    /// Makes the file longer by a step, or by as much as the disk has space for.
+    /// Extends the file by a step, or by the space that the disk has.
     fn reserve(&mut self) -> Result<(), Errno> {
-        // Beyond the limit on a file's length the system sends a signal, as it does for a write. A reservation must not
+        // Beyond the limit on a file's length the kernel sends a signal, as it does for a write. A reservation must not
         // cause this signal.
         let limit = getrlimit(Resource::Fsize).current.unwrap_or(u64::MAX);
         let mut step = self.step;

@@ -1,4 +1,4 @@
-//! Sinks that belong to the operating system.
+//! Sinks that need the operating system.
 
 pub(crate) mod command;
 pub(crate) mod fd;

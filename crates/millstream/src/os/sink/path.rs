@@ -1,18 +1,18 @@
-//! A path as a sink. A regular file appears complete or not at all; other kinds of files are written directly.
+//! Writes to a path. A regular file appears complete or not at all; other kinds of files are written directly.
 //!
 //! If no file exists at the path, the bytes are written to a file without a name (`O_TMPFILE` on Linux), which `close`
-//! names: however the process ends, no file is left behind. An existing file is replaced by a temporary file next to
-//! it, `.NAME.millstream-XXXXXX.tmp`, which `close` renames; a new file is created in this way too if the system has no
-//! unnamed files. Until then the path is unchanged: absent, or with its old content. The new file gets the old one's
-//! permissions, its access control list and, if the system allows it, its owner; other attributes are not copied, and
-//! other hard links keep the old content. A symbolic link stays: its target is replaced. [`Existing::Append`] and
+//! names: no file remains, however the process ends. An existing file is replaced by a temporary file next to it,
+//! `.NAME.millstream-XXXXXX.tmp`, which `close` renames; a new file is created in this way too if the operating system
+//! has no unnamed files. Until then the path is unchanged: absent, or with its old content. The new file gets the old
+//! one's permissions, its access control list and, if the kernel allows it, its owner; other attributes are not copied,
+//! and other hard links keep the old content. A symbolic link stays: its target is replaced. [`Existing::Append`] and
 //! [`Partial::Keep`] write to the path itself.
 //!
 //! FIFOs, terminals and devices are written directly. `/dev/stdout` and similar paths refer to open descriptors of this
 //! process, and are not files to replace, whatever they are connected to.
 //!
 //! The file is synced only if requested ([`Durability`]); otherwise a power failure soon after `close` can lose data
-//! that the system had not yet stored.
+//! that was not yet on the disk.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
@@ -50,7 +50,7 @@ pub(crate) struct Manner {
     pub(crate) lend: Option<usize>,
 }
 
-/// The way in which bytes get into a regular file.
+/// How bytes are written to a regular file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     /// With write(2), as for other sinks.
@@ -69,7 +69,7 @@ pub(crate) fn open(path: &Path, manner: &Manner, limits: &Limits) -> Result<Open
     }
 }
 
-/// An error that prevents opening a path. An error of the system becomes [`ErrorKind::OpenFailed`].
+/// An error that prevents opening a path. An error of the operating system becomes [`ErrorKind::OpenFailed`].
 enum Failure {
     System(io::Error),
     Other(Error),
@@ -195,7 +195,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
         };
         let parent = fs::canonicalize(parent)?;
         path = parent.join(path.file_name().unwrap_or_default());
-        // The links of /proc do not refer to names: they may show text that is not a path, or the path of a different
+        // The links in /proc do not refer to names: they may show text that is not a path, or the path of a different
         // file.
         if own_descriptor(&path).is_some() {
             return Ok(path);
@@ -226,14 +226,14 @@ fn open_own_descriptor(number: u32, path: &Path) -> io::Result<Handle> {
         0 => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?,
         1 => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?,
         2 => rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)?,
-        // The path is opened again, which is right for the pipes that shells make for `>(command)`; a file is only
+        // The path is opened again, which is correct for the pipes that shells create for `>(command)`; a file is only
         // appended to. This does not block, because opening a pipe without a reader would wait indefinitely.
         _ => OpenOptions::new().append(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?.into(),
     };
     Ok(Handle::Owned(fd))
 }
 
-/// Opens a FIFO, a terminal or a device. A FIFO is waited for until it has a reader.
+/// Opens a FIFO, a terminal or a device. Opening a FIFO waits for its reader.
 fn open_special(path: &Path, metadata: &Metadata, limits: &Limits) -> Result<OwnedFd, Failure> {
     let mut options = OpenOptions::new();
     options.write(true).custom_flags(OFlags::NOCTTY.bits() as i32);
@@ -259,8 +259,8 @@ fn open_special(path: &Path, metadata: &Metadata, limits: &Limits) -> Result<Own
 /// The permissions of a new file, before the umask is applied.
 const NEW_MODE: u32 = 0o666;
 
-/// Creates a file without a name, in the directory where it will be named. Returns `None` if the system has no such
-/// files, or could not name the file later.
+/// Creates a file without a name, in the directory where it will be named. Returns `None` if the operating system has
+/// no such files, or could not name the file later.
 #[cfg(target_os = "linux")]
 fn create_nameless(target: &Path, manner: &Manner) -> Result<Option<(File, Naming)>, Failure> {
     let Some(directory) = target.parent() else { return Ok(None) };
@@ -272,7 +272,7 @@ fn create_nameless(target: &Path, manner: &Manner) -> Result<Option<(File, Namin
     }
     let mut options = manner.open_options();
     options.mode(NEW_MODE).custom_flags(OFlags::TMPFILE.bits() as i32);
-    // Whatever the reason is, a named file may still be possible, or its error explains the reason.
+    // Whatever the reason, a named file may still be possible; if it is not, its error explains the reason.
     let Ok(file) = options.open(directory) else { return Ok(None) };
     let nameless = file.try_clone()?.into();
     match fs::metadata(name_of_descriptor(&nameless)) {
@@ -286,7 +286,7 @@ fn create_nameless(_: &Path, _: &Manner) -> Result<Option<(File, Naming)>, Failu
     Ok(None)
 }
 
-/// Returns the path under which the system shows the file of a descriptor, with a name or without.
+/// Returns the path under which the kernel shows the file of a descriptor, whether the file has a name or not.
 fn name_of_descriptor(fd: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
@@ -345,11 +345,11 @@ fn keep_access_list(_: &File, _: &Path) -> Result<(), Errno> {
     Ok(())
 }
 
-/// The way in which a file gets its name.
+/// How a file gets its name.
 enum Naming {
     /// The file already has its name.
     Done,
-    /// The file has no name: the system removes it when its last descriptor is closed.
+    /// The file has no name: the kernel removes it when its last descriptor is closed.
     Nameless(OwnedFd),
     /// The file has a temporary name.
     Temporary(Temporary),
@@ -386,7 +386,7 @@ struct FileSink {
     file: Box<dyn Sink>,
     naming: Naming,
     target: PathBuf,
-    /// The directory that is synced so that the name is on the disk too, if required.
+    /// The directory to sync so that the name is on the disk too, if that is required.
     directory: Option<PathBuf>,
 }
 

@@ -1,7 +1,7 @@
 //! Connections as sinks: TCP and Unix sockets.
 //!
-//! While writing, only the system's acceptance of the bytes is known. Closing waits until the peer confirms that it has
-//! read them: see [`linger`](crate::os::sink::linger).
+//! During writing it is only known that the kernel has accepted the bytes. Closing waits until the peer confirms that
+//! it has read them: see [`linger`](crate::os::sink::linger).
 
 use std::fmt;
 use std::net::ToSocketAddrs;

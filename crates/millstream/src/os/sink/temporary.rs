@@ -13,11 +13,11 @@ use rustix::io::Errno;
 /// bytes.
 const MAX_NAME_PART: usize = 200;
 
-/// The text between that part and six random letters. It identifies files that a killed process left behind.
+/// The text between that part and six random letters. It identifies files of processes that were killed.
 const MARK: &str = ".millstream-";
 const ENDING: &str = ".tmp";
 
-/// The number of existing names that are skipped: with 36⁶ possible names, more collisions are no accident.
+/// The maximum number of existing names that are skipped: with 36⁶ possible names, more collisions are no accident.
 const ATTEMPTS: usize = 1 << 10;
 
 /// A temporary name. When it is dropped, the file is removed. A forked child has a copy of it, and must not remove its
@@ -92,7 +92,7 @@ mod tests {
         let count = || fs::read_dir(directory.path()).unwrap().count();
         drop(make());
         assert_eq!(count(), 0);
-        // This is the child's view: it has a different process number.
+        // This simulates a forked child, which has a different process number.
         drop(Temporary { path: make().path.take(), process: 0 });
         assert_eq!(count(), 1);
     }

@@ -1,4 +1,4 @@
-//! Commands as a source: the standard output of a command, or of the last command of a pipeline.
+//! Reads the standard output of a command, or of the last command of a pipeline.
 
 use std::os::fd::BorrowedFd;
 

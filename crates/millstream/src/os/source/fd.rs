@@ -1,4 +1,4 @@
-//! A file descriptor as a source: files, pipes, sockets, terminals, devices.
+//! Reads a file descriptor: a file, a pipe, a socket, a terminal or a device.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -34,7 +34,7 @@ struct Extent {
 }
 
 impl FdSource {
-    /// Creates a source for a file descriptor. A pipe is enlarged to 1 MiB if the system allows it.
+    /// Creates a source for a file descriptor. A pipe is enlarged to 1 MiB if the kernel allows it.
     pub(crate) fn new(fd: OwnedFd) -> Result<FdSource> {
         let stat = rustix::fs::fstat(&fd).map_err(open_failed)?;
         let file_type = FileType::from_raw_mode(stat.st_mode);
@@ -57,8 +57,8 @@ impl FdSource {
         Ok(FdSource { fd, nature, is_socket: file_type == FileType::Socket, file, pin: Pin::default(), follow: None })
     }
 
-    /// Opens a path. A FIFO is waited for until it has a writer: in this call, or in the first read if `wait` can be
-    /// interrupted.
+    /// Opens a path. If the path is a FIFO, this call waits for its writer; if `wait` can be interrupted, the first
+    /// read does so instead.
     pub(crate) fn open(path: &Path, wait: &Wait) -> Result<FdSource> {
         let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
         let mut options = std::fs::OpenOptions::new();
@@ -125,7 +125,7 @@ impl FdSource {
             if count > 0 {
                 return Ok(count);
             }
-            // The end counts as the file's end only if it is found after the name was checked.
+            // The file's end is reported only if it is found after the name was checked.
             end?;
             end = follow.check_name(self.fd.as_fd());
             if end.is_ok() {
@@ -154,7 +154,7 @@ impl ByteSource for FdSource {
 
     fn finish(&mut self, _wait: &Wait, _ends: &mut Vec<CommandEnd>) -> Result<()> {
         match &self.file {
-            // If the position is after the end of the file, the caller is responsible.
+            // If the position is after the end of the file, the caller is responsible for that.
             Some(file) => file.stamp.check(&self.fd, if file.has_been_read { file.pos } else { 0 }, self.pin),
             None => Ok(()),
         }
@@ -162,7 +162,7 @@ impl ByteSource for FdSource {
 
     fn nature(&self) -> Nature {
         match self.follow {
-            // A socket waits like a pipe, but at a rate that needs no delay.
+            // Reads of a socket block like reads of a pipe, but their rate needs no delay.
             Some(_) => Nature::CallerOnly,
             None => self.nature,
         }

@@ -1,8 +1,8 @@
-//! Following a file as it grows: waiting for more data, and checking that it is still the same file.
+//! Follows a file as it grows: waits for more data, and checks that the file is still the same.
 //!
-//! A file that is truncated and rewritten may have become longer than the part that was read by the time it is checked.
-//! So the first and the last bytes that were read are kept, and compared with the current ones. If a file is renamed,
-//! replaced or deleted, a reader that follows its name gets no more data from it.
+//! By the time a truncated and rewritten file is checked, it may have become longer than the part that was read. So the
+//! first and the last bytes that were read are kept, and compared with the current ones. If a file is renamed, replaced
+//! or deleted, a reader that follows its name gets no more data from it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -126,7 +126,7 @@ fn holds(file: BorrowedFd<'_>, bytes: &[u8], mut at: u64) -> Result<bool> {
     Ok(true)
 }
 
-/// Waits for a file to change: with inotify if it is available and the path is known, otherwise by checking
+/// Waits for a file to change: with inotify if this is available and the path is known, otherwise by checking
 /// periodically.
 struct Watch {
     inotify: Option<OwnedFd>,
@@ -135,8 +135,8 @@ struct Watch {
 impl Watch {
     const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
-    /// The file is also checked without a report by inotify, which does not report changes by another machine or
-    /// renamed directories.
+    /// The file is also checked periodically, because inotify reports neither changes by another machine nor renamed
+    /// directories.
     const LOOK_ANYWAY: Duration = Duration::from_millis(500);
 
     fn new(path: Option<&Path>) -> Watch {

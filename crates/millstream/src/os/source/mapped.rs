@@ -1,4 +1,4 @@
-//! A mapped file as lent memory.
+//! Maps a file as lent memory.
 #![allow(unsafe_code)] // mapping a file requires the caller's promise, see `map`
 
 use std::fs::File;
@@ -14,18 +14,18 @@ use millstream_core::internal::Lent;
 /// The order in which a mapped file will be read.
 #[derive(Clone, Copy)]
 pub(crate) enum Order {
-    /// From front to back: the system reads far ahead and may drop pages already read.
+    /// From front to back: the kernel reads far ahead and may drop pages already read.
     FrontToBack,
-    /// In any order: the system reads a little around each position.
+    /// In any order: the kernel reads a little around each position.
     #[cfg(feature = "bson")]
     Any,
 }
 
-/// Maps a regular file for reading. Returns the memory, the file, and its state.
+/// Maps a regular file for reading. Returns the memory, the file, and the file's state.
 ///
 /// The file must not shrink while it is mapped. The caller checks its length ([`check_length`]) and reports
 /// [`SourceShrank`](ErrorKind::SourceShrank). But if the file shrinks between this check and the use of its last bytes,
-/// SIGBUS kills the process. Callers who choose mapping accept that.
+/// SIGBUS kills the process. Callers that choose mapping accept this risk.
 pub(crate) fn map(path: &Path, order: Order) -> Result<(Lent, File, Stamp)> {
     let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
     let file = File::open(path).map_err(open_failed)?;
@@ -35,8 +35,8 @@ pub(crate) fn map(path: &Path, order: Order) -> Result<(Lent, File, Stamp)> {
             .with_expected("a regular file, which can be mapped"));
     }
     let stamp = Stamp::of(&rustix::fs::fstat(&file).map_err(|error| open_failed(error.into()))?);
-    // SAFETY: the mapping is private to this process and only read. A caller who requests a mapped file promises, as
-    // documented, that no process changes the file meanwhile.
+    // SAFETY: the mapping is private to this process and only read. A caller that requests a mapped file promises, as
+    // documented, that no process changes the file while it is mapped.
     let map = unsafe { MmapOptions::new().len(stamp.size as usize).map(&file) }.map_err(open_failed)?;
     match order {
         Order::FrontToBack => {

@@ -1,4 +1,4 @@
-//! Sources that belong to the operating system.
+//! Sources that need the operating system.
 
 pub(crate) mod command;
 pub(crate) mod fd;

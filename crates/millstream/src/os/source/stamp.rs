@@ -19,8 +19,8 @@ impl Stamp {
         Stamp { size: stat.st_size as u64, changed: (stat.st_mtime, stat.st_mtime_nsec as i64) }
     }
 
-    /// Checks the open file again, from whose start `read` bytes have been read. Returns an error if these bytes can be
-    /// a mixture of old and new content.
+    /// Checks the open file again after `read` bytes have been read from its start. Returns an error if these bytes may
+    /// be a mixture of old and new content.
     ///
     /// # Errors
     /// Returns [`SourceShrank`](ErrorKind::SourceShrank), [`SourceChanged`](ErrorKind::SourceChanged) or

@@ -1,7 +1,7 @@
 //! The streams of an xz file, from the last to the first (The .xz File Format, version 1.2.1).
 //!
-//! Each ends with an index that lists the sizes of its blocks, and a footer with the size of the index. Both have a
-//! checksum. What is in the blocks is not read.
+//! Each stream ends with an index that lists the sizes of its blocks, and a footer with the size of the index. The
+//! index and the footer have a checksum. The content of the blocks is not read.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -26,7 +26,7 @@ pub(super) fn walk(file: &File, len: u64) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Where the stream begins that ends here; `None` if no complete one does.
+/// Returns the start of the stream that ends here, or `None` if no complete stream ends here.
 fn start_of(file: &File, end: u64) -> Result<Option<u64>, Fault> {
     let end = without_padding(file, end)?;
     let Some(footer_at) = end.checked_sub(EDGE) else { return Ok(None) };
@@ -68,7 +68,7 @@ fn without_padding(file: &File, mut end: u64) -> io::Result<u64> {
     }
 }
 
-/// The length of all blocks that an index lists; `None` if it is not a whole one.
+/// Returns the total length of the blocks that an index lists, or `None` if the index is incomplete.
 fn index(mut file: &File, at: u64, len: u64) -> io::Result<Option<u64>> {
     file.seek(SeekFrom::Start(at))?;
     let mut input = BufReader::new(file.take(len));
@@ -80,7 +80,7 @@ fn index(mut file: &File, at: u64, len: u64) -> io::Result<Option<u64>> {
     Ok((crc == le(&expected)).then_some(total))
 }
 
-/// An index without its checksum, while it is read.
+/// The unread part of an index, without its checksum.
 struct Index<R> {
     input: R,
     rest: u64,
@@ -117,7 +117,8 @@ impl<R: Read> Index<R> {
         Ok(Some(byte[0]))
     }
 
-    /// Seven bits in each byte, the lowest first; the last byte has no top bit.
+    /// Returns a number that is stored with seven bits in each byte, the lowest first. The top bit of the last byte is
+    /// not set.
     fn number(&mut self) -> io::Result<Option<u64>> {
         let mut number = 0;
         for shift in (0..63).step_by(7) {

@@ -1,7 +1,8 @@
 //! bgzf blocks, compressed into memory by several threads.
 //!
 //! A block is a member of gzip with an extra field that holds its size (SAM specification, section 4.1). Every block
-//! except the last one before a flush has the maximum content, for any pieces in which the bytes arrive.
+//! except the last one before a flush has the maximum content, whatever the sizes of the pieces in which the bytes
+//! arrive.
 
 use std::io;
 
@@ -11,8 +12,8 @@ use crate::error::{Error, ErrorKind};
 use crate::source::decode::BGZF_END;
 use crate::workers::{Work, Workers};
 
-/// The maximum content of a block, which is that of htslib. Stored without compression it still fits into 64 KiB with
-/// header and trailer.
+/// The maximum content of a block, which is the same as in htslib. Even if it is stored without compression, it fits
+/// into 64 KiB with header and trailer.
 const MOST: usize = 0xff00;
 
 /// The length of the header, including the extra field.
@@ -125,7 +126,7 @@ fn deflater() -> Work<Block> {
     })
 }
 
-/// Makes the block. Returns false if it does not fit.
+/// Writes the block. Returns false if it does not fit.
 fn encode(deflate: &mut Deflate, data: &[u8], block: &mut Vec<u8>) -> bool {
     block.clear();
     block.extend_from_slice(&BGZF_END[..HEADER - 2]);

@@ -6,7 +6,7 @@ use liblzma::stream::{Action, Check, Error as Code, Status, Stream};
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// How much space for compressed bytes there is at each call.
+/// The amount of space for compressed bytes at each call.
 const SPACE: usize = 32 << 10;
 
 /// Compresses into memory.
@@ -15,13 +15,13 @@ pub(super) struct XzEncoder {
 }
 
 impl XzEncoder {
-    /// The checksum is that of the xz command.
+    /// The kind of checksum is the default of the xz command.
     pub(super) fn new(level: u32) -> Result<XzEncoder> {
         let stream = Stream::new_easy_encoder(level, Check::Crc64).map_err(|code| Error::from_io(explain(code)))?;
         Ok(XzEncoder { stream })
     }
 
-    /// Compresses all of `bytes`, appends what is ready to `out`.
+    /// Compresses all of `bytes` and appends the output that is ready to `out`.
     pub(super) fn encode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -30,7 +30,7 @@ impl XzEncoder {
         Ok(())
     }
 
-    /// Makes everything decodable that was compressed so far, without ending the block.
+    /// Makes all bytes compressed so far decodable, without ending the block.
     pub(super) fn flush(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         while self.process(&mut &[][..], out, Action::SyncFlush)? != Status::StreamEnd {}
         Ok(())

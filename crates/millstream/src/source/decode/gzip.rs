@@ -1,7 +1,7 @@
 //! Decodes gzip: any number of members, one after another. If the source is a file, several threads decode bgzf blocks.
 //!
-//! A run of bgzf blocks must end with the bgzf end-of-file block, even if a plain member or more blocks follow. The
-//! other members are decoded as they arrive, without waiting for their end.
+//! A run of bgzf blocks must end with the bgzf end-of-file block, even if a plain member or more blocks follow. Other
+//! members are decoded as they arrive, without waiting for their end.
 
 use std::io::{self, Read};
 
@@ -66,8 +66,8 @@ struct Block {
 }
 
 impl<R: Read> GzipDecoder<R> {
-    /// Creates a decoder. With `parallel`, reading ahead does not wait for a producer, so that several threads may
-    /// decode.
+    /// Creates a decoder. With `parallel`, several threads may decode, because reading ahead does not wait for a
+    /// producer.
     pub(super) fn new(source: R, parallel: bool) -> GzipDecoder<R> {
         GzipDecoder {
             stage: Stage::Between(Input::new(source)),
@@ -80,7 +80,7 @@ impl<R: Read> GzipDecoder<R> {
         }
     }
 
-    /// Gives the workers as many blocks as they accept, and determines what follows.
+    /// Passes to the workers as many blocks as they accept, and determines what follows.
     fn look_ahead(&mut self) -> io::Result<()> {
         let Stage::Between(input) = &mut self.stage else { return Ok(()) };
         while self.then.is_none() && self.workers.has_capacity() {
@@ -92,7 +92,7 @@ impl<R: Read> GzipDecoder<R> {
                 }
                 Ok(Next::Member) => self.then = Some(Then::Member),
                 Ok(Next::End) => self.then = Some(Then::End),
-                // If a wait was cancelled, the next call continues.
+                // If the read was cancelled, the next call continues.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
                 Err(error) => self.then = Some(Then::Failure(error)),
             }
@@ -159,9 +159,10 @@ enum Next {
     End,
 }
 
-/// Determines what follows, and reads it if it is a block. `open` means that a run of blocks has not ended yet.
+/// Determines what follows, and reads it if it is a block. `open` is whether a run of blocks has not ended yet.
 fn next<R: Read>(input: &mut Input<R>, block: &mut Vec<u8>, open: bool) -> io::Result<Next> {
-    // A member without an extra field is not waited for, because it may be shorter than the header of one that has it.
+    // This does not wait for more bytes of a member without an extra field, which may be shorter than the header of one
+    // that has it.
     let short = match input.at_least(4)? {
         [_, _, _, flags, ..] => flags & 4 == 0,
         _ => true,

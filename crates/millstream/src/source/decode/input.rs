@@ -2,8 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-/// The number of bytes of compressed data that are read at once, and the maximum look-ahead: two of the longest bgzf
-/// blocks.
+/// The maximum number of compressed bytes in one read, and the maximum look-ahead: two of the longest bgzf blocks.
 const CAPACITY: usize = 128 << 10;
 
 /// A `BufRead` whose window can be enlarged up to its capacity without consuming.
@@ -26,7 +25,7 @@ impl<R: Read> Input<R> {
         &self.memory[self.pos..self.end]
     }
 
-    /// Reads until `count` bytes are available, or all that there are. After an error it can be called again.
+    /// Reads until `count` bytes, or all remaining ones, are available. After an error this can be called again.
     pub(super) fn at_least(&mut self, count: usize) -> io::Result<&[u8]> {
         debug_assert!(count <= CAPACITY);
         while self.end - self.pos < count && !self.ended {

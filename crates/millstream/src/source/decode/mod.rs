@@ -3,7 +3,7 @@
 //! gzip (RFC 1952, any number of members) and bgzf (SAM specification, section 4.1) are decoded with zlib-rs, bgzf
 //! files with one worker per core; zstd (RFC 8878, any number of frames) is decoded with libzstd, and xz (any number of
 //! streams) with liblzma. Decoding is done in process, because a pipe from `zcat` costs four times as much as the
-//! decoding.
+//! decoding itself.
 //!
 //! Valid data is delivered first. After it, damage is reported as [`DecodeDamaged`](ErrorKind::DecodeDamaged) and a
 //! missing end as [`DecodeTruncated`](ErrorKind::DecodeTruncated). A run of bgzf blocks without its end-of-file block
@@ -36,10 +36,10 @@ use millstream_core::internal::{Codec, Guess, Known, SNIFF, guess, may_begin};
 pub(crate) use self::gzip::BGZF_END;
 pub(crate) use self::zstd::Header as ZstdHeader;
 
-/// Up to this size of output, a high ratio is not considered an attack.
+/// A high ratio is not considered an attack if the output is at most this large.
 const RATIO_FREE: u64 = 1 << 20;
 
-/// A source that is decoded if its first bytes are those of a compressed format.
+/// A source that is decoded if it begins with the first bytes of a compressed format.
 pub(crate) struct DecodeSource {
     state: State,
     /// The format that the name indicates.
@@ -70,7 +70,7 @@ enum State {
     Changing,
 }
 
-/// The source under a decoder. The decoder reads it, and this module asks it whether it succeeded.
+/// The source under a decoder. The decoder reads the source, and this module queries whether the source succeeded.
 type Inner = Arc<Mutex<Box<dyn ByteSource>>>;
 
 struct Decoding {
@@ -78,7 +78,7 @@ struct Decoding {
     inner: Inner,
     nature: Nature,
     interruptible: bool,
-    /// When a wait for compressed bytes ends, as passed to the last read.
+    /// The conditions that end a wait for compressed bytes, as passed to the last read.
     wait: Arc<Mutex<Wait>>,
     /// Set when the end of the compressed bytes has been reached.
     ended: Arc<AtomicBool>,
@@ -161,7 +161,7 @@ impl DecodeSource {
     }
 }
 
-/// The error for a file that does not have the format that its name indicates.
+/// Returns the error for a file that does not have the format that its name indicates.
 fn broken_promise(promised: Format, found: Option<Format>, first: &[u8], eof: bool) -> Error {
     let expected = format!("{promised} data, as its name implies; disable decoding to read the bytes as they are");
     match found {
@@ -173,12 +173,12 @@ fn broken_promise(promised: Format, found: Option<Format>, first: &[u8], eof: bo
     .with_expected(expected)
 }
 
-/// The error with which a decoder reports damage.
+/// Returns the error with which a decoder reports damage.
 fn damaged(found: &str) -> io::Error {
     io::Error::other(Error::new(ErrorKind::DecodeDamaged).with_found(found))
 }
 
-/// The error with which a decoder reports a missing end.
+/// Returns the error with which a decoder reports a missing end.
 fn truncated(found: &str) -> io::Error {
     io::Error::other(Error::new(ErrorKind::DecodeTruncated).with_found(found))
 }
@@ -210,7 +210,7 @@ impl Decoding {
     }
 
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
-        // This read can be on a different thread than the last one.
+        // This read can run on a different thread than the last one.
         *lock(&self.wait) = wait.clone();
         loop {
             wait.check()?;

@@ -1,7 +1,7 @@
-//! xz: any number of streams, each with padding after it, by liblzma.
+//! Decodes xz with liblzma: any number of streams, each followed by padding.
 //!
 //! liblzma compares the memory that a block needs with the limit before it allocates any. It verifies every checksum and
-//! the index; a kind of checksum that it does not know is an error, since the data could not be verified.
+//! the index; an unknown kind of checksum is an error, because the data could not be verified.
 
 use std::io::{self, BufRead, Read};
 
@@ -15,13 +15,13 @@ use crate::error::{Error, ErrorKind};
 pub(super) struct XzDecoder<R> {
     input: Input<R>,
     stream: Stream,
-    /// The last call filled its space: liblzma may hold more.
+    /// Whether the last call filled its space, so that liblzma may hold more data.
     may_hold: bool,
-    /// The last stream has come to its end, and so has the source.
+    /// Whether the last stream and the source have ended.
     ended: bool,
-    /// To be reported after the bytes that came before it.
+    /// The error to report after the bytes that precede it.
     failure: Option<io::Error>,
-    /// The most memory that liblzma may allocate.
+    /// The maximum amount of memory that liblzma may allocate.
     most: u64,
 }
 
@@ -69,7 +69,7 @@ impl<R: Read> Read for XzDecoder<R> {
     }
 }
 
-/// What liblzma complains of.
+/// Converts an error of liblzma.
 fn explain(code: Code, most: u64) -> io::Error {
     let unsupported = |found: &str| io::Error::other(Error::new(ErrorKind::Unsupported).with_found(found));
     match code {

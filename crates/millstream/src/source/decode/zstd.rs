@@ -13,12 +13,12 @@ use crate::Format;
 use crate::error::{Error, ErrorKind};
 use millstream_core::internal::may_begin;
 
-/// The longest window that a frame can have on this machine, as a power of two.
+/// The exponent of the longest window that a frame can have on this platform, which is a power of two.
 const WINDOW_LOG_MOST: u32 = if cfg!(target_pointer_width = "64") { 31 } else { 30 };
 
 const WINDOW_MOST: u64 = 1 << WINDOW_LOG_MOST;
 
-/// libzstd's number for a lack of memory (`zstd_errors.h`).
+/// libzstd's error code for a lack of memory (`zstd_errors.h`).
 const MEMORY_ALLOCATION: usize = 64usize.wrapping_neg();
 
 /// Decodes zstd.
