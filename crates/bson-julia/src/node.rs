@@ -255,7 +255,7 @@ impl Node<'_> {
 /// | types, modules, functions | `{"$type":text,"kind"}`, `{"$module"}`, `{"$function":"Base.sin"}` |
 /// | a function with a body, which stays opaque | `{"$anonymous":true,"captures":[…]}` |
 /// | no value | `{"$undef":true}` |
-/// | a repeated object, or a repeated text of more than 256 bytes | first `{"$id":n,"$value":…}`, then `{"$sameas":n}` |
+/// | a repeated object, or a repeated text over 256 bytes | first `{"$id":n,"$value":…}`, then `{"$sameas":n}` |
 /// | a value that only BSON has | `{"$bson":type,"bytes_hex"}` |
 ///
 /// Types and the names of modules, functions and named tuple members are cut off with `…` after 4 KiB. Dictionaries can

@@ -1,4 +1,5 @@
-//! Compares every framer with its naive twin: random input, random splits, one record at a time and in batches.
+//! Compares every framer with its naive implementation: random input, random splits, one record at a time and in
+//! batches.
 
 #[expect(dead_code, reason = "the shared vectors are run in frame_vectors.rs")]
 mod frame_twin;
@@ -9,7 +10,7 @@ use proptest::prelude::*;
 /// A small set of bytes, so that delimiters, halves of delimiters and small lengths are frequent.
 const BYTES: &[u8] = &[0, 1, 2, 3, b'\n', b'\r', b';', b'a', 0xc3, 0xa9, 0xff];
 
-/// Generates the description of any framer.
+/// Generates the description of an arbitrary framer.
 fn words() -> impl Strategy<Value = String> {
     let untrimmed = prop::sample::select(vec!["", " untrimmed"]);
     let hex = |len| {
@@ -40,7 +41,7 @@ fn input() -> impl Strategy<Value = Vec<u8>> {
         1 => any::<u8>().prop_map(|byte| vec![byte]),
         1 => Just("→".into()),
         1 => Just(b"\r\n".to_vec()),
-        // This is a run of bytes of the length that a document begins with.
+        // This is a run of bytes whose length is the number at its start, as in a document.
         1 => (0_u8..9).prop_map(|len| [&[len + 5, 0, 0, 0][..], &vec![b'x'; len.into()], &[0]].concat()),
         // These are lengths of each width and byte order, with the bytes that they announce.
         1 => (0_u8..9, 0_usize..8, any::<bool>()).prop_map(|(len, zeros, big)| {

@@ -1,4 +1,4 @@
-//! MongoDB's BSON corpus, and a file that `mongodump` wrote with what `bsondump` prints for it.
+//! Tests MongoDB's BSON corpus, and a file written by `mongodump` together with the output of `bsondump` for it.
 //!
 //! The corpus defines its requirements at
 //! <https://github.com/mongodb/specifications/blob/master/source/bson-corpus/bson-corpus.md>. There are no deviations.
@@ -59,7 +59,7 @@ fn same_json(a: &str, b: &str) -> bool {
     a == b || (a.len() < b.len() && b.contains("\\u") && a == unescaped(&b))
 }
 
-/// Removes the escapes of characters that need none.
+/// Removes the escapes of characters that need no escape.
 fn unescaped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

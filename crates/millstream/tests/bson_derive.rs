@@ -26,7 +26,7 @@ fn document(members: &[(&str, &dyn Append)]) -> Vec<u8> {
     builder.into_bytes().unwrap()
 }
 
-/// Any value, since the values of a list have different types.
+/// Any value, because the values of a list have different types.
 trait Append {
     fn append(&self, builder: &mut Builder, key: &str);
 }
@@ -763,7 +763,7 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
     assert_eq!(bson::decode::<Everything>(&bytes).unwrap(), whole);
     for len in 0..bytes.len() {
         assert!(bson::decode::<Everything>(&bytes[..len]).is_err());
-        // The outermost length is right, but a value inside is truncated.
+        // The outermost length is correct, but a value inside is truncated.
         let mut cut = bytes[..len].to_vec();
         cut.extend_from_slice(&[0; 5]);
         let total = (cut.len() as u32).to_le_bytes();
@@ -874,7 +874,7 @@ fn documents_equal_those_of_serde() {
     assert_eq!(oracle_bson::deserialize_from_slice::<Whole>(&ours).unwrap(), whole);
     assert_eq!(bson::decode::<Whole>(&ours).unwrap(), whole);
 
-    // Each member is left out, and each is repeated: both decoders read the same value, or neither does.
+    // Each member is omitted, and each is repeated: both decoders read the same value, or both fail.
     let elements: Vec<_> = Document::new(&ours).unwrap().iter().map(Result::unwrap).collect();
     let (mut read, mut refused) = (0, 0);
     for changed in 0..elements.len() {

@@ -1,8 +1,8 @@
 //! Hostile BSON: the documents of the corpora truncated at every byte and with every bit flipped, and hand-made
-//! attacks. There is always a result, all decoders have the same one, and memory and time are limited. Of the dump,
-//! every 97th document is used, and of files over 8 KiB every 61st change.
+//! attacks. Every case has a result, all decoders have the same result, and memory and time are limited. Every 97th
+//! document of the dump is used, and every 61st change of files over 8 KiB.
 //!
-//! The results are also compared with those of the `bson` crate. If they differ, [`Reason`] is the cause, and the
+//! The results are also compared with the results of the `bson` crate. If they differ, [`Reason`] is the cause, and the
 //! counts are printed; any other difference is a failure. Times are not measured: the limits only turn a hang into a
 //! failure.
 
@@ -35,7 +35,7 @@ fn alone(body: impl FnOnce() + Send + 'static) {
     within_seconds(if is_deep { 3600 } else { 600 }, body);
 }
 
-/// Runs `act` and returns how many more bytes were in use during it than before.
+/// Runs `act` and returns by how many bytes the memory use exceeded its previous value.
 fn peak<T>(body: impl FnOnce() -> T) -> (T, usize) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -73,7 +73,8 @@ fn walk(document: Document<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns this crate's result for these bytes, written again. All decoders must agree, and none may use much memory.
+/// Returns this crate's result for these bytes, written again. All decoders must agree, and no decoder may use much
+/// memory.
 fn our_answer(bytes: &[u8]) -> Result<Map, Error> {
     let shown = || bytes.escape_ascii();
     let (checked, used) = peak(|| Document::new(bytes).and_then(|document| document.check()));
@@ -101,14 +102,14 @@ fn their_answer(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(bson::serialize_to_vec(&document).unwrap())
 }
 
-/// Why the `bson` crate has a different result.
+/// The reason why the `bson` crate has a different result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Reason {
     /// It keeps one of several members with the same key; this crate keeps all.
     RepeatedKey,
 }
 
-/// The number of equal results, and of different ones.
+/// The numbers of equal and of different results.
 #[derive(Debug, Default)]
 struct Tally {
     documents: u64,
@@ -216,7 +217,7 @@ fn julia_files_changed_everywhere() {
         let (short, long): (Vec<_>, Vec<_>) = documents.into_iter().partition(|bytes| bytes.len() <= 8192);
         compare_all("julia-bson", &short);
         let (mut graphs, mut refused) = (0, 0);
-        // Deep runs test every change, others every fifth one, which covers each bit of a byte in turn.
+        // Deep runs test every change, other runs every fifth one, which covers each bit of a byte in turn.
         let step = if std::env::var_os("MILLSTREAM_DEEP").is_some() { 1 } else { 5 };
         for bytes in &short {
             let mut number = 0;

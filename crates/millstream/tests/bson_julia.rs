@@ -1,5 +1,5 @@
-//! Files of BSON.jl and BSONqs: every file of the corpus is compared with its description by Julia, in both directions,
-//! and hostile files are tested.
+//! Tests files of BSON.jl and BSONqs: every file of the corpus is compared with its description by Julia, in both
+//! directions, and hostile files are read.
 
 #![cfg(feature = "bson")]
 
@@ -45,7 +45,7 @@ impl Pairs {
     }
 }
 
-/// Compares the graph with Julia's description. Data that a file does not contain is left out: names of fields, whether
+/// Compares the graph with Julia's description. Data that a file does not contain is omitted: names of fields, whether
 /// a struct is mutable, and the element type of a vector whose elements are not plain bits.
 fn same(path: &str, ours: &Json, theirs: &Json, pairs: &mut Pairs) {
     let differs = |what: &str| panic!("{path}: {what}\n  ours   {ours}\n  Julia's {theirs}");
@@ -128,7 +128,7 @@ fn same_unordered(path: &str, a: &Json, b: &Json, pairs: &mut Pairs, key: impl F
     same(path, &sorted(a), &sorted(b), pairs);
 }
 
-/// The descriptions repeat the bounds of a variable wherever it is used; Julia writes them only after `where`.
+/// The descriptions repeat the bounds of a variable at each use; Julia writes them only after `where`.
 fn without_bounds(text: &str) -> String {
     let Some((body, rest)) = text.split_once(" where ") else { return text.to_string() };
     format!("{} where {rest}", body.replace("<:Real", ""))
@@ -235,7 +235,8 @@ const INVALID: Result<String, ErrorKind> = Err(ErrorKind::JuliaInvalid);
 
 #[test]
 fn a_hundred_thousand_levels_are_read_shown_and_written() {
-    // This is built by hand, from the inside out and lengths last, because each level is nested in the next.
+    // The document is built by hand, from the inside out and with the lengths last, because each level is nested in the
+    // next.
     let levels = 100_000;
     let (front, after) = (8, 1); // a length, a type and "v\0"; a terminator
     let innermost = [5, 0, 0, 0, 0];
@@ -316,7 +317,7 @@ fn backrefs_are_checked() {
     }
     assert_eq!(outcome(&root(backref(1), None)), INVALID);
     assert_eq!(outcome(&backref(1)), INVALID);
-    // A type that is its own parameter ends.
+    // The text of a type that is its own parameter ends.
     let own = |number| data_type(&["Core", "Tuple"], array(&[(3, backref(number))]));
     let circle = root(tagged_array(backref(1), &[1], (5, binary(&[1]))), Some(vec![(3, own(1))]));
     assert!(outcome(&circle).unwrap().contains('…'));
@@ -345,7 +346,7 @@ fn sharing_without_end_takes_no_time() {
         let graph = root(backref(1), Some(entries.clone()));
         let graph = read(&graph).unwrap();
         assert_eq!(read(&graph.to_vec().unwrap()).unwrap().to_string(), graph.to_string());
-        // It is the element type of an array whose elements have no bytes.
+        // The type is the element type of an array whose elements have no bytes.
         let array = root(tagged_array(backref(1), &[1000], (5, binary(&[]))), Some(entries));
         if of.len() == 2 {
             assert!(outcome(&array).unwrap().len() < 10 << 20);
@@ -387,7 +388,7 @@ fn long_texts_are_not_repeated() {
         assert!(written.len() < 2 * bytes.len(), "{} bytes: {}", written.len(), &text[..200]);
         assert_eq!(read(&written).unwrap().to_string(), text);
     }
-    // The first occurrence has the text, and the others refer to it; short texts are repeated.
+    // The first occurrence contains the text, and the others refer to it; short texts are repeated.
     let text = |text: &str| {
         let two = [(3, backref(1)), (3, backref(1))];
         outcome(&document(&[(4, "v", array(&two)), (4, "_backrefs", array(&[(2, string(text))]))])).unwrap()
@@ -611,8 +612,8 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
         for len in 0..bytes.len() {
             assert!(read(&bytes[..len]).is_err(), "{} cut to {len}", path.display());
         }
-        // Deep runs test every bit, others each bit of a byte in turn. The long texts of one file have no structure, so
-        // only some of its bits are tested.
+        // Deep runs test every bit, other runs one bit of each byte in turn. The long texts of one file have no
+        // structure, so only some of its bits are tested.
         let deep = std::env::var_os("MILLSTREAM_DEEP").is_some();
         let step = if bytes.len() > 10_000 {
             101
@@ -765,7 +766,7 @@ impl<'de> Deserialize<'de> for Twice {
     }
 }
 
-/// Returns one value of each kind that the builder makes.
+/// Returns one value of each kind that the builder creates.
 fn built(builder: &mut Builder<'static>) -> millstream::Result<Graph<'static>> {
     let b = builder;
     let mut members = vec![
@@ -842,7 +843,7 @@ fn built_values_are_read_back() {
     let node = root.get("circle").unwrap();
     let Kind::Struct(of, mut fields) = node.kind() else { panic!() };
     assert_eq!((of.to_string(), fields.nth(1).unwrap().id()), ("Main.Corpus.Node".to_string(), node.id()));
-    // There is one entry for each shared object.
+    // One entry exists for each shared object.
     let backrefs: millstream::bson::Array = Document::new(&bytes).unwrap().require("_backrefs").unwrap();
     assert_eq!(backrefs.count().unwrap(), BACKREFS_OF_BUILT);
 }
@@ -922,8 +923,8 @@ fn values_that_cannot_be_written_are_refused() {
     assert_eq!(outcome(&bytes), Ok(r#"{"$struct":"Main.T","fields":[]}"#.to_string()));
 }
 
-/// Julia's own reader loads the written files, and finds the original content in them. This needs a Julia that can load
-/// the package BSON; this project does not install one.
+/// Julia's own reader loads the written files and finds their original content. This needs a Julia that can load the
+/// package BSON; this project does not install one.
 #[test]
 fn bson_jl_loads_the_written_files() {
     let corpus_folder = shared::vectors("julia-bson");

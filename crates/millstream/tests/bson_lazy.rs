@@ -188,7 +188,7 @@ mod views {
                     assert!(matches!(any, AnyView::$kind(view) if view == typed));
                     assert_eq!(NumberType::$kind.size(), size_of::<$type>());
                     assert_eq!(NumberType::$kind.to_string(), stringify!($type));
-                    // The bytes written from a view are those from which it was read.
+                    // The bytes written from a view are the bytes from which the view was read.
                     assert_eq!(one("a", &typed), bytes);
                 })*
                 assert_eq!(NumberType::ALL.len(), 10);
@@ -286,7 +286,7 @@ mod vectors {
         let bytes = one("a", &VectorOf(&[1i8, -2, 3]));
         assert_eq!(floats, binary(9, &[0x27, 0, 0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0]));
         assert_eq!(bytes, binary(9, &[3, 0, 1, 0xfe, 3]));
-        // A view of a vector has its numbers, and only in its type.
+        // A view of a vector has the vector's numbers, and only in the vector's type.
         assert_eq!(Document::new(&floats).unwrap().require::<View<f32>>("a").unwrap().to_vec(), [1.0, -2.5]);
         assert_eq!(Document::new(&bytes).unwrap().require::<View<i8>>("a").unwrap().to_vec(), [1, -2, 3]);
         let error = Document::new(&bytes).unwrap().require::<View<u8>>("a").unwrap_err();
@@ -401,7 +401,7 @@ mod mapped {
         let mut documents = mapped.documents();
         assert!(documents.next().unwrap().is_ok());
         assert_eq!(documents.next().unwrap().unwrap_err().offset(), Some(12));
-        // This is the largest possible document, in a sparse file: it is found immediately, despite its length.
+        // This is the largest possible document, in a sparse file. It is found immediately, despite its length.
         let mut file = tempfile::NamedTempFile::new().unwrap();
         let len = i32::MAX as u64;
         file.write_all(&(len as u32).to_le_bytes()).unwrap();

@@ -224,7 +224,7 @@ fn attributes_work() {
     assert_eq!((error.kind(), error.found()), (ErrorKind::ShapeMismatch, Some("\"many\" is no number")));
 }
 
-/// If fields have aliases, the third name is not the third field.
+/// If fields have aliases, the third name does not refer to the third field.
 #[test]
 fn fields_are_found_by_name_in_any_order() {
     #[derive(Deserialize, PartialEq, Debug)]

@@ -1,4 +1,4 @@
-//! The bounded delay: bytes are written although the producer is idle, and errors are reported.
+//! Tests the bounded delay: bytes are written although the producer is idle, and errors are reported.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

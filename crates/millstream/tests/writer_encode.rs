@@ -9,7 +9,7 @@ use millstream::{Encode, ErrorKind, Existing, Writer};
 
 const FORMATS: [Encode; 4] = [Encode::Gzip, Encode::Bgzf, Encode::Zstd, Encode::Xz];
 
-/// By another implementation than the encoder's.
+/// Decodes with an implementation that is not the encoder's.
 fn xz(encoded: &[u8]) -> lzma_rust2::XzReader<&[u8]> {
     lzma_rust2::XzReader::new(encoded, true)
 }
@@ -113,7 +113,7 @@ fn after_a_flush_all_earlier_bytes_can_be_decoded() {
                 _ => flate2::read::MultiGzDecoder::new(&so_far[..]).read_exact(&mut decoded).unwrap(),
             }
             assert!(decoded == bytes[..decoded.len()]);
-            // A second flush has no work to do.
+            // A second flush has no effect.
             writer.flush().unwrap();
             assert_eq!(arrived.lock().unwrap().len(), so_far.len());
         }
@@ -136,8 +136,7 @@ fn callbacks_run_on_the_callers_thread_with_any_compressor() {
     }
 }
 
-/// Runs a program of the system on a file. Returns its output, or `None` (with a visible message) if it is not
-/// installed.
+/// Runs an installed program on a file. Returns its output, or `None` (with a visible message) if it is not installed.
 fn tool(argv: &[&str], path: &Path) -> Option<Vec<u8>> {
     match Command::new(argv[0]).args(&argv[1..]).arg(path).stdin(Stdio::null()).output() {
         Ok(output) => {
@@ -214,7 +213,7 @@ fn decode_as_far_as_possible(encode: Encode, encoded: &[u8]) -> (Vec<u8>, bool) 
     let mut decoded = Vec::new();
     let end = match encode {
         Encode::Zstd => zstd::Decoder::new(encoded).unwrap().read_to_end(&mut decoded),
-        // By single bytes: a longer read delivers nothing if it meets the end.
+        // Single bytes are read, because a longer read delivers no bytes if it meets the end.
         Encode::Xz => {
             let mut bytes = std::io::BufReader::with_capacity(1, xz(encoded)).bytes();
             bytes.try_for_each(|byte| byte.map(|byte| decoded.push(byte))).map(|()| 0)
@@ -227,7 +226,8 @@ fn decode_as_far_as_possible(encode: Encode, encoded: &[u8]) -> (Vec<u8>, bool) 
 
 #[test]
 fn unclosed_output_has_no_end_marker() {
-    /// How a writer is left: dropped, aborted, aborted after a flush, or dropped after a close that failed.
+    /// How the use of a writer ends: it is dropped, aborted, aborted after a flush, or dropped after a close that
+    /// failed.
     type Leave = fn(Writer);
     let leave: [(Leave, &[u8]); 4] = [
         (drop, b"all of it"),
@@ -335,7 +335,7 @@ fn appending_to_a_truncated_file_is_refused() {
                 assert!(decode(format, &content).ends_with(b"more\n"), "{ending}");
             }
             for cut in [1, 2, 5, 27, 28, 29, 5000] {
-                // The point between two frames is a valid end, and so is padding that is shorter by a multiple of four bytes.
+                // The point between two frames is a valid end, and so is padding shortened by a multiple of four bytes.
                 let is_padded = whole.ends_with(&[0; 10_000]);
                 if whole.len() - cut == one.len() && format != Encode::Bgzf || is_padded && cut % 4 == 0 {
                     continue;
@@ -350,7 +350,7 @@ fn appending_to_a_truncated_file_is_refused() {
                 assert!(std::fs::read(&path).unwrap().len() > cut.len());
             }
         }
-        // The file has another format, or none.
+        // The file has another format, or no known format.
         for content in
             [&b"plain\n"[..], &encode(if format == Encode::Zstd { Encode::Gzip } else { Encode::Zstd }, b"x", 1)]
         {

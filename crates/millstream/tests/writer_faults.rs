@@ -56,7 +56,7 @@ fn closing_child() {
     };
     let mut writer = Writer::builder().partial(Partial::Keep).durability(durability).path(&path).unwrap();
     writer.write(b"content").unwrap();
-    // The second time the system reports success; the bytes are lost anyway.
+    // The second call returns success, but the bytes are lost anyway.
     for _ in 0..2 {
         let error = writer.try_close().unwrap_err();
         assert_eq!((error.kind(), error.errno()), (ErrorKind::Io, Some(rustix::io::Errno::NOSPC.raw_os_error())));

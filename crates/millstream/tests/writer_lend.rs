@@ -1,4 +1,4 @@
-//! Lent pages: at any pace, the reader reads the bytes that were written, and not later ones.
+//! Lent pages: at any pace, the reader reads the bytes that were written, and no later bytes.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -97,7 +97,7 @@ fn lengths_around_a_page_a_block_and_the_pipe() {
     }
 }
 
-/// The writer does not wait for the reader, and the memory is reused meanwhile.
+/// The writer does not wait for the reader, and the memory is reused in the meantime.
 #[test]
 fn lent_pages_outlive_the_writer() {
     let bytes = pattern(1_000_000);

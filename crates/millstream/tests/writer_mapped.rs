@@ -157,7 +157,7 @@ fn space_is_reserved_before_it_is_written() {
         // A smaller step is found.
         ("error=ENOSPC:when=2", "none", false),
         ("error=EINTR:when=1+2", "none", false),
-        // 4 MiB is refused, and so is every half of it down to a page; then there is space again.
+        // 4 MiB is refused, and so is every half of it down to a page. After that, space is available again.
         ("error=ENOSPC:when=3..13", "io", true),
         ("error=ENOSPC:when=2+1", "io", false),
         ("error=EDQUOT:when=1+1", "io", false),

@@ -75,7 +75,7 @@ fn a_file_created_meanwhile_is_replaced() {
     }
 }
 
-/// Returns an access list as the system stores it, which also grants `permissions` to user 12345.
+/// Returns an access list as the kernel stores it, which also grants `permissions` to user 12345.
 #[cfg(target_os = "linux")]
 fn access_list(permissions: u16) -> Vec<u8> {
     let entries: [(u16, u16, u32); 5] =
@@ -318,7 +318,7 @@ fn a_full_disk_reports_the_bytes_written_and_leaves_no_file() {
     assert_eq!(error.written(), Some(on_disk));
     assert!(writer.accepted() > on_disk);
 
-    // When there is space again, no byte is missing.
+    // When space is available again, no byte is missing.
     assert!(mount(&["-o", "remount,size=1m", target]).unwrap().success());
     let accepted = writer.accepted();
     writer.flush().unwrap();

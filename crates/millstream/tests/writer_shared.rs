@@ -1,4 +1,4 @@
-//! Several threads and one writer: complete records, each once, in each thread's order.
+//! Several threads use one writer: each record is complete and written one time, in its thread's order.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ fn record(thread: usize, number: usize) -> String {
     format!("<{thread} {number} {}>", "x".repeat(len))
 }
 
-/// Checks that every record of `text` is complete, and that those of each thread are in order, each once.
+/// Checks that every record of `text` is complete and occurs one time, and that each thread's records are in order.
 fn assert_whole(text: &str) {
     let mut next = [0; THREADS];
     for one in text.split_inclusive('>') {

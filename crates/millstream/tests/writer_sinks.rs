@@ -411,7 +411,7 @@ fn a_command_that_is_not_there_is_not_started() {
     assert_eq!(error.kind(), ErrorKind::CommandNotStarted);
 }
 
-/// Connections of each kind: a writer that `builder` makes, and the peer's end.
+/// Connections of each kind: a writer that `builder` creates, and the peer's end.
 fn connections(builder: impl Fn() -> WriterBuilder) -> Vec<(&'static str, Writer, File)> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

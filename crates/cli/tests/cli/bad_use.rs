@@ -1,4 +1,4 @@
-//! Invalid use: it gets one clear line with the offending value and the accepted ones, and creates no files.
+//! Invalid use causes one clear line with the offending value and the accepted values, and creates no files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -65,7 +65,7 @@ fn choices() {
     refused("--progress=no", "invalid value 'no' for '--progress <WHEN>': expected one of always, never, auto");
 }
 
-/// Of `vectors/names.tsv`, as in every language.
+/// Compares with `vectors/names.tsv`, as in every language.
 #[test]
 fn words_for_failures() {
     let table = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/names.tsv")).unwrap();

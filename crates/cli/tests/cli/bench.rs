@@ -1,5 +1,5 @@
-//! The output of `millstream bench`: these tests do not check speeds, but that every way ran and all had the same
-//! answer.
+//! The output of `millstream bench`. These tests do not check speeds, but that every way ran and that all ways had the
+//! same answer.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -19,7 +19,7 @@ fn ways<'a>(json: &'a Value, state: &str) -> Vec<&'a str> {
     ways.iter().filter(|way| way["state"] == state).map(|way| way["way"].as_str().unwrap()).collect()
 }
 
-/// Expects that all Millstream ways and these others have a time, and that none was wrong, failed, or took too long.
+/// Expects that all Millstream ways and these others have a time, and that no way was wrong, failed, or took too long.
 #[track_caller]
 fn all_agree(json: &Value, others: &[&str]) {
     for state in ["wrong", "failed", "over"] {

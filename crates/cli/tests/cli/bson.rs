@@ -366,7 +366,7 @@ fn check_reports_errors_and_their_positions() {
     bson(&twice, "check twice.bson --depth 0").gets_refused();
 }
 
-/// The formats that this build writes: without the feature `parquet`, none of Arrow's.
+/// The formats that this build writes: without the feature `parquet`, no Arrow formats.
 fn built<'a>(formats: &[&'a str]) -> Vec<&'a str> {
     let is_built = |format: &&str| cfg!(feature = "parquet") || ["csv", "ndjson"].contains(format);
     formats.iter().copied().filter(is_built).collect()

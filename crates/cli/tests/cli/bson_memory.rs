@@ -1,4 +1,4 @@
-//! The memory use of `millstream bson`: slightly more than one document.
+//! The memory use of `millstream bson`, which is slightly more than one document.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

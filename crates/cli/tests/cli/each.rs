@@ -182,7 +182,7 @@ fn back_pressure_reaches_the_source() {
     let mut live = each(&place, "-j 2 --block 1M", "cat").shell(source).start();
     let written = || fs::read_to_string(place.path("progress")).ok().and_then(|text| text.trim().parse::<u64>().ok());
     let mut last = None;
-    // It stops in the end.
+    // The source stops in the end.
     let stopped = until("the source stops", || {
         std::thread::sleep(std::time::Duration::from_millis(300));
         let now = written();
@@ -324,12 +324,12 @@ fn kept_copies_that_fail_or_stop_reading() {
     let seen = each(&short, "in -j 2 --round-robin", "read n; exit 0").fails();
     let _ = seen.complains_of(&["stopped reading before the end of its input"]);
     each(&short, "in -j 2 --round-robin", "wc -l > /dev/null").succeeds();
-    // The copy ended successfully, but the next block was assigned to it. This is an error even if it had read all
-    // earlier blocks.
+    // The copy ended successfully, but the next block was assigned to it. This is an error even if the copy had read
+    // all earlier blocks.
     let line = "echo 1; echo 2; until [ -e gone ]; do sleep 0.01; done; sleep 0.2; echo 3";
     let seen = each(&short, "-j 1 --block 2 --round-robin", "read n; touch gone").shell(line).fails();
     let _ = seen.complains_of(&["stopped reading before the end of its input"]);
-    // If failures are skipped, the block of the last failed copy is read by none.
+    // If failures are skipped, the block of the last failed copy is read by no copy.
     let seen = each(&place, "in -j 2 --block 10K --round-robin --on-error skip", "head -n 1 > /dev/null").fails();
     assert!(seen.stderr.contains("found no copy of the command that is still reading"), "{}", seen.stderr);
     let one = "[ -e one ] || { touch one; head -c 100000 > /dev/null; exit 3; }; cat";
@@ -362,7 +362,7 @@ fn a_time_limit_reaches_the_copies() {
             assert!(!place.path("out").exists());
         }
         assert!(started.elapsed() < crate::place::PATIENCE);
-        // A copy that has no work, or whose output is not accepted at the moment, does not time out.
+        // A copy that has no bytes to process, or whose output is currently not accepted, does not time out.
         let line = "for n in 1 2 3 4 5 6; do echo $n; sleep 0.1; done";
         each(&place, "-j 2 --block 2 --stall-timeout 2s", "wc -l > /dev/null").and(mode).shell(line).succeeds();
         each(&place, "in -j 2 --block 40K --stall-timeout 2s --rate-limit 300K", "cat").and(mode).succeeds();
@@ -387,7 +387,7 @@ const SILENT: &str = "echo > started; exec tail -f /dev/null";
 #[test]
 fn a_signal_is_never_taken_for_the_end() {
     let place = Place::new().file("in", numbers(60_000));
-    // The last block has been given, or has not been given yet.
+    // The last block has been passed on, or not yet.
     for (mode, block) in MODES.into_iter().flat_map(|mode| [(mode, "1M"), (mode, "40K")]) {
         for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
             let live = each(&place, "in -j 2 -o out --stats stats --hash sha256", SILENT)

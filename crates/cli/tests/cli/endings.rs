@@ -168,7 +168,7 @@ fn a_file_beyond_the_limit_on_its_size_is_an_error() {
         assert_eq!(place.names(), names);
         assert_eq!(place.text("old"), "old\n");
     }
-    // The commands have the system's default signal handling.
+    // The commands have the default signal handling.
     place.run("").shell("kill -XFSZ $$").fails().complains_of(&["signal 25 (SIGXFSZ)"]);
 }
 
@@ -188,7 +188,8 @@ fn a_killed_run_leaves_no_new_file() {
 
 #[test]
 fn a_signal_ends_every_wait() {
-    // It waits for a source that is a pipe, for a source with its own thread, for a consumer, or for the rate limit.
+    // The run waits for a source that is a pipe, for a source with its own thread, for a consumer, or for the rate
+    // limit.
     for options in ["", "--read-ahead on", "--rate-limit 1"] {
         let place = Place::new();
         let live = place.run(options).shell("echo $$ > pid; seq 1 100000; exec sleep 60").start();

@@ -49,7 +49,7 @@ fn help_has_examples_and_every_option() {
     assert!(printed("--help").contains("completions"));
 }
 
-/// Of `vectors/options.tsv`: each option of the library, its words and its default.
+/// Compares with `vectors/options.tsv`: each option of the library, its words and its default.
 #[test]
 fn options_are_those_of_every_language() {
     let table = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/options.tsv")).unwrap();
@@ -70,7 +70,7 @@ fn options_are_those_of_every_language() {
             let _ = refused.complains_of(&[&format!("invalid value 'nonsense' for '{name} <")]);
         }
         let default = takes.split('|').find_map(|word| word.strip_suffix('*'));
-        // The command passes bytes on as they arrive, if it is not told when.
+        // By default the command passes bytes on as they arrive.
         if let Some(default) = default.filter(|_| row[1] != "flush_policy") {
             let here = help.split(&format!(" {name} <")).nth(1).unwrap();
             let here = here.split(" --").next().unwrap();

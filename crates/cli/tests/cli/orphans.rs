@@ -1,4 +1,4 @@
-//! No process that was started remains, and no process is stopped that may continue.
+//! No started process remains, and no process that may continue is stopped.
 //!
 //! Each test marks its commands' processes by an argument that no other process has: a time to sleep.
 
@@ -66,7 +66,7 @@ fn alone(words: Words, terminal: Option<&str>) -> Child {
     setsid.spawn().unwrap() // it leads no group, and so becomes the command without forking
 }
 
-/// Three shells have exited and left a `sleep` behind when the first copy fails.
+/// Three shells have exited, and each `sleep` that they started still runs, when the first copy fails.
 #[test]
 fn copies_that_exited_leave_no_process_when_another_one_fails() {
     let place = Place::new().file("in", (1..=60_000).map(|i| format!("{i}\n")).collect::<String>());
@@ -117,7 +117,7 @@ fn the_status_is_known_if_the_parent_ignores_sigchld() {
     }
 }
 
-/// The number of runs that are killed: more in deep runs.
+/// The number of runs that are killed, which is larger in deep runs.
 fn rounds() -> u32 {
     if std::env::var_os("MILLSTREAM_DEEP").is_some() { 200 } else { 20 }
 }
@@ -292,7 +292,7 @@ fn a_command_can_ask_on_the_terminal() {
     }
 }
 
-/// As with `| less`, the consumer reads keys from the terminal while the command writes, and exits first.
+/// Like `less` in `| less`, the consumer reads keys from the terminal while the command writes, and exits first.
 #[test]
 fn a_pager_works() {
     let place = Place::new();

@@ -405,7 +405,7 @@ fn options_of_the_library_for_outputs() {
     place.run("big --hash sha256 --level 19 --encode zstd -o hashed.zst").exits(0);
     assert_eq!(place.read("hashed.zst"), place.read("big.zst"));
     place.run("big.zst").succeeds().prints("one\n".repeat(1000));
-    // What would have no effect, and what contradicts itself.
+    // Options that would have no effect, and options that contradict each other.
     for words in ["a --durability all", "a --existing append", "a -o x --existing append --partial keep"] {
         place.run(words).gets_refused().complains_of(&["invalid option"]);
     }

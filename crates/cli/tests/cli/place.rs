@@ -249,7 +249,7 @@ impl Live {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits for its end.
+    /// Waits until the command has ended.
     pub(crate) fn ends(mut self) -> Seen {
         let status = until("the command ends", || self.child.try_wait().unwrap());
         let (mut stdout, mut stderr) = (Vec::new(), String::new());
@@ -260,7 +260,7 @@ impl Live {
         Seen { status, stdout, stderr }
     }
 
-    /// Waits for its end, which must be caused by this signal and without messages.
+    /// Waits until the command has ended, which this signal must cause, without messages.
     pub(crate) fn dies_by(self, signal: Signal) {
         let seen = self.ends();
         assert_eq!(seen.status.signal(), Some(signal.as_raw()), "ended {}, saying {:?}", seen.status, seen.stderr);

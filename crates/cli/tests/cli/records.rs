@@ -21,8 +21,8 @@ fn many_lines() {
     Place::new().run("--count -- seq 1 1000000").succeeds().prints("1000000 records, 6888896 bytes\n");
 }
 
-/// If a failing command wrote only the first part of a record, that part is not a record. If bytes are copied, it is
-/// copied, too.
+/// If a failing command wrote only the first part of a record, that part is not a record. If bytes are copied
+/// unchanged, that part is copied too.
 #[test]
 fn an_unfinished_record_of_a_command_that_fails() {
     let place = Place::new();

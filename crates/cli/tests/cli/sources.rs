@@ -149,8 +149,8 @@ fn sources_that_do_not_end_with_a_delimiter() {
     place.run("f1 --delimiter ; -- false").fails().prints("a");
 }
 
-/// If a name or the first bytes imply a format, but the content has a different one or cannot be decoded, it is never
-/// treated as plain data.
+/// If a name or the first bytes imply a format, but the content has a different format or cannot be decoded, the
+/// content is never treated as plain data.
 #[test]
 fn a_wrong_format_is_not_copied_unchanged() {
     let place =

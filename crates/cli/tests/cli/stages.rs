@@ -103,7 +103,7 @@ fn other_records_have_stages_too() {
     }
 }
 
-/// Compares with well-known tools, over many batches.
+/// Compares the results with well-known tools, over many batches.
 #[test]
 fn they_agree_with_grep_cut_sed_and_uniq() {
     let line = |n: u64| format!("{}\t{}\t{}\n", n % 7, n / 3, n.wrapping_mul(2_654_435_761) % 1000);
@@ -158,8 +158,8 @@ fn take_stops_its_sources() {
     place.run("--stage take:0").shell("exec sleep 60").succeeds().prints("");
 }
 
-/// If a source is not read to its end, its success does not matter: never, however fast it fails. The statistics
-/// contain its status.
+/// If a source is not read to its end, its success never matters, however fast it fails. The statistics contain its
+/// status.
 #[test]
 fn a_source_that_fails_after_take_had_enough_is_no_failure() {
     let place = Place::new();

@@ -105,11 +105,11 @@ fn unread_statistics_do_not_block_the_end() {
     live.send(Signal::TERM);
     live.dies_by(Signal::TERM);
     assert_eq!(place.names(), ["fifo", "in"]);
-    // It is open but full: during the run and after it.
+    // Standard error is open but full, during the run and after it.
     let keep = rustix::fs::open(place.path("fifo"), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).unwrap();
     let full = rustix::fs::open(place.path("fifo"), OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty());
     let full = full.unwrap();
-    // It is so large that it is not enlarged.
+    // The pipe is so large that it is not enlarged.
     rustix::pipe::fcntl_setpipe_size(&full, 1 << 20).unwrap();
     for source in ["in", "-- sh -c true"] {
         while rustix::io::write(&full, &[0; 4096]).is_ok() {}
@@ -156,7 +156,7 @@ fn a_full_standard_error_does_not_block_the_end() {
     with_a_full_standard_error(&place, "run missing", || true);
     with_a_full_standard_error(&place, "bson cat missing", || true);
     with_a_full_standard_error(&place, "run in -o out --hash sha256", || place.path("out").exists());
-    // Progress misses its lines, except for the last one.
+    // The progress lines are dropped, except for the last one.
     with_a_full_standard_error(&place, "run in -o out2 --progress always", || true);
     with_a_full_standard_error(&place, "run in -o out3 --progress always --rate-limit 100K", || true);
     fs::write(place.path("fail"), "echo >> failed; exit 3\n").unwrap();

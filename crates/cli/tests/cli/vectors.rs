@@ -1,4 +1,4 @@
-//! The shared vectors of behaviour: detected compression formats, limits, and the defaults of options.
+//! Runs the shared vectors of behaviour: detected compression formats, limits, and the defaults of options.
 
 use crate::place::Place;
 
@@ -75,7 +75,8 @@ fn defaults() {
     }
 }
 
-/// Returns the default of an option, as its behaviour shows it, or `None` if the command does not have the option.
+/// Returns the default of an option, as determined from its behaviour, or `None` if the command does not have the
+/// option.
 fn default_of(option: &str) -> Option<&'static str> {
     let zipped = unhex("1f8b080000000000020333e4020053fc516702000000");
     let decoded = |stdout: Vec<u8>| if stdout == b"1\n" { "yes" } else { "no" };

@@ -36,7 +36,7 @@ fn place() -> Place {
     Place::with(&bytes, csv)
 }
 
-/// Every `step`th call of each use fails, or every single one in deep runs.
+/// Every `step`th call of each use fails, or every call in deep runs.
 fn sweep(calls: &str, fault: &str, step: usize) {
     if is_missing() {
         return;

@@ -54,7 +54,7 @@ impl Place {
         Place::with(&data.clone(), data)
     }
 
-    /// Creates a place with this input, from which the command makes `data`.
+    /// Creates a place with this input, from which the command creates `data`.
     pub fn with(input: &[u8], data: Vec<u8>) -> Place {
         let place = Place { directory: tempfile::tempdir().unwrap(), data, expected: Expected::default() };
         fs::write(place.input(), input).unwrap();
@@ -68,7 +68,7 @@ impl Place {
         self.directory.path().join("input")
     }
 
-    /// The output is alone in a directory, so that any leftover next to it is detected.
+    /// The directory contains only the output, so that any leftover next to it is detected.
     pub fn output_directory(&self) -> PathBuf {
         self.directory.path().join("out")
     }
@@ -149,7 +149,7 @@ impl Place {
         let mut names: Vec<_> =
             fs::read_dir(self.output_directory()).unwrap().map(|e| e.unwrap().file_name()).collect();
         names.retain(|name| name != "output");
-        // A process that is killed cannot clean up: only a file that has no name yet leaves no leftover.
+        // A process that is killed cannot clean up: only a file that has no name yet leaves no trace.
         let is_ended = aborted || is_signal(Signal::KILL) || is_signal(Signal::ABORT);
         let may_leave = is_ended && (matches!(before, Before::Present) || !self.has_nameless_files());
         assert!(names.is_empty() || may_leave, "{what}: left over: {names:?}; {outcome:?}");

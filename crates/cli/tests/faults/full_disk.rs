@@ -32,13 +32,13 @@ fn a_device_that_is_always_full() {
     ] {
         assert_said(&sh(&place, script), "No space left on device");
     }
-    // Not the main output but a copy is full: the run has failed, so there is no main output either.
+    // A copy is full, but not the main output. The run has failed, so the main output does not exist either.
     let outcome = sh(&place, r#""$0" run "$1" --tee /dev/full -o "$2""#);
     assert_said(&outcome, "/dev/full");
     place.check(&outcome, Before::Absent, "a full copy");
 }
 
-/// The limit on a file's size ends a write in its middle, as a full disk does.
+/// The limit on a file's size interrupts a write in the middle, as a full disk does.
 #[test]
 fn a_file_that_may_not_grow() {
     let place = Place::new(LEN);

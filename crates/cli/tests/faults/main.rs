@@ -4,7 +4,7 @@
 //! another. The invariant is: status 0 means that the output is complete; otherwise the output is unchanged, and no
 //! file is left next to it. Interruptions alone never make the command fail.
 //!
-//! `MILLSTREAM_DEEP=1` tests every call; otherwise some of them are tested.
+//! `MILLSTREAM_DEEP=1` tests every call; otherwise only some calls are tested.
 
 mod bson;
 mod command;

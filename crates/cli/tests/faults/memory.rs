@@ -1,4 +1,4 @@
-//! The system has no more memory: one line reports this, and no files are left.
+//! The operating system has no more memory: one line reports this, and no files remain.
 
 use crate::command::{Before, Place, millstream};
 

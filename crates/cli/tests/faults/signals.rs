@@ -1,7 +1,7 @@
 //! Signals at random times, in every mode of `--each`, with every kind of output.
 //!
 //! Status 0 means that the output is complete, and the statistics agree with the status. Otherwise the command was
-//! ended by the signal, a file is unchanged, no file is left next to it, and no process is left.
+//! killed by the signal, a file is unchanged, no file is left next to it, and no process remains.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -73,10 +73,10 @@ impl Random {
     }
 }
 
-/// The data that a peer has received when it has seen the end, or when it is known that no more will arrive.
+/// The data that a peer has received when it has seen the end, or when it is known that no more data will arrive.
 type Peer = thread::JoinHandle<Vec<u8>>;
 
-/// Reads the data that arrives on a descriptor opened by `open`, which returns `None` while there is none.
+/// Reads the data that arrives on a descriptor opened by `open`, which returns `None` while no descriptor is available.
 fn peer<T: Read>(is_over: &Arc<AtomicBool>, mut open: impl FnMut() -> Option<T> + Send + 'static) -> Peer {
     let is_over = is_over.clone();
     thread::spawn(move || {

@@ -35,12 +35,12 @@ const SHORT: usize = 400_001;
 /// Input of several buffers, so that there is a middle.
 const LEN: usize = 3_000_001;
 
-/// Every `step`th call, or every single one in deep runs.
+/// Every `step`th call, or every call in deep runs.
 fn steps(step: usize) -> usize {
     if std::env::var_os("MILLSTREAM_DEEP").is_some() { 1 } else { step }
 }
 
-/// Lets one call after another fail: every call that a run without faults makes.
+/// Makes one call after another fail, for all calls of a run without faults.
 fn sweep(calls: &str, fault: &str, step: usize) {
     sweep_uses(&USES, LEN, calls, fault, step);
     // The uses share most of their calls with each other.
@@ -57,7 +57,7 @@ fn sweep_uses(uses: &[&[&str]], len: usize, calls: &str, fault: &str, step: usiz
         place.expect(words);
         let all = strace::calls(&place, words, calls, fault);
         assert!(!all.is_empty(), "{words:?} makes no such call: {calls}");
-        // Each use starts at a different call, so that together they cover more calls.
+        // Each use starts at a different call, so that the uses together cover more calls.
         for (n, (name, nth)) in all.iter().enumerate().skip((7 * i) % steps(step)).step_by(steps(step)) {
             let injection = Injection { calls: name, path: None, fault, when: &nth.to_string() };
             let before = if (n / steps(step)).is_multiple_of(2) { Before::Absent } else { Before::Present };
@@ -81,7 +81,8 @@ fn any_call_fails_for_lack_of_memory() {
 
 #[test]
 fn feeding_a_copy_fails_for_lack_of_memory() {
-    // This exceeds the capacity of a pipe, so that a thread writes the rest. The command itself writes once.
+    // This exceeds the capacity of a pipe, so that a thread writes the remaining bytes. The command itself makes one
+    // write.
     let copy = "dd bs=4M iflag=fullblock status=none";
     let uses: [&[&str]; 1] = [&["run", "IN", "--each", copy, "-j1", "--block", "2M", "-o", "OUT"]];
     sweep_uses(&uses, 1_500_000, "write,?ppoll,?poll", "error=ENOMEM", 2);
@@ -140,7 +141,7 @@ fn storms_are_weathered() {
     }
 }
 
-/// Without faults these commands succeed; otherwise the sweeps would show nothing.
+/// Without faults these commands succeed; otherwise the sweeps would test nothing.
 #[test]
 fn without_faults_all_is_well() {
     let mut place = Place::new(LEN);
@@ -157,7 +158,7 @@ fn without_faults_all_is_well() {
     }
 }
 
-/// With few descriptors, or a limit on the size of files, an error reports this, and no incomplete file is left.
+/// With few descriptors, or with a limit on the size of files, an error is reported, and no incomplete file remains.
 #[test]
 fn limits_of_the_system() {
     let mut place = Place::new(LEN);

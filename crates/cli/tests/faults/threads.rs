@@ -1,9 +1,9 @@
-//! The system has no more threads: fewer threads do the work, or one line reports the error.
+//! The operating system has no more threads: fewer threads are used, or one line reports the error.
 
 use crate::command::{Before, Place};
 use crate::strace::{Injection, is_missing};
 
-/// Every way in which threads are started. All but the last write the input's bytes.
+/// All commands that start threads. All but the last write the input's bytes.
 const USES: [&[&str]; 8] = [
     &["run", "IN.bgz", "-o", "OUT"],
     &["run", "IN", "-o", "OUT", "--tee", "OUT.bgz", "--hash", "sha256"],

@@ -57,7 +57,7 @@ mod sse2 {
     #[inline(always)]
     #[allow(unsafe_code)]
     pub(in crate::scan) fn sixteen_digits(bytes: &[u8; 16]) -> (u64, usize) {
-        // SAFETY: this is compiled only for processors that have SSE2.
+        // SAFETY: this is compiled only for CPUs that support SSE2.
         unsafe { by_sse2(bytes) }
     }
 

@@ -413,7 +413,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reports, one time, why the bytes have ended.
+    /// Reports at the end of the bytes why they have ended. A failure is reported only by the first call.
     fn finish(&mut self) -> Result<()> {
         if self.is_at_end() {
             self.count_open_line();

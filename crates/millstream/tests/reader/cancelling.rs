@@ -1,4 +1,4 @@
-//! Waits that end early, by a cancel token or a time limit; and waits for a growing file, which do not end.
+//! Blocking calls that a cancel token or a time limit interrupts, and waits for a growing file, which do not end.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -92,8 +92,8 @@ fn a_token_ends_every_way_of_pulling() {
     }
 }
 
-/// One token for many readers; cancelling and resetting it from two threads at once leaves no thread waiting or
-/// spinning.
+/// One token for many readers; cancelling and resetting it from two threads at the same time leaves no thread waiting
+/// or spinning.
 #[test]
 fn a_token_is_shared_and_used_often() {
     within_seconds(120, || {

@@ -19,7 +19,7 @@ fn counts() -> Vec<usize> {
     counts
 }
 
-/// A command that writes this many bytes and fails: the error is always reported, after all bytes.
+/// A command writes this many bytes and fails: the error is always reported, after all bytes.
 fn ends_badly_after_every_count(ending: &str, status: CommandStatus) {
     let directory = sample::directory();
     let data = sample::lines((4 << 20) + 2);
@@ -183,7 +183,7 @@ fn arguments_arrive_unchanged() {
 
 #[test]
 fn an_ignored_sigchld_makes_the_status_unknown() {
-    // The system then discards the status of every child.
+    // In this case the kernel discards the status of every child.
     let ignore = ["env", "--ignore-signal=CHLD"];
     alone("commands::an_ignored_sigchld_makes_the_status_unknown", &ignore, || {
         for read_ahead in EVERY_READ_AHEAD {

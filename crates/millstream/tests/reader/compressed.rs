@@ -116,7 +116,8 @@ fn sockets_and_callers_code_are_decoded_only_on_request() {
     }
 }
 
-/// It does not matter in which pieces a compressed stream arrives, or where its magic number is split.
+/// The sizes of the pieces in which a compressed stream arrives, and the position at which its magic number is split,
+/// do not matter.
 #[test]
 fn compressed_streams_in_small_pieces() {
     let data = sample::lines(5_000);
@@ -173,7 +174,8 @@ fn check_damaged(what: &str, damaged: &[u8], data: &[u8], recognised: bool) {
                         && matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::DecodeLimit),
                 "{what} {read_ahead:?} {pull:?}: {error}"
             ),
-            // Success requires the right bytes, or the unchanged bytes if nothing indicates that they are compressed.
+            // Success requires the correct bytes, or the unchanged bytes if there is no indication that they are
+            // compressed.
             None if bytes == data => {}
             None => assert!(!recognised && bytes == damaged, "{what} {read_ahead:?} {pull:?}: a wrong success"),
         }
@@ -298,8 +300,8 @@ fn limits_are_exact() {
     }
 }
 
-/// A cancel token ends a wait anywhere in a compressed stream, including its first bytes, and after a reset no data is
-/// lost. Only the threads of bgzf cannot continue; they report an error.
+/// A cancel token interrupts reads anywhere in a compressed stream, including its first bytes, and after a reset no
+/// data is lost. Only the threads of bgzf cannot continue; they report an error.
 #[test]
 fn cancelling_anywhere() {
     let data = sample::lines(3_000);
@@ -384,7 +386,7 @@ fn a_ratio_can_be_limited() {
     }
 }
 
-/// The command that feeds a decoder is treated like any other: if it fails, its failure is reported, even if the
+/// A command that feeds a decoder is treated like any other command: if it fails, its failure is reported, even if the
 /// compressed data also ends early.
 #[test]
 fn a_compressed_stream_from_a_command_that_fails() {
@@ -574,7 +576,7 @@ fn first_bytes_are_not_held_back() {
     }
 }
 
-/// The same for compressed streams: flushed data arrives, however short it is.
+/// This also applies to compressed streams: flushed data arrives, however short it is.
 #[test]
 fn the_first_flushed_bytes_of_a_compressed_stream_arrive() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
@@ -697,7 +699,7 @@ fn the_memory_of_an_xz_block_is_limited() {
     assert_eq!(with(1 << 20, &mib_64).1.unwrap().kind(), ErrorKind::DecodeLimit);
 }
 
-/// Everything that the format allows and the xz command can write: all checksums, filters, several blocks, padding.
+/// All features that the format allows and the xz command can write: all checksums, filters, several blocks, padding.
 #[test]
 fn what_the_xz_command_writes_is_read() {
     let directory = sample::directory();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Runs `body` and returns its result; panics if it takes longer than `seconds`.
 ///
-/// The limit only detects a hang. Choose it so generously that a slow machine does not reach it.
+/// The limit only detects a hang. Choose a limit that a slow machine does not reach.
 pub fn within_seconds<T: Send + 'static>(seconds: u64, body: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, result) = channel();
     let thread = thread::spawn(move || {

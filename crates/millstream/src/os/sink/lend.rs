@@ -34,8 +34,8 @@ pub(crate) struct Lender {
     block_len: usize,
     /// The number of bytes that the pipe has accepted, lent and copied.
     taken: u64,
-    /// The blocks before the writer's current one of which the pipe may hold pages, oldest first, each with the value
-    /// of `taken` after its last lent byte.
+    /// The earlier blocks of which the pipe may hold pages, oldest first, each with the value of `taken` after its last
+    /// lent byte.
     lent: VecDeque<(MmapMut, u64)>,
     /// Blocks that may be written to.
     free: Vec<MmapMut>,

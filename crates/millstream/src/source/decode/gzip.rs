@@ -159,7 +159,7 @@ enum Next {
     End,
 }
 
-/// Determines what follows, and reads it if it is a block. `open` is whether a run of blocks has not ended yet.
+/// Determines what follows, and reads it if it is a block. `open` states whether a run of blocks has not ended yet.
 fn next<R: Read>(input: &mut Input<R>, block: &mut Vec<u8>, open: bool) -> io::Result<Next> {
     // This does not wait for more bytes of a member without an extra field, which may be shorter than the header of one
     // that has it.
