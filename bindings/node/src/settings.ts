@@ -11,9 +11,9 @@ export type Latency =
 
 export const LATENCY = word("normal", "low");
 
-/** Whether compressed sources are decoded. By default it is `auto` for files, pipes, commands and memory, and `off` for sockets (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of its messages might begin like a compressed stream. With `auto` the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed format. */
+/** Whether compressed sources are decoded. The default is `auto` for files, pipes, commands and memory, and `off` for sockets (even one given as a file descriptor), callbacks and any `Read`. These mostly carry a protocol, whose messages might begin like a compressed stream. With `auto` the content of the source decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed format. */
 export type Decode =
-  /** Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are `unsupported`. */
+  /** Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a build with the feature `compression`). lz4 and bzip2 are detected too, but cannot be decoded: they fail with `unsupported`. */
   | "auto"
   /** Bytes are delivered unchanged. */
   | "off";
@@ -24,16 +24,16 @@ export const DECODE = word("auto", "off");
 export type Follow =
   /** The stream ends. */
   | "no"
-  /** The reader waits for the file to grow, until it is cancelled or closed. A truncated file is `source_shrank`, even if it has been rewritten; a renamed, replaced or deleted file is `source_changed`, after its content has been delivered. */
+  /** The reader waits for the file to grow, until it is cancelled or closed. If the file is truncated, reading fails with `source_shrank`, even if the file has been rewritten. If it is renamed, replaced or deleted, reading fails with `source_changed`, after its content has been delivered. */
   | "growing";
 
 export const FOLLOW = word("no", "growing");
 
 /** Which properties of a regular file must not change while it is read to its end. The open file is checked at the end, even if its name refers to a different file by then. */
 export type Pin =
-  /** The existing bytes must not change: a file that has become shorter is `source_shrank`, and a file of the same size that was modified is `source_changed`. The file may grow. */
+  /** The existing bytes must not change. A file that has become shorter fails with `source_shrank`, and a modified file of the same size with `source_changed`. The file may grow. */
   | "content"
-  /** Content and size must not change: a file that has grown is `source_changed` too. */
+  /** Content and size must not change: a file that has grown fails with `source_changed` too. */
   | "identity";
 
 export const PIN = word("content", "identity");
@@ -42,9 +42,9 @@ export const PIN = word("content", "identity");
 export type FlushPolicy =
   /** `line` if the sink is a terminal, `when_full` otherwise. */
   | "auto"
-  /** When the buffer is full. This is the fastest. */
+  /** Only when the buffer is full, which is the fastest policy. */
   | "when_full"
-  /** At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on. */
+  /** At each line end. After a write that contains a newline, all bytes up to the last newline have been passed on. */
   | "line";
 
 export const FLUSH_POLICY = word("auto", "when_full", "line");
@@ -70,7 +70,7 @@ export const ENCODE = word("auto", "off", "gzip", "bgzf", "zstd", "xz");
 export type Existing =
   /** The new content replaces it. */
   | "replace"
-  /** The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed output, the file must be a complete file of the same format: data after a truncated stream could not be read. This is checked first; a plain gzip file has to be decoded for this check. */
+  /** The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed output, the file must be a complete file of the same format, because data after a truncated stream could not be read. This is checked first; a plain gzip file has to be decoded for this check. */
   | "append"
   /** Like `append`, but a compressed file is not checked. */
   | "append_unchecked";
@@ -79,16 +79,16 @@ export const EXISTING = word("replace", "append", "append_unchecked");
 
 /** What happens to incomplete output. */
 export type Partial =
-  /** A file appears complete when the writer is closed, or it does not appear. */
+  /** The file appears, complete, when the writer is closed. Otherwise it does not appear. */
   | "remove"
-  /** A file is written in place: it is truncated first, and the written bytes stay, even after an error. */
+  /** The file is written in place: it is truncated first, and the written bytes stay, even after an error. */
   | "keep";
 
 export const PARTIAL = word("remove", "keep");
 
-/** What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the next half minute may lose the file. */
+/** What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about half a minute may lose the file. */
 export type Durability =
-  /** The system has the bytes, and writes them to the disk later. */
+  /** The kernel has the bytes, and writes them to the disk later. */
   | "cached"
   /** The bytes are on the disk (fdatasync(2)): if the new file exists, it is complete. */
   | "data"
@@ -188,17 +188,17 @@ export const ON_MIXED = word("json", "error");
 export interface ReaderSettings {
   /** Whether reads of a fast pipe may be delayed slightly. */
   latency?: Latency;
-  /** The maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer record is `record_too_long`. */
+  /** The maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer record fails with `record_too_long`. */
   recordLimit?: number;
   /** Whether a compressed source is decoded. */
   decode?: Decode;
-  /** The maximum number of decoded bytes: no limit by default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded. */
+  /** The maximum number of decoded bytes: no limit by default. Exceeding it fails with `decode_limit`. The limit does not apply to a source that is not decoded. */
   decodeLimit?: number;
-  /** The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded. */
+  /** The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. Exceeding it fails with `decode_limit`. The limit does not apply to a source that is not decoded. */
   decodeRatio?: number;
-  /** How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is `decode_limit`. */
+  /** How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd --long=31` writes frames that need 2 GiB, the maximum; `xz -9` writes blocks that need 65 MiB. Data that needs more than the limit fails with `decode_limit`. */
   decodeMemory?: number;
-  /** How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit. After that time, the error is `stalled`. */
+  /** How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit. After that time, reading fails with `stalled`. */
   stallTimeout?: number;
   /** What happens at the end of a regular file, given by its path or as a file descriptor. */
   follow?: Follow;
@@ -227,21 +227,21 @@ export interface WriterSettings {
   capacity?: number;
   /** When bytes are passed to the sink. */
   flushPolicy?: FlushPolicy;
-  /** When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A thread does this, and the next call reports its errors. This does not apply to callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier, combine this with `append` or `keep`. */
+  /** Whenever the buffer is full, and at most this long after a byte was written, even while the producer is idle. A separate thread passes the bytes on, and the next call reports its errors. This policy is not available for callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier, combine this policy with `append` or `keep`. */
   flushDelay?: number;
   /** Whether the bytes are compressed. */
   encode?: Encode;
-  /** The level of compression, if there is one; the values of `Encode` name their levels. */
+  /** The level of compression, for encodings that have levels; the values of `Encode` list them. */
   level?: number;
-  /** What happens to an existing file, for a path. */
+  /** What happens to a file that exists at a path. */
   existing?: Existing;
-  /** What happens to an incomplete file, for a path. */
+  /** What happens to an incomplete file at a path. */
   partial?: Partial;
   /** What closing a regular file waits for. This does not apply to other sinks, which cannot be synced. */
   durability?: Durability;
-  /** Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After the end of its input a command may run for any length of time. */
+  /** Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After the end of its input, a command may run for any length of time. */
   stallTimeout?: number;
-  /** How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set. */
+  /** How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero, `close` does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set. */
   linger?: number;
   /** The name of the sink in error messages, instead of its path, address or command line. */
   name?: string;

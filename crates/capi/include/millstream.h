@@ -471,10 +471,10 @@ typedef uint32_t millstream_latency;
 #endif // __cplusplus
 
 /**
- * Whether compressed sources are decoded. By default it is MILLSTREAM_DECODE_AUTO for files, pipes, commands and
- * memory, and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`: they
- * mostly carry a protocol, and one of its messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO
- * the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed
+ * Whether compressed sources are decoded. The default is MILLSTREAM_DECODE_AUTO for files, pipes, commands and memory,
+ * and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`. These mostly
+ * carry a protocol, whose messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO the content of
+ * the source decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed
  * format.
  */
 enum millstream_decode
@@ -483,8 +483,9 @@ enum millstream_decode
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the
-     * feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are MILLSTREAM_UNSUPPORTED.
+     * Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a build
+     * with the feature `compression`). lz4 and bzip2 are detected too, but cannot be decoded: they fail with
+     * MILLSTREAM_UNSUPPORTED.
      */
     MILLSTREAM_DECODE_AUTO = 0,
     /**
@@ -513,9 +514,9 @@ enum millstream_follow
      */
     MILLSTREAM_FOLLOW_NO = 0,
     /**
-     * The reader waits for the file to grow, until it is cancelled or closed. A truncated file is
-     * MILLSTREAM_SOURCE_SHRANK, even if it has been rewritten; a renamed, replaced or deleted file is
-     * MILLSTREAM_SOURCE_CHANGED, after its content has been delivered.
+     * The reader waits for the file to grow, until it is cancelled or closed. If the file is truncated, reading fails with
+     * MILLSTREAM_SOURCE_SHRANK, even if the file has been rewritten. If it is renamed, replaced or deleted, reading fails
+     * with MILLSTREAM_SOURCE_CHANGED, after its content has been delivered.
      */
     MILLSTREAM_FOLLOW_GROWING = 1,
 };
@@ -537,12 +538,12 @@ enum millstream_pin
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * The existing bytes must not change: a file that has become shorter is MILLSTREAM_SOURCE_SHRANK, and a file of the
-     * same size that was modified is MILLSTREAM_SOURCE_CHANGED. The file may grow.
+     * The existing bytes must not change. A file that has become shorter fails with MILLSTREAM_SOURCE_SHRANK, and a
+     * modified file of the same size with MILLSTREAM_SOURCE_CHANGED. The file may grow.
      */
     MILLSTREAM_PIN_CONTENT = 0,
     /**
-     * Content and size must not change: a file that has grown is MILLSTREAM_SOURCE_CHANGED too.
+     * Content and size must not change: a file that has grown fails with MILLSTREAM_SOURCE_CHANGED too.
      */
     MILLSTREAM_PIN_IDENTITY = 1,
 };
@@ -567,11 +568,11 @@ enum millstream_flush_policy
      */
     MILLSTREAM_FLUSH_POLICY_AUTO = 0,
     /**
-     * When the buffer is full. This is the fastest.
+     * Only when the buffer is full, which is the fastest policy.
      */
     MILLSTREAM_FLUSH_POLICY_WHEN_FULL = 1,
     /**
-     * At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
+     * At each line end. After a write that contains a newline, all bytes up to the last newline have been passed on.
      */
     MILLSTREAM_FLUSH_POLICY_LINE = 2,
 };
@@ -640,8 +641,8 @@ enum millstream_existing
     MILLSTREAM_EXISTING_REPLACE = 0,
     /**
      * The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed
-     * output, the file must be a complete file of the same format: data after a truncated stream could not be read. This
-     * is checked first; a plain gzip file has to be decoded for this check.
+     * output, the file must be a complete file of the same format, because data after a truncated stream could not be
+     * read. This is checked first; a plain gzip file has to be decoded for this check.
      */
     MILLSTREAM_EXISTING_APPEND = 1,
     /**
@@ -666,11 +667,11 @@ enum millstream_partial
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * A file appears complete when the writer is closed, or it does not appear.
+     * The file appears, complete, when the writer is closed. Otherwise it does not appear.
      */
     MILLSTREAM_PARTIAL_REMOVE = 0,
     /**
-     * A file is written in place: it is truncated first, and the written bytes stay, even after an error.
+     * The file is written in place: it is truncated first, and the written bytes stay, even after an error.
      */
     MILLSTREAM_PARTIAL_KEEP = 1,
 };
@@ -696,11 +697,11 @@ enum millstream_lend_pages
     MILLSTREAM_LEND_PAGES_NO = 0,
     /**
      * The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller
-     * must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader
-     * takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps
-     * changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written
-     * normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot pass pages
-     * without copying.
+     * must ensure that the reader does so, because the writer reuses its pages as soon as they have left the pipe. If a
+     * reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that
+     * keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are
+     * written normally. So are pieces of less than a quarter of the buffer, and pipes to which the operating system cannot
+     * pass pages without copying.
      */
     MILLSTREAM_LEND_PAGES_CONSUMER_COPIES = 1,
 };
@@ -714,8 +715,8 @@ typedef uint32_t millstream_lend_pages;
 
 /**
  * What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which
- * NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the
- * next half minute may lose the file.
+ * NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about half a
+ * minute may lose the file.
  */
 enum millstream_durability
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -723,7 +724,7 @@ enum millstream_durability
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
     /**
-     * The system has the bytes, and writes them to the disk later.
+     * The kernel has the bytes, and writes them to the disk later.
      */
     MILLSTREAM_DURABILITY_CACHED = 0,
     /**
@@ -1760,7 +1761,7 @@ millstream_code millstream_reader_options_set_latency(millstream_reader_options 
 
 /**
  * Sets the maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A
- * longer record is MILLSTREAM_RECORD_TOO_LONG.
+ * longer record fails with MILLSTREAM_RECORD_TOO_LONG.
  */
 millstream_code millstream_reader_options_set_record_limit(millstream_reader_options *options,
                                                            size_t bytes,
@@ -1774,8 +1775,8 @@ millstream_code millstream_reader_options_set_decode(millstream_reader_options *
                                                      millstream_error **error);
 
 /**
- * Sets the maximum number of decoded bytes: no limit by default. If there are more, the error is
- * MILLSTREAM_DECODE_LIMIT. This does not apply to a source that is not decoded.
+ * Sets the maximum number of decoded bytes: no limit by default. Exceeding it fails with MILLSTREAM_DECODE_LIMIT. The
+ * limit does not apply to a source that is not decoded.
  */
 millstream_code millstream_reader_options_set_decode_limit(millstream_reader_options *options,
                                                            uint64_t bytes,
@@ -1783,17 +1784,16 @@ millstream_code millstream_reader_options_set_decode_limit(millstream_reader_opt
 
 /**
  * Sets the maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by
- * default. If there are more, the error is MILLSTREAM_DECODE_LIMIT. This does not apply to a source that is not
- * decoded.
+ * default. Exceeding it fails with MILLSTREAM_DECODE_LIMIT. The limit does not apply to a source that is not decoded.
  */
 millstream_code millstream_reader_options_set_decode_ratio(millstream_reader_options *options,
                                                            uint64_t bytes,
                                                            millstream_error **error);
 
 /**
- * How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
- * --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is
- * MILLSTREAM_DECODE_LIMIT.
+ * Sets how much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
+ * --long=31` writes frames that need 2 GiB, the maximum; `xz -9` writes blocks that need 65 MiB. Data that needs more
+ * than the limit fails with MILLSTREAM_DECODE_LIMIT.
  */
 millstream_code millstream_reader_options_set_decode_memory(millstream_reader_options *options,
                                                             uint64_t bytes,
@@ -1801,7 +1801,7 @@ millstream_code millstream_reader_options_set_decode_memory(millstream_reader_op
 
 /**
  * Sets how long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
- * After that time, the error is MILLSTREAM_STALLED.
+ * After that time, reading fails with MILLSTREAM_STALLED.
  */
 millstream_code millstream_reader_options_set_stall_timeout_ns(millstream_reader_options *options,
                                                                uint64_t limit_ns,
@@ -1823,7 +1823,7 @@ millstream_code millstream_reader_options_set_pin(millstream_reader_options *opt
                                                   millstream_error **error);
 
 /**
- * Lets `token` interrupt waits.
+ * Lets `token` interrupt blocking calls.
  */
 millstream_code millstream_reader_options_set_cancel(millstream_reader_options *options,
                                                      const millstream_cancel_token *token,
@@ -2263,10 +2263,11 @@ millstream_code millstream_writer_options_set_flush_policy(millstream_writer_opt
                                                            millstream_error **error);
 
 /**
- * When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A thread
- * does this, and the next call reports its errors. This does not apply to callbacks, which run only on the caller's
- * thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier,
- * combine this with MILLSTREAM_EXISTING_APPEND or MILLSTREAM_PARTIAL_KEEP.
+ * Whenever the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
+ * separate thread passes the bytes on, and the next call reports its errors. This policy is not available for
+ * callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is closed,
+ * whatever the delay. To follow it earlier, combine this policy with MILLSTREAM_EXISTING_APPEND or
+ * MILLSTREAM_PARTIAL_KEEP.
  */
 millstream_code millstream_writer_options_set_flush_delay_ns(millstream_writer_options *options,
                                                              uint64_t delay_ns,
@@ -2280,21 +2281,21 @@ millstream_code millstream_writer_options_set_encode(millstream_writer_options *
                                                      millstream_error **error);
 
 /**
- * The level of compression, if there is one; the values of `Encode` name their levels.
+ * Sets the level of compression, for encodings that have levels; the values of `Encode` list them.
  */
 millstream_code millstream_writer_options_set_level(millstream_writer_options *options,
                                                     uint32_t level,
                                                     millstream_error **error);
 
 /**
- * Sets what happens to an existing file, for a path.
+ * Sets what happens to a file that exists at a path.
  */
 millstream_code millstream_writer_options_set_existing(millstream_writer_options *options,
                                                        millstream_existing existing,
                                                        millstream_error **error);
 
 /**
- * Sets what happens to an incomplete file, for a path.
+ * Sets what happens to an incomplete file at a path.
  */
 millstream_code millstream_writer_options_set_partial(millstream_writer_options *options,
                                                       millstream_partial partial,
@@ -2318,7 +2319,7 @@ millstream_code millstream_writer_options_set_durability(millstream_writer_optio
 
 /**
  * Fails with MILLSTREAM_STALLED if the sink accepts no bytes for this long. This does not apply to the caller's code.
- * After the end of its input a command may run for any length of time.
+ * After the end of its input, a command may run for any length of time.
  */
 millstream_code millstream_writer_options_set_stall_timeout_ns(millstream_writer_options *options,
                                                                uint64_t limit_ns,
@@ -2327,16 +2328,16 @@ millstream_code millstream_writer_options_set_stall_timeout_ns(millstream_writer
 /**
  * Sets how long `close` waits for the peer of a connection to close its side, which confirms that it has read all
  * bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with
- * MILLSTREAM_STALLED. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A
- * descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
+ * MILLSTREAM_STALLED. With zero, `close` does not wait, and receipt is not confirmed. This applies only to
+ * connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
  */
 millstream_code millstream_writer_options_set_linger_ns(millstream_writer_options *options,
                                                         uint64_t limit_ns,
                                                         millstream_error **error);
 
 /**
- * Lets this token interrupt every wait for the sink, with MILLSTREAM_CANCELLED. The caller's code (`callback`,
- * `from_write`) and the look-up of a host name cannot be interrupted.
+ * Lets this token interrupt every wait for the sink, which then fails with MILLSTREAM_CANCELLED. The caller's code
+ * (`callback`, `from_write`) and the lookup of a host name cannot be interrupted.
  */
 millstream_code millstream_writer_options_set_cancel(millstream_writer_options *options,
                                                      const millstream_cancel_token *token,

@@ -37,16 +37,17 @@ choice!(millstream_latency is millstream::Latency {
     Low => millstream::Latency::Low,
 });
 
-/// Whether compressed sources are decoded. By default it is MILLSTREAM_DECODE_AUTO for files, pipes, commands and
-/// memory, and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`: they
-/// mostly carry a protocol, and one of its messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO
-/// the content of the source decides. Bytes are held back only while all of them could be the beginning of a compressed
+/// Whether compressed sources are decoded. The default is MILLSTREAM_DECODE_AUTO for files, pipes, commands and memory,
+/// and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`. These mostly
+/// carry a protocol, whose messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO the content of
+/// the source decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed
 /// format.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_decode {
-    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the
-    /// feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are MILLSTREAM_UNSUPPORTED.
+    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a build
+    /// with the feature `compression`). lz4 and bzip2 are detected too, but cannot be decoded: they fail with
+    /// MILLSTREAM_UNSUPPORTED.
     Auto = 0,
     /// Bytes are delivered unchanged.
     Off = 1,
@@ -63,9 +64,9 @@ choice!(millstream_decode is millstream::Decode {
 pub enum millstream_follow {
     /// The stream ends.
     No = 0,
-    /// The reader waits for the file to grow, until it is cancelled or closed. A truncated file is
-    /// MILLSTREAM_SOURCE_SHRANK, even if it has been rewritten; a renamed, replaced or deleted file is
-    /// MILLSTREAM_SOURCE_CHANGED, after its content has been delivered.
+    /// The reader waits for the file to grow, until it is cancelled or closed. If the file is truncated, reading fails with
+    /// MILLSTREAM_SOURCE_SHRANK, even if the file has been rewritten. If it is renamed, replaced or deleted, reading fails
+    /// with MILLSTREAM_SOURCE_CHANGED, after its content has been delivered.
     Growing = 1,
 }
 
@@ -79,10 +80,10 @@ choice!(millstream_follow is millstream::Follow {
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_pin {
-    /// The existing bytes must not change: a file that has become shorter is MILLSTREAM_SOURCE_SHRANK, and a file of the
-    /// same size that was modified is MILLSTREAM_SOURCE_CHANGED. The file may grow.
+    /// The existing bytes must not change. A file that has become shorter fails with MILLSTREAM_SOURCE_SHRANK, and a
+    /// modified file of the same size with MILLSTREAM_SOURCE_CHANGED. The file may grow.
     Content = 0,
-    /// Content and size must not change: a file that has grown is MILLSTREAM_SOURCE_CHANGED too.
+    /// Content and size must not change: a file that has grown fails with MILLSTREAM_SOURCE_CHANGED too.
     Identity = 1,
 }
 
@@ -97,9 +98,9 @@ choice!(millstream_pin is millstream::Pin {
 pub enum millstream_flush_policy {
     /// MILLSTREAM_FLUSH_POLICY_LINE if the sink is a terminal, MILLSTREAM_FLUSH_POLICY_WHEN_FULL otherwise.
     Auto = 0,
-    /// When the buffer is full. This is the fastest.
+    /// Only when the buffer is full, which is the fastest policy.
     WhenFull = 1,
-    /// At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
+    /// At each line end. After a write that contains a newline, all bytes up to the last newline have been passed on.
     Line = 2,
 }
 
@@ -145,8 +146,8 @@ pub enum millstream_existing {
     /// The new content replaces it.
     Replace = 0,
     /// The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed
-    /// output, the file must be a complete file of the same format: data after a truncated stream could not be read. This
-    /// is checked first; a plain gzip file has to be decoded for this check.
+    /// output, the file must be a complete file of the same format, because data after a truncated stream could not be
+    /// read. This is checked first; a plain gzip file has to be decoded for this check.
     Append = 1,
     /// Like MILLSTREAM_EXISTING_APPEND, but a compressed file is not checked.
     AppendUnchecked = 2,
@@ -162,9 +163,9 @@ choice!(millstream_existing is millstream::Existing {
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_partial {
-    /// A file appears complete when the writer is closed, or it does not appear.
+    /// The file appears, complete, when the writer is closed. Otherwise it does not appear.
     Remove = 0,
-    /// A file is written in place: it is truncated first, and the written bytes stay, even after an error.
+    /// The file is written in place: it is truncated first, and the written bytes stay, even after an error.
     Keep = 1,
 }
 
@@ -180,11 +181,11 @@ pub enum millstream_lend_pages {
     /// The pipe gets a copy.
     No = 0,
     /// The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller
-    /// must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader
-    /// takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps
-    /// changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written
-    /// normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot pass pages
-    /// without copying.
+    /// must ensure that the reader does so, because the writer reuses its pages as soon as they have left the pipe. If a
+    /// reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that
+    /// keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are
+    /// written normally. So are pieces of less than a quarter of the buffer, and pipes to which the operating system cannot
+    /// pass pages without copying.
     ConsumerCopies = 1,
 }
 
@@ -194,12 +195,12 @@ choice!(millstream_lend_pages is millstream::LendPages {
 });
 
 /// What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which
-/// NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the
-/// next half minute may lose the file.
+/// NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about half a
+/// minute may lose the file.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_durability {
-    /// The system has the bytes, and writes them to the disk later.
+    /// The kernel has the bytes, and writes them to the disk later.
     Cached = 0,
     /// The bytes are on the disk (fdatasync(2)): if the new file exists, it is complete.
     Data = 1,

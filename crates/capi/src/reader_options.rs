@@ -68,7 +68,7 @@ pub extern "C" fn millstream_reader_options_set_latency(
 }
 
 /// Sets the maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A
-/// longer record is MILLSTREAM_RECORD_TOO_LONG.
+/// longer record fails with MILLSTREAM_RECORD_TOO_LONG.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_record_limit(
     options: Option<&mut millstream_reader_options>,
@@ -95,8 +95,8 @@ pub extern "C" fn millstream_reader_options_set_decode(
     })
 }
 
-/// Sets the maximum number of decoded bytes: no limit by default. If there are more, the error is
-/// MILLSTREAM_DECODE_LIMIT. This does not apply to a source that is not decoded.
+/// Sets the maximum number of decoded bytes: no limit by default. Exceeding it fails with MILLSTREAM_DECODE_LIMIT. The
+/// limit does not apply to a source that is not decoded.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_decode_limit(
     options: Option<&mut millstream_reader_options>,
@@ -110,8 +110,7 @@ pub extern "C" fn millstream_reader_options_set_decode_limit(
 }
 
 /// Sets the maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by
-/// default. If there are more, the error is MILLSTREAM_DECODE_LIMIT. This does not apply to a source that is not
-/// decoded.
+/// default. Exceeding it fails with MILLSTREAM_DECODE_LIMIT. The limit does not apply to a source that is not decoded.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_decode_ratio(
     options: Option<&mut millstream_reader_options>,
@@ -124,9 +123,9 @@ pub extern "C" fn millstream_reader_options_set_decode_ratio(
     })
 }
 
-/// How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
-/// --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is
-/// MILLSTREAM_DECODE_LIMIT.
+/// Sets how much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
+/// --long=31` writes frames that need 2 GiB, the maximum; `xz -9` writes blocks that need 65 MiB. Data that needs more
+/// than the limit fails with MILLSTREAM_DECODE_LIMIT.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_decode_memory(
     options: Option<&mut millstream_reader_options>,
@@ -140,7 +139,7 @@ pub extern "C" fn millstream_reader_options_set_decode_memory(
 }
 
 /// Sets how long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
-/// After that time, the error is MILLSTREAM_STALLED.
+/// After that time, reading fails with MILLSTREAM_STALLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_stall_timeout_ns(
     options: Option<&mut millstream_reader_options>,
@@ -182,7 +181,7 @@ pub extern "C" fn millstream_reader_options_set_pin(
     })
 }
 
-/// Lets `token` interrupt waits.
+/// Lets `token` interrupt blocking calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_cancel(
     options: Option<&mut millstream_reader_options>,

@@ -42,10 +42,11 @@ pub extern "C" fn millstream_writer_options_set_flush_policy(
     })
 }
 
-/// When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A thread
-/// does this, and the next call reports its errors. This does not apply to callbacks, which run only on the caller's
-/// thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier,
-/// combine this with MILLSTREAM_EXISTING_APPEND or MILLSTREAM_PARTIAL_KEEP.
+/// Whenever the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
+/// separate thread passes the bytes on, and the next call reports its errors. This policy is not available for
+/// callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is closed,
+/// whatever the delay. To follow it earlier, combine this policy with MILLSTREAM_EXISTING_APPEND or
+/// MILLSTREAM_PARTIAL_KEEP.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_flush_delay_ns(
     options: Option<&mut millstream_writer_options>,
@@ -74,7 +75,7 @@ pub extern "C" fn millstream_writer_options_set_encode(
     })
 }
 
-/// The level of compression, if there is one; the values of `Encode` name their levels.
+/// Sets the level of compression, for encodings that have levels; the values of `Encode` list them.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_level(
     options: Option<&mut millstream_writer_options>,
@@ -87,7 +88,7 @@ pub extern "C" fn millstream_writer_options_set_level(
     })
 }
 
-/// Sets what happens to an existing file, for a path.
+/// Sets what happens to a file that exists at a path.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_existing(
     options: Option<&mut millstream_writer_options>,
@@ -101,7 +102,7 @@ pub extern "C" fn millstream_writer_options_set_existing(
     })
 }
 
-/// Sets what happens to an incomplete file, for a path.
+/// Sets what happens to an incomplete file at a path.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_partial(
     options: Option<&mut millstream_writer_options>,
@@ -146,7 +147,7 @@ pub extern "C" fn millstream_writer_options_set_durability(
 }
 
 /// Fails with MILLSTREAM_STALLED if the sink accepts no bytes for this long. This does not apply to the caller's code.
-/// After the end of its input a command may run for any length of time.
+/// After the end of its input, a command may run for any length of time.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_stall_timeout_ns(
     options: Option<&mut millstream_writer_options>,
@@ -161,8 +162,8 @@ pub extern "C" fn millstream_writer_options_set_stall_timeout_ns(
 
 /// Sets how long `close` waits for the peer of a connection to close its side, which confirms that it has read all
 /// bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with
-/// MILLSTREAM_STALLED. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A
-/// descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
+/// MILLSTREAM_STALLED. With zero, `close` does not wait, and receipt is not confirmed. This applies only to
+/// connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_linger_ns(
     options: Option<&mut millstream_writer_options>,
@@ -175,8 +176,8 @@ pub extern "C" fn millstream_writer_options_set_linger_ns(
     })
 }
 
-/// Lets this token interrupt every wait for the sink, with MILLSTREAM_CANCELLED. The caller's code (`callback`,
-/// `from_write`) and the look-up of a host name cannot be interrupted.
+/// Lets this token interrupt every wait for the sink, which then fails with MILLSTREAM_CANCELLED. The caller's code
+/// (`callback`, `from_write`) and the lookup of a host name cannot be interrupted.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_cancel(
     options: Option<&mut millstream_writer_options>,

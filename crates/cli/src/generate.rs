@@ -15,7 +15,7 @@ pub(crate) fn completions(shell: Shell) -> Ending {
     message::print(&script)
 }
 
-/// Prints a manual page as roff, of one subcommand or of the command itself.
+/// Prints the manual page of one subcommand, or of the command itself, as roff.
 pub(crate) fn man(page: Option<Page>) -> Ending {
     let mut command = Arguments::command();
     command.build();
@@ -25,6 +25,6 @@ pub(crate) fn man(page: Option<Page>) -> Ending {
     let mut roff = Vec::new();
     let source = concat!("millstream ", env!("CARGO_PKG_VERSION"));
     let man = clap_mangen::Man::new(command).source(source).manual("Millstream");
-    man.render(&mut roff).expect("memory takes every byte");
+    man.render(&mut roff).expect("writing to memory cannot fail");
     message::print(&roff)
 }

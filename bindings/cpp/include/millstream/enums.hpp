@@ -33,13 +33,14 @@ enum class latency : std::uint32_t {
     low = MILLSTREAM_LATENCY_LOW,
 };
 
-/// Whether compressed sources are decoded. By default it is `decode::automatic` for files, pipes, commands and memory,
-/// and `decode::off` for sockets (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a
-/// protocol, and one of its messages might begin like a compressed stream. With `decode::automatic` the content of the
-/// source decides. Bytes are held back only while all of them could be the beginning of a compressed format.
+/// Whether compressed sources are decoded. The default is `decode::automatic` for files, pipes, commands and memory,
+/// and `decode::off` for sockets (even one given as a file descriptor), callbacks and any `Read`. These mostly carry a
+/// protocol, whose messages might begin like a compressed stream. With `decode::automatic` the content of the source
+/// decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed format.
 enum class decode : std::uint32_t {
-    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with
-    /// the feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are `unsupported`.
+    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a
+    /// build with the feature `compression`). lz4 and bzip2 are detected too, but cannot be decoded: they fail with
+    /// `unsupported`.
     automatic = MILLSTREAM_DECODE_AUTO,
     /// Bytes are delivered unchanged.
     off = MILLSTREAM_DECODE_OFF,
@@ -49,19 +50,19 @@ enum class decode : std::uint32_t {
 enum class follow : std::uint32_t {
     /// The stream ends.
     no = MILLSTREAM_FOLLOW_NO,
-    /// The reader waits for the file to grow, until it is cancelled or closed. A truncated file is `source_shrank`,
-    /// even if it has been rewritten; a renamed, replaced or deleted file is `source_changed`, after its content has
-    /// been delivered.
+    /// The reader waits for the file to grow, until it is cancelled or closed. If the file is truncated, reading fails
+    /// with `source_shrank`, even if the file has been rewritten. If it is renamed, replaced or deleted, reading fails
+    /// with `source_changed`, after its content has been delivered.
     growing = MILLSTREAM_FOLLOW_GROWING,
 };
 
 /// Which properties of a regular file must not change while it is read to its end. The open file is checked at the end,
 /// even if its name refers to a different file by then.
 enum class pin : std::uint32_t {
-    /// The existing bytes must not change: a file that has become shorter is `source_shrank`, and a file of the same
-    /// size that was modified is `source_changed`. The file may grow.
+    /// The existing bytes must not change. A file that has become shorter fails with `source_shrank`, and a modified
+    /// file of the same size with `source_changed`. The file may grow.
     content = MILLSTREAM_PIN_CONTENT,
-    /// Content and size must not change: a file that has grown is `source_changed` too.
+    /// Content and size must not change: a file that has grown fails with `source_changed` too.
     identity = MILLSTREAM_PIN_IDENTITY,
 };
 
@@ -69,9 +70,9 @@ enum class pin : std::uint32_t {
 enum class flush_policy : std::uint32_t {
     /// `flush_policy::line` if the sink is a terminal, `flush_policy::when_full` otherwise.
     automatic = MILLSTREAM_FLUSH_POLICY_AUTO,
-    /// When the buffer is full. This is the fastest.
+    /// Only when the buffer is full, which is the fastest policy.
     when_full = MILLSTREAM_FLUSH_POLICY_WHEN_FULL,
-    /// At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
+    /// At each line end. After a write that contains a newline, all bytes up to the last newline have been passed on.
     line = MILLSTREAM_FLUSH_POLICY_LINE,
 };
 
@@ -98,8 +99,8 @@ enum class existing : std::uint32_t {
     /// The new content replaces it.
     replace = MILLSTREAM_EXISTING_REPLACE,
     /// The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed
-    /// output, the file must be a complete file of the same format: data after a truncated stream could not be read.
-    /// This is checked first; a plain gzip file has to be decoded for this check.
+    /// output, the file must be a complete file of the same format, because data after a truncated stream could not be
+    /// read. This is checked first; a plain gzip file has to be decoded for this check.
     append = MILLSTREAM_EXISTING_APPEND,
     /// Like `existing::append`, but a compressed file is not checked.
     append_unchecked = MILLSTREAM_EXISTING_APPEND_UNCHECKED,
@@ -107,9 +108,9 @@ enum class existing : std::uint32_t {
 
 /// What happens to incomplete output.
 enum class partial : std::uint32_t {
-    /// A file appears complete when the writer is closed, or it does not appear.
+    /// The file appears, complete, when the writer is closed. Otherwise it does not appear.
     remove = MILLSTREAM_PARTIAL_REMOVE,
-    /// A file is written in place: it is truncated first, and the written bytes stay, even after an error.
+    /// The file is written in place: it is truncated first, and the written bytes stay, even after an error.
     keep = MILLSTREAM_PARTIAL_KEEP,
 };
 
@@ -118,19 +119,19 @@ enum class lend_pages : std::uint32_t {
     /// The pipe gets a copy.
     no = MILLSTREAM_LEND_PAGES_NO,
     /// The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The
-    /// caller must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a
-    /// reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory
-    /// that keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected to a
-    /// file, are written normally; so are pieces of less than a quarter of the buffer, and pipes to which the system
-    /// cannot pass pages without copying.
+    /// caller must ensure that the reader does so, because the writer reuses its pages as soon as they have left the
+    /// pipe. If a reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes
+    /// on memory that keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected
+    /// to a file, are written normally. So are pieces of less than a quarter of the buffer, and pipes to which the
+    /// operating system cannot pass pages without copying.
     consumer_copies = MILLSTREAM_LEND_PAGES_CONSUMER_COPIES,
 };
 
 /// What `close` waits for before a regular file gets its name. `close` always reports errors of closing the file, which
-/// NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about the
-/// next half minute may lose the file.
+/// NFS and quotas return for a full disk. By default it does not wait for the disk: a power failure within about half a
+/// minute may lose the file.
 enum class durability : std::uint32_t {
-    /// The system has the bytes, and writes them to the disk later.
+    /// The kernel has the bytes, and writes them to the disk later.
     cached = MILLSTREAM_DURABILITY_CACHED,
     /// The bytes are on the disk (fdatasync(2)): if the new file exists, it is complete.
     data = MILLSTREAM_DURABILITY_DATA,

@@ -36,31 +36,31 @@ struct reader_options {
     /// Whether reads of a fast pipe may be delayed slightly.
     std::optional<millstream::latency> latency{};
     /// The maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A
-    /// longer record is `record_too_long`.
+    /// longer record fails with `record_too_long`.
     std::optional<std::size_t> record_limit{};
     /// Whether a compressed source is decoded.
     std::optional<millstream::decode> decode{};
-    /// The maximum number of decoded bytes: no limit by default. If there are more, the error is `decode_limit`. This
-    /// does not apply to a source that is not decoded.
+    /// The maximum number of decoded bytes: no limit by default. Exceeding it fails with `decode_limit`. The limit does
+    /// not apply to a source that is not decoded.
     std::optional<std::uint64_t> decode_limit{};
     /// The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by
-    /// default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded.
+    /// default. Exceeding it fails with `decode_limit`. The limit does not apply to a source that is not decoded.
     std::optional<std::uint64_t> decode_ratio{};
     /// How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
-    /// --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is
-    /// `decode_limit`.
+    /// --long=31` writes frames that need 2 GiB, the maximum; `xz -9` writes blocks that need 65 MiB. Data that needs
+    /// more than the limit fails with `decode_limit`.
     std::optional<std::uint64_t> decode_memory{};
     /// How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
-    /// After that time, the error is `stalled`.
+    /// After that time, reading fails with `stalled`.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
     /// What happens at the end of a regular file, given by its path or as a file descriptor.
     std::optional<millstream::follow> follow{};
     /// Which properties of a regular file, given by its path or as a file descriptor, must not change while it is read.
     std::optional<millstream::pin> pin{};
-    /// Lets `token` interrupt waits.
+    /// Lets `token` interrupt blocking calls.
     const cancel_token *cancel = nullptr;
     /// Calls `observer` before a read, at most once every `interval`, and at the end. It runs on the caller's thread,
-    /// but not while the reader waits for the source; `progress_handle` can be used during waits.
+    /// but not while the reader waits for the source; `progress_handle` can also be queried during that time.
     std::function<void(const progress &)> observer{};
     std::chrono::nanoseconds observer_interval{};
     /// The name of the source in messages.
@@ -110,18 +110,19 @@ struct writer_options {
     std::optional<std::size_t> capacity{};
     /// When bytes are passed to the sink.
     std::optional<millstream::flush_policy> flush_policy{};
-    /// When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
-    /// thread does this, and the next call reports its errors. This does not apply to callbacks, which run only on the
-    /// caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow
-    /// it earlier, combine this with `existing::append` or `partial::keep`.
+    /// Whenever the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
+    /// separate thread passes the bytes on, and the next call reports its errors. This policy is not available for
+    /// callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is
+    /// closed, whatever the delay. To follow it earlier, combine this policy with `existing::append` or
+    /// `partial::keep`.
     std::optional<std::chrono::nanoseconds> flush_delay{};
     /// Whether the bytes are compressed.
     std::optional<millstream::encode> encode{};
-    /// The level of compression, if there is one; the values of `Encode` name their levels.
+    /// The level of compression, for encodings that have levels; the values of `Encode` list them.
     std::optional<std::uint32_t> level{};
-    /// What happens to an existing file, for a path.
+    /// What happens to a file that exists at a path.
     std::optional<millstream::existing> existing{};
-    /// What happens to an incomplete file, for a path.
+    /// What happens to an incomplete file at a path.
     std::optional<millstream::partial> partial{};
     /// Whether a pipe is lent the buffer's pages. See `lend_pages::consumer_copies` for the requirements on the reader
     /// of the pipe. This does not apply to sinks that are never a pipe, and cannot be combined with an encoding or a
@@ -130,15 +131,15 @@ struct writer_options {
     /// What closing a regular file waits for. This does not apply to other sinks, which cannot be synced.
     std::optional<millstream::durability> durability{};
     /// Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After
-    /// the end of its input a command may run for any length of time.
+    /// the end of its input, a command may run for any length of time.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
     /// How long `close` waits for the peer of a connection to close its side, which confirms that it has read all
     /// bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with
-    /// `stalled`. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A
+    /// `stalled`. With zero, `close` does not wait, and receipt is not confirmed. This applies only to connections. A
     /// descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
     std::optional<std::chrono::nanoseconds> linger{};
-    /// Lets this token interrupt every wait for the sink, with `cancelled`. The caller's code (`callback`,
-    /// `from_write`) and the look-up of a host name cannot be interrupted.
+    /// Lets this token interrupt every wait for the sink, which then fails with `cancelled`. The caller's code
+    /// (`callback`, `from_write`) and the lookup of a host name cannot be interrupted.
     const cancel_token *cancel = nullptr;
     /// The name of the sink in error messages, instead of its path, address or command line.
     std::string name{};

@@ -38,22 +38,22 @@ class ReaderSettings(TypedDict, total=False):
     #: Whether reads of a fast pipe may be delayed slightly.
     latency: Latency
     #: The maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A
-    #: longer record is `record_too_long`.
+    #: longer record fails with `record_too_long`.
     record_limit: int
     #: Whether a compressed source is decoded.
     decode: Decode
-    #: The maximum number of decoded bytes: no limit by default. If there are more, the error is `decode_limit`. This
-    #: does not apply to a source that is not decoded.
+    #: The maximum number of decoded bytes: no limit by default. Exceeding it fails with `decode_limit`. The limit does
+    #: not apply to a source that is not decoded.
     decode_limit: int
     #: The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default.
-    #: If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded.
+    #: Exceeding it fails with `decode_limit`. The limit does not apply to a source that is not decoded.
     decode_ratio: int
     #: How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
-    #: --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is
-    #: `decode_limit`.
+    #: --long=31` writes frames that need 2 GiB, the maximum; `xz -9` writes blocks that need 65 MiB. Data that needs
+    #: more than the limit fails with `decode_limit`.
     decode_memory: int
     #: How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
-    #: After that time, the error is `stalled`.
+    #: After that time, reading fails with `stalled`.
     stall_timeout: float
     #: What happens at the end of a regular file, given by its path or as a file descriptor.
     follow: Follow
@@ -71,18 +71,18 @@ class WriterSettings(TypedDict, total=False):
     capacity: int
     #: When bytes are passed to the sink.
     flush_policy: FlushPolicy
-    #: When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
-    #: thread does this, and the next call reports its errors. This does not apply to callbacks, which run only on the
-    #: caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow
-    #: it earlier, combine this with `append` or `keep`.
+    #: Whenever the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
+    #: separate thread passes the bytes on, and the next call reports its errors. This policy is not available for
+    #: callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is
+    #: closed, whatever the delay. To follow it earlier, combine this policy with `append` or `keep`.
     flush_delay: float
     #: Whether the bytes are compressed.
     encode: Encode
-    #: The level of compression, if there is one; the values of `Encode` name their levels.
+    #: The level of compression, for encodings that have levels; the values of `Encode` list them.
     level: int
-    #: What happens to an existing file, for a path.
+    #: What happens to a file that exists at a path.
     existing: Existing
-    #: What happens to an incomplete file, for a path.
+    #: What happens to an incomplete file at a path.
     partial: Partial
     #: Whether a pipe is lent the buffer's pages. See `consumer_copies` for the requirements on the reader of the pipe.
     #: This does not apply to sinks that are never a pipe, and cannot be combined with an encoding or a flush delay,
@@ -91,12 +91,12 @@ class WriterSettings(TypedDict, total=False):
     #: What closing a regular file waits for. This does not apply to other sinks, which cannot be synced.
     durability: Durability
     #: Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After
-    #: the end of its input a command may run for any length of time.
+    #: the end of its input, a command may run for any length of time.
     stall_timeout: float
     #: How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes.
     #: By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With
-    #: zero it does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays
-    #: the caller's, such as that of `borrow_fd`, is shut down only if this is set.
+    #: zero, `close` does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that
+    #: stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
     linger: float
     #: The name of the sink in error messages, instead of its path, address or command line.
     name: str

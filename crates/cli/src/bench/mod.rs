@@ -1,9 +1,9 @@
 //! `millstream bench`: compares the cost of different ways to do a task on this machine, with the user's own data.
 //!
-//! There is one file per question, with its ways and the advice that follows from their times. `measure` runs the ways,
+//! Each file covers one question, with its ways and the advice that follows from their times. `measure` runs the ways,
 //! `program` starts external programs, and `report` shows the results. Ways are written as a user would write them:
-//! Millstream's with the public interface of the library, the others with the standard library or with programs of this
-//! machine.
+//! Millstream's ways with the public interface of the library, the others with the standard library or with installed
+//! programs.
 
 mod bson;
 mod command;
@@ -30,7 +30,7 @@ use crate::{Ending, message};
 use measure::{Answer, Plan, Stop, Way, measure};
 use report::{Report, Results, Subject};
 
-/// The destination of output, and the input of programs that need none.
+/// The destination of output, and the input of programs that need no input.
 const NOTHING: &str = "/dev/null";
 
 /// The end of `--help` and of the manual page.
@@ -142,7 +142,7 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Measures the ways, and gets advice about their times.
+    /// Measures the ways, and computes advice from their times.
     fn report(
         &self,
         subject: Subject,
@@ -150,10 +150,10 @@ impl Bench<'_> {
         ways: Vec<Way<'_>>,
         advise: impl FnOnce(&Results) -> Vec<String>,
     ) -> Result<Report> {
-        // This thread draws it before a run, so nothing else runs while a way is timed.
+        // This thread draws the progress bar before a run, so nothing else runs while a way is timed.
         let most = ways.len() * (1 + self.plan.runs);
         let style = ProgressStyle::with_template("{pos} of at most {len} runs in {elapsed}  {wide_msg}");
-        let progress = ProgressBar::new(most as u64).with_style(style.expect("the template is right"));
+        let progress = ProgressBar::new(most as u64).with_style(style.expect("the template is valid"));
         let tell = |name: &str| {
             progress.set_message(message::printable(name));
             progress.inc(1);

@@ -1,4 +1,4 @@
-//! The results: a table for people, JSON for programs, and comparisons for the advice.
+//! Formats the results: a table for people, JSON for programs, and comparisons for the advice.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::measure::{Answer, Measured, Outcome, Times};
 use crate::run::count_text;
 
-/// The minimum that every way needs. It finds no records, so it does not compete with any way.
+/// The minimum time that every way needs. It finds no records, so it does not compete with the other ways.
 pub(super) const READ: &str = "read only";
 
 /// The data that the ways have processed.
@@ -28,7 +28,7 @@ pub(super) struct Report {
     pub(super) advice: Vec<String>,
 }
 
-/// The ways: first those with a time, from the fastest on, then those without.
+/// The ways: first the timed ones, starting with the fastest, and then the others.
 pub(super) struct Results(Vec<Measured>);
 
 impl Results {
@@ -38,7 +38,7 @@ impl Results {
         Results(measured)
     }
 
-    /// Returns the median of a way in seconds, if it has one.
+    /// Returns the median time of a way in seconds, if it has one.
     pub(super) fn median(&self, name: &str) -> Option<f64> {
         self.times(name).map(Times::median)
     }
@@ -64,7 +64,7 @@ impl Results {
         Some(if is_clear && (ratio - 1.0).abs() > 0.03 { ratio } else { 1.0 })
     }
 
-    /// Returns one sentence that compares two ways, for users of `way` or potential ones.
+    /// Returns one sentence that compares two ways, for current or potential users of `way`.
     pub(super) fn compare(&self, way: &str, other: &str) -> Option<String> {
         let ratio = self.ratio(way, other)?;
         Some(if ratio == 1.0 {
@@ -200,7 +200,7 @@ impl Report {
             Outcome::Failed(why) => ("failed", json!({ "why": why })),
             Outcome::Skipped(why) => ("skipped", json!({ "why": why })),
         };
-        let object = value.as_object_mut().expect("it was made as one");
+        let object = value.as_object_mut().expect("it was created as one");
         object.insert("state".to_string(), state.into());
         object.extend(details.as_object().cloned().unwrap_or_default());
         value
@@ -330,7 +330,7 @@ advice
         assert_eq!(results.ratio("liar", "quick"), None);
         let once = |name, time| way(name, true, Outcome::Timed(Times::new(&[Duration::from_millis(time)])));
         let results = Results::new(vec![once("one", 10), once("other", 99)]);
-        assert_eq!(results.ratio("other", "one"), Some(1.0), "a run of each shows nothing");
+        assert_eq!(results.ratio("other", "one"), Some(1.0), "one run of each is not enough");
     }
 
     #[test]

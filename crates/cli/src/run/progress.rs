@@ -1,7 +1,7 @@
-//! The progress line: the amount moved, the rate, and, if known, the amount left.
+//! The progress line: the amount moved, the rate and, if known, the remaining amount.
 //!
 //! On a terminal indicatif draws it from a separate thread, ten times a second. Otherwise (`--progress=always` in a
-//! log) it is one line of text per second.
+//! log) one line of text is printed per second.
 
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -22,13 +22,14 @@ use super::stats::per_second;
 
 /// The line, from the first drawing to the last.
 pub(crate) struct Progress {
-    /// The bar. Its position is that in the sources, before decoding; the percentage and the remaining time are
-    /// computed from it.
+    /// The bar. Its position is the position in the sources, before decoding, from which the percentage and the
+    /// remaining time are computed.
     bar: ProgressBar,
     figures: Arc<Figures>,
     /// Used if there is no terminal.
     log: Option<Log>,
-    /// Draws the line while no data moves. If the system cannot start a thread, the line is drawn only when data moves.
+    /// Draws the line while no data moves. If the operating system cannot start a thread, the line is drawn only when
+    /// data moves.
     ticker: Option<Ticker>,
 }
 
@@ -109,7 +110,7 @@ impl Progress {
         self.bar.set_position(source_bytes);
     }
 
-    /// Leaves the final figures on the screen.
+    /// Draws the final figures, which stay on the screen.
     pub(crate) fn finish(mut self) {
         self.ticker = None;
         self.bar.abandon();
@@ -125,7 +126,7 @@ fn style(figures: &Arc<Figures>, size_is_known: bool) -> ProgressStyle {
         false => "{spinner} {moved} in {elapsed}  {wide_msg}",
     };
     let figures = figures.clone();
-    ProgressStyle::with_template(template).expect("the template is right").with_key(
+    ProgressStyle::with_template(template).expect("the template is valid").with_key(
         "moved",
         move |state: &ProgressState, out: &mut dyn fmt::Write| {
             let _ = figures.write(state.elapsed(), out); // only indicatif's memory
@@ -150,7 +151,7 @@ struct Log(Arc<Mutex<LogState>>);
 
 #[derive(Debug, Default)]
 struct LogState {
-    /// The line as last drawn.
+    /// The last drawn line.
     line: String,
     /// The time at which a line was last written.
     written: Option<Instant>,
@@ -213,16 +214,16 @@ impl TermLike for Log {
     fn flush(&self) -> io::Result<()> {
         let mut state = self.state();
         if state.written.is_none_or(|written| written.elapsed() >= Duration::from_secs(1)) {
-            // The drawing thread holds a lock that counting threads need, so a full pipe misses a line.
+            // If a pipe is full, the line is dropped, because the drawing thread holds a lock that counting threads
+            // need.
             standard::try_write_error(state.line().as_bytes());
         }
         Ok(())
     }
 }
 
-/// A progress line on a terminal. If the terminal accepts no output at the moment, because it was stopped or its other
-/// side is busy, the update is skipped: the drawing thread holds a lock that counting threads need, so it must not
-/// wait.
+/// A progress line on a terminal. If the terminal currently accepts no output, because it was stopped or its other side
+/// is busy, the update is skipped: the drawing thread holds a lock that counting threads need, so it must not wait.
 #[derive(Debug, Default)]
 struct Screen(Mutex<String>);
 
@@ -232,7 +233,7 @@ impl Screen {
         Ok(())
     }
 
-    /// Moves the cursor. 0 means no movement, although the terminal would treat it as 1.
+    /// Moves the cursor. 0 means no movement, although a terminal would treat it as 1.
     fn go(&self, steps: usize, direction: char) -> io::Result<()> {
         if steps == 0 { Ok(()) } else { self.put(format_args!("\x1b[{steps}{direction}")) }
     }

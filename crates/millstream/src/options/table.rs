@@ -63,7 +63,7 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
     },
     Setting {
         name: "record_limit",
-        about: "The maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer record is `record_too_long`.",
+        about: "The maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4 GiB. A longer record fails with `record_too_long`.",
         set: Set::Number(|builder, number| builder.record_limit(usize::try_from(number).unwrap_or(usize::MAX))),
     },
     Setting {
@@ -72,7 +72,7 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
         set: Set::Word(&[
             Word {
                 word: "auto",
-                about: "Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are `unsupported`.",
+                about: "Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a build with the feature `compression`). lz4 and bzip2 are detected too, but cannot be decoded: they fail with `unsupported`.",
                 is_default: false,
                 set: |builder| builder.decode(Decode::Auto),
             },
@@ -86,22 +86,22 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
     },
     Setting {
         name: "decode_limit",
-        about: "The maximum number of decoded bytes: no limit by default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded.",
+        about: "The maximum number of decoded bytes: no limit by default. Exceeding it fails with `decode_limit`. The limit does not apply to a source that is not decoded.",
         set: Set::Number(|builder, number| builder.decode_limit(number)),
     },
     Setting {
         name: "decode_ratio",
-        about: "The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. If there are more, the error is `decode_limit`. This does not apply to a source that is not decoded.",
+        about: "The maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by default. Exceeding it fails with `decode_limit`. The limit does not apply to a source that is not decoded.",
         set: Set::Number(|builder, number| builder.decode_ratio(number)),
     },
     Setting {
         name: "decode_memory",
-        about: "How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is `decode_limit`.",
+        about: "How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd --long=31` writes frames that need 2 GiB, the maximum; `xz -9` writes blocks that need 65 MiB. Data that needs more than the limit fails with `decode_limit`.",
         set: Set::Number(|builder, number| builder.decode_memory(number)),
     },
     Setting {
         name: "stall_timeout",
-        about: "How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit. After that time, the error is `stalled`.",
+        about: "How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit. After that time, reading fails with `stalled`.",
         set: Set::Time(|builder, time| builder.stall_timeout(time)),
     },
     Setting {
@@ -111,7 +111,7 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
             Word { word: "no", about: "The stream ends.", is_default: true, set: |builder| builder.follow(Follow::No) },
             Word {
                 word: "growing",
-                about: "The reader waits for the file to grow, until it is cancelled or closed. A truncated file is `source_shrank`, even if it has been rewritten; a renamed, replaced or deleted file is `source_changed`, after its content has been delivered.",
+                about: "The reader waits for the file to grow, until it is cancelled or closed. If the file is truncated, reading fails with `source_shrank`, even if the file has been rewritten. If it is renamed, replaced or deleted, reading fails with `source_changed`, after its content has been delivered.",
                 is_default: false,
                 set: |builder| builder.follow(Follow::Growing),
             },
@@ -123,13 +123,13 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
         set: Set::Word(&[
             Word {
                 word: "content",
-                about: "The existing bytes must not change: a file that has become shorter is `source_shrank`, and a file of the same size that was modified is `source_changed`. The file may grow.",
+                about: "The existing bytes must not change. A file that has become shorter fails with `source_shrank`, and a modified file of the same size with `source_changed`. The file may grow.",
                 is_default: true,
                 set: |builder| builder.pin(Pin::Content),
             },
             Word {
                 word: "identity",
-                about: "Content and size must not change: a file that has grown is `source_changed` too.",
+                about: "Content and size must not change: a file that has grown fails with `source_changed` too.",
                 is_default: false,
                 set: |builder| builder.pin(Pin::Identity),
             },
@@ -161,13 +161,13 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
             },
             Word {
                 word: "when_full",
-                about: "When the buffer is full. This is the fastest.",
+                about: "Only when the buffer is full, which is the fastest policy.",
                 is_default: false,
                 set: |builder| builder.flush_policy(FlushPolicy::WhenFull),
             },
             Word {
                 word: "line",
-                about: "At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.",
+                about: "At each line end. After a write that contains a newline, all bytes up to the last newline have been passed on.",
                 is_default: false,
                 set: |builder| builder.flush_policy(FlushPolicy::Line),
             },
@@ -175,7 +175,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "flush_delay",
-        about: "When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A thread does this, and the next call reports its errors. This does not apply to callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier, combine this with `append` or `keep`.",
+        about: "Whenever the buffer is full, and at most this long after a byte was written, even while the producer is idle. A separate thread passes the bytes on, and the next call reports its errors. This policy is not available for callbacks, which run only on the caller's thread. A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier, combine this policy with `append` or `keep`.",
         set: Set::Time(|builder, time| builder.flush_policy(crate::FlushPolicy::Delay(time))),
     },
     Setting {
@@ -217,12 +217,12 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "level",
-        about: "The level of compression, if there is one; the values of `Encode` name their levels.",
+        about: "The level of compression, for encodings that have levels; the values of `Encode` list them.",
         set: Set::Number(|builder, number| builder.level(u32::try_from(number).unwrap_or(u32::MAX))),
     },
     Setting {
         name: "existing",
-        about: "What happens to an existing file, for a path.",
+        about: "What happens to a file that exists at a path.",
         set: Set::Word(&[
             Word {
                 word: "replace",
@@ -232,7 +232,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
             },
             Word {
                 word: "append",
-                about: "The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed output, the file must be a complete file of the same format: data after a truncated stream could not be read. This is checked first; a plain gzip file has to be decoded for this check.",
+                about: "The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed output, the file must be a complete file of the same format, because data after a truncated stream could not be read. This is checked first; a plain gzip file has to be decoded for this check.",
                 is_default: false,
                 set: |builder| builder.existing(Existing::Append),
             },
@@ -246,17 +246,17 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "partial",
-        about: "What happens to an incomplete file, for a path.",
+        about: "What happens to an incomplete file at a path.",
         set: Set::Word(&[
             Word {
                 word: "remove",
-                about: "A file appears complete when the writer is closed, or it does not appear.",
+                about: "The file appears, complete, when the writer is closed. Otherwise it does not appear.",
                 is_default: true,
                 set: |builder| builder.partial(Partial::Remove),
             },
             Word {
                 word: "keep",
-                about: "A file is written in place: it is truncated first, and the written bytes stay, even after an error.",
+                about: "The file is written in place: it is truncated first, and the written bytes stay, even after an error.",
                 is_default: false,
                 set: |builder| builder.partial(Partial::Keep),
             },
@@ -274,7 +274,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
             },
             Word {
                 word: "consumer_copies",
-                about: "The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe. If a reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written normally; so are pieces of less than a quarter of the buffer, and pipes to which the system cannot pass pages without copying.",
+                about: "The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do. The caller must ensure that the reader does so, because the writer reuses its pages as soon as they have left the pipe. If a reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on memory that keeps changing, and its output is silently wrong. Other sinks, such as standard output redirected to a file, are written normally. So are pieces of less than a quarter of the buffer, and pipes to which the operating system cannot pass pages without copying.",
                 is_default: false,
                 set: |builder| builder.lend_pages(LendPages::ConsumerCopies),
             },
@@ -286,7 +286,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
         set: Set::Word(&[
             Word {
                 word: "cached",
-                about: "The system has the bytes, and writes them to the disk later.",
+                about: "The kernel has the bytes, and writes them to the disk later.",
                 is_default: true,
                 set: |builder| builder.durability(Durability::Cached),
             },
@@ -306,12 +306,12 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "stall_timeout",
-        about: "Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After the end of its input a command may run for any length of time.",
+        about: "Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After the end of its input, a command may run for any length of time.",
         set: Set::Time(|builder, time| builder.stall_timeout(time)),
     },
     Setting {
         name: "linger",
-        about: "How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero it does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.",
+        about: "How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero, `close` does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.",
         set: Set::Time(|builder, time| builder.linger(time)),
     },
     Setting {

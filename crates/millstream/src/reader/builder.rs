@@ -32,13 +32,13 @@ use millstream_core::internal::{Buffer, Lent};
 /// MiB, and a pipe of 1 MiB is emptied in four reads.
 const CAPACITY: usize = 256 << 10;
 
-/// The limits of read-ahead: initially, and if both sides stall in turn. The limits must exceed the size of a burst.
+/// The limits of read-ahead: initially, and if both sides stall in turn. The limits must be larger than a burst.
 const AHEAD: (usize, usize) = (4 << 20, 16 << 20);
 
 /// The maximum record length by default.
 const RECORD_LIMIT: usize = 64 << 20;
 
-/// The memory limit for a zstd frame's window, which is that of the zstd command.
+/// The memory limit for a zstd frame's window. The zstd command has the same limit.
 const DECODE_MEMORY: u64 = 128 << 20;
 
 /// Whether a read of a fast pipe may be delayed by up to 0.3 ms, so that it returns more bytes.
@@ -53,14 +53,15 @@ pub enum Latency {
 
 /// Whether compressed sources are decoded.
 ///
-/// By default it is [`Auto`](Decode::Auto) for files, pipes, commands and memory, and [`Off`](Decode::Off) for sockets
-/// (even one given as a file descriptor), callbacks and any `Read`: they mostly carry a protocol, and one of its
-/// messages might begin like a compressed stream. With [`Auto`](Decode::Auto) the content of the source decides. Bytes
-/// are held back only while all of them could be the beginning of a compressed format.
+/// The default is [`Auto`](Decode::Auto) for files, pipes, commands and memory, and [`Off`](Decode::Off) for sockets
+/// (even one given as a file descriptor), callbacks and any `Read`. These mostly carry a protocol, whose messages might
+/// begin like a compressed stream. With [`Auto`](Decode::Auto) the content of the source decides. Bytes are held back
+/// only while all bytes read so far could be the beginning of a compressed format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decode {
-    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes (in a build with the
-    /// feature `compression`), and so are lz4 and bzip2, which cannot be decoded and are [`ErrorKind::Unsupported`].
+    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a
+    /// build with the feature `compression`). lz4 and bzip2 are detected too, but cannot be decoded: they fail with
+    /// [`ErrorKind::Unsupported`].
     Auto,
     /// Bytes are delivered unchanged.
     Off,
@@ -72,9 +73,9 @@ pub enum Follow {
     /// The stream ends.
     #[default]
     No,
-    /// The reader waits for the file to grow, until it is cancelled or closed. A truncated file is
-    /// [`ErrorKind::SourceShrank`], even if it has been rewritten; a renamed, replaced or deleted file is
-    /// [`ErrorKind::SourceChanged`], after its content has been delivered.
+    /// The reader waits for the file to grow, until it is cancelled or closed. If the file is truncated, reading fails
+    /// with [`ErrorKind::SourceShrank`], even if the file has been rewritten. If it is renamed, replaced or deleted,
+    /// reading fails with [`ErrorKind::SourceChanged`], after its content has been delivered.
     Growing,
 }
 
@@ -93,7 +94,7 @@ pub struct ReaderBuilder {
     ahead: (usize, usize),
     latency: Latency,
     record_limit: usize,
-    /// `None` means the default for the source.
+    /// If this is `None`, the source's default applies.
     decode: Option<Decode>,
     decode_limit: DecodeLimit,
     decode_memory: u64,
@@ -126,8 +127,8 @@ impl Default for ReaderBuilder {
     }
 }
 
-/// Options. Options that are invalid, conflict with each other or do not apply to the source are reported as
-/// [`ErrorKind::InvalidOption`] when the source is named, and no source is opened.
+/// Options. If an option is invalid, conflicts with another one or does not apply to the source, naming the source
+/// fails with [`ErrorKind::InvalidOption`], and no source is opened.
 impl ReaderBuilder {
     /// Sets the initial size of the buffer in bytes, at least 1: 256 KiB by default. It grows for a longer record.
     pub fn capacity(mut self, bytes: usize) -> ReaderBuilder {
@@ -155,7 +156,7 @@ impl ReaderBuilder {
     }
 
     /// Sets the maximum length of a record, in bytes without its delimiter or prefix: 64 MiB by default, less than 4
-    /// GiB. A longer record is [`ErrorKind::RecordTooLong`].
+    /// GiB. A longer record fails with [`ErrorKind::RecordTooLong`].
     pub fn record_limit(mut self, bytes: usize) -> ReaderBuilder {
         self.record_limit = bytes;
         self
@@ -167,31 +168,31 @@ impl ReaderBuilder {
         self
     }
 
-    /// Sets the maximum number of decoded bytes: no limit by default. If there are more, the error is
-    /// [`ErrorKind::DecodeLimit`]. This does not apply to a source that is not decoded.
+    /// Sets the maximum number of decoded bytes: no limit by default. Exceeding it fails with
+    /// [`ErrorKind::DecodeLimit`]. The limit does not apply to a source that is not decoded.
     pub fn decode_limit(mut self, bytes: u64) -> ReaderBuilder {
         self.decode_limit.bytes = Some(bytes);
         self
     }
 
     /// Sets the maximum number of decoded bytes for each compressed byte, from the first decoded MiB on: no limit by
-    /// default. If there are more, the error is [`ErrorKind::DecodeLimit`]. This does not apply to a source that is not
+    /// default. Exceeding it fails with [`ErrorKind::DecodeLimit`]. The limit does not apply to a source that is not
     /// decoded.
     pub fn decode_ratio(mut self, bytes: u64) -> ReaderBuilder {
         self.decode_limit.ratio = Some(bytes);
         self
     }
 
-    /// How much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default. `zstd
-    /// --long=31` makes frames that need 2 GiB, the maximum; `xz -9` makes blocks that need 65 MiB. More is
-    /// [`ErrorKind::DecodeLimit`].
+    /// Sets how much memory a decoder may use for the window of a zstd frame or for an xz block: 128 MiB by default.
+    /// `zstd --long=31` writes frames that need 2 GiB, the maximum; `xz -9` writes blocks that need 65 MiB. Data that
+    /// needs more than the limit fails with [`ErrorKind::DecodeLimit`].
     pub fn decode_memory(mut self, bytes: u64) -> ReaderBuilder {
         self.decode_memory = bytes;
         self
     }
 
     /// Sets how long a source may deliver no bytes while the reader waits for it, and how long a command may take to
-    /// exit. After that time, the error is [`ErrorKind::Stalled`].
+    /// exit. After that time, reading fails with [`ErrorKind::Stalled`].
     pub fn stall_timeout(mut self, limit: Duration) -> ReaderBuilder {
         self.stall_timeout = Some(limit);
         self
@@ -210,14 +211,14 @@ impl ReaderBuilder {
         self
     }
 
-    /// Lets `token` interrupt waits.
+    /// Lets `token` interrupt blocking calls.
     pub fn cancel(mut self, token: &CancelToken) -> ReaderBuilder {
         self.cancel = Some(token.clone());
         self
     }
 
     /// Calls `observer` before a read, at most once every `interval`, and at the end. It runs on the caller's thread,
-    /// but not while the reader waits for the source; [`Reader::progress_handle`] can be used during waits.
+    /// but not while the reader waits for the source; [`Reader::progress_handle`] can also be queried during that time.
     pub fn observer(mut self, interval: Duration, observer: impl FnMut(&Progress) + Send + 'static) -> ReaderBuilder {
         self.observer = Some(Observer { interval, last: Instant::now(), call: Box::new(observer) });
         self
@@ -234,8 +235,8 @@ impl ReaderBuilder {
 impl ReaderBuilder {
     /// Reads a file, FIFO or device.
     ///
-    /// A name that ends like a compressed file, such as `.gz`, implies that format: a file that does not begin accordingly
-    /// is [`ErrorKind::DecodeDamaged`] or [`ErrorKind::DecodeTruncated`], unless [`Decode::Off`] is set.
+    /// A suffix such as `.gz` implies a compressed format. If the file does not begin like that format, reading fails
+    /// with [`ErrorKind::DecodeDamaged`] or [`ErrorKind::DecodeTruncated`], unless [`Decode::Off`] is set.
     ///
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`], or [`ErrorKind::Unsupported`] for a name that implies a format that cannot be
@@ -247,10 +248,10 @@ impl ReaderBuilder {
         self.open(Kind::File, path.display().to_string(), Some(path), || FdSource::open(path, &wait))
     }
 
-    /// Reads standard input, through a duplicate of the file descriptor, so that it stays open.
+    /// Reads a duplicate of the standard input's file descriptor, so that standard input stays open.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::OpenFailed`] if it is closed or a directory.
+    /// Returns [`ErrorKind::OpenFailed`] if standard input is closed or is a directory.
     pub fn stdin(self) -> Result<Reader> {
         self.open(Kind::File, "standard input".into(), None, || FdSource::new(duplicate_stdin().map_err(open_failed)?))
     }
@@ -264,7 +265,7 @@ impl ReaderBuilder {
         self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, || FdSource::new(fd))
     }
 
-    /// Reads a duplicate of a file descriptor; the original stays open. They share their position.
+    /// Reads a duplicate of a file descriptor; the original stays open. The two share their position.
     ///
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`] if it is a directory.
@@ -275,8 +276,8 @@ impl ReaderBuilder {
         })
     }
 
-    /// Connects to a TCP server and reads the bytes that it sends. The end only means that the server closed the
-    /// connection.
+    /// Connects to a TCP server and reads the bytes that it sends. The end of the stream only means that the server
+    /// closed the connection.
     ///
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`] if the connection fails.
@@ -285,8 +286,8 @@ impl ReaderBuilder {
         self.open(Kind::Connection, format!("tcp:{address}"), None, || FdSource::new(connect::tcp(&address, &wait)?))
     }
 
-    /// Connects to a Unix socket and reads the bytes that its server sends. The end only means that the server closed
-    /// the connection.
+    /// Connects to a Unix socket and reads the bytes that its server sends. The end of the stream only means that the
+    /// server closed the connection.
     ///
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`] if the connection fails.
@@ -298,8 +299,8 @@ impl ReaderBuilder {
         })
     }
 
-    /// Starts a command and reads its standard output. The end means end of file *and* exit status 0; any other outcome
-    /// is [`ErrorKind::CommandFailed`], reported after all of its output.
+    /// Starts a command and reads its standard output. The end of the stream means end of file *and* exit status 0. In
+    /// all other cases, reading fails with [`ErrorKind::CommandFailed`] after all of the output.
     ///
     /// # Errors
     /// Returns [`ErrorKind::CommandNotStarted`] if the command cannot be started.
@@ -308,9 +309,9 @@ impl ReaderBuilder {
     }
 
     /// Starts a pipeline of commands, in which each reads the output of the previous one, and reads the last one's
-    /// standard output. All commands must succeed; if several fail, the first failure is reported. If a command other
-    /// than the last is killed by SIGPIPE (or exits with status 141, as a shell reports that), it has not failed if all
-    /// later ones succeeded, like the `yes` in `yes | head`.
+    /// standard output. All commands must succeed; if several fail, the first failure is reported. A command other than
+    /// the last that is killed by SIGPIPE (or exits with status 141, by which a shell reports that) has not failed if
+    /// all later commands succeeded, like the `yes` in `yes | head`.
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader};
@@ -339,18 +340,19 @@ impl ReaderBuilder {
     }
 
     /// Reads any `std::io::Read`. It may be read on another thread, one read at a time. A blocked read cannot be
-    /// cancelled: if the reader is closed meanwhile, its thread remains until the read ends.
+    /// cancelled: if the reader is closed during the read, its thread remains until the read ends.
     pub fn from_read(self, read: impl Read + Send + 'static) -> Result<Reader> {
         self.open(Kind::Program, "a Read".into(), None, || Ok(ReadSource(read)))
     }
 
-    /// Reads the bytes that a callback writes into the slice it is given. The callback returns the number of bytes, 0
-    /// at the end. It is called on the caller's thread only.
+    /// Reads the bytes that a callback writes into the slice it is given. The callback returns the number of bytes, or
+    /// 0 at the end. It is called only on the caller's thread.
     pub fn callback(self, fill: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static) -> Result<Reader> {
         self.open(Kind::Program, "a callback".into(), None, || Ok(CallbackSource(fill)))
     }
 
-    /// Reads a source that the program defines. It is decoded only if that is enabled ([`decode`](Self::decode)).
+    /// Reads a source that the program defines. Its bytes are decoded only if that is enabled
+    /// ([`decode`](Self::decode)).
     ///
     /// # Errors
     /// Returns [`ErrorKind::Io`] if no thread can be started for a source without a descriptor.
@@ -374,9 +376,10 @@ impl ReaderBuilder {
 
     /// Maps a regular file and reads it, without a copy (unless it is compressed).
     ///
-    /// The file must not shrink meanwhile. The reader checks the length before it continues, and reports
-    /// [`ErrorKind::SourceShrank`]. But if the file shrinks between this check and the use of the bytes, SIGBUS kills
-    /// the process. The resident memory belongs to the file. Mapping is slightly faster than [`path`](Self::path).
+    /// The file must not shrink while it is read. The reader checks the length before it continues, and fails with
+    /// [`ErrorKind::SourceShrank`] if the file has shrunk. But if the file shrinks between this check and the use of
+    /// the bytes, SIGBUS kills the process. The resident memory is the kernel's cache of the file. Mapping is slightly
+    /// faster than [`path`](Self::path).
     ///
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`], also for anything other than a regular file.

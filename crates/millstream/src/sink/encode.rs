@@ -1,8 +1,8 @@
 //! Compression of written bytes, as a layer over another sink.
 //!
 //! The stream is guaranteed to be complete: after `finish`, all trailers are written and every decoder accepts the
-//! stream; an empty stream is also valid. After `flush`, a reader can decode everything accepted so far. This makes the
-//! output larger, so use it for readers that follow the stream, not after every record.
+//! stream; an empty stream is also valid. After `flush`, a reader can decode everything accepted so far. A flush makes
+//! the output larger, so use it for readers that follow the stream, not after every record.
 //!
 //! The codecs write into memory, and the compressed bytes are passed on from there. After an error of the sink the
 //! compressed bytes are therefore kept and a later call tries again. The sink is called on the caller's thread, even if
@@ -20,13 +20,13 @@ mod blocks;
 #[cfg(feature = "xz")]
 mod xz;
 
-/// The number of compressed bytes after which they are passed on.
+/// The number of compressed bytes that are collected before they are passed on.
 const CHUNK: usize = 64 << 10;
 
 /// Compresses the bytes that it accepts and passes them to the inner sink.
 pub(crate) struct EncodeSink {
     codec: Codec,
-    /// The compressed bytes. The sink has not accepted those from `start` on.
+    /// The compressed bytes. The sink has not accepted the bytes from `start` on.
     out: Vec<u8>,
     start: usize,
     /// Whether the codec has accepted bytes since it was last flushed. Flushing it again would only make the output
@@ -101,7 +101,7 @@ impl EncodeSink {
             Chosen::Bgzf => Codec::Bgzf(blocks::BlockEncoder::new(level)),
             Chosen::Zstd => {
                 let mut codec = zstd::stream::write::Encoder::new(Vec::new(), level as i32)?;
-                codec.include_checksum(true)?; // As the zstd command does, so that damage is detected when the file is read.
+                codec.include_checksum(true)?; // Like the zstd command: readers detect damage.
                 Codec::Zstd(codec)
             }
             #[cfg(feature = "xz")]

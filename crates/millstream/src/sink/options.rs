@@ -10,8 +10,8 @@ pub enum Existing {
     Replace,
     /// The new bytes are appended. They are visible as soon as they are written, even if the rest fails.
     ///
-    /// For compressed output, the file must be a complete file of the same format: data after a truncated stream could
-    /// not be read. This is checked first; a plain gzip file has to be decoded for this check.
+    /// For compressed output, the file must be a complete file of the same format, because data after a truncated
+    /// stream could not be read. This is checked first; a plain gzip file has to be decoded for this check.
     Append,
     /// Like [`Append`](Existing::Append), but a compressed file is not checked.
     AppendUnchecked,
@@ -20,20 +20,20 @@ pub enum Existing {
 /// What happens to incomplete output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Partial {
-    /// A file appears complete when the writer is closed, or it does not appear.
+    /// The file appears, complete, when the writer is closed. Otherwise it does not appear.
     #[default]
     Remove,
-    /// A file is written in place: it is truncated first, and the written bytes stay, even after an error.
+    /// The file is written in place: it is truncated first, and the written bytes stay, even after an error.
     Keep,
 }
 
 /// What [`close`](crate::Writer::close) waits for before a regular file gets its name.
 ///
 /// `close` always reports errors of closing the file, which NFS and quotas return for a full disk. By default it does
-/// not wait for the disk: a power failure within about the next half minute may lose the file.
+/// not wait for the disk: a power failure within about half a minute may lose the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The system has the bytes, and writes them to the disk later.
+    /// The kernel has the bytes, and writes them to the disk later.
     #[default]
     Cached,
     /// The bytes are on the disk (fdatasync(2)): if the new file exists, it is complete.
@@ -49,9 +49,9 @@ pub enum Durability {
 pub struct WriterEnd {
     /// The number of bytes accepted.
     pub bytes: u64,
-    /// The number of bytes passed to the system, after encoding.
+    /// The number of bytes passed to the operating system, after encoding.
     pub written: u64,
-    /// How the command ended, if the sink was one.
+    /// How the command ended, if the sink was a command.
     pub commands: Vec<CommandEnd>,
     /// All bytes that were written, if the sink was [`Writer::memory`](crate::Writer::memory).
     pub memory: Option<Vec<u8>>,

@@ -14,12 +14,12 @@ pub(crate) struct DecodeLimit {
 /// The open file is checked at the end, even if its name refers to a different file by then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// The existing bytes must not change: a file that has become shorter is
-    /// [`SourceShrank`](crate::ErrorKind::SourceShrank), and a file of the same size that was modified is
+    /// The existing bytes must not change. A file that has become shorter fails with
+    /// [`SourceShrank`](crate::ErrorKind::SourceShrank), and a modified file of the same size with
     /// [`SourceChanged`](crate::ErrorKind::SourceChanged). The file may grow.
     #[default]
     Content,
-    /// Content and size must not change: a file that has grown is [`SourceChanged`](crate::ErrorKind::SourceChanged)
-    /// too.
+    /// Content and size must not change: a file that has grown fails with
+    /// [`SourceChanged`](crate::ErrorKind::SourceChanged) too.
     Identity,
 }

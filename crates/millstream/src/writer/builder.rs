@@ -36,7 +36,7 @@ const CAPACITY: usize = 64 << 10;
 /// with 256 KiB and a pipe of 1 MiB, and 330 ms with 32 KiB and the default pipe.
 const PIPE_CAPACITY: usize = 256 << 10;
 
-/// The maximum initial capacity of a buffer, which is that of a reader.
+/// The maximum initial capacity of a buffer, which is the same as for a reader.
 const MOST: usize = (u32::MAX - 0xffff) as usize;
 
 /// When a writer passes its bytes to the sink, apart from [`flush`](Writer::flush) and [`close`](Writer::close).
@@ -46,16 +46,16 @@ pub enum FlushPolicy {
     /// [`Line`](FlushPolicy::Line) if the sink is a terminal, [`WhenFull`](FlushPolicy::WhenFull) otherwise.
     #[default]
     Auto,
-    /// When the buffer is full. This is the fastest.
+    /// Only when the buffer is full, which is the fastest policy.
     WhenFull,
-    /// At each line end: after a write that contains a newline, all bytes up to the last newline have been passed on.
+    /// At each line end. After a write that contains a newline, all bytes up to the last newline have been passed on.
     Line,
-    /// When the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
-    /// thread does this, and the next call reports its errors. This does not apply to callbacks, which run only on the
-    /// caller's thread.
+    /// Whenever the buffer is full, and at most this long after a byte was written, even while the producer is idle. A
+    /// separate thread passes the bytes on, and the next call reports its errors. This policy is not available for
+    /// callbacks, which run only on the caller's thread.
     ///
     /// A new file appears under its name only when the writer is closed, whatever the delay. To follow it earlier,
-    /// combine this with [`Existing::Append`] or [`Partial::Keep`].
+    /// combine this policy with [`Existing::Append`] or [`Partial::Keep`].
     Delay(Duration),
 }
 
@@ -63,7 +63,7 @@ impl Encode {
     /// The result of [`Encode::Auto`] for a path: the encoding that its name implies, or [`Encode::Off`].
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if the name implies a format that cannot be written.
+    /// Returns Returns [`ErrorKind::Unsupported`] if the name implies a format that cannot be written.
     ///
     /// ```
     /// use millstream::Encode;
@@ -76,12 +76,12 @@ impl Encode {
         Ok(format_of_name(path.as_ref())?.map_or(Encode::Off, Encode::from))
     }
 
-    /// Fails if bytes of this encoding cannot be appended to the file of this name, because it exists and is not
-    /// complete: this is the check of [`Existing::Append`]. `progress` is called with how many bytes have been read and
-    /// how many there are, if all of them have to be read.
+    /// Fails if bytes of this encoding cannot be appended to the file of this name because the file exists and is
+    /// incomplete. This is the check of [`Existing::Append`]. If the whole file has to be read, `progress` is called
+    /// with the number of bytes read and the total number.
     ///
     /// # Errors
-    /// [`ErrorKind::OpenFailed`]; [`ErrorKind::Unsupported`] as for [`of_name`](Encode::of_name).
+    /// Returns [`ErrorKind::OpenFailed`], or [`ErrorKind::Unsupported`] as [`of_name`](Encode::of_name) does.
     pub fn check_append(self, path: impl AsRef<Path>, mut progress: impl FnMut(u64, u64)) -> Result<()> {
         let path = path.as_ref();
         let format = match self {
@@ -111,18 +111,18 @@ pub enum LendPages {
     No,
     /// The pages are lent, and the reader of the pipe copies the bytes with read(2), as nearly all programs do.
     ///
-    /// The caller must ensure that the reader does so. The writer reuses its pages as soon as they have left the pipe.
-    /// If a reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it passes on
-    /// memory that keeps changing, and its output is silently wrong.
+    /// The caller must ensure that the reader does so, because the writer reuses its pages as soon as they have left
+    /// the pipe. If a reader takes the pages without a copy, with splice(2) or tee(2) (such as `pv`, or a proxy), it
+    /// passes on memory that keeps changing, and its output is silently wrong.
     ///
-    /// Other sinks, such as standard output redirected to a file, are written normally; so are pieces of less than a
-    /// quarter of the buffer, and pipes to which the system cannot pass pages without copying.
+    /// Other sinks, such as standard output redirected to a file, are written normally. So are pieces of less than a
+    /// quarter of the buffer, and pipes to which the operating system cannot pass pages without copying.
     ConsumerCopies,
 }
 
-/// The options of a [`Writer`]. The last call, which names the sink, opens the writer. Options that are invalid,
-/// conflict with each other or do not apply to the sink are then reported as [`ErrorKind::InvalidOption`], and no sink
-/// is opened.
+/// The options of a [`Writer`]. The last call, which names the sink, opens the writer. If an option is invalid,
+/// conflicts with another one or does not apply to the sink, this call fails with [`ErrorKind::InvalidOption`], and no
+/// sink is opened.
 ///
 /// ```
 /// use millstream::{Encode, FlushPolicy, Writer};
@@ -152,8 +152,8 @@ pub struct WriterBuilder {
     name: Option<String>,
 }
 
-/// Options. Options that are invalid, conflict with each other or do not apply to the sink are reported as
-/// [`ErrorKind::InvalidOption`] when the sink is named, and no sink is opened.
+/// Options. If an option is invalid, conflicts with another one or does not apply to the sink, naming the sink fails
+/// with [`ErrorKind::InvalidOption`], and no sink is opened.
 impl WriterBuilder {
     /// Sets the size of the buffer in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes.
     /// Memory is allocated when the first byte is written.
@@ -174,19 +174,19 @@ impl WriterBuilder {
         self
     }
 
-    /// The level of compression, if there is one; the values of [`Encode`] name their levels.
+    /// Sets the level of compression, for encodings that have levels; the values of [`Encode`] list them.
     pub fn level(mut self, level: u32) -> WriterBuilder {
         self.level = Some(level);
         self
     }
 
-    /// Sets what happens to an existing file, for a path.
+    /// Sets what happens to a file that exists at a path.
     pub fn existing(mut self, existing: Existing) -> WriterBuilder {
         self.existing = existing;
         self
     }
 
-    /// Sets what happens to an incomplete file, for a path.
+    /// Sets what happens to an incomplete file at a path.
     pub fn partial(mut self, partial: Partial) -> WriterBuilder {
         self.partial = partial;
         self
@@ -226,7 +226,7 @@ impl WriterBuilder {
     }
 
     /// Fails with [`ErrorKind::Stalled`] if the sink accepts no bytes for this long. This does not apply to the
-    /// caller's code. After the end of its input a command may run for any length of time.
+    /// caller's code. After the end of its input, a command may run for any length of time.
     pub fn stall_timeout(mut self, limit: Duration) -> WriterBuilder {
         self.limits.stall = Some(limit);
         self
@@ -234,7 +234,8 @@ impl WriterBuilder {
 
     /// Sets how long [`close`](Writer::close) waits for the peer of a connection to close its side, which confirms that
     /// it has read all bytes. By default this is the [`stall_timeout`](Self::stall_timeout), or 30 s without one; after
-    /// that time, closing fails with [`ErrorKind::Stalled`]. With zero it does not wait, and receipt is not confirmed.
+    /// that time, closing fails with [`ErrorKind::Stalled`]. With zero, `close` does not wait, and receipt is not
+    /// confirmed.
     ///
     /// This applies only to connections. A descriptor that stays the caller's, such as that of
     /// [`borrow_fd`](Self::borrow_fd), is shut down only if this is set.
@@ -243,8 +244,8 @@ impl WriterBuilder {
         self
     }
 
-    /// Lets this token interrupt every wait for the sink, with [`ErrorKind::Cancelled`]. The caller's code
-    /// ([`callback`](Self::callback), [`from_write`](Self::from_write)) and the look-up of a host name cannot be
+    /// Lets this token interrupt every wait for the sink, which then fails with [`ErrorKind::Cancelled`]. The caller's
+    /// code ([`callback`](Self::callback), [`from_write`](Self::from_write)) and the lookup of a host name cannot be
     /// interrupted.
     pub fn cancel(mut self, token: &CancelToken) -> WriterBuilder {
         self.limits.token = Some(token.clone());
@@ -395,7 +396,7 @@ impl WriterBuilder {
     /// See [`Writer::from_write`].
     ///
     /// # Errors
-    /// Returns errors of the options only.
+    /// Returns only errors of the options.
     pub fn from_write(mut self, inner: impl io::Write + Send + 'static) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Program, format)?;
@@ -406,7 +407,7 @@ impl WriterBuilder {
     /// See [`Writer::callback`].
     ///
     /// # Errors
-    /// Returns errors of the options only.
+    /// Returns only errors of the options.
     pub fn callback(mut self, function: impl FnMut(&[u8]) -> io::Result<usize> + Send + 'static) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Callback, format)?;
@@ -417,7 +418,7 @@ impl WriterBuilder {
     /// See [`Writer::memory`].
     ///
     /// # Errors
-    /// Returns errors of the options only.
+    /// Returns only errors of the options.
     pub fn memory(mut self) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Memory, format)?;
@@ -427,7 +428,7 @@ impl WriterBuilder {
     /// See [`Writer::nowhere`].
     ///
     /// # Errors
-    /// Returns errors of the options only.
+    /// Returns only errors of the options.
     pub fn nowhere(mut self) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Memory, format)?;

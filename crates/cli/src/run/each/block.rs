@@ -1,4 +1,4 @@
-//! Blocks: whole records, with at most this many bytes together.
+//! Collects whole records into blocks of a limited size.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use millstream::Error;
 pub(super) struct Block {
     /// The number of the block; the first is 0.
     pub(super) index: u64,
-    /// Its position in the data that copies get.
+    /// The block's position in the data that the copies get.
     pub(super) offset: u64,
     pub(super) first_record: u64,
     pub(super) records: u64,
@@ -17,7 +17,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Adds the position of the block to the error of a copy that got the block. `which` names the copy.
+    /// Adds the position of this block to the error of the copy that got it. `which` names the copy.
     pub(super) fn locate(&self, which: &str, error: Error) -> Error {
         let (first, last) = (self.first_record, self.first_record + self.records.saturating_sub(1));
         let records = if first == last { format!("record {first}") } else { format!("records {first} to {last}") };
@@ -30,13 +30,13 @@ impl Block {
     }
 }
 
-/// Makes blocks from records that arrive in batches.
+/// Collects records that arrive in batches into blocks.
 pub(super) struct Cutter {
     size: usize,
     /// The bytes that have been collected.
     bytes: Vec<u8>,
     records: u64,
-    /// The number of blocks, bytes and records that have been cut off.
+    /// The number of blocks, bytes and records that have been passed on.
     index: u64,
     offset: u64,
     first_record: u64,
@@ -48,7 +48,7 @@ impl Cutter {
         Cutter { size, bytes: Vec::new(), records: 0, index: 0, offset: 0, first_record: 0 }
     }
 
-    /// Adds records: n + 1 `offsets` into `bytes` for n of them. Each full block is passed to `give`.
+    /// Adds n records: n + 1 `offsets` into `bytes`. Each full block is passed to `give`.
     pub(super) fn add<E>(
         &mut self,
         bytes: &[u8],
@@ -62,7 +62,7 @@ impl Cutter {
                 give(self.cut())?;
                 continue;
             }
-            let taken = fits.max(1); // a record that is longer than a block is a block of its own
+            let taken = fits.max(1); // a record that is longer than a block is a separate block
             let end = offsets[taken];
             if self.bytes.capacity() == 0 {
                 self.bytes.reserve_exact(self.size.max((end - start) as usize));

@@ -1,8 +1,8 @@
 //! `--stage`: small functions between the sources and the outputs.
 //!
 //! A stage gets the content of a record. Records that it passes on are written unchanged, including their terminator.
-//! If the last record of a source has no terminator, and another record follows, it gets one, so that the two do not
-//! become one record.
+//! If the last record of a source has no terminator, and another record follows, a terminator is added, so that the two
+//! do not become one record.
 
 mod content;
 mod text;
@@ -35,12 +35,12 @@ struct Passed {
     offsets: Vec<u32>,
     /// The part of the batch that is written unchanged and not copied yet: consecutive records.
     run: Range<usize>,
-    /// A record without a terminator, until it is known whether another one follows.
+    /// A record without a terminator, which is kept until it is known whether another one follows.
     open: Option<Vec<u8>>,
 }
 
 impl Stages {
-    /// Creates the stages for the records that `framer` finds. No stage may make a record longer than `limit`.
+    /// Creates the stages for the records that `framer` finds. No stage may create a record longer than `limit`.
     ///
     /// # Errors
     /// Returns [`ErrorKind::InvalidOption`] for a stage that would change records whose size is part of their format.
@@ -91,7 +91,7 @@ impl Stages {
         worked
     }
 
-    /// Returns the record that was kept until it was known that no record follows.
+    /// Returns the kept record when it is known that no record follows.
     pub(super) fn rest(&mut self) -> (&[u8], &[u32]) {
         let passed = &mut self.passed;
         passed.clear();
@@ -164,10 +164,10 @@ impl Passed {
         self.bytes.len() + self.run.len()
     }
 
-    /// Ends a record. There are fewer than [`PIECE`] bytes before it, and no record exceeds the limit of 2 GiB and its
+    /// Ends a record. Fewer than [`PIECE`] bytes precede it, and no record exceeds the limit of 2 GiB and its
     /// terminator, so 32-bit offsets are enough.
     #[inline]
     fn push_end(&mut self) {
-        self.offsets.push(u32::try_from(self.len()).expect("a piece and a record have less than 4 GiB"));
+        self.offsets.push(u32::try_from(self.len()).expect("a piece and a record are smaller than 4 GiB together"));
     }
 }
