@@ -4,6 +4,8 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { library } from "./cargo.mjs";
@@ -33,9 +35,14 @@ await Promise.all([
 /** The core, in base64. */
 function core() {
   const target = "wasm32-unknown-unknown";
+  // Panic messages contain paths of sources: they must not depend on where they are on this machine.
+  const sysroot = execFileSync("rustc", ["--print", "sysroot"], { encoding: "utf8" }).trim();
+  const cargo = process.env.CARGO_HOME ?? join(homedir(), ".cargo");
+  const places = { [homedir()]: "home", [cargo]: "cargo", [sysroot]: "rust", [join(root, "../..")]: "millstream" };
+  const remap = Object.entries(places).map(([from, to]) => `--remap-path-prefix=${from}=/${to}`);
   // Vector instructions, which every engine has had since 2023.
-  const simd = `target.${target}.rustflags = ["-Ctarget-feature=+simd128"]`;
-  const options = ["--profile", "wasm", "--target", target, "--config", simd];
+  const flags = JSON.stringify(["-Ctarget-feature=+simd128", ...remap]);
+  const options = ["--profile", "wasm", "--target", target, "--config", `target.${target}.rustflags = ${flags}`];
   return readFileSync(library("millstream-wasm", options, /\.wasm$/)).toString("base64");
 }
 

@@ -1,27 +1,15 @@
-// Builds the native part with cargo, copies it next to its sources, where the loader finds it, and creates the package
-// for this platform.
+// Builds the native part with cargo, and copies it next to its sources, where the loader finds it.
 //
-//   node scripts/native.mjs             native/millstream.PLATFORM.node
-//   node scripts/native.mjs --dev       builds quickly without optimisation, for tests
-//   node scripts/native.mjs --package   creates build/millstream-PLATFORM for `npm pack` and `npm publish`
+//   node scripts/native.mjs         native/millstream.PLATFORM.node
+//   node scripts/native.mjs --dev   builds quickly without optimisation, for tests
 //
-//   node scripts/native.mjs --optional  adds the packages of all platforms to package.json: in a release, when they are
-//                                       published; before that no `npm ci` would find them
-//
-// The names of the packages, and the properties by which npm selects one, are defined only here.
+// `tools/package node` creates the packages that npm installs.
 
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, renameSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { library } from "./cargo.mjs";
 
 process.chdir(fileURLToPath(new URL("..", import.meta.url)));
-const main = JSON.parse(readFileSync("package.json", "utf8"));
-
-const PLATFORMS = {
-  "linux-x64-gnu": { os: ["linux"], cpu: ["x64"], libc: ["glibc"] },
-  "linux-arm64-gnu": { os: ["linux"], cpu: ["arm64"], libc: ["glibc"] },
-};
 
 function thisPlatform() {
   const { glibcVersionRuntime } = process.report.getReport().header;
@@ -41,44 +29,4 @@ function buildAddon(platform, profile) {
   console.log(`bindings/node/${addon}`);
 }
 
-function makePackage(platform, addon) {
-  if (PLATFORMS[platform] === undefined) throw new Error(`no package for ${platform}: see PLATFORMS`);
-  const { version, license, repository, engines } = main;
-  const name = `millstream-${platform}`;
-  const directory = join("build", name);
-  const file = `millstream.${platform}.node`;
-  const manifest = {
-    name,
-    version,
-    description: `The native part of millstream for ${platform}`,
-    license,
-    repository,
-    engines,
-    ...PLATFORMS[platform],
-    main: file,
-    files: [file],
-  };
-  rmSync(directory, { recursive: true, force: true });
-  mkdirSync(directory, { recursive: true });
-  writeFileSync(join(directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
-  writeFileSync(
-    join(directory, "README.md"),
-    `The native part of [millstream](https://www.npmjs.com/package/millstream) for ${platform}. Install that one.\n`,
-  );
-  copyFileSync(addon, join(directory, file));
-  console.log(`bindings/node/${directory}`);
-}
-
-function addOptional() {
-  const names = Object.keys(PLATFORMS).map((platform) => [`millstream-${platform}`, main.version]);
-  const manifest = { ...main, optionalDependencies: Object.fromEntries(names) };
-  writeFileSync("package.json", `${JSON.stringify(manifest, null, 2)}\n`);
-}
-
-if (process.argv[2] === "--optional") {
-  addOptional();
-} else {
-  const platform = thisPlatform();
-  if (process.argv[2] === "--package") makePackage(platform, `native/millstream.${platform}.node`);
-  else buildAddon(platform, process.argv[2] === "--dev" ? "dev" : "release");
-}
+buildAddon(thisPlatform(), process.argv[2] === "--dev" ? "dev" : "release");

@@ -1,0 +1,4 @@
+import * as millstream from "millstream";
+import promise from "./promise.cjs";
+
+await promise(millstream);
