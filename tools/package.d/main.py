@@ -11,7 +11,7 @@ from kinds import readme
 
 NAMES = ["cli", "deb", "rust", "python", "node", "c", "julia"]
 # Those that have a quick form, which continuous integration builds and checks.
-QUICK = ["c"]
+QUICK = ["rust", "node", "c"]
 
 
 def main() -> None:

@@ -148,7 +148,7 @@ def check(quick: bool) -> None:
 def unpack(name: str, place: pathlib.Path) -> pathlib.Path:
     file = tarball(name)
     if not file.is_file():
-        raise Problem(f"{file.relative_to(ROOT)} is missing: build it first")
+        raise Problem(f"{file} is missing: build it first")
     shutil.unpack_archive(file, place, "gztar", filter="data")
     return place / "package"
 

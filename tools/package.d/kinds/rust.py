@@ -41,7 +41,7 @@ def build(quick: bool) -> None:
 def unpack(file: pathlib.Path, place: pathlib.Path) -> pathlib.Path:
     """Unpacks a crate as a source that cargo accepts in place of crates.io."""
     if not file.is_file():
-        raise Problem(f"{file.relative_to(ROOT)} is missing: build it first")
+        raise Problem(f"{file} is missing: build it first")
     shutil.unpack_archive(file, place, "gztar", filter="data")
     folder = place / file.name.removesuffix(".crate")
     sums = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
