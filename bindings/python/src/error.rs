@@ -113,7 +113,8 @@ pub fn raised(error: &Error) -> Option<&PyErr> {
 
 /// How a command ended, as a Python object.
 pub fn command_end<'py>(py: Python<'py>, end: &CommandEnd) -> PyResult<Bound<'py, PyAny>> {
-    class(py, "command_end")?.call1((argv(py, &end.argv)?, status(end.status), PyBytes::new(py, &end.stderr_tail)))
+    let class = py.import("millstream._command")?.getattr("CommandEnd")?;
+    class.call1((argv(py, &end.argv)?, status(end.status), PyBytes::new(py, &end.stderr_tail)))
 }
 
 fn exception(py: Python<'_>, error: &Error, cause: Option<PyErr>) -> PyResult<PyErr> {

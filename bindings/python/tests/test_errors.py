@@ -12,7 +12,7 @@ from millstream import ErrorKind, _errors
 
 CLASSES = [
     value
-    for value in vars(millstream).values()
+    for value in (getattr(millstream, name) for name in millstream.__all__)
     if isinstance(value, type) and issubclass(value, (millstream.Error, _errors.Error))
 ]
 

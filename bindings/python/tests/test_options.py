@@ -12,8 +12,8 @@ from typing import Any
 import millstream
 import pytest
 from millstream import Framer, Writer, bson
-from millstream._open import ReaderOptions
 from millstream._options import WriterSettings
+from millstream._reader_options import ReaderOptions
 from vectors import cases
 
 NONSENSE: list[Any] = [

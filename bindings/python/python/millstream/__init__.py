@@ -13,7 +13,6 @@ import os as _os
 from ._errors import (
     Cancelled,
     Closed,
-    CommandEnd,
     CommandFailed,
     CommandNotStarted,
     DecodeError,
@@ -33,17 +32,52 @@ from ._errors import (
     TooMuchMemory,
     Unsupported,
 )
-from ._kinds import ErrorKind
 from ._native import Batch, Framer, Reader, Table, Writer, WriterEnd, __version__
 from ._native import forked as _forked
 from ._open import command, from_bytes, from_callback, from_fd, from_file, open, pipeline, shell, stdin, tcp
-from ._pipe.chain import Pipe
-from ._pipe.parallel import parallel
-from ._pipe.pipe import pipe
-from ._pipe.sink import Sink, collect, count, fold, for_each
-from ._pipe.source import merge
-from ._pipe.stage import Stage, batch, filter, flat_map, inspect, map, scan_state, skip, take, tee
-from ._pipe.summary import StageStats, Summary
+
+# The rest is imported when it is first used, because it needs modules of the standard library that take longer to
+# import than everything else here: typing, dataclasses, concurrent.futures and multiprocessing. Type checkers take
+# this constant as true.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ._command import CommandEnd
+    from ._kinds import ErrorKind
+    from ._pipe.chain import Pipe
+    from ._pipe.parallel import parallel
+    from ._pipe.pipe import pipe
+    from ._pipe.sink import Sink, collect, count, fold, for_each
+    from ._pipe.source import merge
+    from ._pipe.stage import Stage, batch, filter, flat_map, inspect, map, scan_state, skip, take, tee
+    from ._pipe.summary import StageStats, Summary
+else:
+    _LATE = {
+        "_command": ["CommandEnd"],
+        "_kinds": ["ErrorKind"],
+        "_pipe.chain": ["Pipe"],
+        "_pipe.parallel": ["parallel"],
+        "_pipe.pipe": ["pipe"],
+        "_pipe.sink": ["Sink", "collect", "count", "fold", "for_each"],
+        "_pipe.source": ["merge"],
+        "_pipe.stage": ["Stage", "batch", "filter", "flat_map", "inspect", "map", "scan_state", "skip", "take", "tee"],
+        "_pipe.summary": ["StageStats", "Summary"],
+    }
+    _MODULES = {name: module for module, names in _LATE.items() for name in names}
+
+    def __getattr__(name):
+        import importlib
+        import sys
+
+        if name not in _MODULES:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=sys.modules[__name__])
+        value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *_MODULES})
+
 
 # The abstract classes of `io` require these methods; csv, pandas and others check for the classes.
 _io.BufferedIOBase.register(Reader)

@@ -6,10 +6,13 @@ system errors (a missing file is a `FileNotFoundError`), a `ValueError` for bad 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any, Literal
 
-from ._kinds import ErrorKind
+# Type checkers take this as true. Importing `typing` for it takes milliseconds.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from ._kinds import ErrorKind
 
 
 class Error(Exception):
@@ -216,19 +219,3 @@ def from_native(details: dict[str, Any], exception: type[Error] | None = None) -
 def in_use(details: dict[str, Any]) -> Error:
     """Returns the exception for a reader or writer that is in use."""
     return from_native(details, InUse)
-
-
-@dataclass(frozen=True, slots=True)
-class CommandEnd:
-    """How a command ended."""
-
-    argv: tuple[str, ...]
-    #: As in `subprocess`: negative for a signal; `None` if the system does not report it.
-    status: int | None
-    #: The last 4 KiB of its standard error, if Millstream reads it.
-    stderr_tail: bytes
-
-
-def command_end(argv: tuple[str, ...], status: int | None, stderr_tail: bytes) -> CommandEnd:
-    """Returns how a command ended, as reported by the core."""
-    return CommandEnd(argv, status, stderr_tail)

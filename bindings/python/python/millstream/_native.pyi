@@ -10,7 +10,8 @@ from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, Unpack, fina
 import numpy as np
 from typing_extensions import Buffer
 
-from ._errors import CommandEnd, DocumentError, Error
+from ._command import CommandEnd
+from ._errors import DocumentError, Error
 from ._options import Endian, PrefixCounts, Stderr, WriterSettings
 
 T = TypeVar("T", bytes, str)

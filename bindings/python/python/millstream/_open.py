@@ -5,50 +5,29 @@ The functions accept the options of a reader as keywords; `ReaderOptions` and `C
 from __future__ import annotations
 
 import os
-import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import IO, Any, Unpack, overload
 
-from ._native import Framer, Reader, option_error
-from ._options import ReaderSettings, Stderr, Stdin
-from ._progress import hook
-from ._types import Argument, Buffer, Progress, Readable
+from ._native import Reader, option_error
 
+# Type checkers take this as true. Importing `typing` for it takes milliseconds.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, Unpack, overload
 
-class ReaderOptions(ReaderSettings, total=False):
-    """The options of a reader: those of the library, and these."""
+    from ._reader_options import CommandOptions, ReaderOptions
+    from ._types import Argument, Buffer, Readable
+else:
 
-    #: How a codec handles bytes that are not text: `"strict"`, `"replace"`, …
-    errors: str
-    #: How records are found: lines by default.
-    framer: Framer | None
-    #: Records end with this instead.
-    delimiter: bytes | str | int | None
-    #: Whether records include their delimiter. By default only lines of text in an iteration do.
-    keep_delimiter: bool
-    #: A tqdm bar, or a function of bytes read, total bytes (or `None`) and records, which is called while it reads.
-    observer: Progress | None
-    #: How often, in seconds: 0.1 by default.
-    observer_interval: float
-
-
-class CommandOptions(ReaderOptions, total=False):
-    """The options of a reader of commands."""
-
-    current_dir: str | os.PathLike[str] | None
-    env: Mapping[str, str] | None
-    #: `"null"`: nothing. `"inherit"`: that of this process. Or the bytes themselves, or a file.
-    stdin: Stdin | bytes | int | IO[Any]
-    #: `"forward"`: shown live, and its last lines kept for the error. `"capture"`: only kept.
-    stderr: Stderr
-    #: Whether a status other than 0 is accepted.
-    allow_failure: bool
+    def overload(function):
+        return function
 
 
 def _prepare(options: Any) -> dict[str, Any]:
     prepared = dict(options)
     observer = prepared.get("observer")
     if observer is not None:
+        from ._progress import hook
+
         prepared["observer"] = hook(observer)
     stdin = prepared.get("stdin")
     if stdin is not None and hasattr(stdin, "fileno"):
@@ -173,6 +152,8 @@ def tcp(
     host: str, port: int, *, timeout: float | None = None, encoding: str | None = None, **options: Unpack[ReaderOptions]
 ) -> Reader[Any]:
     """Connects to a TCP server and reads the data that it sends. `timeout` applies to connecting."""
+    import socket
+
     if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 1 << 16:
         raise option_error(f"port={port!r}", "a number from 1 to 65535")
     if timeout is not None and not timeout > 0:

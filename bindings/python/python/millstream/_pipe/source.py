@@ -10,7 +10,8 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, Generic, TypeVar
 
-from .._errors import CommandEnd, EncodingError
+from .._command import CommandEnd
+from .._errors import EncodingError
 from .._native import Batch, Reader, option_error
 from .block import Block, Blocks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .._errors import CommandEnd
+from .._command import CommandEnd
 from .._native import WriterEnd
 
 
