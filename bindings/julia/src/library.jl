@@ -46,18 +46,33 @@ end
     pointer
 end
 
-# Opens the library in `MILLSTREAM_LIB`, or the system's library if that is not set.
+# The library in each C archive of this version that is unpacked next to the package's folder. The folder is that of the
+# package that is being loaded: a path that is known when it is precompiled would be wrong once the folder has moved.
+function unpacked_libraries(folder)
+    prefix = "libmillstream-$(library_series.major).$(library_series.minor)."
+    suffix = "-$(Sys.ARCH)-unknown-linux-gnu"
+    names = isdir(folder) ? readdir(folder) : String[]
+    matching = filter(name -> startswith(name, prefix) && endswith(name, suffix), names)
+    [joinpath(folder, name, "lib", "libmillstream.so") for name in reverse(matching)]
+end
+
+# Opens the library in `MILLSTREAM_LIB`; if that is not set, one that is unpacked next to the package, or the system's.
 function open_library()
     asked = get(ENV, "MILLSTREAM_LIB", "")
+    source = pathof(@__MODULE__)
+    folder = source === nothing ? "" : dirname(dirname(dirname(source)))
     # A runtime-only installation may have only the name with the ABI's number.
-    files = isempty(asked) ? ["libmillstream", "libmillstream.so.0"] : [asked]
+    files = isempty(asked) ? [unpacked_libraries(folder); "libmillstream"; "libmillstream.so.0"] : [asked]
     handles = (Libdl.dlopen(file; throw_error = false) for file in files)
     handle = something(iterate(Iterators.filter(!isnothing, handles)), (nothing,))[1]
     if handle === nothing
+        beside = joinpath(folder, "libmillstream-$(library_series.major).$(library_series.minor).*", "lib", "libmillstream.so")
         library_problem[] = string(
-            isempty(asked) ? "libmillstream was not found" : "MILLSTREAM_LIB names \"$asked\", which cannot be opened as a library",
-            ": build it with `cargo build --release --package millstream-capi` in a clone of Millstream, set the environment",
-            " variable MILLSTREAM_LIB to the path of target/release/libmillstream.so (.dylib on macOS), and start Julia again",
+            isempty(asked) ? "libmillstream was not found as $beside, nor in the system's library folders" :
+            "MILLSTREAM_LIB names \"$asked\", which cannot be opened as a library",
+            ": unpack Millstream's archive for C next to the folder of this package, or build the library with",
+            " `cargo build --release --package millstream-capi` in a clone of Millstream and set the environment variable",
+            " MILLSTREAM_LIB to the path of target/release/libmillstream.so (.dylib on macOS); then start Julia again",
         )
         # If `MILLSTREAM_LIB` is set, a failure is reported immediately; otherwise functions that need no library still
         # work.

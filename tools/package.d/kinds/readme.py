@@ -18,7 +18,7 @@ STEPS = {
     "C, C++": ("# pkg-config", f"pkg-config --modversion libmillstream-{VERSION}-x86_64-unknown-linux-gnu/lib/pkgconfig/millstream.pc"),
     "Python": ("python3 -m venv environment", "python -c 'import importlib.metadata, millstream; print(importlib.metadata.version(\"millstream\"))'"),
     "Node": ("# npm", "node -e 'require(\"millstream\"); console.log(require(\"millstream/package.json\").version)'"),
-    "Julia": ("# julia", "julia -e 'using Millstream, Pkg; Pkg.status()'"),
+    "Julia": ("# julia", "julia -e 'using Millstream; println(Millstream.library_version())'"),
 }
 
 
