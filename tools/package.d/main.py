@@ -11,7 +11,7 @@ from kinds import readme
 
 NAMES = ["cli", "deb", "rust", "python", "node", "c", "julia"]
 # Those that have a quick form, which continuous integration builds and checks.
-QUICK = ["rust", "node", "c", "julia"]
+QUICK = ["rust", "python", "node", "c", "julia"]
 
 
 def main() -> None:
