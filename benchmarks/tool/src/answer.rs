@@ -76,9 +76,9 @@ impl Answer {
     ///
     /// ```
     /// use millstream_bench::answer::Answer;
-    /// let told = Answer::of_text("a\n𝄞\n").to_string();
-    /// assert!(told.contains("bytes=7 count=2 hash="));
-    /// assert!(told.ends_with("mix=54166 sum=3 units=3"));
+    /// let answer = Answer::of_text("a\n𝄞\n").to_string();
+    /// assert!(answer.contains("bytes=7 count=2 hash="));
+    /// assert!(answer.ends_with("mix=54166 sum=3 units=3"));
     /// ```
     pub fn of_text(text: &str) -> Answer {
         let lines = || text.split_terminator('\n');
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_must_be_right() {
+    fn wrong_answers_are_rejected() {
         let right = Answer::parse(Output::Answer, b"count=3 length=20\n").unwrap();
         let check = |text: &[u8]| Answer::parse(Output::Answer, text).unwrap().check(&right);
         assert!(check(b"count=3").is_ok());

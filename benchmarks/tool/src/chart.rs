@@ -34,9 +34,9 @@ pub struct Row {
     /// The name of the competitor.
     pub competitor: String,
     /// The median of the competitor's times, in seconds.
-    pub theirs: f64,
+    pub competitor_seconds: f64,
     /// The median of Millstream's times, in seconds.
-    pub ours: f64,
+    pub millstream_seconds: f64,
 }
 
 /// Returns the rows that the text asks for, with the times of the record.
@@ -53,7 +53,12 @@ pub fn rows(text: &str, record: &Record) -> Result<Vec<Row>> {
             let time = entry.get(runner).and_then(|reached| reached.seconds());
             time.with_context(|| format!("{question}: {runner} has no time in the record"))
         };
-        Ok(Row { work, competitor: name, theirs: seconds(&competitor)?, ours: seconds(&millstream)? })
+        Ok(Row {
+            work,
+            competitor: name,
+            competitor_seconds: seconds(&competitor)?,
+            millstream_seconds: seconds(&millstream)?,
+        })
     };
     chart.row.into_iter().map(row).collect()
 }
@@ -67,7 +72,7 @@ const ROW: usize = 52;
 ///
 /// ```
 /// use millstream_bench::chart::{Row, draw};
-/// let svg = draw(&[Row { work: "a < b".into(), competitor: "c".into(), theirs: 3.0, ours: 1.0 }]);
+/// let svg = draw(&[Row { work: "a < b".into(), competitor: "c".into(), competitor_seconds: 3.0, millstream_seconds: 1.0 }]);
 /// assert!(svg.contains("a &lt; b") && svg.contains("3.0 times faster"));
 /// ```
 pub fn draw(rows: &[Row]) -> String {
@@ -78,9 +83,9 @@ pub fn draw(rows: &[Row]) -> String {
 <title>Time of Millstream and of a competitor for the same work</title>
 <desc>{}</desc>
 <style>
-text {{ fill: #1f2328 }} .soft {{ fill: #59636e }} .theirs {{ fill: #afb8c1 }} .ours, tspan {{ fill: #0969da }}
+text {{ fill: #1f2328 }} .soft {{ fill: #59636e }} .competitor {{ fill: #afb8c1 }} .millstream, tspan {{ fill: #0969da }}
 @media (prefers-color-scheme: dark) {{
-text {{ fill: #f0f6fc }} .soft {{ fill: #9198a1 }} .theirs {{ fill: #545d68 }} .ours, tspan {{ fill: #4493f8 }}
+text {{ fill: #f0f6fc }} .soft {{ fill: #9198a1 }} .competitor {{ fill: #545d68 }} .millstream, tspan {{ fill: #4493f8 }}
 }}
 </style>
 <text x="{LEFT}" y="16" class="soft">time: <tspan font-weight="600">Millstream</tspan> and what it is compared with; shorter is better</text>
@@ -88,20 +93,20 @@ text {{ fill: #f0f6fc }} .soft {{ fill: #9198a1 }} .theirs {{ fill: #545d68 }} .
         escaped(&said.join("; "))
     );
     for (at, row) in rows.iter().enumerate() {
-        let (top, ours) = (32 + at * ROW, LENGTH * row.ours / row.theirs);
+        let (top, millstream) = (32 + at * ROW, LENGTH * row.millstream_seconds / row.competitor_seconds);
         let [first, second] = [top + 13, top + 32];
         let (work, competitor, faster) = (escaped(&row.work), escaped(&row.competitor), faster(row));
         writeln!(
             svg,
             r##"<text x="{0}" y="{1}" text-anchor="end">{work}</text>
-<rect x="{LEFT}" y="{2}" width="{ours:.1}" height="16" rx="2" class="ours"/>
+<rect x="{LEFT}" y="{2}" width="{millstream:.1}" height="16" rx="2" class="millstream"/>
 <text x="{3:.1}" y="{first}" font-weight="600">{faster}</text>
-<rect x="{LEFT}" y="{4}" width="{LENGTH}" height="16" rx="2" class="theirs"/>
+<rect x="{LEFT}" y="{4}" width="{LENGTH}" height="16" rx="2" class="competitor"/>
 <text x="{5}" y="{second}" class="soft">{competitor}</text>"##,
             LEFT - 12.0,
             top + 23,
             top,
-            LEFT + ours + 8.0,
+            LEFT + millstream + 8.0,
             top + 19,
             LEFT + LENGTH + 8.0,
         )
@@ -111,7 +116,7 @@ text {{ fill: #f0f6fc }} .soft {{ fill: #9198a1 }} .theirs {{ fill: #545d68 }} .
 }
 
 fn faster(row: &Row) -> String {
-    format!("{:.1} times faster", row.theirs / row.ours)
+    format!("{:.1} times faster", row.competitor_seconds / row.millstream_seconds)
 }
 
 fn escaped(text: &str) -> String {

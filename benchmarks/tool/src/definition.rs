@@ -8,7 +8,7 @@
 //!
 //! In commands, `{input}` is the path of the input, `{output}` is the path of the file to write, and `{NAME}` is the
 //! value NAME of the size. Programs are looked up next to the tool first (`runner`, `millstream`), then among the
-//! competitors built from `benchmarks/rivals`, then in `PATH`.
+//! competitors built from `benchmarks/competitors`, then in `PATH`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,7 +34,7 @@ pub struct Definition {
     /// The question, in one sentence.
     pub question: String,
     /// A paragraph that explains the results.
-    pub lesson: Option<String>,
+    pub explanation: Option<String>,
     /// The number of measured rounds, if it differs from the tool's default.
     pub runs: Option<usize>,
     /// The maximum number of seconds for one run, if it is more than the default.
@@ -117,7 +117,7 @@ pub struct Runner {
     pub name: String,
     /// Whether the runner is Millstream. Not needed if a target names it.
     #[serde(default)]
-    pub ours: bool,
+    pub millstream: bool,
     /// The program and its arguments or, for a pipeline, one line for `bash -o pipefail -c`.
     pub command: Command,
     /// The meaning of its standard output.
@@ -183,10 +183,10 @@ pub struct Target {
     pub work: String,
     /// The millstream runner. If added stages are measured, this and the names of the competitors do not contain the
     /// number of stages.
-    pub ours: String,
+    pub millstream: String,
     /// The runners to compare with; the one with the best median counts.
     #[serde(default)]
-    pub rivals: Vec<String>,
+    pub competitors: Vec<String>,
     /// What is compared.
     #[serde(default)]
     pub measure: Measure,
@@ -268,8 +268,9 @@ impl Definition {
     }
 
     /// Whether the runner is Millstream, as declared by the runner itself or by a target.
-    pub fn is_ours(&self, runner: &Runner) -> bool {
-        runner.ours || self.targets.iter().any(|target| [&runner.name, runner.base()].contains(&&target.ours))
+    pub fn is_millstream(&self, runner: &Runner) -> bool {
+        runner.millstream
+            || self.targets.iter().any(|target| [&runner.name, runner.base()].contains(&&target.millstream))
     }
 
     /// Whether the definition has a table by stages.
@@ -314,7 +315,7 @@ impl Definition {
             ensure!(self.runners.iter().any(|runner| runner.base() == floor), "there is no runner {floor:?}");
         }
         for target in &self.targets {
-            for name in target.rivals.iter().chain([&target.ours]) {
+            for name in target.competitors.iter().chain([&target.millstream]) {
                 for name in target.measure.runners(name) {
                     ensure!(self.runners.iter().any(|runner| runner.name == name), "there is no runner {name:?}");
                 }
@@ -323,8 +324,8 @@ impl Definition {
                 ensure!(from < to, "{:?}: the smaller number of stages comes first", target.work);
                 ensure!(self.per.is_some(), "{:?}: how many records there are is not known", target.work);
             }
-            let fits = target.goal.is_alone() == target.rivals.is_empty();
-            ensure!(fits, "{:?}: a goal has rivals unless it is a limit", target.work);
+            let fits = target.goal.is_alone() == target.competitors.is_empty();
+            ensure!(fits, "{:?}: a goal has competitors unless it is a limit", target.work);
             let unit = match target.goal {
                 Goal::UnderMib(_) => target.measure == Measure::Peak,
                 Goal::UnderMs(_) | Goal::MoreMs(_) => matches!(target.measure, Measure::Wall | Measure::Cpu),
@@ -457,8 +458,8 @@ mod tests {
         output = "count"
         [[target]]
         work = "nothing"
-        ours = "a"
-        rivals = ["b"]
+        millstream = "a"
+        competitors = ["b"]
         goal = { times_faster = 2.0 }
     "#;
 
@@ -475,10 +476,10 @@ mod tests {
     fn names_that_lead_nowhere_are_refused() {
         for (from, to) in [
             ("{bytes}", "{byte}"),
-            (r#"ours = "a""#, r#"ours = "c""#),
-            (r#"rivals = ["b"]"#, ""),
+            (r#"millstream = "a""#, r#"millstream = "c""#),
+            (r#"competitors = ["b"]"#, ""),
             ("times_faster = 2.0", "under_ms = 2.0"),
-            ("rivals = [\"b\"]\n        goal = { times_faster = 2.0 }", "goal = { under_mib = 2.0 }"),
+            ("competitors = [\"b\"]\n        goal = { times_faster = 2.0 }", "goal = { under_mib = 2.0 }"),
             (r#"output = "count""#, r#"answer = "some""#),
             ("answers.all = { count = 1 }", "answers.all = {}"),
             (r#"name = "small""#, "name = \"small\"\ndestination = \"pipe\""),

@@ -35,9 +35,13 @@ pub fn update(text: &str, record: &Record, chart: &[Row]) -> Result<String> {
 
 /// The rows of the chart as a table.
 fn rows(chart: &[Row]) -> String {
-    let row = |Row { work, competitor, theirs, ours }: &Row| {
-        let ratio = theirs / ours;
-        format!("| {work} | {competitor} | {:.0} ms | {:.0} ms | {ratio:.1} |\n", theirs * 1e3, ours * 1e3)
+    let row = |Row { work, competitor, competitor_seconds, millstream_seconds }: &Row| {
+        let ratio = competitor_seconds / millstream_seconds;
+        format!(
+            "| {work} | {competitor} | {:.0} ms | {:.0} ms | {ratio:.1} |\n",
+            competitor_seconds * 1e3,
+            millstream_seconds * 1e3
+        )
     };
     let rows: String = chart.iter().map(row).collect();
     format!("\n| work | competitor | its time | Millstream | times faster |\n|---|---|---|---|---|\n{rows}")
@@ -65,7 +69,7 @@ fn section(names: &[&str], record: &Record) -> Option<String> {
 mod tests {
     use super::*;
     use crate::definition::{Definition, Scale};
-    use crate::judge::question;
+    use crate::evaluate::question;
     use crate::results::{Machine, Outcome, Results};
 
     fn record(names: &[&str]) -> Record {
@@ -77,7 +81,7 @@ mod tests {
                 full = {{ answers.all = {{ count = 1 }} }}
                 quick = {{ answers.all = {{ count = 1 }} }}
                 runner = [{{ name = "one", command = ["a"] }}]
-                target = [{{ work = "{name} in turns", ours = "one", goal = {{ under_ms = 1.0 }} }}]
+                target = [{{ work = "{name} in turns", millstream = "one", goal = {{ under_ms = 1.0 }} }}]
                 "#
             ))
             .unwrap()
@@ -112,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_chart_is_a_table_too() {
-        let row = Row { work: "w".into(), competitor: "c".into(), theirs: 0.3, ours: 0.1 };
+        let row = Row { work: "w".into(), competitor: "c".into(), competitor_seconds: 0.3, millstream_seconds: 0.1 };
         let text = update("<!-- measured: chart -->\n<!-- end of measured -->", &Record::default(), &[row]).unwrap();
         assert!(text.contains("\n| w | c | 300 ms | 100 ms | 3.0 |\n<!-- end"), "{text}");
     }

@@ -42,7 +42,7 @@ fn process(wall: f64, cpu: f64, clock: Clock) -> f64 {
 mod tests {
     use super::*;
     use crate::definition::Scale;
-    use crate::judge::question;
+    use crate::evaluate::question;
     use crate::results::{Machine, Outcome, Results, Run, SCHEMA};
 
     #[test]

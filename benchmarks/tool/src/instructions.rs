@@ -40,7 +40,7 @@ const AVX2: &str = "avx2: ";
 
 /// The comment at the beginning of the stored file.
 const HEAD: &str = "\
-# Instructions of whole processes at the quick size, by callgrind, without vector instructions of ours, or with `avx2: ` in
+# Instructions of whole processes at the quick size, by callgrind, without vector instructions of millstream, or with `avx2: ` in
 # front with those of AVX2. Written by `make instructions WRITE=--write`; to count another runner, add its line with 0 and
 # write.
 ";

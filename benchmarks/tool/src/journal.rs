@@ -92,7 +92,7 @@ impl Journal {
 mod tests {
     use super::*;
     use crate::definition::{Definition, Scale};
-    use crate::judge::question;
+    use crate::evaluate::question;
     use crate::results::Outcome;
 
     fn header(commit: &str, asked: &str) -> Header {

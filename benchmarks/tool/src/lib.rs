@@ -2,7 +2,7 @@
 //!
 //! It measures how fast runners are, compares them, and checks their answers. Definitions are data ([`definition`]),
 //! inputs are generated from a seed ([`input`](millstream_runners::input)), and runners take turns as whole processes
-//! ([`measure`]). The runs are judged ([`judge`]), which gives plain data ([`results`]) from which all reports are
+//! ([`measure`]). The runs are judged ([`evaluate`]), which gives plain data ([`results`]) from which all reports are
 //! made: lines and tables ([`report`]), TAP ([`tap`]), and a page ([`html`]). Additional runs show where the time is
 //! spent ([`watch`], [`flame`]). Competitors are runners like any other; a runner with a wrong answer is shown as
 //! wrong, never as fast.
@@ -11,16 +11,17 @@
 
 pub mod answer;
 pub mod chart;
+pub mod competitors;
 pub mod definition;
 pub mod destination;
 pub mod docs;
 pub mod estimate;
+pub mod evaluate;
 pub mod flame;
 pub mod goal;
 pub mod html;
 pub mod instructions;
 pub mod journal;
-pub mod judge;
 pub mod machine;
 pub mod measure;
 pub mod noise;
@@ -30,7 +31,6 @@ pub mod record;
 pub mod report;
 pub mod results;
 pub mod revision;
-pub mod rivals;
 pub mod session;
 pub mod statistics;
 pub mod sweep;

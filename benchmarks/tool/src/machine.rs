@@ -26,8 +26,8 @@ pub fn look(root: &Path, definitions: &[Definition], search_path: &OsStr) -> Mac
         "--",
         "crates",
         "bindings",
-        "benchmarks/ours",
-        "benchmarks/rivals",
+        "benchmarks/millstream",
+        "benchmarks/competitors",
         "benchmarks/runners",
         "benchmarks/Cargo.lock",
         "Cargo.toml",
@@ -48,7 +48,7 @@ pub fn look(root: &Path, definitions: &[Definition], search_path: &OsStr) -> Mac
         compiler: compiler(),
         commit: if changed { format!("{commit} with uncommitted changes") } else { commit },
         others: running_beside_us(),
-        rivals: programs.into_iter().filter_map(look_up).collect(),
+        competitors: programs.into_iter().filter_map(look_up).collect(),
         warnings: Vec::new(),
     };
     if machine.is_busy() {

@@ -18,7 +18,9 @@ use millstream_bench::results::{Question, Results, SCHEMA};
 use millstream_bench::revision::Revision;
 use millstream_bench::session::{self, Session};
 use millstream_bench::tap::Tap;
-use millstream_bench::{chart, docs, flame, html, instructions, machine, programs, report, revision, rivals, sweep};
+use millstream_bench::{
+    chart, competitors, docs, flame, html, instructions, machine, programs, report, revision, sweep,
+};
 
 /// Measure Millstream against competitors.
 ///
@@ -225,7 +227,7 @@ fn table(root: &Path, mut definitions: Vec<Definition>, runs: usize) -> Result<E
     let questions = session.measure(&definitions, vec![], None, &mut |question| {
         sweep::table(question).iter().for_each(|table| print!("{table}"));
     })?;
-    Ok(verdict(&questions))
+    Ok(exit_code(&questions))
 }
 
 /// Compares Millstream with another revision of itself.
@@ -247,7 +249,7 @@ fn versus(root: &Path, definitions: Vec<Definition>, options: &Options) -> Resul
             slower = true;
         }
     }
-    Ok(if slower { ExitCode::FAILURE } else { verdict(&questions) })
+    Ok(if slower { ExitCode::FAILURE } else { exit_code(&questions) })
 }
 
 /// Counts instructions and compares or stores them. The counted programs are always optimised.
@@ -371,7 +373,7 @@ fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> R
         keep(root, &results)?;
     }
     note.map_or(Ok(()), Journal::end)?;
-    Ok(verdict(&results.definitions))
+    Ok(exit_code(&results.definitions))
 }
 
 /// Lists the definitions, each with its estimated time in seconds.
@@ -404,9 +406,9 @@ fn build(root: &Path, optimised: bool) -> Result<()> {
 /// The locations of the measured programs of Millstream and of competitors.
 fn place(root: &Path) -> Result<Place> {
     let programs = own_programs()?;
-    let rivals = rivals::directory(&programs)?;
+    let competitors = competitors::directory(&programs)?;
     // Each definition has its own inputs.
-    Ok(Place { root: root.to_owned(), programs: vec![programs, rivals], inputs: PathBuf::new() })
+    Ok(Place { root: root.to_owned(), programs: vec![programs, competitors], inputs: PathBuf::new() })
 }
 
 /// The directory of the programs that cargo builds with the profile of this program.
@@ -418,7 +420,7 @@ fn own_programs() -> Result<PathBuf> {
 fn build_all(root: &Path) -> Result<Place> {
     build(root, !cfg!(debug_assertions))?;
     let place = place(root)?;
-    rivals::build(root, &place.programs[0])?;
+    competitors::build(root, &place.programs[0])?;
     Ok(place)
 }
 
@@ -434,7 +436,7 @@ fn keep(root: &Path, results: &Results) -> Result<()> {
 }
 
 /// Reports runners that were wrong or missing.
-fn verdict(questions: &[Question]) -> ExitCode {
+fn exit_code(questions: &[Question]) -> ExitCode {
     let mut bad = false;
     for question in questions {
         let name = &question.name;

@@ -295,7 +295,7 @@ pub fn time<T>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::question;
+    use crate::evaluate::question;
     use crate::results::Met;
 
     fn shell(line: &str) -> Command {
@@ -354,8 +354,8 @@ mod tests {
             ]
             [[target]]
             work = "echo"
-            ours = "right"
-            rivals = ["wrong"]
+            millstream = "right"
+            competitors = ["wrong"]
             goal = {{ at_most = 1.0 }}
             "#
         ))
@@ -393,8 +393,8 @@ mod tests {
             runner = [{}, {}]
             [[target]]
             work = "sleep"
-            ours = "long"
-            rivals = ["short"]
+            millstream = "long"
+            competitors = ["short"]
             goal = {{ at_most = 1.0 }}
             "#,
             runner("long", 0.6),
@@ -448,8 +448,8 @@ mod tests {
             ]
             [[target]]
             work = "copy"
-            ours = "right"
-            rivals = ["wrong"]
+            millstream = "right"
+            competitors = ["wrong"]
             goal = {{ at_most = 1.0 }}
             "#
         ))

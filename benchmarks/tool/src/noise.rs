@@ -37,7 +37,7 @@ pub struct Noise {
     pub frequency: Option<f64>,
 }
 
-/// Runs shorter than this last only a few ticks, which is too few to judge.
+/// Runs shorter than this last only a few ticks, which is too few to evaluate.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 /// The number of ticks that can be due to rounding.
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_the_system_tells() {
+    fn reads_the_statistics_of_the_kernel() {
         let all = "cpu  100 2 30 4000 5 6 7 8 0 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n";
         let own = "42 (a ) name) R 1 2 3 4 5 6 7 8 9 10 11 12 0 0 20 0 1";
         assert_eq!(Ticks::parse(all, own), Some(Ticks { busy: 145, own: 23, stolen: 8 }));

@@ -19,7 +19,7 @@ use crate::results::{Machine, Outcome, Question, Results, Run, Target};
 use crate::statistics::{interval, median};
 
 /// The version of the format that this module describes.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// The newest measurement of each question.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub struct Summary {
     /// Its name.
     pub name: String,
     /// Whether it is Millstream.
-    pub ours: bool,
+    pub millstream: bool,
     /// The outcome.
     #[serde(flatten)]
     pub reached: Reached,
@@ -160,7 +160,11 @@ impl Entry {
             runners: question
                 .runners
                 .iter()
-                .map(|one| Summary { name: one.name.clone(), ours: one.ours, reached: Reached::new(&one.outcome) })
+                .map(|one| Summary {
+                    name: one.name.clone(),
+                    millstream: one.millstream,
+                    reached: Reached::new(&one.outcome),
+                })
                 .collect(),
             targets: question.targets.clone(),
         }
@@ -210,7 +214,7 @@ fn rounded(seconds: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::definition::Scale;
-    use crate::judge::question;
+    use crate::evaluate::question;
 
     fn definition(name: &str) -> Definition {
         let text = r#"
@@ -218,7 +222,7 @@ mod tests {
             full = { answers.all = { count = 1 } }
             quick = { answers.all = { count = 1 } }
             runner = [{ name = "one", command = ["a"] }, { name = "two", command = ["b"] }]
-            target = [{ work = "w", ours = "one", rivals = ["two"], goal = { at_most = 1.0 } }]
+            target = [{ work = "w", millstream = "one", competitors = ["two"], goal = { at_most = 1.0 } }]
         "#;
         Definition::parse(&format!("name = \"{name}\"\n{text}")).unwrap()
     }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::evaluate::quantity;
 use crate::goal::{Clock, Measure};
-use crate::judge::quantity;
 use crate::results::{Machine, Met, Question, Results, Row, Run, Target};
 use crate::statistics::median;
 use crate::sweep;
@@ -33,9 +33,9 @@ pub fn table<'a>(targets: impl IntoIterator<Item = &'a Target>) -> String {
                 obstacles.len() - 1
             }) + 1
         });
-        let Target { work, row: Row { rival, ours, ratio, target, met, .. }, .. } = target;
+        let Target { work, row: Row { competitor, millstream, ratio, target, met, .. }, .. } = target;
         let number = number.map_or(String::new(), |number| format!(" ({number})"));
-        writeln!(text, "| {work} | {rival} | {ours} | {ratio} | {target} | {}{number} |", met.word())
+        writeln!(text, "| {work} | {competitor} | {millstream} | {ratio} | {target} | {}{number} |", met.word())
             .expect(INFALLIBLE);
     }
     if !obstacles.is_empty() {
@@ -58,16 +58,16 @@ pub fn lines(question: &Question) -> String {
     let mut text = String::new();
     let name = &question.name;
     for reached in &question.targets {
-        let Target { work, row: Row { rival, ours, ratio, target, met, .. }, .. } = reached;
+        let Target { work, row: Row { competitor, millstream, ratio, target, met, .. }, .. } = reached;
         let word = match met {
             Met::Yes => "yes",
             Met::No => "NO",
             Met::Wrong => "WRONG",
             Met::Skipped => "skipped",
         };
-        let against = if rival.is_empty() { String::new() } else { format!(" against {rival}") };
+        let against = if competitor.is_empty() { String::new() } else { format!(" against {competitor}") };
         let ratio = if ratio.is_empty() { String::new() } else { format!(": {ratio}") };
-        writeln!(text, "{word:7} {name}: {work}: {ours}{against}{ratio} (target {target})").expect(INFALLIBLE);
+        writeln!(text, "{word:7} {name}: {work}: {millstream}{against}{ratio} (target {target})").expect(INFALLIBLE);
         if let Some(obstacle) = reached.obstacle() {
             writeln!(text, "{:7} {obstacle}", "why").expect(INFALLIBLE);
         }
@@ -100,14 +100,14 @@ const INFALLIBLE: &str = "writing to a string cannot fail";
 
 /// The machine as a Markdown list.
 fn machine(machine: &Machine) -> String {
-    let Machine { processor, cores, kernel, compiler, commit, others, rivals, warnings, .. } = machine;
+    let Machine { processor, cores, kernel, compiler, commit, others, competitors, warnings, .. } = machine;
     let trust = if machine.is_busy() { "do not trust the ratios" } else { "quiet" };
     let mut text = format!(
         "- processor: {processor}, {cores} cores\n- kernel: {kernel}\n- compiler: {compiler}\n- commit: {commit}\n\
          - others running before the start: {others:.1} on average: {trust}\n"
     );
-    if !rivals.is_empty() {
-        writeln!(text, "- rivals: {}", rivals.join(", ")).expect(INFALLIBLE);
+    if !competitors.is_empty() {
+        writeln!(text, "- competitors: {}", competitors.join(", ")).expect(INFALLIBLE);
     }
     for warning in warnings {
         writeln!(text, "- warning: {warning}").expect(INFALLIBLE);
@@ -214,7 +214,7 @@ pub fn csv(questions: &[Question]) -> String {
 mod tests {
     use super::*;
     use crate::definition::{Definition, Scale};
-    use crate::judge::question;
+    use crate::evaluate::question;
     use crate::results::{Outcome, SCHEMA};
 
     fn runs(milliseconds: &[u64]) -> Outcome {
@@ -235,12 +235,12 @@ mod tests {
             full = { values.records = 1_000_000, answers.all = { count = 1 } }
             quick = { values.records = 1, answers.all = { count = 1 } }
             runner = [
-                { name = "ours", command = ["a"] },
+                { name = "millstream", command = ["a"] },
                 { name = "slower", command = ["b"] },
                 { name = "slow", command = ["c"] },
                 { name = "slowest", command = ["d"] },
             ]
-            target = [{ work = "w", ours = "ours", rivals = ["slower", "slow"], goal = { at_most = 1.0 } }]
+            target = [{ work = "w", millstream = "millstream", competitors = ["slower", "slow"], goal = { at_most = 1.0 } }]
             "#,
         );
         question(&definition.unwrap(), Scale::Full, outcomes.into())
@@ -267,7 +267,7 @@ mod tests {
         let outcomes = [runs(&[1, 2]), wrong, Outcome::Skipped("pv".into()), Outcome::Over(10.0)];
         let machine = Machine {
             others: 0.7,
-            rivals: vec!["pv 1".into()],
+            competitors: vec!["pv 1".into()],
             warnings: vec!["a reason".into()],
             ..Machine::default()
         };
@@ -279,7 +279,7 @@ mod tests {
         let results = everything();
         assert_eq!(check(&results.definitions[0]), "test: 1 of 4 runners right\n");
         let csv = csv(&results.definitions);
-        assert_eq!(csv.lines().nth(2), Some("test,ours,1,0.002000,0.004000,0.000000,2097152,"));
+        assert_eq!(csv.lines().nth(2), Some("test,millstream,1,0.002000,0.004000,0.000000,2097152,"));
         assert_eq!(csv.lines().count(), 3);
         let record = record(&results);
         for part in [
@@ -289,7 +289,7 @@ mod tests {
             "wrong: slower: count=2 instead of 1",
             "slow: this machine has no pv",
             "over 10 s, not waited for: slowest",
-            "doubt: ours: a doubt",
+            "doubt: millstream: a doubt",
             "`test`: Which?",
         ] {
             assert!(record.contains(part), "{part}: {record}");
@@ -301,10 +301,10 @@ mod tests {
         let question = asked([runs(&[100]), runs(&[500]), runs(&[300]), runs(&[900])]);
         let text = lines(&question);
         assert_eq!(text.lines().next(), Some("yes     test: w: 100 ms against slow 300 ms: 0.33 (target ≤ 1.00)"));
-        assert_eq!(text.lines().nth(1), Some("doubt   test: ours: a doubt (and 3 more)"));
+        assert_eq!(text.lines().nth(1), Some("doubt   test: millstream: a doubt (and 3 more)"));
         assert_eq!(text.lines().count(), 2);
         let unjudged = Question { targets: vec![], ..question };
-        let fastest = "        test: 4 of 4 right; fastest: ours 100 ms, slow 300 ms, slower 500 ms";
+        let fastest = "        test: 4 of 4 right; fastest: millstream 100 ms, slow 300 ms, slower 500 ms";
         assert_eq!(lines(&unjudged).lines().next(), Some(fastest));
     }
 

@@ -14,7 +14,7 @@ use crate::goal::{Clock, Goal, Measure};
 use crate::parameter::Sweep;
 
 /// The version of the format that this module describes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// Everything that one call of the tool measured.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub struct Machine {
     /// The average number of other processes that were running or waiting for a core before the start.
     pub others: f64,
     /// The versions of the competitors that are programs.
-    pub rivals: Vec<String>,
+    pub competitors: Vec<String>,
     /// Reasons to doubt the whole measurement, one sentence each.
     pub warnings: Vec<String>,
 }
@@ -63,7 +63,7 @@ pub struct Question {
     /// The question that the numbers answer.
     pub question: String,
     /// A paragraph that explains the results.
-    pub lesson: Option<String>,
+    pub explanation: Option<String>,
     /// The part of the run that the wall times cover.
     pub clock: Clock,
     /// What the records are called, if they are counted.
@@ -92,7 +92,7 @@ pub struct Runner {
     /// The name without the value of a sweep.
     pub base: String,
     /// Whether it is Millstream rather than a competitor.
-    pub ours: bool,
+    pub millstream: bool,
     /// Whether the runner may be missing on a machine.
     #[serde(default)]
     pub optional: bool,
@@ -170,9 +170,9 @@ pub struct Target {
     pub work: String,
     /// The millstream runner. If added stages are measured, this and the names of the competitors do not contain the
     /// number of stages.
-    pub ours: String,
+    pub millstream: String,
     /// The competitors; the best of them counts.
-    pub rivals: Vec<String>,
+    pub competitors: Vec<String>,
     /// What is compared.
     pub measure: Measure,
     /// The goal.
@@ -188,9 +188,9 @@ pub struct Target {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The best competitor and its median time.
-    pub rival: String,
+    pub competitor: String,
     /// The median time of millstream.
-    pub ours: String,
+    pub millstream: String,
     /// Millstream compared with the competitor as the goal requires, with the interval in brackets.
     pub ratio: String,
     /// The goal.

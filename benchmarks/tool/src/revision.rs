@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::definition::{Definition, Runner, Target};
 use crate::goal::{Goal, Measure};
 use crate::results::Question;
-use crate::{programs, rivals};
+use crate::{competitors, programs};
 
 /// Another revision, which has been built.
 #[derive(Clone, Debug)]
@@ -46,35 +46,36 @@ impl Revision {
         let tree = Worktree::add(root, &commit)?;
         programs::build(&tree.path(), target, true).with_context(|| format!("{commit} cannot be built"))?;
         let programs = target.join("release");
-        let rivals = rivals::build(&tree.path(), &programs)?;
-        Ok(Revision { commit, programs: vec![programs, rivals] })
+        let competitors = competitors::build(&tree.path(), &programs)?;
+        Ok(Revision { commit, programs: vec![programs, competitors] })
     }
 
     /// Returns the definition with only its millstream runners, each compared with itself at this revision; nothing if
     /// it has none. All runners get the same number of rounds, which the comparison requires.
     pub fn against(&self, definition: &Definition) -> Option<Definition> {
-        let ours: Vec<&Runner> = definition.runners.iter().filter(|runner| definition.is_ours(runner)).collect();
+        let millstream: Vec<&Runner> =
+            definition.runners.iter().filter(|runner| definition.is_millstream(runner)).collect();
         let then = |name: &str| format!("{name} at {}", self.commit);
         let both = |&runner: &&Runner| {
-            let now = Runner { ours: true, runs: None, ..runner.clone() };
-            let mut before = Runner { name: then(&runner.name), ours: false, ..now.clone() };
+            let now = Runner { millstream: true, runs: None, ..runner.clone() };
+            let mut before = Runner { name: then(&runner.name), millstream: false, ..now.clone() };
             before.programs = self.programs.clone();
             before.cell.iter_mut().for_each(|cell| cell.base = then(&cell.base));
             [now, before]
         };
         let target = |&runner: &&Runner| Target {
             work: runner.name.clone(),
-            ours: runner.name.clone(),
-            rivals: vec![then(&runner.name)],
+            millstream: runner.name.clone(),
+            competitors: vec![then(&runner.name)],
             measure: Measure::Wall,
             goal: Goal::AtMost(1.0 + TOLERANCE),
             processor: None,
         };
-        (!ours.is_empty()).then(|| Definition {
+        (!millstream.is_empty()).then(|| Definition {
             runs: None,
             floor: None,
-            runners: ours.iter().flat_map(both).collect(),
-            targets: ours.iter().map(target).collect(),
+            runners: millstream.iter().flat_map(both).collect(),
+            targets: millstream.iter().map(target).collect(),
             ..definition.clone()
         })
     }
@@ -126,7 +127,7 @@ impl Drop for Worktree {
 mod tests {
     use super::*;
     use crate::definition::Scale;
-    use crate::judge::question;
+    use crate::evaluate::question;
     use crate::results::{Outcome, Run};
 
     fn definition() -> Definition {
@@ -138,27 +139,27 @@ mod tests {
             full = { values = { lines = 1, bytes = 1 }, answers.all = { count = 1 } }
             quick = { values = { lines = 1, bytes = 1 }, answers.all = { count = 1 } }
             runner = [
-                { name = "ours", command = ["a", "{stages}"], runs = 1 },
-                { name = "also ours", ours = true, command = ["b"] },
-                { name = "rival", command = ["c"] },
+                { name = "millstream", command = ["a", "{stages}"], runs = 1 },
+                { name = "also millstream", millstream = true, command = ["b"] },
+                { name = "competitor", command = ["c"] },
             ]
-            target = [{ work = "w", ours = "ours n=0", rivals = ["rival"], goal = { at_most = 1.0 } }]
+            target = [{ work = "w", millstream = "millstream n=0", competitors = ["competitor"], goal = { at_most = 1.0 } }]
         "#;
         Definition::parse(text).unwrap()
     }
 
     #[test]
-    fn ours_are_compared_with_themselves() {
+    fn millstream_are_compared_with_themselves() {
         let revision = Revision { commit: "abc".into(), programs: vec!["/there".into()] };
         let both = revision.against(&definition()).unwrap();
         let names: Vec<&str> = both.runners.iter().map(|runner| runner.name.as_str()).collect();
-        assert_eq!(names, ["ours n=0", "ours n=0 at abc", "also ours", "also ours at abc"]);
+        assert_eq!(names, ["millstream n=0", "millstream n=0 at abc", "also millstream", "also millstream at abc"]);
         assert!(both.runners[0].programs.is_empty() && both.runners[0].runs.is_none());
         assert_eq!(both.runners[1].programs, revision.programs);
-        let mut rivals_only = definition();
-        rivals_only.runners.retain(|runner| runner.name == "rival");
-        rivals_only.targets.clear();
-        assert!(revision.against(&rivals_only).is_none());
+        let mut competitors_only = definition();
+        competitors_only.runners.retain(|runner| runner.name == "competitor");
+        competitors_only.targets.clear();
+        assert!(revision.against(&competitors_only).is_none());
     }
 
     #[test]
@@ -181,7 +182,7 @@ mod tests {
             let question = question(&both, Scale::Full, vec![runs(now), runs(then), same(), same()]);
             slower(&question).map(str::to_owned).collect::<Vec<_>>()
         };
-        assert_eq!(found([110, 111, 109, 110, 112, 110], [100, 101, 99, 100, 100, 100]), ["ours n=0"]);
+        assert_eq!(found([110, 111, 109, 110, 112, 110], [100, 101, 99, 100, 100, 100]), ["millstream n=0"]);
         // Slower by an irrelevant amount, and then slower by more, but not significantly.
         assert!(found([103, 104, 103, 103, 104, 103], [100, 101, 99, 100, 100, 100]).is_empty());
         assert!(found([60, 200, 70, 190, 110, 115], [200, 60, 190, 70, 100, 101]).is_empty());

@@ -11,9 +11,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::definition::{Definition, Scale};
 use crate::estimate::estimate;
+use crate::evaluate::question;
 use crate::goal::Clock;
 use crate::journal::{Header, Journal};
-use crate::judge::question;
 use crate::measure::{Place, Plan, measure};
 use crate::record::Record;
 use crate::results::{Outcome, Question};
@@ -34,7 +34,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Measures the questions that have no answer yet. Each answer is passed to `tell` and, if there is a journal,
+    /// Measures the questions that have no answer yet. Each answer is passed to `report` and, if there is a journal,
     /// recorded there.
     ///
     /// # Errors
@@ -44,9 +44,9 @@ impl Session {
         definitions: &[Definition],
         mut known: Vec<Question>,
         mut journal: Option<&mut Journal>,
-        tell: &mut dyn FnMut(&Question),
+        report: &mut dyn FnMut(&Question),
     ) -> Result<Vec<Question>> {
-        known.iter().for_each(&mut *tell);
+        known.iter().for_each(&mut *report);
         let known_already = |one: &Definition| known.iter().any(|question| question.name == one.name);
         let open: Vec<&Definition> = definitions.iter().filter(|one| !known_already(one)).collect();
         let bar = bar(open.iter().map(|definition| self.plan(definition).turns(definition)).sum());
@@ -55,7 +55,7 @@ impl Session {
             if let Some(journal) = &mut journal {
                 journal.add(&answered)?;
             }
-            bar.suspend(|| tell(&answered));
+            bar.suspend(|| report(&answered));
             known.push(answered);
         }
         bar.finish_and_clear();

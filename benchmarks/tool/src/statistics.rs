@@ -30,7 +30,7 @@ pub const FEWEST: usize = 6;
 
 const RESAMPLES: usize = 2000;
 
-/// Returns the 95 % interval of `compare(median(ours), median(rival))`; none if either has fewer than [`FEWEST`] runs.
+/// Returns the 95 % interval of `compare(median(millstream), median(competitor))`; none if either has fewer than [`FEWEST`] runs.
 ///
 /// This is the percentile bootstrap with percentiles that are widened according to Student's distribution (T.
 /// Hesterberg, "What Teachers Should Know About the Bootstrap", 2015); without this correction, seven runs give
@@ -40,13 +40,13 @@ const RESAMPLES: usize = 2000;
 ///
 /// ```
 /// use millstream_bench::statistics::interval;
-/// let (ours, rival) = ([1.0, 1.1, 1.0, 0.9, 1.0, 1.0], [2.0, 2.2, 2.0, 1.8, 2.1, 2.0]);
-/// let (low, high) = interval(&ours, &rival, |ours, rival| rival / ours).unwrap();
+/// let (millstream, competitor) = ([1.0, 1.1, 1.0, 0.9, 1.0, 1.0], [2.0, 2.2, 2.0, 1.8, 2.1, 2.0]);
+/// let (low, high) = interval(&millstream, &competitor, |millstream, competitor| competitor / millstream).unwrap();
 /// assert!(low <= 2.0 && 2.0 <= high);
-/// assert_eq!(interval(&ours[..5], &rival, |ours, rival| rival / ours), None);
+/// assert_eq!(interval(&millstream[..5], &competitor, |millstream, competitor| competitor / millstream), None);
 /// ```
-pub fn interval(ours: &[f64], rival: &[f64], compare: impl Fn(f64, f64) -> f64) -> Option<(f64, f64)> {
-    let fewest = ours.len().min(rival.len());
+pub fn interval(millstream: &[f64], competitor: &[f64], compare: impl Fn(f64, f64) -> f64) -> Option<(f64, f64)> {
+    let fewest = millstream.len().min(competitor.len());
     if fewest < FEWEST {
         return None;
     }
@@ -57,9 +57,10 @@ pub fn interval(ours: &[f64], rival: &[f64], compare: impl Fn(f64, f64) -> f64) 
         median(&values)
     };
     let mut resample = || {
-        let of_ours = draw(ours.len());
-        let of_rival = if ours.len() == rival.len() { of_ours.clone() } else { draw(rival.len()) };
-        compare(middle(ours, &of_ours), middle(rival, &of_rival))
+        let of_millstream = draw(millstream.len());
+        let of_competitor =
+            if millstream.len() == competitor.len() { of_millstream.clone() } else { draw(competitor.len()) };
+        compare(middle(millstream, &of_millstream), middle(competitor, &of_competitor))
     };
     let values: Vec<f64> = (0..RESAMPLES).map(|_| resample()).collect();
     let tail = tail(fewest);
@@ -114,8 +115,9 @@ mod tests {
             let mut runs = |count: usize, median: f64| -> Vec<f64> {
                 moments[..count].iter().map(|moment| median * moment * noise(&mut random)).collect()
             };
-            let (ours, rival) = (runs(rounds[0], 1.0), runs(rounds[1], 2.0));
-            let (low, high) = interval(&ours, &rival, |ours, rival| rival / ours).unwrap();
+            let (millstream, competitor) = (runs(rounds[0], 1.0), runs(rounds[1], 2.0));
+            let (low, high) =
+                interval(&millstream, &competitor, |millstream, competitor| competitor / millstream).unwrap();
             low <= 2.0 && 2.0 <= high
         };
         (0..250).filter(|_| experiment()).count()
@@ -140,11 +142,11 @@ mod tests {
     #[test]
     fn a_slow_moment_of_both_does_not_count() {
         let moments = [1.0, 1.5, 1.1, 1.9, 1.3, 1.0, 1.2];
-        let rival: Vec<f64> = moments.iter().map(|moment| 3.0 * moment).collect();
-        let ratio = |ours: f64, rival: f64| rival / ours;
-        let (low, high) = interval(&moments, &rival, ratio).unwrap();
+        let competitor: Vec<f64> = moments.iter().map(|moment| 3.0 * moment).collect();
+        let ratio = |millstream: f64, competitor: f64| competitor / millstream;
+        let (low, high) = interval(&moments, &competitor, ratio).unwrap();
         assert!((low - 3.0).abs() < 1e-9 && (high - 3.0).abs() < 1e-9, "{low} {high}");
-        let (low, high) = interval(&moments, &rival[..6], ratio).unwrap();
+        let (low, high) = interval(&moments, &competitor[..6], ratio).unwrap();
         assert!(high - low > 0.5, "{low} {high}");
     }
 }

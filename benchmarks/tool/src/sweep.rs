@@ -27,8 +27,8 @@ pub fn ends(mut definition: Definition) -> Definition {
         [values().min(), values().max()].contains(&Some(one.at))
     };
     // Runners that only a target declared as Millstream must keep that property.
-    let ours: Vec<bool> = definition.runners.iter().map(|runner| definition.is_ours(runner)).collect();
-    definition.runners.iter_mut().zip(ours).for_each(|(runner, ours)| runner.ours = ours);
+    let millstream: Vec<bool> = definition.runners.iter().map(|runner| definition.is_millstream(runner)).collect();
+    definition.runners.iter_mut().zip(millstream).for_each(|(runner, millstream)| runner.millstream = millstream);
     definition.runners.retain(|runner| runner.cell.as_ref().is_none_or(is_end));
     definition.targets.clear();
     definition
@@ -57,7 +57,7 @@ pub fn take_text(definitions: &mut [Definition], path: &Path) -> Result<()> {
 ///
 /// ```
 /// use millstream_bench::definition::{Definition, Scale};
-/// use millstream_bench::judge::question;
+/// use millstream_bench::evaluate::question;
 /// use millstream_bench::results::{Outcome, Run};
 /// use millstream_bench::sweep;
 ///

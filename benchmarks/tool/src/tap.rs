@@ -21,7 +21,7 @@ impl Tap {
     ///
     /// ```
     /// use millstream_bench::definition::{Definition, Scale};
-    /// use millstream_bench::judge::question;
+    /// use millstream_bench::evaluate::question;
     /// use millstream_bench::results::Outcome;
     /// use millstream_bench::tap::Tap;
     ///
@@ -31,7 +31,7 @@ impl Tap {
     ///     full.answers.all = { count = 1 }
     ///     quick.answers.all = { count = 1 }
     ///     runner = [{ name = "a", command = ["echo"] }, { name = "b", command = ["echo"] }]
-    ///     target = [{ work = "nothing", ours = "a", goal = { under_ms = 1.0 } }]
+    ///     target = [{ work = "nothing", millstream = "a", goal = { under_ms = 1.0 } }]
     /// "#)?;
     /// let outcomes = vec![Outcome::Skipped("echo".to_owned()), Outcome::Wrong("count=2".to_owned())];
     /// let text = Tap::default().points(&question(&definition, Scale::Full, outcomes));
@@ -40,7 +40,7 @@ impl Tap {
     ///   ---
     ///   b: \"count=2\"
     ///   ...
-    /// ok 2 - echo: nothing # SKIP ours: skipped
+    /// ok 2 - echo: nothing # SKIP millstream: skipped
     /// ");
     /// # Ok::<(), anyhow::Error>(())
     /// ```
@@ -49,17 +49,18 @@ impl Tap {
         let wrong: Vec<_> = question.wrong().map(|(runner, reason)| (runner.name.as_str(), reason)).collect();
         let mut text = self.point(wrong.is_empty(), &format!("{name}: every answer is right"), "", &wrong);
         for reached in &question.targets {
-            let Target { work, row: Row { rival, ours, ratio, target, met, .. }, .. } = reached;
+            let Target { work, row: Row { competitor, millstream, ratio, target, met, .. }, .. } = reached;
             let what = format!("{name}: {work}");
             text += &match met {
                 Met::Yes => self.point(true, &what, "", &[]),
-                Met::Skipped => self.point(true, &what, &skip(ours, rival), &[]),
+                Met::Skipped => self.point(true, &what, &skip(millstream, competitor), &[]),
                 Met::No | Met::Wrong => {
                     let obstacle = reached.obstacle();
-                    let known = [("ours", ours), ("rival", rival), ("ratio", ratio), ("target", target)];
+                    let known =
+                        [("millstream", millstream), ("competitor", competitor), ("ratio", ratio), ("target", target)];
                     let known = known.into_iter().chain(obstacle.iter().map(|obstacle| ("why", obstacle)));
-                    let tell: Vec<_> = known.map(|(key, value)| (key, value.as_str())).collect();
-                    self.point(false, &what, "", &tell)
+                    let details: Vec<_> = known.map(|(key, value)| (key, value.as_str())).collect();
+                    self.point(false, &what, "", &details)
                 }
             };
         }
@@ -72,13 +73,13 @@ impl Tap {
     }
 
     /// One test point, followed by a YAML block if there are details.
-    fn point(&mut self, ok: bool, what: &str, directive: &str, tell: &[(&str, &str)]) -> String {
+    fn point(&mut self, ok: bool, what: &str, directive: &str, details: &[(&str, &str)]) -> String {
         self.points += 1;
         let what = what.replace('\\', r"\\").replace('#', r"\#");
         let mut text = format!("{} {} - {what}{directive}\n", if ok { "ok" } else { "not ok" }, self.points);
-        if !tell.is_empty() {
+        if !details.is_empty() {
             text.push_str("  ---\n");
-            for (key, value) in tell {
+            for (key, value) in details {
                 // A JSON string is also a YAML string.
                 let value = serde_json::Value::from(*value);
                 writeln!(text, "  {key}: {value}").expect("writing to a string cannot fail");
@@ -89,9 +90,9 @@ impl Tap {
     }
 }
 
-fn skip(ours: &str, rival: &str) -> String {
-    let against = if rival.is_empty() { String::new() } else { format!(", against {rival}") };
-    format!(" # SKIP ours: {ours}{against}")
+fn skip(millstream: &str, competitor: &str) -> String {
+    let against = if competitor.is_empty() { String::new() } else { format!(", against {competitor}") };
+    format!(" # SKIP millstream: {millstream}{against}")
 }
 
 #[cfg(test)]
@@ -102,8 +103,8 @@ mod tests {
     fn what_means_something_in_tap_is_escaped() {
         let mut tap = Tap::default();
         assert_eq!(tap.point(true, r"a # b \ c", "", &[]), "ok 1 - a \\# b \\\\ c\n");
-        let told = tap.point(false, "a", "", &[("ours", "\"quoted\"\n")]);
-        assert_eq!(told, "not ok 2 - a\n  ---\n  ours: \"\\\"quoted\\\"\\n\"\n  ...\n");
+        let point = tap.point(false, "a", "", &[("millstream", "\"quoted\"\n")]);
+        assert_eq!(point, "not ok 2 - a\n  ---\n  millstream: \"\\\"quoted\\\"\\n\"\n  ...\n");
         assert_eq!(tap.plan(), "1..2\n");
     }
 }

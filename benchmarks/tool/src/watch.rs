@@ -113,7 +113,7 @@ impl<'a> Ready<'a> {
         })?;
         remove(&self.output)?;
         let inside =
-            Answer::parse(self.runner.output, &answer).ok().and_then(|mut told| told.take_inside().nanoseconds);
+            Answer::parse(self.runner.output, &answer).ok().and_then(|mut answer| answer.take_inside().nanoseconds);
         Ok(inside.map_or(run.wall, |nanoseconds| nanoseconds as f64 / 1e9))
     }
 }

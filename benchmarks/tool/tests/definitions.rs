@@ -10,9 +10,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use millstream_bench::definition::{Command, Definition, Runner, Scale};
-use millstream_bench::judge::question;
+use millstream_bench::evaluate::question;
 use millstream_bench::measure::{Place, Plan, measure};
-use millstream_bench::{rivals, sweep};
+use millstream_bench::{competitors, sweep};
 use rayon::prelude::*;
 
 #[test]
@@ -24,9 +24,9 @@ fn every_runner_gives_the_right_answer() {
     let mut programs = vec![own.clone()];
     let mut definitions = Definition::load_all(&root.join("benchmarks/definitions")).unwrap();
     if env::var_os("MILLSTREAM_DEEP").is_some() {
-        programs.push(rivals::build(&root, &own).unwrap());
+        programs.push(competitors::build(&root, &own).unwrap());
     } else {
-        definitions = definitions.into_iter().filter_map(|one| ours_in_rust(one, &own)).collect();
+        definitions = definitions.into_iter().filter_map(|one| millstream_in_rust(one, &own)).collect();
     }
     assert!(definitions.len() > 20, "{} definitions", definitions.len());
     let bad: Vec<String> = definitions
@@ -41,13 +41,13 @@ fn every_runner_gives_the_right_answer() {
 }
 
 /// The definition with those runners only that are Millstream's, and are one program of this repository.
-fn ours_in_rust(mut definition: Definition, programs: &Path) -> Option<Definition> {
+fn millstream_in_rust(mut definition: Definition, programs: &Path) -> Option<Definition> {
     let is_here = |runner: &Runner| match &runner.command {
         Command::Argv(argv) => programs.join(&argv[0]).is_file(),
         Command::Shell(_) => false,
     };
     let runners = mem::take(&mut definition.runners);
-    definition.runners = runners.into_iter().filter(|one| definition.is_ours(one) && is_here(one)).collect();
+    definition.runners = runners.into_iter().filter(|one| definition.is_millstream(one) && is_here(one)).collect();
     (!definition.runners.is_empty()).then_some(definition)
 }
 

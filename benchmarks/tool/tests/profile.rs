@@ -38,7 +38,7 @@ fn frames(runner: &str, clock: &str, record: &Path) -> String {
 }
 
 #[test]
-fn a_program_of_ours_samples_itself() {
+fn a_program_of_millstream_samples_itself() {
     let record = tempfile::tempdir().unwrap();
     let runner = r#"{ name = "one", command = ["pipes", "hashed", "--way", "pipe", "{input}"] }"#;
     let svg = frames(runner, "inside", record.path());

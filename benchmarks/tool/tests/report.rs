@@ -1,4 +1,4 @@
-//! The report of made-up results: it parses, is self-contained, contains the numbers of the results, and works in a
+//! The report of artificial results parses, is self-contained, contains the numbers of the results, and works in a
 //! browser.
 
 use std::env;
@@ -14,7 +14,7 @@ use millstream_bench::{flame, html};
 use millstream_runners::times::{PipeTimes, StageTimes};
 use scraper::{ElementRef, Html, Selector};
 
-/// What names are in the results to do harm.
+/// A runner name that would execute as HTML if it were not escaped.
 const HOSTILE: &str = r#"<script>alert("1")</script> & 'x'"#;
 
 fn results() -> Results {
@@ -64,7 +64,7 @@ fn value(element: &ElementRef, name: &str) -> Option<f64> {
     element.attr(name).map(|value| value.parse().unwrap())
 }
 
-/// The wall times of those that were measured.
+/// Returns the wall times of a runner, if it was measured.
 fn walls(runner: &Runner) -> Option<Vec<f64>> {
     match &runner.outcome {
         Outcome::Measured { runs, .. } => Some(runs.iter().map(|run| run.wall).collect()),
@@ -77,7 +77,7 @@ fn measured(question: &Question) -> Vec<(&Runner, f64)> {
 }
 
 #[test]
-fn it_parses_and_needs_nobody_else() {
+fn it_parses_and_refers_to_no_other_file() {
     let page = page();
     let html = Html::parse_document(&page);
     assert_eq!(html.errors, [""; 0]);
@@ -96,20 +96,22 @@ fn it_parses_and_needs_nobody_else() {
 }
 
 #[test]
-fn names_are_text_whatever_they_say() {
+fn names_are_escaped() {
     let page = page();
     let html = Html::parse_document(&page);
-    // One script and one style sheet: ours.
+    // The only script is the page's.
     assert_eq!(all(&html, "script").len(), 1);
     assert!(!text(&all(&html, "script")[0]).contains("alert"));
-    for place in ["h2", ".lesson", ".bar .name", "tbody th", "tbody td", ".notes", ".warning", "dd", "dt", "svg text"] {
+    for place in
+        ["h2", ".explanation", ".bar .name", "tbody th", "tbody td", ".notes", ".warning", "dd", "dt", "svg text"]
+    {
         assert!(all(&html, place).iter().any(|element| text(element).contains(HOSTILE)), "{place}");
     }
     assert!(all(&html, "[role=img]").iter().any(|chart| chart.attr("aria-label").unwrap().contains(HOSTILE)));
 }
 
 #[test]
-fn its_numbers_are_those_of_the_results() {
+fn the_numbers_equal_the_results() {
     let page = page();
     let html = Html::parse_document(&page);
     let mut compared = 0;
@@ -142,7 +144,7 @@ fn its_numbers_are_those_of_the_results() {
             assert_eq!(cell("for each"), question.count.map(|count| median / count as f64));
             assert_eq!(cell("bytes/s"), question.bytes.map(|bytes| bytes as f64 / median));
             assert_eq!(cell("allocations"), runs[0].allocations.map(|count| count as f64));
-            // What is shown is the value, as far as it has figures.
+            // The shown text equals the value, except for rounding.
             let shown: f64 = text(&row[1]).replace(',', "").parse().unwrap();
             let unit =
                 [("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)].iter().find(|(sign, _)| text(&ranking[0][1]).ends_with(sign));
@@ -172,7 +174,7 @@ fn its_numbers_are_those_of_the_results() {
         for target in &question.targets {
             assert!(all(&html, "#targets tbody tr").iter().any(|row| {
                 let text = text(row);
-                [&target.work, &target.row.ratio, &target.row.ours, &target.row.target]
+                [&target.work, &target.row.ratio, &target.row.millstream, &target.row.target]
                     .iter()
                     .all(|part| text.contains(*part))
             }));
@@ -182,12 +184,12 @@ fn its_numbers_are_those_of_the_results() {
 }
 
 #[test]
-fn a_flame_graph_is_in_a_frame_beside_both_times() {
+fn a_flame_graph_is_in_a_frame_next_to_both_times() {
     let page = page();
     let html = Html::parse_document(&page);
     let frames = all(&html, "section[id='stages'] iframe");
     assert_eq!(frames.len(), 1);
-    // Its scripts run, and reach nothing.
+    // Its scripts run but cannot access the page.
     assert_eq!(frames[0].attr("sandbox"), Some("allow-scripts"));
     let inside = Html::parse_document(frames[0].attr("srcdoc").unwrap());
     assert_eq!(inside.errors, [""; 0]);
@@ -204,7 +206,7 @@ fn a_flame_graph_is_in_a_frame_beside_both_times() {
 }
 
 #[test]
-fn what_was_seen_in_other_runs_is_beside() {
+fn observations_of_other_runs_are_shown() {
     let page = page();
     let html = Html::parse_document(&page);
     let row = |caption: &str| {
@@ -213,40 +215,39 @@ fn what_was_seen_in_other_runs_is_beside() {
         table.select(&Selector::parse("tbody th, tbody td").unwrap()).map(|cell| text(&cell)).collect::<Vec<_>>()
     };
     let pipe = row("Where the time of one pass");
-    // All, waiting on source, on sink, for stages, inside them, the rest.
+    // Total, waiting for the source, for the sink, for stages, inside stages, remainder.
     assert_eq!(pipe[..7], ["fused n=0", "10.50", "2.00", "0.50", "1.00", "4.00", "3.00"]);
     assert_eq!(pipe[7], format!("SHA-256 {HOSTILE} 4.00 ms"));
     assert_eq!(row("System calls of one run"), ["fused n=0", "1,234", "read 1,230, mmap 4"]);
 }
 
 #[test]
-fn the_overview_says_who_wins() {
+fn the_overview_shows_the_winners() {
     let page = page();
     let html = Html::parse_document(&page);
-    let said: Vec<String> = all(&html, ".verdicts li > p").iter().map(|one| text(one).trim().to_owned()).collect();
+    let sentences: Vec<String> =
+        all(&html, ".conclusions li > p").iter().map(|one| text(one).trim().to_owned()).collect();
     let begin = [
-        &format!("put is 2.30 times faster than rival {HOSTILE}, the best rival (2.2"),
-        "sh is 3.73 times faster than ours, the best of ours (",
-        "With stages = 100: boxed is 245 times faster than core Transform, the best rival (",
-        "theirs and ours cannot be told apart: 1.02 (",
-        "With buffer = 65,536: ours takes 10.50\u{a0}ms; there is nobody to compare it with.",
-        "Nobody was measured.",
+        &format!("put is 2.30 times faster than competitor {HOSTILE}, the fastest competitor (2.2"),
+        "sh is 3.73 times faster than millstream, the fastest Millstream runner (",
+        "With stages = 100: boxed is 245 times faster than core Transform, the fastest competitor (",
+        "other and millstream do not differ significantly: 1.02 (",
+        "With buffer = 65,536: millstream takes 10.50\u{a0}ms; no competitor was measured.",
+        "No runner was measured.",
     ];
-    for (said, begin) in said.iter().zip(begin) {
-        assert!(said.starts_with(begin), "{said}\n{begin}");
+    for (sentence, begin) in sentences.iter().zip(begin) {
+        assert!(sentence.starts_with(begin), "{sentence}\n{begin}");
     }
-    assert_eq!(said.len(), begin.len());
-    assert!(said[0].contains("). Ours takes 1.99 times as long as the floor."), "{}", said[0]);
-    // Misses are not hidden.
-    assert!(said[1].contains("Missed: starts: 3.73 (3.33–4.20) instead of ≤ 1.00."), "{}", said[1]);
-    // Nor is the known limit.
+    assert_eq!(sentences.len(), begin.len());
+    assert!(sentences[0].contains("). Millstream takes 1.99 times as long as the floor."), "{}", sentences[0]);
+    // Missed targets are shown.
+    assert!(sentences[1].contains("Missed: starts: 3.73 (3.33–4.20) instead of ≤ 1.00."), "{}", sentences[1]);
+    // So is the known limit.
     let obstacle = format!("The copy of write {HOSTILE}");
-    assert!(said[0].contains(&format!("instead of ≤ 1.20. {obstacle}")), "{}", said[0]);
-    let beside: Vec<String> = all(&html, "#ours-wins .obstacles > *").iter().map(text).collect();
-    assert_eq!(beside, ["prints as the drain", &obstacle]);
-    assert!(
-        text(&all(&html, ".lead")[0]).contains("Of 4 targets, 2 are met and 2 missed; 1 could not be judged here.")
-    );
+    assert!(sentences[0].contains(&format!("instead of ≤ 1.20. {obstacle}")), "{}", sentences[0]);
+    let obstacles: Vec<String> = all(&html, "#millstream-wins .obstacles > *").iter().map(text).collect();
+    assert_eq!(obstacles, ["prints as the drain", &obstacle]);
+    assert!(text(&all(&html, ".lead")[0]).contains("Of 4 targets, 2 are met and 2 missed; 1 could not be evaluated."));
     for note in
         ["wrong one: count=2 instead of 1", "absent: this machine has no g++", "endless: one run took more than 60 s"]
     {
@@ -279,7 +280,7 @@ fn questions_are_in_the_order_of_topics() {
     let definitions = Definition::load_all(&root.join("benchmarks/definitions")).unwrap();
     let mut results = results();
     let question = results.definitions[0].clone();
-    // As a record that was made in the order of file names has them: 10, 100, 80; and one that is not defined any more.
+    // In the order of file names (10, 100, 80), followed by a question without a definition.
     let by_name =
         ["file-lines-80", "rust-stages", "julia-structs", "no-such-question", "file-lines-by-length", "bson-records"];
     results.definitions = by_name.map(|name| Question { name: name.to_owned(), ..question.clone() }).to_vec();

@@ -167,7 +167,7 @@ impl Run<'_> {
             "--",
         ];
         let seconds = self.ready.time(&record, &[], |_| {}, LIMIT).context(
-            "no sampler fits: it is neither Node nor a program of ours, and perf cannot run it (does this kernel allow it?)",
+            "no sampler fits: it is neither Node nor a program that uses Millstream, and perf cannot run it (does this kernel allow it?)",
         )?;
         let script = Command::new("perf").args(["script", "-i", &data]).stderr(Stdio::null()).output()?;
         ensure!(script.status.success(), "perf script: {}", script.status);

@@ -6,9 +6,9 @@
 
 use askama::Template;
 
+use super::conclusion::{Measured, is_floor, walls};
 use super::quantity::{self, Unit};
 use super::side;
-use super::verdict::{Measured, is_floor, walls};
 use crate::results::Question;
 use crate::statistics::range;
 
@@ -36,7 +36,7 @@ pub struct Bars {
 pub struct Bar {
     /// Its name.
     pub name: String,
-    /// The class name for style sheets: `ours`, `rival` or `floor`.
+    /// The class name for style sheets: `millstream`, `competitor` or `floor`.
     pub class: &'static str,
     /// The median in seconds.
     pub value: f64,
@@ -67,7 +67,7 @@ pub fn bars(question: &Question, ranked: &[Measured]) -> Option<Bars> {
         .zip(ranges)
         .map(|(one, (low, high))| Bar {
             name: one.runner.name.clone(),
-            class: side(one.runner.ours, is_floor(question, one.runner)),
+            class: side(one.runner.millstream, is_floor(question, one.runner)),
             value: one.median,
             text: unit.show(one.median),
             median: place(one.median),

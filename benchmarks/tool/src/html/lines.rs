@@ -13,9 +13,9 @@ use plotters::element::ErrorBar;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use super::conclusion::{is_floor, runs, walls};
 use super::quantity;
 use super::side;
-use super::verdict::{is_floor, runs, walls};
 use crate::parameter::Sweep;
 use crate::results::Question;
 use crate::statistics::median;
@@ -89,7 +89,7 @@ pub fn lines(question: &Question) -> Result<Option<Lines>> {
             Some(one) => one.points.extend(points),
             None => series.push(Series {
                 name: runner.base.clone(),
-                class: side(runner.ours, is_floor(question, runner)),
+                class: side(runner.millstream, is_floor(question, runner)),
                 points: points.collect(),
             }),
         }
@@ -132,8 +132,8 @@ fn alternative(series: &[Series], parameter: &str) -> String {
 
 /// The colours that stand for classes.
 const CLASSES: [(&str, RGBColor); 5] = [
-    ("ours", RGBColor(1, 0, 0)),
-    ("rival", RGBColor(2, 0, 0)),
+    ("millstream", RGBColor(1, 0, 0)),
+    ("competitor", RGBColor(2, 0, 0)),
     ("floor", RGBColor(3, 0, 0)),
     ("axis", RGBColor(4, 0, 0)),
     ("grid", RGBColor(5, 0, 0)),
@@ -196,8 +196,8 @@ fn plot(
         .draw()?;
 
     let mut ends = Vec::new();
-    let ordered = || series.iter().enumerate().filter(|(_, one)| one.class != "ours");
-    for (number, one) in ordered().chain(series.iter().enumerate().filter(|(_, one)| one.class == "ours")) {
+    let ordered = || series.iter().enumerate().filter(|(_, one)| one.class != "millstream");
+    for (number, one) in ordered().chain(series.iter().enumerate().filter(|(_, one)| one.class == "millstream")) {
         let colour = colour(one.class);
         let path = one.points.iter().map(|point| (point.at, point.median));
         chart.draw_series(LineSeries::new(path, colour.stroke_width(2)))?;

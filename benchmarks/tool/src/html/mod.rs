@@ -1,6 +1,6 @@
 //! Reports as a single HTML file. It needs no network and no other file, and is complete without JavaScript.
 //!
-//! [`verdict`] finds the winner, [`table`], [`bars`] and [`lines`] show it, and [`quantity`] formats numbers. The
+//! [`conclusion`] finds the winner, [`table`], [`bars`] and [`lines`] show it, and [`quantity`] formats numbers. The
 //! template in `templates/` only arranges them; it escapes all text.
 
 use std::fs;
@@ -15,19 +15,19 @@ use crate::goal::Clock;
 use crate::results::{Met, Outcome, Question, Results, Target};
 
 pub mod bars;
+pub mod conclusion;
 pub mod lines;
 pub mod quantity;
 pub mod table;
 pub mod text;
 pub mod times;
-pub mod verdict;
 
 use bars::Bars;
+use conclusion::{Comparison, Conclusion};
 use lines::Lines;
 use table::Table;
 use text::Text;
 use times::Times;
-use verdict::{Comparison, Verdict};
 
 /// Returns the whole page, including these profiles with their flame graphs as SVG.
 ///
@@ -116,7 +116,7 @@ struct Page<'a> {
 /// A question with everything that the page shows about it.
 struct Section<'a> {
     question: &'a Question,
-    verdict: Verdict<'a>,
+    conclusion: Conclusion<'a>,
     sentence: Text,
     class: &'static str,
     missed: Vec<&'a Target>,
@@ -170,18 +170,18 @@ struct Note<'a> {
 impl<'a> Section<'a> {
     fn new(question: &'a Question, profiles: &'a [(Profile, String)]) -> Result<Section<'a>> {
         let profiles: Vec<_> = profiles.iter().filter(|(profile, _)| profile.question == question.name).collect();
-        let ranked = verdict::ranked(question);
+        let ranked = conclusion::ranked(question);
         let lines = lines::lines(question)?;
-        let verdict = verdict::judge(question);
+        let conclusion = conclusion::conclude(question);
         let sweep = question.sweep.as_ref().zip(table::sweep(question));
         let profiled: Vec<&Profile> = profiles.iter().map(|(profile, _)| profile).collect();
         let seen = [table::pipes(question), table::system_calls(question), table::profiles(&profiled)];
         let obstacle = |target: &'a Target| Some((target.work.as_str(), target.obstacle()?));
         Ok(Section {
             question,
-            sentence: Text::verdict(question, &verdict),
-            class: if let Verdict::Compared(comparison) = &verdict { comparison.class() } else { "alone" },
-            verdict,
+            sentence: Text::conclusion(question, &conclusion),
+            class: if let Conclusion::Compared(comparison) = &conclusion { comparison.class() } else { "alone" },
+            conclusion,
             missed: question.targets.iter().filter(|target| target.row.met == Met::No).collect(),
             obstacles: question.targets.iter().filter_map(obstacle).collect(),
             bars: if lines.is_some() { None } else { bars::bars(question, &ranked) },
@@ -204,8 +204,8 @@ impl<'a> Section<'a> {
     }
 
     fn comparison(&self) -> Option<&Comparison<'a>> {
-        match &self.verdict {
-            Verdict::Compared(comparison) => Some(comparison),
+        match &self.conclusion {
+            Conclusion::Compared(comparison) => Some(comparison),
             _ => None,
         }
     }
@@ -243,10 +243,10 @@ struct Mark {
 
 impl Reach {
     fn new(sections: &[Section]) -> Reach {
-        let ours = || sections.iter().filter_map(Section::comparison).map(Comparison::ours);
+        let millstream = || sections.iter().filter_map(Section::comparison).map(Comparison::millstream);
         let low = |times: Times| times.interval.map_or(times.value, |(low, _)| low);
         let high = |times: Times| times.interval.map_or(times.value, |(_, high)| high);
-        Reach { least: ours().map(low).fold(0.5, f64::min), most: ours().map(high).fold(2.0, f64::max) }
+        Reach { least: millstream().map(low).fold(0.5, f64::min), most: millstream().map(high).fold(2.0, f64::max) }
     }
 
     /// The position of a ratio, as a percentage of the width.
@@ -255,7 +255,7 @@ impl Reach {
     }
 
     fn mark(&self, comparison: &Comparison) -> Mark {
-        let Times { value, interval } = comparison.ours();
+        let Times { value, interval } = comparison.millstream();
         let interval = interval.map(|(low, high)| (self.place(low), self.place(high)));
         Mark { ratio: value, at: self.place(value), interval }
     }
@@ -276,11 +276,11 @@ impl Reach {
 }
 
 /// The class name for style sheets.
-fn side(is_ours: bool, is_floor: bool) -> &'static str {
-    match (is_floor, is_ours) {
+fn side(is_millstream: bool, is_floor: bool) -> &'static str {
+    match (is_floor, is_millstream) {
         (true, _) => "floor",
-        (_, true) => "ours",
-        (_, false) => "rival",
+        (_, true) => "millstream",
+        (_, false) => "competitor",
     }
 }
 

@@ -3,11 +3,11 @@
 use askama::Template;
 use millstream_runners::times::{PipeTimes, StageTimes};
 
+use super::conclusion::{Measured, is_floor, ranked, runs, walls};
 use super::quantity::{Unit, grouped};
 use super::side;
 use super::text::Text;
 use super::times::Times;
-use super::verdict::{Measured, is_floor, ranked, runs, walls};
 use crate::flame::profile::Profile;
 use crate::results::{Met, Question, Run, Runner, SystemCalls, Target};
 use crate::statistics::{median, range};
@@ -38,7 +38,7 @@ pub struct Column {
 /// A row.
 #[derive(Debug)]
 pub struct Row {
-    /// The class name for style sheets: `ours`, `rival` or `floor`.
+    /// The class name for style sheets: `millstream`, `competitor` or `floor`.
     pub class: &'static str,
     /// One for each column.
     pub cells: Vec<Cell>,
@@ -195,8 +195,8 @@ pub fn targets(targets: &[&Target]) -> Table {
     let mut table = Table::new("What we wanted to reach".to_owned(), "work");
     let row = |target: &&Target| Row { class: "", cells: vec![Cell::text(&target.work)] };
     table.rows = targets.iter().map(row).collect();
-    table.texts("ours", targets.iter().map(|target| Cell::text(&target.row.ours)));
-    table.texts("best rival", targets.iter().map(|target| Cell::text(&target.row.rival)));
+    table.texts("millstream", targets.iter().map(|target| Cell::text(&target.row.millstream)));
+    table.texts("fastest competitor", targets.iter().map(|target| Cell::text(&target.row.competitor)));
     table.texts(
         "ratio (95 % interval)",
         targets.iter().map(|target| Cell { value: target.row.value, ..Cell::text(&target.row.ratio) }),
@@ -209,12 +209,16 @@ pub fn targets(targets: &[&Target]) -> Table {
 
 /// Lists the number of system calls of each observed runner.
 pub fn system_calls(question: &Question) -> Table {
-    let seen =
-        |runner: &'_ Runner| Some((runner.name.clone(), runner.ours, runner.seen.as_ref()?.system_calls.clone()?));
+    let seen = |runner: &'_ Runner| {
+        Some((runner.name.clone(), runner.millstream, runner.seen.as_ref()?.system_calls.clone()?))
+    };
     let all: Vec<_> = question.runners.iter().filter_map(seen).collect();
     let mut table =
         Table::new("System calls of one run, under strace: of all passes that the process makes".to_owned(), "runner");
-    let row = |(name, ours, _): &(String, bool, _)| Row { class: side(*ours, false), cells: vec![Cell::text(name)] };
+    let row = |(name, millstream, _): &(String, bool, _)| Row {
+        class: side(*millstream, false),
+        cells: vec![Cell::text(name)],
+    };
     table.rows = all.iter().map(row).collect();
     table.column("all", "", true, all.iter().map(|(_, _, calls)| number(sum(calls), 0)));
     table.texts("of these most", all.iter().map(|(_, _, calls)| most(calls)));
@@ -294,7 +298,7 @@ pub fn met(target: &Target) -> &'static str {
 }
 
 fn named(question: &Question, one: &Measured, name: &str) -> Row {
-    Row { class: side(one.runner.ours, is_floor(question, one.runner)), cells: vec![Cell::text(name)] }
+    Row { class: side(one.runner.millstream, is_floor(question, one.runner)), cells: vec![Cell::text(name)] }
 }
 
 fn number(value: f64, decimals: usize) -> Cell {

@@ -2,9 +2,9 @@
 
 use askama::Template;
 
+use super::conclusion::{Comparison, Conclusion, Measured};
 use super::quantity::{self, grouped, ratio};
 use super::side;
-use super::verdict::{Comparison, Measured, Verdict};
 use crate::results::Question;
 
 /// A text made of spans.
@@ -29,17 +29,17 @@ impl Text {
         Text { spans: text.split('`').enumerate().map(span).collect() }
     }
 
-    /// Describes a verdict in one sentence, or two if there is a physical limit.
-    pub fn verdict(question: &Question, verdict: &Verdict) -> Text {
+    /// Describes a conclusion in one sentence, or two if there is a physical limit.
+    pub fn conclusion(question: &Question, conclusion: &Conclusion) -> Text {
         let mut text = Text { spans: Vec::new() };
-        match verdict {
-            Verdict::Compared(comparison) => text.compare(question, comparison),
-            Verdict::Alone(one) => {
+        match conclusion {
+            Conclusion::Compared(comparison) => text.compare(question, comparison),
+            Conclusion::Alone(one) => {
                 text.with(question, one.runner.at);
                 text.name(one);
-                text.say(format!(" takes {}; there is nobody to compare it with.", quantity::time(one.median)));
+                text.say(format!(" takes {}; no competitor was measured.", quantity::time(one.median)));
             }
-            Verdict::Nothing => text.say("Nobody was measured."),
+            Conclusion::Nothing => text.say("No runner was measured."),
         }
         text
     }
@@ -48,23 +48,27 @@ impl Text {
         let Comparison { at, winner, loser, times, over_floor } = comparison;
         self.with(question, *at);
         self.name(winner);
-        if comparison.is_told() {
+        if comparison.is_significant() {
             self.say(" is ");
             self.stress("times", ratio(times.value));
             self.say(" times faster than ");
             self.name(loser);
-            self.say(if loser.runner.ours { ", the best of ours " } else { ", the best rival " });
+            self.say(if loser.runner.millstream {
+                ", the fastest Millstream runner "
+            } else {
+                ", the fastest competitor "
+            });
         } else {
             self.say(" and ");
             self.name(loser);
-            self.say(format!(" cannot be told apart: {} ", ratio(times.value)));
+            self.say(format!(" do not differ significantly: {} ", ratio(times.value)));
         }
         match times.interval {
             Some((low, high)) => self.stress("interval", format!("({}–{}).", ratio(low), ratio(high))),
             None => self.say("(too few runs for an interval)."),
         }
         if let Some(over) = over_floor {
-            self.say(format!(" Ours takes {} times as long as the floor.", ratio(*over)));
+            self.say(format!(" Millstream takes {} times as long as the floor.", ratio(*over)));
         }
     }
 
@@ -77,7 +81,7 @@ impl Text {
     fn name(&mut self, one: &Measured) {
         // The text has already named the value of the swept parameter.
         let name = if one.runner.at.is_some() { &one.runner.base } else { &one.runner.name };
-        self.stress(side(one.runner.ours, false), name.clone());
+        self.stress(side(one.runner.millstream, false), name.clone());
     }
 
     fn stress(&mut self, class: &'static str, text: String) {

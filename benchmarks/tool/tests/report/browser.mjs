@@ -69,7 +69,7 @@ test("every question has its chart and its table, and nobody complains", async (
   );
   assert.deepEqual(empty, []);
   // Marks are in colours, not in the browser's black.
-  const fills = await page.$$eval(".mark.ours", (marks) => [...new Set(marks.map((mark) => getComputedStyle(mark).fill))]);
+  const fills = await page.$$eval(".mark.millstream", (marks) => [...new Set(marks.map((mark) => getComputedStyle(mark).fill))]);
   assert.equal(fills.length, 1);
   assert.notEqual(fills[0], "rgb(0, 0, 0)");
   await picture(page, "light");
@@ -157,7 +157,7 @@ test("headings go down one level at a time, and tables say what they are", async
 
 test("a table is sorted by the head that is pressed", async () => {
   const { page, complaints } = await open(1280);
-  const table = page.locator("#ours-wins details table").first();
+  const table = page.locator("#millstream-wins details table").first();
   const values = (column) =>
     table.locator(`tbody tr > :nth-child(${column})`).evaluateAll((cells) => cells.map((cell) => Number(cell.dataset.value)));
   const head = table.getByRole("button", { name: "median" });

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use anyhow::{Result, ensure};
 use bson::RawDocument;
 use clap::ValueEnum;
-use millstream::bson::{self as ours, Map};
+use millstream::bson::{self as ms, Map};
 
 use crate::input::documents;
 use crate::passes::{Figures, Passes};
@@ -32,16 +32,16 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
     let typed = || decoded(bytes, |document| Ok(bson::deserialize_from_slice::<Owned>(document)?));
     let figures = match way {
         Way::Serde => {
-            let records = decoded(bytes, |bytes| Ok(ours::from_slice::<Record<String, ours::DateTime>>(bytes)?))?;
-            each(bytes, &records, |record, out| Ok(ours::to_buffer(out, record)?), passes)
+            let records = decoded(bytes, |bytes| Ok(ms::from_slice::<Record<String, ms::DateTime>>(bytes)?))?;
+            each(bytes, &records, |record, out| Ok(ms::to_buffer(out, record)?), passes)
         }
         Way::Derive => {
-            let records = decoded(bytes, |bytes| Ok(ours::decode::<Record<String, ours::DateTime>>(bytes)?))?;
-            each(bytes, &records, |record, out| Ok(ours::encode_to_buffer(out, record)?), passes)
+            let records = decoded(bytes, |bytes| Ok(ms::decode::<Record<String, ms::DateTime>>(bytes)?))?;
+            each(bytes, &records, |record, out| Ok(ms::encode_to_buffer(out, record)?), passes)
         }
         Way::Map => {
             let trees = decoded(bytes, |document| Ok(Map::from_slice(document)?))?;
-            each(bytes, &trees, |tree, out| Ok(ours::encode_to_buffer(out, tree)?), passes)
+            each(bytes, &trees, |tree, out| Ok(ms::encode_to_buffer(out, tree)?), passes)
         }
         Way::BsonBuffer => each(bytes, &typed()?, |record, out| Ok(bson::serialize_to_buffer(record, out)?), passes),
         Way::BsonVec => each(

@@ -1,5 +1,5 @@
 //! The runners for BSON that are written in Rust: Millstream, the `bson` crate, and JSON parsers on the same records.
-//! The runners in C, Go, JavaScript and Python are in `benchmarks/rivals/bson`.
+//! The runners in C, Go, JavaScript and Python are in `benchmarks/competitors/bson`.
 //!
 //! The input is in memory before the clock starts, unless reading is measured. The first pass is not timed: it sums all
 //! decoded fields, which is the answer. Each of the following passes is timed; they decode the same documents and drop

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use bson::RawDocument;
 use clap::ValueEnum;
-use millstream::bson::{self as ours, FromBson, Map};
+use millstream::bson::{self as ms, FromBson, Map};
 use serde::{Deserialize, Serialize};
 
 use crate::input::{decode_each, documents, json, lines};
@@ -93,15 +93,15 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
     };
     let json = || lines(&json);
     let figures = match way {
-        Way::SerdeOwned => decode_each(each, ours::from_slice, |order: &Order<String>| tally.add_order(order), passes),
-        Way::SerdeBorrowed => decode_each(each, ours::from_slice, |order: &Order<&str>| tally.add_order(order), passes),
-        Way::DeriveOwned => decode_each(each, ours::decode, |order: &Order<String>| tally.add_order(order), passes),
-        Way::DeriveBorrowed => decode_each(each, ours::decode, |order: &Order<&str>| tally.add_order(order), passes),
+        Way::SerdeOwned => decode_each(each, ms::from_slice, |order: &Order<String>| tally.add_order(order), passes),
+        Way::SerdeBorrowed => decode_each(each, ms::from_slice, |order: &Order<&str>| tally.add_order(order), passes),
+        Way::DeriveOwned => decode_each(each, ms::decode, |order: &Order<String>| tally.add_order(order), passes),
+        Way::DeriveBorrowed => decode_each(each, ms::decode, |order: &Order<&str>| tally.add_order(order), passes),
         Way::Map => {
             for document in each() {
                 // The content of the tree is checked by serialising it and decoding the result into structs.
                 let bytes = Map::from_slice(document)?.to_vec()?;
-                tally.add_order::<&str>(&ours::decode(&bytes)?);
+                tally.add_order::<&str>(&ms::decode(&bytes)?);
             }
             decode_each(each, Map::from_slice, |_| (), passes)
         }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use bson::{Bson, RawDocument};
 use clap::ValueEnum;
-use millstream::bson::{self as ours, Array, Document, FromBson, Map, ToBson, Value};
+use millstream::bson::{self as ms, Array, Document, FromBson, Map, ToBson, Value};
 use serde::{Deserialize, Serialize};
 
 use crate::input::{decode_each, documents, json, lines};
@@ -64,7 +64,7 @@ impl Date for i64 {
     }
 }
 
-impl Date for ours::DateTime {
+impl Date for ms::DateTime {
     fn milliseconds(&self) -> i64 {
         self.0
     }
@@ -125,23 +125,17 @@ pub fn run(way: Way, bytes: &[u8], passes: &Passes) -> Result<String> {
     let mut buffers = simd_json::Buffers::default();
     let mut copy = Vec::new();
     let figures = match way {
-        Way::SerdeOwned => decode_each(
-            each,
-            ours::from_slice,
-            |record: &Record<String, ours::DateTime>| tally.add_record(record),
-            passes,
-        ),
-        Way::SerdeBorrowed => decode_each(
-            each,
-            ours::from_slice,
-            |record: &Record<&str, ours::DateTime>| tally.add_record(record),
-            passes,
-        ),
+        Way::SerdeOwned => {
+            decode_each(each, ms::from_slice, |record: &Record<String, ms::DateTime>| tally.add_record(record), passes)
+        }
+        Way::SerdeBorrowed => {
+            decode_each(each, ms::from_slice, |record: &Record<&str, ms::DateTime>| tally.add_record(record), passes)
+        }
         Way::DeriveOwned => {
-            decode_each(each, ours::decode, |record: &Record<String, ours::DateTime>| tally.add_record(record), passes)
+            decode_each(each, ms::decode, |record: &Record<String, ms::DateTime>| tally.add_record(record), passes)
         }
         Way::DeriveBorrowed => {
-            decode_each(each, ours::decode, |record: &Record<&str, ours::DateTime>| tally.add_record(record), passes)
+            decode_each(each, ms::decode, |record: &Record<&str, ms::DateTime>| tally.add_record(record), passes)
         }
         Way::Walk => decode_each(each, |bytes| Document::new(bytes)?.check(), |()| tally.add("count", 1), passes),
         Way::Get => decode_each(each, get, |record| tally.add_record(record), passes),
@@ -210,7 +204,7 @@ fn as_json(bytes: &[u8]) -> Result<Record<&str, i64>> {
     Ok(Record { id, name, score, tags, active, created: created.timestamp_millis() })
 }
 
-fn get(bytes: &[u8]) -> millstream::Result<Record<&str, ours::DateTime>> {
+fn get(bytes: &[u8]) -> millstream::Result<Record<&str, ms::DateTime>> {
     let document = Document::new(bytes)?;
     Ok(Record {
         id: document.require("id")?,

@@ -84,7 +84,7 @@ pub fn run(way: Way, path: &Path, passes: &Passes) -> Result<String> {
             let figures = passes.time_prepared(|| Ok(()), |()| Ok(fs::read(path)?))?;
             Ok(format!("bytes={len} {figures}"))
         }
-        Way::BsonReader => rival(
+        Way::BsonReader => competitor(
             || Ok(bson::Document::from_reader(BufReader::with_capacity(1 << 18, File::open(path)?))?),
             |document| {
                 let arrays = document.get_array("weights")?.iter();
@@ -94,12 +94,12 @@ pub fn run(way: Way, path: &Path, passes: &Passes) -> Result<String> {
             },
             passes,
         ),
-        Way::BsonOwned => rival(
+        Way::BsonOwned => competitor(
             || Ok(bson::deserialize_from_slice::<Model>(&fs::read(path)?)?),
             |model| Ok(model.weights.iter().map(|array| &array.data.bytes[..]).collect()),
             passes,
         ),
-        Way::BsonRaw => rival(
+        Way::BsonRaw => competitor(
             || Ok(fs::read(path)?),
             |bytes| {
                 let arrays = RawDocument::from_bytes(bytes)?.get_array("weights")?.into_iter();
@@ -132,7 +132,7 @@ fn arrays(model: &Mapped) -> millstream::Result<Vec<View<'_, f32>>> {
 }
 
 /// Opens the model and finds its payloads. Both are dropped after the clock has stopped.
-fn rival<M>(
+fn competitor<M>(
     open: impl Fn() -> Result<M>,
     payloads: impl Fn(&M) -> Result<Payloads<&[u8]>>,
     passes: &Passes,

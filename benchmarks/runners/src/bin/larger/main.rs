@@ -1,5 +1,5 @@
 //! Reads pairs of numbers from standard input and prints the larger of each, with Millstream or in the usual way in
-//! Rust. The first line contains the number of pairs. Programs in other languages are in `benchmarks/rivals/larger`.
+//! Rust. The first line contains the number of pairs. Programs in other languages are in `benchmarks/competitors/larger`.
 
 use std::io::{self, BufRead, BufWriter, Write};
 

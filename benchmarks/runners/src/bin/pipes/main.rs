@@ -43,7 +43,7 @@ impl Options {
         }
         if let Some(path) = &self.stats {
             let (answer, stats) = pass(true)?;
-            let times = PipeTimes::from(stats.context("this way is no pipe of ours")?);
+            let times = PipeTimes::from(stats.context("only Millstream pipes have `--stats`")?);
             fs::write(path, serde_json::to_string(&times)?)?;
             writeln!(io::stdout(), "{answer} ns={:.0}", times.seconds * 1e9)?;
             return Ok(());

@@ -1,8 +1,8 @@
 //! Prints `Hello, `, a number and a tab many times to standard output, with Millstream or in other ways in Rust. The
-//! programs in C, C++ and Go are in `benchmarks/rivals/print`.
+//! programs in C, C++ and Go are in `benchmarks/competitors/print`.
 
-mod ours;
-mod rivals;
+mod competitors;
+mod put;
 
 use std::io;
 use std::path::PathBuf;
@@ -68,22 +68,22 @@ fn main() -> Result<()> {
 
 fn print(way: Way, numbers: impl Iterator<Item = u64>) -> Result<()> {
     match way {
-        Way::Put => ours::stdout(numbers)?,
-        Way::PutLent => ours::lent(numbers)?,
-        Way::PutMapped { path } => ours::mapped(&path, numbers)?,
-        Way::Glacial => rivals::glacial(numbers)?,
-        Way::Slow => rivals::slow(numbers)?,
-        Way::Fast => rivals::fast(numbers)?,
-        Way::Speedy => rivals::speedy(numbers)?,
-        Way::Turbo => rivals::turbo(numbers)?,
-        Way::Vecbuf => rivals::vecbuf(numbers)?,
+        Way::Put => put::stdout(numbers)?,
+        Way::PutLent => put::lent(numbers)?,
+        Way::PutMapped { path } => put::mapped(&path, numbers)?,
+        Way::Glacial => competitors::glacial(numbers)?,
+        Way::Slow => competitors::slow(numbers)?,
+        Way::Fast => competitors::fast(numbers)?,
+        Way::Speedy => competitors::speedy(numbers)?,
+        Way::Turbo => competitors::turbo(numbers)?,
+        Way::Vecbuf => competitors::vecbuf(numbers)?,
         Way::Itoa { pipe } => {
             if let Some(size) = pipe {
                 rustix::pipe::fcntl_setpipe_size(io::stdout(), size)?;
             }
-            rivals::itoa(numbers)?;
+            competitors::itoa(numbers)?;
         }
-        Way::WriteMacro => rivals::write_macro(numbers)?,
+        Way::WriteMacro => competitors::write_macro(numbers)?,
     }
     Ok(())
 }

@@ -2,10 +2,10 @@
 //!
 //! Each prints its results as `key=number` words and exits with 0 only if its source succeeded.
 
+mod competitors;
 mod consumer;
-mod ours;
 mod producer;
-mod rivals;
+mod reader;
 mod source;
 
 use std::fs::File;
@@ -15,8 +15,8 @@ use std::os::fd::AsFd;
 use clap::{Parser, Subcommand};
 
 use crate::consumer::Effort;
-use crate::ours::Ours;
 use crate::producer::Producer;
+use crate::reader::ReaderOptions;
 use crate::source::Source;
 
 #[derive(Parser)]
@@ -30,12 +30,12 @@ enum Runner {
     /// Lines with `Reader::next_line`.
     NextLine {
         #[command(flatten)]
-        ours: Ours,
+        reader: ReaderOptions,
         #[command(flatten)]
         effort: Effort,
     },
     /// Lines with `Reader::next_batch`.
-    NextBatch(Ours),
+    NextBatch(ReaderOptions),
     /// Lines with std's `BufReader::read_until`.
     ReadUntil {
         #[command(flatten)]
@@ -65,11 +65,11 @@ enum Runner {
 fn main() -> anyhow::Result<()> {
     let _sampler = millstream_runners::sample::from_environment();
     let answer = match Options::parse().runner {
-        Runner::NextLine { ours, effort } => ours.next_line(effort)?,
-        Runner::NextBatch(ours) => ours.next_batch()?,
-        Runner::ReadUntil { source, buffer } => rivals::read_until(&source, buffer)?.to_string(),
-        Runner::ForByteLine { source, buffer } => rivals::for_byte_line(&source, buffer)?.to_string(),
-        Runner::Drain { source, buffer } => format!("bytes={}", rivals::drain(&source, buffer)?),
+        Runner::NextLine { reader, effort } => reader.next_line(effort)?,
+        Runner::NextBatch(reader) => reader.next_batch()?,
+        Runner::ReadUntil { source, buffer } => competitors::read_until(&source, buffer)?.to_string(),
+        Runner::ForByteLine { source, buffer } => competitors::for_byte_line(&source, buffer)?.to_string(),
+        Runner::Drain { source, buffer } => format!("bytes={}", competitors::drain(&source, buffer)?),
         // Not std's standard output, which would split the writes at line ends.
         Runner::Produce(producer) => {
             return Ok(producer.run(&mut File::from(io::stdout().as_fd().try_clone_to_owned()?))?);

@@ -1,4 +1,4 @@
-//! The competitors in C, C++ and Go, which are built from `benchmarks/rivals` before anything is measured.
+//! The competitors in C, C++ and Go, which are built from `benchmarks/competitors` before anything is measured.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,12 +17,12 @@ pub fn build(root: &Path, programs: &Path) -> Result<PathBuf> {
     let directory = directory(programs)?;
     let jobs = thread::available_parallelism().map_or(1, |cores| cores.get());
     let mut make = Command::new("make");
-    make.arg("--silent").arg(format!("--jobs={jobs}")).arg("--directory").arg(root.join("benchmarks/rivals"));
+    make.arg("--silent").arg(format!("--jobs={jobs}")).arg("--directory").arg(root.join("benchmarks/competitors"));
     // The C library built with the same profile.
     make.arg(format!("LIBRARIES={}", programs.display()));
     // Variables that an enclosing `make` sets are only for its own children.
     make.arg(format!("OUT={}", directory.display())).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
-    ensure!(make.status().context("make")?.success(), "the rivals cannot be built");
+    ensure!(make.status().context("make")?.success(), "the competitors cannot be built");
     Ok(directory)
 }
 
@@ -31,5 +31,5 @@ pub fn build(root: &Path, programs: &Path) -> Result<PathBuf> {
 /// # Errors
 /// Fails if `programs` is the root of the file system.
 pub fn directory(programs: &Path) -> Result<PathBuf> {
-    Ok(programs.parent().context("the tool is in no target directory")?.join("rivals"))
+    Ok(programs.parent().context("the tool is in no target directory")?.join("competitors"))
 }

@@ -1,5 +1,5 @@
 """Columns of 11 tab-separated fields in Python, with other libraries or with Millstream
-(benchmarks/ours/python/columns.py).
+(benchmarks/millstream/python/columns.py).
 
 Usage: columns.py WAY BAM
 

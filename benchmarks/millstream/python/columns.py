@@ -1,18 +1,18 @@
-"""Millstream's runner for `benchmarks/rivals/python/columns.py`."""
+"""Millstream's runner for `benchmarks/competitors/python/columns.py`."""
 
 import sys
 from pathlib import Path
 
 import millstream
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "rivals/python"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "competitors/python"))
 import columns
 
 
-def ours(path):
+def millstream(path):
     types = {name: int if name in columns.NUMBERS else str for name in columns.NAMES}
     table = millstream.open(path).columns("\t", types)
     return table, [table[name] for name in columns.NUMBERS]
 
 
-columns.main({"ours": ours})
+columns.main({"millstream": millstream})

@@ -4,12 +4,12 @@
 //
 // WAY: `objects` converts each document to an object; `columns` converts all documents to columns and sums the numeric
 // ones, with the native part if `tools/node native` has built it; `columns-wasm` does the same without the native part.
-// The answers are those of `benchmarks/rivals/bson/js_bson.mjs`. The first pass is not timed and gives the answer; the
+// The answers are those of `benchmarks/competitors/bson/js_bson.mjs`. The first pass is not timed and gives the answer; the
 // median of the others is reported.
 
 import { readFileSync } from "node:fs";
 import { bson, native } from "../../../bindings/node/dist/index.js";
-import { documents, looks, Sums, timed, told } from "../../rivals/bson/passes.mjs";
+import { documents, looks, Sums, timed, told } from "../../competitors/bson/passes.mjs";
 
 const [way, path] = process.argv.slice(2);
 const bytes = readFileSync(path);

@@ -1,4 +1,4 @@
-# Lines of a command's output in Julia, read in the usual ways or with Millstream (benchmarks/ours/julia/lines.jl).
+# Lines of a command's output in Julia, read in the usual ways or with Millstream (benchmarks/millstream/julia/lines.jl).
 #
 #     julia lines.jl WAY COMMAND ARGUMENT...
 #
@@ -32,7 +32,7 @@ const ways = Dict{String,Function}(
 )
 
 way, command = ARGS[1], Cmd(ARGS[2:end])
-haskey(ways, way) || include(joinpath(@__DIR__, "..", "..", "ours", "julia", "lines.jl"))
+haskey(ways, way) || include(joinpath(@__DIR__, "..", "..", "millstream", "julia", "lines.jl"))
 
 function measure(read)
     read(command)

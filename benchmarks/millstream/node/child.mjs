@@ -1,4 +1,4 @@
-// Millstream's runners for `benchmarks/rivals/node/child.mjs`.
+// Millstream's runners for `benchmarks/competitors/node/child.mjs`.
 
 import { command, lineFramer, pipe } from "../../../bindings/node/dist/index.js";
 

@@ -1,11 +1,11 @@
-"""Millstream's runners for `benchmarks/rivals/python/lines.py`."""
+"""Millstream's runners for `benchmarks/competitors/python/lines.py`."""
 
 import sys
 from pathlib import Path
 
 import millstream
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "rivals/python"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "competitors/python"))
 import lines
 
 

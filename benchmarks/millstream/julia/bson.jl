@@ -10,7 +10,7 @@
 
 using Millstream: BSON
 
-include(joinpath(@__DIR__, "..", "..", "rivals", "julia", "walk.jl"))
+include(joinpath(@__DIR__, "..", "..", "competitors", "julia", "walk.jl"))
 
 struct Point
     x::Float64

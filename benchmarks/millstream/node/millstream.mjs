@@ -1,4 +1,4 @@
-// Millstream's runner for `benchmarks/rivals/node/stages.mjs`.
+// Millstream's runner for `benchmarks/competitors/node/stages.mjs`.
 
 import { asyncMap, forEach, map, open, pipe, Writer } from "../../../bindings/node/dist/index.js";
 

@@ -1,4 +1,4 @@
-module millstream/rivals/bson
+module millstream/competitors/bson
 
 go 1.25.0
 

@@ -3,7 +3,7 @@
 Usage: bson.py WAY FILE
 
 The ways are `records` and `columns` (small typed records as dicts and as columns) and `arrays` (a mapped file). The
-answers are those of `benchmarks/rivals/bson/pymongo_bson.py`. The first pass gives the answer; the median of the others
+answers are those of `benchmarks/competitors/bson/pymongo_bson.py`. The first pass gives the answer; the median of the others
 is reported. The cyclic garbage collector keeps its default settings.
 """
 

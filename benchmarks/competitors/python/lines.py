@@ -1,4 +1,4 @@
-"""Lines of a command's output in Python, read in the usual ways or with Millstream (benchmarks/ours/python/lines.py).
+"""Lines of a command's output in Python, read in the usual ways or with Millstream (benchmarks/millstream/python/lines.py).
 
 Usage: lines.py WAY COMMAND [ARGUMENT...]
 

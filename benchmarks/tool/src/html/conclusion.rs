@@ -16,7 +16,7 @@ pub struct Measured<'a> {
 
 /// The outcome of a question.
 #[derive(Debug)]
-pub enum Verdict<'a> {
+pub enum Conclusion<'a> {
     /// One side is faster, or there is no significant difference.
     Compared(Comparison<'a>),
     /// There is no competitor to compare the fastest runner with.
@@ -43,19 +43,19 @@ pub struct Comparison<'a> {
 impl Comparison<'_> {
     /// Whether the difference is significant: the interval is above 1 or, if there are too few runs for an interval,
     /// the slowest run of the winner is faster than the fastest run of the other.
-    pub fn is_told(&self) -> bool {
+    pub fn is_significant(&self) -> bool {
         let apart = || range(&walls(self.winner.runner)).1 < range(&walls(self.loser.runner)).0;
         self.times.interval.map_or_else(apart, |(low, _)| low > 1.0)
     }
 
     /// How many times faster Millstream is than the competitor, with the interval: below 1 if the competitor wins.
-    pub fn ours(&self) -> Times {
-        if self.winner.runner.ours { self.times } else { self.times.inverse() }
+    pub fn millstream(&self) -> Times {
+        if self.winner.runner.millstream { self.times } else { self.times.inverse() }
     }
 
     /// The class name for style sheets.
     pub fn class(&self) -> &'static str {
-        match (self.is_told(), self.winner.runner.ours) {
+        match (self.is_significant(), self.winner.runner.millstream) {
             (false, _) => "even",
             (true, true) => "won",
             (true, false) => "lost",
@@ -94,25 +94,33 @@ pub fn is_floor(question: &Question, runner: &Runner) -> bool {
 }
 
 /// Compares the runners of a question. The physical limit is not a competitor.
-pub fn judge(question: &Question) -> Verdict<'_> {
+pub fn conclude(question: &Question) -> Conclusion<'_> {
     let (floor, all): (Vec<_>, Vec<_>) = ranked(question).into_iter().partition(|one| is_floor(question, one.runner));
-    let rivals = || all.iter().filter(|one| !one.runner.ours);
-    let ours = || all.iter().filter(|one| one.runner.ours);
+    let competitors = || all.iter().filter(|one| !one.runner.millstream);
+    let millstream = || all.iter().filter(|one| one.runner.millstream);
     // The runners are compared at the largest value that both sides reached, so a competitor that stopped early is not
     // compared beyond its last value.
-    let at = ours().map(|one| one.runner.at).filter(|at| rivals().any(|rival| rival.runner.at == *at)).max();
+    let at = millstream()
+        .map(|one| one.runner.at)
+        .filter(|at| competitors().any(|competitor| competitor.runner.at == *at))
+        .max();
     let Some(at) = at else {
-        return all.first().map_or(Verdict::Nothing, |&first| Verdict::Alone(ours().next().copied().unwrap_or(first)));
+        return all
+            .first()
+            .map_or(Conclusion::Nothing, |&first| Conclusion::Alone(millstream().next().copied().unwrap_or(first)));
     };
     let best = |one: &&Measured| one.runner.at == at;
-    let (Some(&ours), Some(&rival)) = (ours().find(best), rivals().find(best)) else { return Verdict::Nothing };
-    let (winner, loser) = if ours.median <= rival.median { (ours, rival) } else { (rival, ours) };
+    let (Some(&millstream), Some(&competitor)) = (millstream().find(best), competitors().find(best)) else {
+        return Conclusion::Nothing;
+    };
+    let (winner, loser) =
+        if millstream.median <= competitor.median { (millstream, competitor) } else { (competitor, millstream) };
     let limit = floor.iter().find(|one| [None, at].contains(&one.runner.at));
-    Verdict::Compared(Comparison {
+    Conclusion::Compared(Comparison {
         at,
         winner,
         loser,
         times: Times::new(&walls(winner.runner), &walls(loser.runner)),
-        over_floor: limit.map(|limit| ours.median / limit.median),
+        over_floor: limit.map(|limit| millstream.median / limit.median),
     })
 }

@@ -1,4 +1,4 @@
-# Millstream's runners for `benchmarks/rivals/julia/lines.jl`.
+# Millstream's runners for `benchmarks/competitors/julia/lines.jl`.
 using Millstream
 
 # The drop-in replacement, first with a command that Julia opens, as at the beginning of its README, and then with a

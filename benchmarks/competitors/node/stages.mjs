@@ -4,7 +4,7 @@
 //            [--to nowhere|FILE] [--fill MILLISECONDS] [--repeat COUNT] [--first]
 //        stages.mjs --version
 //
-// WAY is a file in `ways/` or one of Millstream's ways in `benchmarks/ours/node/`. MODE is `sync`, or what each stage
+// WAY is a file in `ways/` or one of Millstream's ways in `benchmarks/millstream/node/`. MODE is `sync`, or what each stage
 // waits for before it forwards a line: `async` for a setImmediate, `tick` for a process.nextTick, `microtask` for a
 // queueMicrotask; Millstream's ways have additional modes. With `--from push` the lines are in memory before the clock
 // starts. `--to nowhere` counts the output, `--to FILE` writes it.
@@ -45,7 +45,7 @@ function versions() {
 }
 
 async function load(way) {
-  const places = [`./ways/${way}.mjs`, `../../ours/node/${way}.mjs`].map((path) => new URL(path, import.meta.url));
+  const places = [`./ways/${way}.mjs`, `../../millstream/node/${way}.mjs`].map((path) => new URL(path, import.meta.url));
   const place = places.find((url) => existsSync(url));
   if (place === undefined) throw new Error(`there is no way ${way}: neither ${places.join(" nor ")}`);
   return import(place);

@@ -13,7 +13,7 @@ pub fn question(definition: &Definition, scale: Scale, outcomes: Vec<Outcome>) -
     let runner = |(runner, outcome): (&definition::Runner, Outcome)| Runner {
         name: runner.name.clone(),
         base: runner.base().clone(),
-        ours: definition.is_ours(runner),
+        millstream: definition.is_millstream(runner),
         optional: runner.presence == Presence::Optional,
         mode: runner.mode.clone().or(runner.cell.as_ref().map(|cell| cell.mode.clone())),
         at: runner.cell.as_ref().map(|cell| cell.at),
@@ -24,7 +24,7 @@ pub fn question(definition: &Definition, scale: Scale, outcomes: Vec<Outcome>) -
     let mut question = Question {
         name: definition.name.clone(),
         question: definition.question.clone(),
-        lesson: definition.lesson.clone(),
+        explanation: definition.explanation.clone(),
         clock: definition.clock,
         per: definition.per.clone(),
         count: definition.count(scale),
@@ -36,7 +36,7 @@ pub fn question(definition: &Definition, scale: Scale, outcomes: Vec<Outcome>) -
         targets: Vec::new(),
     };
     if scale == Scale::Full {
-        question.targets = definition.targets.iter().map(|target| question.judge(target)).collect();
+        question.targets = definition.targets.iter().map(|target| question.evaluate(target)).collect();
     }
     question
 }
@@ -67,11 +67,11 @@ impl Lack {
 }
 
 impl Question {
-    fn judge(&self, target: &Target) -> results::Target {
+    fn evaluate(&self, target: &Target) -> results::Target {
         results::Target {
             work: target.work.clone(),
-            ours: target.ours.clone(),
-            rivals: target.rivals.clone(),
+            millstream: target.millstream.clone(),
+            competitors: target.competitors.clone(),
             measure: target.measure,
             goal: target.goal,
             row: self.row(target),
@@ -99,9 +99,9 @@ impl Question {
     }
 
     fn row(&self, target: &Target) -> Row {
-        let row = |rival: String, ours: String, met| Row {
-            rival,
-            ours,
+        let row = |competitor: String, millstream: String, met| Row {
+            competitor,
+            millstream,
             ratio: String::new(),
             target: goal(&target.goal),
             value: None,
@@ -112,11 +112,11 @@ impl Question {
         let show = |values: &[f64]| quantity(target.measure, median(values));
 
         if let Some(feature) = target.processor.filter(|feature| !feature.is_present()) {
-            return row(target.rivals.join(", "), format!("no {feature} here"), Met::Skipped);
+            return row(target.competitors.join(", "), format!("no {feature} here"), Met::Skipped);
         }
-        let ours = match self.values(&target.ours, target.measure) {
+        let millstream = match self.values(&target.millstream, target.measure) {
             Ok(values) => values,
-            Err(lack) => return row(target.rivals.join(", "), lack.word(), lack.met()),
+            Err(lack) => return row(target.competitors.join(", "), lack.word(), lack.met()),
         };
         let limit = match target.goal {
             Goal::UnderMib(limit) => Some(limit * MIB),
@@ -125,44 +125,44 @@ impl Question {
             _ => None,
         };
         if let Some(limit) = limit {
-            let met = if median(&ours) < limit { Met::Yes } else { Met::No };
-            return row(String::new(), show(&ours), met);
+            let met = if median(&millstream) < limit { Met::Yes } else { Met::No };
+            return row(String::new(), show(&millstream), met);
         }
 
         // "The better of" needs all competitors, because a missing one might have been the better one. Only a
         // competitor that exceeded its time limit as a whole process is certainly slower than a runner that did not.
-        let mut rivals = Vec::new();
+        let mut competitors = Vec::new();
         let mut slowest = None;
-        for name in &target.rivals {
+        for name in &target.competitors {
             match self.values(name, target.measure) {
-                Ok(values) => rivals.push((name, values)),
+                Ok(values) => competitors.push((name, values)),
                 Err(Lack::Over(seconds)) if self.clock == Clock::Process && target.measure == Measure::Wall => {
                     slowest = Some((name, seconds));
                 }
-                Err(lack) => return row(format!("{name}: {}", lack.word()), show(&ours), lack.met()),
+                Err(lack) => return row(format!("{name}: {}", lack.word()), show(&millstream), lack.met()),
             }
         }
-        rivals.sort_by(|a, b| median(&a.1).total_cmp(&median(&b.1)));
-        let Some((name, rival)) = rivals.first() else {
-            let (name, seconds) = slowest.expect("a goal that compares has rivals");
+        competitors.sort_by(|a, b| median(&a.1).total_cmp(&median(&b.1)));
+        let Some((name, competitor)) = competitors.first() else {
+            let (name, seconds) = slowest.expect("a goal that compares has competitors");
             // The competitor is slower than the limit, so a ratio that is reached with the limit is also reached with
             // its real time.
             let one_sided = !matches!(target.goal, Goal::Within(_));
-            let reached = one_sided && Comparison::new(&target.goal, &ours, &[seconds]).reached;
+            let reached = one_sided && Comparison::new(&target.goal, &millstream, &[seconds]).reached;
             let met = if reached { Met::Yes } else { Met::Skipped };
             return Row {
-                ratio: format!("more than {:.2} times faster", seconds / median(&ours)),
-                ..row(format!("{name}: over {seconds} s"), show(&ours), met)
+                ratio: format!("more than {:.2} times faster", seconds / median(&millstream)),
+                ..row(format!("{name}: over {seconds} s"), show(&millstream), met)
             };
         };
 
-        let Comparison { text, value, interval, reached } = Comparison::new(&target.goal, &ours, rival);
+        let Comparison { text, value, interval, reached } = Comparison::new(&target.goal, &millstream, competitor);
         Row {
             ratio: text,
             value: Some(value),
             low: interval.map(|(low, _)| low),
             high: interval.map(|(_, high)| high),
-            ..row(format!("{name} {}", show(rival)), show(&ours), if reached { Met::Yes } else { Met::No })
+            ..row(format!("{name} {}", show(competitor)), show(&millstream), if reached { Met::Yes } else { Met::No })
         }
     }
 }
@@ -176,33 +176,35 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn new(goal: &Goal, ours: &[f64], rival: &[f64]) -> Comparison {
+    fn new(goal: &Goal, millstream: &[f64], competitor: &[f64]) -> Comparison {
         let compare = |f: fn(f64, f64) -> f64,
                        show: &dyn Fn(f64) -> String,
                        unit: &str,
                        reached: &dyn Fn(f64) -> bool| {
-            let value = f(median(ours), median(rival));
-            let interval = interval(ours, rival, f);
+            let value = f(median(millstream), median(competitor));
+            let interval = interval(millstream, competitor, f);
             let brackets = interval.map_or(String::new(), |(low, high)| format!(" ({}–{})", show(low), show(high)));
             Comparison { text: format!("{}{unit}{brackets}", show(value)), value, interval, reached: reached(value) }
         };
         let two = |value| format!("{value:.2}");
         match *goal {
             Goal::TimesFaster(least) => {
-                compare(|ours, rival| rival / ours, &two, " times faster", &|ratio| ratio >= least)
+                compare(|millstream, competitor| competitor / millstream, &two, " times faster", &|ratio| {
+                    ratio >= least
+                })
             }
             Goal::AtMost(most) => {
                 let show = |value| format!("{value:.decimals$}", decimals = decimals(most));
-                compare(|ours, rival| ours / rival, &show, "", &|ratio| ratio <= most)
+                compare(|millstream, competitor| millstream / competitor, &show, "", &|ratio| ratio <= most)
             }
-            Goal::Within(difference) => {
-                compare(|ours, rival| ours / rival, &two, "", &|ratio| (ratio - 1.0).abs() <= difference)
-            }
+            Goal::Within(difference) => compare(|millstream, competitor| millstream / competitor, &two, "", &|ratio| {
+                (ratio - 1.0).abs() <= difference
+            }),
             Goal::MoreMs(most) => {
                 let show = |value| format!("{value:+.2}");
-                compare(|ours, rival| (ours - rival) * 1e3, &show, " ms", &|more| more <= most)
+                compare(|millstream, competitor| (millstream - competitor) * 1e3, &show, " ms", &|more| more <= most)
             }
-            Goal::UnderMib(_) | Goal::UnderMs(_) | Goal::UnderNs(_) => unreachable!("this goal has no rival"),
+            Goal::UnderMib(_) | Goal::UnderMs(_) | Goal::UnderNs(_) => unreachable!("this goal has no competitor"),
         }
     }
 }
@@ -257,7 +259,7 @@ mod tests {
     }
 
     fn definition(goal: &str, measure: &str) -> Definition {
-        let rivals = if goal.contains("under") { "[]" } else { r#"["slow", "slower"]"# };
+        let competitors = if goal.contains("under") { "[]" } else { r#"["slow", "slower"]"# };
         Definition::parse(&format!(
             r#"
             name = "test"
@@ -265,12 +267,12 @@ mod tests {
             full = {{ answers.all = {{ count = 1 }} }}
             quick = {{ answers.all = {{ count = 1 }} }}
             runner = [
-                {{ name = "ours", command = ["a"] }},
+                {{ name = "millstream", command = ["a"] }},
                 {{ name = "slower", command = ["b"] }},
                 {{ name = "slow", command = ["c"] }},
             ]
             target = [
-                {{ work = "w", ours = "ours", rivals = {rivals}, measure = "{measure}", goal = {{ {goal} }} }}
+                {{ work = "w", millstream = "millstream", competitors = {competitors}, measure = "{measure}", goal = {{ {goal} }} }}
             ]
             "#
         ))
@@ -286,9 +288,9 @@ mod tests {
     }
 
     #[test]
-    fn the_better_rival_counts() {
+    fn the_better_competitor_counts() {
         let row = row_of("times_faster = 2.9", "wall", three());
-        assert_eq!((row.rival.as_str(), row.ours.as_str()), ("slow 300 ms", "100 ms"));
+        assert_eq!((row.competitor.as_str(), row.millstream.as_str()), ("slow 300 ms", "100 ms"));
         assert_eq!((row.ratio.as_str(), row.met), ("3.00 times faster", Met::Yes));
         assert_eq!(row_of("times_faster = 3.1", "wall", three()).met, Met::No);
     }
@@ -318,7 +320,7 @@ mod tests {
 
     #[test]
     fn an_added_stage_is_the_difference_by_stages_and_records() {
-        let row = |goal: &str, rivals: &str| {
+        let row = |goal: &str, competitors: &str| {
             let definition = Definition::parse(&format!(
                 r#"
                 name = "test"
@@ -327,24 +329,24 @@ mod tests {
                 stages = [0, 10]
                 full = {{ values = {{ lines = 1_000_000, bytes = 1 }}, answers.all = {{ count = 1 }} }}
                 quick = {{ values = {{ lines = 1, bytes = 1 }}, answers.all = {{ count = 1 }} }}
-                runner = [{{ name = "ours", command = ["a", "{{stages}}"] }}, {{ name = "slow", command = ["b", "{{stages}}"] }}]
-                target = [{{ work = "w", ours = "ours", rivals = {rivals}, measure = {{ added_stage = [0, 10] }}, goal = {{ {goal} }} }}]
+                runner = [{{ name = "millstream", command = ["a", "{{stages}}"] }}, {{ name = "slow", command = ["b", "{{stages}}"] }}]
+                target = [{{ work = "w", millstream = "millstream", competitors = {competitors}, measure = {{ added_stage = [0, 10] }}, goal = {{ {goal} }} }}]
                 "#
             ))
             .unwrap();
             // 10, 12 and 14 ns for each record and stage; the competitor takes 1000.
             let outcomes = [runs(&[100, 110, 90]), runs(&[200, 230, 230]), runs(&[300; 3]), runs(&[10_300; 3])];
             let question = question(&definition, Scale::Full, outcomes.into());
-            assert!(question.runners[1].ours && !question.runners[3].ours);
+            assert!(question.runners[1].millstream && !question.runners[3].millstream);
             question.targets[0].row.clone()
         };
         let compared = row("at_most = 0.0125", r#"["slow"]"#);
-        assert_eq!((compared.rival.as_str(), compared.ours.as_str()), ("slow 1000.00 ns", "12.00 ns"));
+        assert_eq!((compared.competitor.as_str(), compared.millstream.as_str()), ("slow 1000.00 ns", "12.00 ns"));
         assert_eq!((compared.ratio.as_str(), compared.target.as_str()), ("0.012", "≤ 0.013"));
         assert_eq!(compared.met, Met::Yes);
         assert_eq!(row("at_most = 0.011", r#"["slow"]"#).met, Met::No);
         let alone = row("under_ns = 12.5", "[]");
-        assert_eq!((alone.ours.as_str(), alone.target.as_str(), alone.met), ("12.00 ns", "< 12.5 ns", Met::Yes));
+        assert_eq!((alone.millstream.as_str(), alone.target.as_str(), alone.met), ("12.00 ns", "< 12.5 ns", Met::Yes));
         assert_eq!(row("under_ns = 12.0", "[]").met, Met::No);
     }
 
@@ -361,9 +363,9 @@ mod tests {
     fn wrong_is_never_fast() {
         let [_, slower, slow] = three();
         let row = row_of("at_most = 1.0", "wall", [Outcome::Wrong("w".into()), slower.clone(), slow.clone()]);
-        assert_eq!((row.ours.as_str(), row.ratio.as_str(), row.met), ("wrong", "", Met::Wrong));
+        assert_eq!((row.millstream.as_str(), row.ratio.as_str(), row.met), ("wrong", "", Met::Wrong));
         let row = row_of("at_most = 1.0", "wall", [runs(&[1]), slower, Outcome::Skipped("c".into())]);
-        assert_eq!((row.rival.as_str(), row.met), ("slow: skipped", Met::Skipped));
+        assert_eq!((row.competitor.as_str(), row.met), ("slow: skipped", Met::Skipped));
     }
 
     #[test]
@@ -384,16 +386,19 @@ mod tests {
 
     #[test]
     fn who_took_too_long_is_slower_than_that() {
-        let [ours, slower, _] = three();
+        let [millstream, slower, _] = three();
         // The other competitor is certainly the better one.
-        let row = row_of("times_faster = 4.9", "wall", [ours.clone(), slower, Outcome::Over(10.0)]);
-        assert_eq!((row.rival.as_str(), row.met), ("slower 500 ms", Met::Yes));
-        let both = |goal| row_of(goal, "wall", [ours.clone(), Outcome::Over(10.0), Outcome::Over(10.0)]);
+        let row = row_of("times_faster = 4.9", "wall", [millstream.clone(), slower, Outcome::Over(10.0)]);
+        assert_eq!((row.competitor.as_str(), row.met), ("slower 500 ms", Met::Yes));
+        let both = |goal| row_of(goal, "wall", [millstream.clone(), Outcome::Over(10.0), Outcome::Over(10.0)]);
         let row = both("times_faster = 99.0");
-        assert_eq!((row.rival.as_str(), row.ratio.as_str()), ("slower: over 10 s", "more than 100.00 times faster"));
+        assert_eq!(
+            (row.competitor.as_str(), row.ratio.as_str()),
+            ("slower: over 10 s", "more than 100.00 times faster")
+        );
         assert_eq!((row.met, both("times_faster = 101.0").met), (Met::Yes, Met::Skipped));
         // Its memory is unknown.
-        let row = row_of("at_most = 1.0", "peak", [ours, runs(&[500]), Outcome::Over(10.0)]);
-        assert_eq!((row.rival.as_str(), row.met), ("slow: over 10 s", Met::Skipped));
+        let row = row_of("at_most = 1.0", "peak", [millstream, runs(&[500]), Outcome::Over(10.0)]);
+        assert_eq!((row.competitor.as_str(), row.met), ("slow: over 10 s", Met::Skipped));
     }
 }

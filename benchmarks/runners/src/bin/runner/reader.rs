@@ -9,7 +9,7 @@ use crate::source::Source;
 
 /// A source that Millstream reads.
 #[derive(Args)]
-pub struct Ours {
+pub struct ReaderOptions {
     #[command(flatten)]
     source: Source,
     /// Whether a thread reads ahead.
@@ -27,7 +27,7 @@ enum Ahead {
     Off,
 }
 
-impl Ours {
+impl ReaderOptions {
     fn open(&self) -> Result<Reader> {
         let read_ahead = match self.read_ahead {
             Ahead::Auto => ReadAhead::Auto,

@@ -5,7 +5,7 @@
 //
 // WAY: `raw` reads the bytes without finding lines; `readline` uses the event of node:readline; `execa-readline` uses
 // that event with a child started by execa, `execa` uses execa's own lines; `split2` uses that package. Millstream's
-// ways are in `benchmarks/ours/node/child.mjs`. Lines are strings; ways that end in `-bytes` produce bytes. Lines and
+// ways are in `benchmarks/millstream/node/child.mjs`. Lines are strings; ways that end in `-bytes` produce bytes. Lines and
 // their lengths are counted. The time is from starting the child until its output has ended and it has exited.
 
 import { spawn } from "node:child_process";
@@ -86,7 +86,7 @@ const ways = {
 if (options.version) {
   console.log(`Node ${process.version}`);
 } else {
-  const way = ways[options.way] ?? (await import("../../ours/node/child.mjs")).ways[options.way];
+  const way = ways[options.way] ?? (await import("../../millstream/node/child.mjs")).ways[options.way];
   if (way === undefined) throw new Error(`there is no way ${options.way}`);
   const clock = process.hrtime.bigint();
   const answer = await way(options.input, argv, Tally);
