@@ -75,13 +75,14 @@ mod document;
 mod json;
 mod numbers;
 mod scalar;
+mod serde_support;
 mod typed;
 mod value;
 mod wire;
 
 pub use document::{
     Array, Builder, Checking, Document, DocumentBatch, DocumentBuf, Documents, Element, Elements, Index, Mark, OnBad,
-    Parts, Skipped, SkippedPlace,
+    Parts, Skipped, SkippedPlace, decode, decode_document,
 };
 pub use json::{Json, from_json, json_to_bson};
 pub use numbers::{
@@ -89,11 +90,12 @@ pub use numbers::{
     append_aligned,
 };
 pub use scalar::*;
+pub use serde_support::{from_document, from_slice, to_buffer, to_vec, to_writer};
 #[doc(hidden)]
 pub use typed::derive_support;
 pub use typed::{
-    FromBson, FromKey, FromMembers, ToBson, ToMembers, append_document, append_element, decode, decode_document,
-    encode, encode_to_buffer, encode_to_writer, from_document, from_slice, to_buffer, to_vec, to_writer,
+    FromBson, FromKey, FromMembers, ToBson, ToMembers, append_document, append_element, encode, encode_to_buffer,
+    encode_to_writer,
 };
 pub use value::{Binary, Map, Value, ValueRef};
 pub use wire::{Cursor, ElementType, Layout, Outer, Rules, Strictness, Utf8, join_path, split_path};

@@ -2,19 +2,21 @@
 
 mod build;
 pub(crate) mod check;
+mod convert;
 mod index;
 mod owned;
 mod parts;
 mod stream;
 
 pub use build::{Builder, Mark};
+pub use convert::{decode, decode_document};
 pub use index::Index;
 pub use owned::DocumentBuf;
 pub use parts::Parts;
 pub use stream::{Checking, DocumentBatch, Documents, OnBad, Skipped, SkippedPlace};
 
 use crate::wire::path::{join_path, path_at};
-use crate::{Cursor, ElementType, FromBson, Rules, Strictness, ValueRef};
+use crate::{Cursor, ElementType, FromBson, Rules, Strictness};
 use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::fmt;
@@ -637,15 +639,6 @@ impl<'a> Element<'a> {
         &self.payload.bytes()[self.payload.offset()..self.end]
     }
 
-    /// Decodes the value.
-    ///
-    /// # Errors
-    /// Errors in the value, including [`Utf8Invalid`](ErrorKind::Utf8Invalid).
-    #[inline]
-    pub fn value(&self) -> Result<ValueRef<'a>> {
-        self.get()
-    }
-
     /// Decodes the value as any type that implements [`FromBson`].
     ///
     /// # Errors
@@ -671,6 +664,7 @@ impl<'a> Element<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ValueRef;
 
     /// Makes a document with this many levels.
     fn nested(levels: usize) -> Vec<u8> {

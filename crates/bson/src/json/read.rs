@@ -3,7 +3,7 @@
 
 use super::payload::{Failure, Payload, fail};
 use crate::scalar::shown;
-use crate::typed::marker;
+use crate::serde_support::marker;
 use crate::typed::to::{Positions, append_string, begin, end};
 use crate::value::extended::{Wrapper, without_nul};
 use crate::{Document, ElementType, Map, Rules};

@@ -1,64 +1,20 @@
-//! Conversion of values to Rust types: the trait, the decoding of a whole document, and simple types.
+//! Conversion of values to Rust types: the trait and simple types.
 //!
 //! There is no intermediate representation: each value is read from the document directly into its destination.
 //! Borrowed types (`&str`, `&[u8]`, `Cow`, maps with such keys) allocate no memory. With
 //! [`Utf8::Lossy`](crate::Utf8::Lossy), invalid text is replaced only in owned types.
-//! [`Strictness::Strict`](crate::Strictness::Strict) is checked by [`Document::check`], which [`decode_document`]
-//! calls, because no type here reads the keys of arrays.
+//! [`Strictness::Strict`](crate::Strictness::Strict) is checked by [`Document::check`](crate::Document::check), which
+//! [`decode_document`](crate::decode_document) calls, because no type here reads the keys of arrays.
 
 mod containers;
 
 pub use containers::{FromKey, Places};
 
-use crate::document::locate;
-use crate::{Array, Cursor, Document, ElementType, Rules, Strictness};
+use crate::{Cursor, ElementType};
 use millstream_core::{Error, ErrorKind, Result};
 use std::borrow::Cow;
 use std::num::NonZero;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// Decodes a document with the default rules.
-///
-/// ```
-/// use millstream::bson;
-/// use std::collections::BTreeMap;
-/// let map: BTreeMap<&str, i64> = bson::decode(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0")?;
-/// assert_eq!(map["n"], 42);
-/// # Ok::<(), millstream::Error>(())
-/// ```
-///
-/// # Errors
-/// The errors of [`Document::new`] and [`FromBson::from_bson`], with the path of keys and the offset.
-#[inline]
-pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
-    let mut cursor = Cursor::new(bytes, Rules::new());
-    let value = T::from_bson(ElementType::Document, &mut cursor).map_err(|error| locate(bytes, 0, error))?;
-    if cursor.offset() != bytes.len() {
-        Document::new(bytes)?; // reports what is after the document
-    }
-    Ok(value)
-}
-
-/// Decodes a document with its own rules. If they are strict, the whole document is checked first.
-///
-/// ```
-/// use millstream::bson::{self, Document};
-/// use std::collections::BTreeMap;
-/// let document = Document::new(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0")?.at_offset(1000);
-/// let error = bson::decode_document::<BTreeMap<&str, bool>>(&document).unwrap_err();
-/// assert_eq!((error.path(), error.offset()), (Some("n"), Some(1007)));
-/// # Ok::<(), millstream::Error>(())
-/// ```
-///
-/// # Errors
-/// The errors of [`FromBson::from_bson`], with the path of keys and the offset.
-#[inline]
-pub fn decode_document<'a, T: FromBson<'a>>(document: &Document<'a>) -> Result<T> {
-    if document.rules().strictness == Strictness::Strict {
-        document.check()?;
-    }
-    T::from_bson(ElementType::Document, &mut document.cursor()).map_err(|error| document.locate(error))
-}
 
 /// Types that can be read from a value: numbers, text, bytes, dates, documents and collections of them are implemented
 /// here; structs and enums use `#[derive(FromBson)]`.
@@ -272,7 +228,7 @@ macro_rules! exactly {
         })*
     };
 }
-pub(super) use exactly;
+pub(crate) use exactly;
 
 exactly! {
     bool, Bool, "a boolean", |cursor| cursor.bool();
@@ -283,8 +239,6 @@ exactly! {
     &'a [u8], Binary, "bytes", |cursor| cursor.binary().map(|(_, bytes)| bytes);
     Cow<'a, [u8]>, Binary, "bytes", |cursor| cursor.binary().map(|(_, bytes)| Cow::Borrowed(bytes));
     SystemTime, DateTime, "a date", |cursor| system_time(cursor);
-    Document<'a>, Document, "a document", |cursor| Document::at(cursor);
-    Array<'a>, Array, "an array", |cursor| Array::at(cursor);
 }
 
 /// Reads text that consists of one character.

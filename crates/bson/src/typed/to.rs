@@ -6,7 +6,7 @@ mod containers;
 
 pub(crate) use containers::Positions;
 
-use crate::{Array, Document, ElementType, Rules};
+use crate::{ElementType, Rules};
 use millstream_core::{Error, ErrorKind, Result, WriteRecord};
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -323,7 +323,7 @@ macro_rules! written {
         })*
     };
 }
-pub(super) use written;
+pub(crate) use written;
 
 written! {
     f64, Double, |value, out| fixed(out, value.to_le_bytes());
@@ -344,16 +344,7 @@ written! {
     String, String, |value, out| append_string(out, value);
     char, String, |value, out| append_string(out, value.encode_utf8(&mut [0; 4]));
     SystemTime, DateTime, |value, out| fixed(out, millis(*value)?.to_le_bytes());
-    Document<'_>, Document, |value, out| fixed_slice(out, value.as_bytes());
-    Array<'_>, Array, |value, out| fixed_slice(out, value.as_bytes());
     (), Null, |_value, _out| Ok(());
-}
-
-/// Appends bytes that are already a payload.
-#[inline]
-fn fixed_slice(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
-    out.extend_from_slice(bytes);
-    Ok(())
 }
 
 /// Converts an integer to an `Int64`, if it fits.

@@ -12,7 +12,9 @@ pub use map::Map;
 
 use crate::typed::to::{append_binary, append_regex, append_string, begin, patch_length};
 use crate::wire::kind_of;
-use crate::{Array, Cursor, DateTime, Decimal128, Document, ElementType, FromBson, ObjectId, Timestamp, ToBson};
+use crate::{
+    Array, Cursor, DateTime, Decimal128, Document, Element, ElementType, FromBson, ObjectId, Timestamp, ToBson,
+};
 use millstream_core::{Error, Result};
 use std::borrow::Cow;
 
@@ -309,6 +311,17 @@ impl TryFrom<ValueRef<'_>> for Value {
             ValueRef::MinKey => Value::MinKey,
             ValueRef::MaxKey => Value::MaxKey,
         })
+    }
+}
+
+impl<'a> Element<'a> {
+    /// Decodes the value.
+    ///
+    /// # Errors
+    /// Errors in the value, including [`Utf8Invalid`](millstream_core::ErrorKind::Utf8Invalid).
+    #[inline]
+    pub fn value(&self) -> Result<ValueRef<'a>> {
+        self.get()
     }
 }
 

@@ -28,8 +28,8 @@ mod native;
 mod types;
 mod values;
 
+use crate::serde_support::marker;
 use crate::typed::from::integer;
-use crate::typed::marker;
 use crate::wire::rules::Utf8;
 use crate::{Cursor, Document, ElementType, Strictness};
 use access::{Elements, Members, Variant};

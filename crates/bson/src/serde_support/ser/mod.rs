@@ -29,7 +29,7 @@ mod values;
 pub(super) use json::extended;
 pub(super) use types::Bytes;
 
-use crate::typed::marker;
+use crate::serde_support::marker;
 use crate::typed::to::{append_binary, append_string, begin, end, length};
 use crate::wire::path::path_at;
 use crate::{ElementType, Rules};

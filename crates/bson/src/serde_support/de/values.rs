@@ -12,7 +12,7 @@
 //!   serializer and is not a second parser with its own rules.
 
 use super::native::Native;
-use crate::typed::marker;
+use crate::serde_support::marker;
 use crate::value::extended;
 use crate::{Binary, Map, Value};
 use serde::de::{Deserialize, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Unexpected, Visitor};

@@ -2,7 +2,7 @@
 
 use super::native::Native;
 use super::values::short;
-use crate::typed::marker;
+use crate::serde_support::marker;
 use crate::{Array, Document, FromBson, ValueRef};
 use serde::de::{Deserialize, Deserializer, EnumAccess, Error, Unexpected, Visitor};
 use std::fmt;

@@ -5,7 +5,7 @@
 
 use super::json::extended;
 use super::{Error, ErrorKind, Result, Slot};
-use crate::typed::marker;
+use crate::serde_support::marker;
 use crate::{Array, Binary, Cursor, Document, ElementType, Rules, ToBson, ValueRef};
 use serde::ser::{Error as _, Impossible, Serialize, SerializeMap, SerializeSeq, Serializer};
 

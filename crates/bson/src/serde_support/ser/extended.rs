@@ -4,8 +4,9 @@
 //! is complete, it is replaced by the value that it represents.
 
 use super::{Open, Slot};
+use crate::serde_support::marker;
+use crate::typed::to;
 use crate::typed::to::append_regex;
-use crate::typed::{marker, to};
 use crate::{DateTime, Decimal128, Document, ElementType, ObjectId, Timestamp, ToBson, ValueRef};
 use data_encoding::BASE64;
 use millstream_core::{Error, ErrorKind, Result};

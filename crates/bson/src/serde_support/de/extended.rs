@@ -5,7 +5,7 @@
 //! get bytes and numbers instead of text.
 
 use super::Payload;
-use crate::typed::marker;
+use crate::serde_support::marker;
 use crate::value::extended::Part;
 use crate::{Cursor, Decimal128, Document, ElementType, FromBson, ObjectId, ValueRef};
 use millstream_core::{Error, ErrorKind, Result};
