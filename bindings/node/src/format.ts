@@ -1,8 +1,6 @@
-/** The compressed formats: which format a name implies, and which first bytes the native part should examine. The cases
- * are in `vectors/sniff.tsv`.
- */
+/** Which bytes the native part should examine because they may be compressed. The cases are in `vectors/sniff.tsv`. */
 
-import { BEGINNINGS, ENDINGS, type Promised } from "./formats.js";
+import { BEGINNINGS } from "./formats.js";
 
 /** The lowest and the highest value of each first byte. */
 const RANGES = BEGINNINGS.map((text) =>
@@ -13,11 +11,4 @@ const RANGES = BEGINNINGS.map((text) =>
 export function looksCompressed(bytes: Uint8Array): boolean {
   const isBeginning = RANGES.some((range) => range.every(([low, high], at) => bytes[at] >= low && bytes[at] <= high));
   return isBeginning || (bytes.length === 2 && bytes[0] === 0x1f && bytes[1] === 0x8b);
-}
-
-/** Returns the format that a file name implies, if any. */
-export function promisedBy(name: string): Promised | undefined {
-  const file = name.slice(name.lastIndexOf("/") + 1);
-  const dot = file.lastIndexOf(".");
-  return dot > 0 ? ENDINGS[file.slice(dot + 1).toLowerCase()] : undefined;
 }

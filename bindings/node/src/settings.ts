@@ -51,7 +51,7 @@ export const FLUSH_POLICY = word("auto", "when_full", "line");
 
 /** Whether the bytes are compressed on the way to the sink. */
 export type Encode =
-  /** According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz` xz. A name that implies another compressed format, such as `.lz4`, is `unsupported`. Not for other sinks. */
+  /** According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz` xz. Opening a path whose name implies another compressed format, such as `.lz4`, fails with `unsupported`. Other sinks are not compressed. */
   | "auto"
   /** As they are. */
   | "off"

@@ -594,7 +594,8 @@ enum millstream_encode
  {
     /**
      * According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz`
-     * xz. A name that implies another compressed format, such as `.lz4`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
+     * xz. Opening a path whose name implies another compressed format, such as `.lz4`, fails with MILLSTREAM_UNSUPPORTED.
+     * Other sinks are not compressed.
      */
     MILLSTREAM_ENCODE_AUTO = 0,
     /**

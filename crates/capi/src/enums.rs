@@ -115,7 +115,8 @@ choice!(millstream_flush_policy is millstream::FlushPolicy {
 #[derive(Clone, Copy)]
 pub enum millstream_encode {
     /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz`
-    /// xz. A name that implies another compressed format, such as `.lz4`, is MILLSTREAM_UNSUPPORTED. Not for other sinks.
+    /// xz. Opening a path whose name implies another compressed format, such as `.lz4`, fails with MILLSTREAM_UNSUPPORTED.
+    /// Other sinks are not compressed.
     Auto = 0,
     /// As they are.
     Off = 1,

@@ -12,7 +12,7 @@ pub fn encode(formats: &[Format]) -> Result<String, String> {
     let refused = formats.iter().find(|format| format.variant.is_none());
     let refused = refused.and_then(|format| format.endings.first()).ok_or("every format is written")?;
     let auto = format!(
-        "According to the suffix of a path, in upper or lower case: {suffixes}. A name that implies another compressed format, such as `.{refused}`, is [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported). Not for other sinks."
+        "According to the suffix of a path, in upper or lower case: {suffixes}. Opening a path whose name implies another compressed format, such as `.{refused}`, fails with [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported). Other sinks are not compressed."
     );
     let variants = each(supported(formats), |(variant, Format { about, levels, .. })| {
         let levels = levels.map_or(String::new(), |(lowest, highest, usual)| {

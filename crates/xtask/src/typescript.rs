@@ -1,7 +1,7 @@
 //! TypeScript: generates types and tables.
 
 use crate::options::{Builder, Choices, Kind, Setting, is_otherwise, plain};
-use crate::tables::{ElementType, ErrorKind, Format, Layout, supported};
+use crate::tables::{ElementType, ErrorKind, Format, Layout};
 use crate::text::{camel_case, each, joined, pascal_case, snake_case};
 
 /// Generates `errors.ts`: the names, codes and advice of the error kinds.
@@ -81,34 +81,17 @@ fn quoted(word: &str) -> String {
     format!("\"{word}\"")
 }
 
-/// Generates `formats.ts`: the names and the first bytes of compressed formats.
+/// Generates `formats.ts`: the first bytes of compressed formats.
 pub fn formats(formats: &[Format]) -> String {
-    let endings = each(formats, |Format { variant, name, endings, .. }| {
-        let key = if variant.is_some() { "format" } else { "unreadable" };
-        each(endings, |ending| format!("  {ending}: {{ {key}: \"{name}\" }},\n"))
-    });
     let beginnings = each(formats.iter().flat_map(|format| &format.beginnings), |pairs| {
         format!("  \"{}\",\n", joined(pairs, " ", |(low, high)| format!("{low:02x}{high:02x}")))
     });
     format!(
         "
-/** A compressed format that is read and written. */
-export type Format = {};
-
-/** What a name promises by its ending. */
-export type Promised =
-  | {{ readonly format: Format; readonly unreadable?: undefined }}
-  | {{ readonly format?: undefined; readonly unreadable: string }};
-
-/** The endings of names, in lower case. */
-export const ENDINGS: {{ readonly [ending: string]: Promised | undefined }} = {{
-{endings}}};
-
 /** The first bytes of every format that is detected: the lowest and the highest value of each byte, in hexadecimal. */
 export const BEGINNINGS: readonly string[] = [
 {beginnings}];
-",
-        joined(supported(formats), " | ", |(_, format)| quoted(&format.name))
+"
     )
 }
 

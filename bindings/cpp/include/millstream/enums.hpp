@@ -79,7 +79,8 @@ enum class flush_policy : std::uint32_t {
 /// Whether the bytes are compressed on the way to the sink.
 enum class encode : std::uint32_t {
     /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd,
-    /// `.xz` xz. A name that implies another compressed format, such as `.lz4`, is `unsupported`. Not for other sinks.
+    /// `.xz` xz. Opening a path whose name implies another compressed format, such as `.lz4`, fails with `unsupported`.
+    /// Other sinks are not compressed.
     automatic = MILLSTREAM_ENCODE_AUTO,
     /// As they are.
     off = MILLSTREAM_ENCODE_OFF,

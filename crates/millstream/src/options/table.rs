@@ -184,7 +184,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
         set: Set::Word(&[
             Word {
                 word: "auto",
-                about: "According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz` xz. A name that implies another compressed format, such as `.lz4`, is `unsupported`. Not for other sinks.",
+                about: "According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz` xz. Opening a path whose name implies another compressed format, such as `.lz4`, fails with `unsupported`. Other sinks are not compressed.",
                 is_default: true,
                 set: |builder| builder.encode(Encode::Auto),
             },

@@ -9,8 +9,8 @@ use millstream_core::internal::Codec;
 #[non_exhaustive]
 pub enum Encode {
     /// According to the suffix of a path, in upper or lower case: `.gz` gzip, `.bgz` and `.bgzf` bgzf, `.zst` zstd, `.xz`
-    /// xz. A name that implies another compressed format, such as `.lz4`, is
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported). Not for other sinks.
+    /// xz. Opening a path whose name implies another compressed format, such as `.lz4`, fails with
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported). Other sinks are not compressed.
     #[default]
     Auto,
     /// As they are.
