@@ -149,7 +149,8 @@ class Decoder {
 
   #end(): void {
     const byte = this.#bytes[this.at];
-    if (byte !== 0) this.fail("document_invalid", this.at, `the byte ${byte}`, "a zero byte at the end of the document");
+    if (byte !== 0)
+      this.fail("document_invalid", this.at, `the byte ${byte}`, "a zero byte at the end of the document");
     this.at++;
   }
 
