@@ -144,7 +144,7 @@ pub fn record(results: &Results) -> String {
             writeln!(text, "  - skipped: {}: this machine has no {program}", runner.name).expect(INFALLIBLE);
         }
         for (runner, seconds) in question.over() {
-            writeln!(text, "  - over {seconds} s, not waited for: {}", runner.name).expect(INFALLIBLE);
+            writeln!(text, "  - over {seconds} s, killed: {}", runner.name).expect(INFALLIBLE);
         }
         for (runner, _, warnings) in question.measured() {
             for warning in warnings {
@@ -288,7 +288,7 @@ mod tests {
             "warning: a reason",
             "wrong: slower: count=2 instead of 1",
             "slow: this machine has no pv",
-            "over 10 s, not waited for: slowest",
+            "over 10 s, killed: slowest",
             "doubt: millstream: a doubt",
             "`test`: Which?",
         ] {

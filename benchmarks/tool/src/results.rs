@@ -244,7 +244,7 @@ impl Question {
         })
     }
 
-    /// Each runner that was right, with its runs and the reasons to doubt them.
+    /// Each runner whose answer was correct, with its runs and the reasons to doubt them.
     pub fn measured(&self) -> impl Iterator<Item = (&Runner, &[Run], &[String])> {
         self.runners.iter().filter_map(|runner| match &runner.outcome {
             Outcome::Measured { runs, warnings } => Some((runner, runs.as_slice(), warnings.as_slice())),

@@ -61,7 +61,7 @@ struct name_only {
 };
 MS_BSON_FIELDS(name_only, name)
 
-// A type with other names in documents, and a type that is derived from one with fields.
+// A type whose members have other names in documents, and a type derived from a type with fields.
 struct user {
     ms::bson::object_id id{};
     std::string name;

@@ -1,4 +1,5 @@
-# Every header says in one error which C++ it needs: cmake -D COMPILER=g++ -D INCLUDES=DIRECTORY;DIRECTORY -P this.
+# Checks that every header reports the C++ standard that it needs, in one error: cmake -D COMPILER=g++ -D
+# INCLUDES=DIRECTORY;DIRECTORY -P this.
 list(GET INCLUDES 0 headers)
 list(TRANSFORM INCLUDES PREPEND -I OUTPUT_VARIABLE options)
 file(GLOB names RELATIVE "${headers}" "${headers}/millstream/*.hpp")

@@ -9,7 +9,7 @@ function next_batch(reader::Reader, framer::Framer, most)
     reader.batch[]
 end
 
-# Marks the records as unread that a loop over single records has not used, so that every call continues after the last
+# Marks as unread the records that a loop over single records has not used, so that every call continues after the last
 # record used.
 function give_back(reader::Reader)
     _, left = not_used(reader)

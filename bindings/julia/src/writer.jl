@@ -11,7 +11,7 @@ Writes to a sink: a path, a `Cmd` (its standard input), a `RawFD` (a duplicate o
 
 A path is compressed if its name implies that, such as one in .gz, and appears complete when the writer is closed, or
 not at all. `put!` writes text and numbers without an allocation; `print`, `write` and all other functions of `Base` for
-an `IO` work too. It is certain that bytes have reached the sink only after `close` has succeeded. A call that passes
+an `IO` work too. Only a successful `close` guarantees that all bytes have reached the sink. A call that passes
 bytes to the sink waits for it and blocks Julia's other tasks.
 
 Options, with their defaults first:
@@ -248,7 +248,8 @@ end
 # Set when the program exits.
 const is_exiting = Ref(false)
 
-# Discards the output: the content of the buffer may be written, but a file that would appear complete does not appear.
+# Discards the output: the content of the buffer may be written, but a file that appears only if it is complete does not
+# appear.
 function abandon(writer::Writer)
     used = writer.at - writer.start
     writer.start == C_NULL ||

@@ -197,7 +197,7 @@ end
 end
 
 @testset "how sources end" begin
-    # After reading stopped, the status of a source is ignored. The source may or may not have failed by then.
+    # Once reading has stopped, the status of the source is ignored. The source may or may not have failed by then.
     for i in 1:200
         reader = Reader(`sh -c "seq 2; exit 3"`)
         @test first(eachrecord(reader)) == "1"

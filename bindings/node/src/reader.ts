@@ -512,7 +512,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return batch;
   }
 
-  /** Returns the lines of memory in which the source has found them. */
+  /** Returns the lines of a block whose line ends the source has found. */
   #frameKnown(framer: Framer, most: number): Batch | undefined {
     const ends = this.#knownEnds();
     if (ends === undefined || this.#lineIndex === ends.length) return undefined;

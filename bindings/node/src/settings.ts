@@ -11,7 +11,7 @@ export type Latency =
 
 export const LATENCY = word("normal", "low");
 
-/** Whether compressed sources are decoded. The default is `auto` for files, pipes, commands and memory, and `off` for sockets (even one given as a file descriptor), callbacks and any `Read`. These mostly carry a protocol, whose messages might begin like a compressed stream. With `auto` the content of the source decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed format. */
+/** Whether compressed sources are decoded. The default is `auto` for files, pipes, commands and memory, and `off` for sockets (even one given as a file descriptor), callbacks and sources that the program defines. These mostly carry a protocol, whose messages might begin like a compressed stream. With `auto` the content of the source decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed format. */
 export type Decode =
   /** Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a build with the feature `compression`). lz4 and bzip2 are detected too, but cannot be decoded: they fail with `unsupported`. */
   | "auto"
@@ -241,7 +241,7 @@ export interface WriterSettings {
   durability?: Durability;
   /** Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After the end of its input, a command may run for any length of time. */
   stallTimeout?: number;
-  /** How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero, `close` does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set. */
+  /** How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero, `close` does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that the caller keeps, such as that of `borrow_fd`, is shut down only if this is set. */
   linger?: number;
   /** The name of the sink in error messages, instead of its path, address or command line. */
   name?: string;

@@ -2,7 +2,7 @@
  *
  * Slicing a string takes a third of the time of decoding it separately, but its position must be known. Byte offsets
  * are sufficient if all bytes are ASCII, as in most text. This is checked per block; a block that is not ASCII is
- * checked again in pieces, because few of them contain other characters.
+ * checked again in pieces, because usually only a few pieces contain other characters.
  */
 
 import { type Platform, platform } from "./text.js";

@@ -218,8 +218,8 @@ export class Writer implements AsyncDisposable {
     return this.#closing;
   }
 
-  /** Aborts the writer: accepted bytes are written as far as possible, but a file that would appear complete does not
-   * appear. Errors are not reported.
+  /** Aborts the writer: accepted bytes are written where possible, but a file
+   * that appears only if it is complete does not appear. Errors are not reported.
    */
   async abort(error: unknown = undefined): Promise<void> {
     if (this.#abandoned) return;

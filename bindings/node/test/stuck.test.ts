@@ -56,7 +56,7 @@ describe("an abort ends a pipeline into", { concurrency: true }, () => {
   }
 });
 
-test("an abort ends a pipeline that finishes its sink, or waits for a tee or a quarantine", async () => {
+test("an abort ends a pipeline that is finishing its sink, or is waiting for a tee or a quarantine", async () => {
   await cancelled((signal) => pipe.options({ signal })(["one"], Writer.command("sh", ["-c", "cat; exec sleep 20"])));
   await cancelled((signal) => pipe.options({ signal })(["one"], Writer.to(deaf())));
   await cancelled((signal) => pipe.options({ signal })(command("yes"), tee(deaf()), Writer.nowhere()));

@@ -90,7 +90,7 @@ where
     value.extract::<T>().map(Some).map_err(|error| {
         let error: PyErr = error.into();
         let note = format!("in the option {key}");
-        // Python 3.11 supports notes; without one the message is still correct.
+        // The message is correct without the note, too.
         let _ = error.value(options.py()).call_method1("add_note", (note,));
         error
     })

@@ -24,7 +24,7 @@ pub enum Encoding {
 
 impl Encoding {
     /// # Errors
-    /// If Python does not know the encoding or the error handler.
+    /// Returns an error if Python does not know the encoding or the error handler.
     pub fn new(py: Python<'_>, encoding: Option<String>, errors: Option<String>) -> PyResult<Encoding> {
         let Some(encoding) = encoding else {
             return match errors {

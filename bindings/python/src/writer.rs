@@ -282,7 +282,7 @@ impl Writer {
         end_of(py, end).map(Some)
     }
 
-    /// Aborts unless the writer is closed: a file that would appear complete does not appear.
+    /// Aborts unless the writer is closed: a file that appears only if it is complete does not appear.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         if self.token.is_inherited() {
             // The file and the command belong to the other process, so there is nothing to abort.

@@ -135,7 +135,7 @@ def wide(wrong: tuple[int, bytes] | None) -> bytes:
 
 
 def outcome(reader: millstream.Reader[bytes], workers: int | None) -> tuple[Any, ...]:
-    """Everything that is visible of a table."""
+    """Everything that can be observed of a table."""
     types: dict[str, Any] = {"a": "int16", "b": str, "c": int, "d": float}
     raised: tuple[Any, ...] = ()
     try:

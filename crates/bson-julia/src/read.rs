@@ -1,5 +1,5 @@
-//! Reads a graph from a document. Every container is scanned one time, and a list contains the containers that are
-//! still to be read.
+//! Reads a graph from a document. Every container is scanned once; a list contains
+//! the containers that are still to be read.
 //!
 //! The second half, the interpretation of structs, is in `raise`: it needs the types, which can be at the end.
 

@@ -131,8 +131,8 @@ fn show<'g>(value: Value<'g>, f: &mut Output<'_, '_>) -> fmt::Result {
                 }
                 let before = to_do.len();
                 one(value, f, &mut to_do)?;
-                // A value without content (a scalar, a type, a short text) is written at most as often as it is
-                // referenced.
+                // A value without content (a scalar, a type, a short text) is written at
+                // most once per reference.
                 match number {
                     Some(number) if *number == LATER => *number = last,
                     Some(number) if to_do.len() > before => *number = WRITTEN,

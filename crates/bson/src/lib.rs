@@ -49,7 +49,7 @@
 //!
 //! The cursor gives these guarantees: every length is checked before it is used; nothing is allocated for a length
 //! whose bytes do not exist; skipping is iterative; nesting is limited ([`Rules::depth`]). An error contains what was
-//! found and expected, the [path of keys](millstream_core::Error::path) and the byte offset. Nothing here opens, reads
+//! found and expected, the [key path](millstream_core::Error::path) and the byte offset. Nothing here opens, reads
 //! or writes a file, and nothing executes or resolves anything that a document names.
 //!
 //! This crate needs no operating system: streams are read through [`ReadRecords`](millstream_core::ReadRecords) and

@@ -472,10 +472,10 @@ typedef uint32_t millstream_latency;
 
 /**
  * Whether compressed sources are decoded. The default is MILLSTREAM_DECODE_AUTO for files, pipes, commands and memory,
- * and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`. These mostly
- * carry a protocol, whose messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO the content of
- * the source decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed
- * format.
+ * and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and sources that the program
+ * defines. These mostly carry a protocol, whose messages might begin like a compressed stream. With
+ * MILLSTREAM_DECODE_AUTO the content of the source decides. Bytes are held back only while all bytes read so far could
+ * be the beginning of a compressed format.
  */
 enum millstream_decode
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -989,7 +989,7 @@ millstream_code millstream_command_set_stdin(millstream_command *command,
                                              millstream_error **error);
 
 /**
- * Sets its standard input to a duplicate of this file descriptor; `fd` stays the caller's.
+ * Sets its standard input to a duplicate of this file descriptor; the caller keeps `fd`.
  */
 millstream_code millstream_command_set_stdin_fd(millstream_command *command,
                                                 int32_t fd,
@@ -1004,7 +1004,7 @@ millstream_code millstream_command_set_stdout(millstream_command *command,
                                               millstream_error **error);
 
 /**
- * Sets its standard output to a duplicate of this file descriptor, for the command of a sink; `fd` stays the caller's.
+ * Sets its standard output to a duplicate of this file descriptor, for the command of a sink; the caller keeps `fd`.
  */
 millstream_code millstream_command_set_stdout_fd(millstream_command *command,
                                                  int32_t fd,
@@ -1454,7 +1454,7 @@ millstream_code millstream_reader_fd(int32_t fd,
                                      millstream_error **error);
 
 /**
- * Reads a duplicate of a file descriptor; the original stays the caller's. The two share their position.
+ * Reads a duplicate of a file descriptor; the caller keeps the original. The two share their position.
  */
 millstream_code millstream_reader_borrow_fd(int32_t fd,
                                             const millstream_reader_options *options,
@@ -1824,7 +1824,7 @@ millstream_code millstream_reader_options_set_pin(millstream_reader_options *opt
                                                   millstream_error **error);
 
 /**
- * Lets `token` interrupt blocking calls.
+ * Lets a token interrupt blocking calls.
  */
 millstream_code millstream_reader_options_set_cancel(millstream_reader_options *options,
                                                      const millstream_cancel_token *token,
@@ -2062,7 +2062,7 @@ millstream_code millstream_writer_fd(int32_t fd,
                                      millstream_error **error);
 
 /**
- * Writes to a duplicate of a file descriptor; the original stays the caller's. A connection is ended only if
+ * Writes to a duplicate of a file descriptor; the caller keeps the original. A connection is ended only if
  * millstream_writer_options_set_linger_ns() requests that.
  */
 millstream_code millstream_writer_borrow_fd(int32_t fd,
@@ -2201,10 +2201,10 @@ millstream_code millstream_writer_close(millstream_writer *writer,
                                         millstream_error **error);
 
 /**
- * Closes the writer and discards the content of the buffer. A file that would appear complete does not appear, and a
- * compressed stream gets no end marker, so its readers can detect this. This never waits for the sink to accept bytes;
- * a command gets the end of its input and is stopped if it does not exit soon. Only millstream_writer_free() may still
- * be called; other calls return MILLSTREAM_CLOSED.
+ * Closes the writer and discards the content of the buffer. A file that appears only if it is complete does not
+ * appear, and a compressed stream gets no end marker, so its readers can detect this. This never waits for the sink to
+ * accept bytes; a command gets the end of its input and is stopped if it does not exit soon. Only
+ * millstream_writer_free() may still be called; other calls return MILLSTREAM_CLOSED.
  */
 millstream_code millstream_writer_abort(millstream_writer *writer,
                                         millstream_error **error);
@@ -2330,7 +2330,7 @@ millstream_code millstream_writer_options_set_stall_timeout_ns(millstream_writer
  * Sets how long `close` waits for the peer of a connection to close its side, which confirms that it has read all
  * bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with
  * MILLSTREAM_STALLED. With zero, `close` does not wait, and receipt is not confirmed. This applies only to
- * connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
+ * connections. A descriptor that the caller keeps, such as that of `borrow_fd`, is shut down only if this is set.
  */
 millstream_code millstream_writer_options_set_linger_ns(millstream_writer_options *options,
                                                         uint64_t limit_ns,
@@ -2447,7 +2447,7 @@ millstream_code millstream_format_f32(float value,
                                       millstream_error **error);
 
 /**
- * Writes a double like millstream_format_f32().
+ * Formats a double; otherwise identical to millstream_format_f32().
  */
 millstream_code millstream_format_f64(double value,
                                       char *to,
@@ -3294,7 +3294,7 @@ millstream_code millstream_bson_to_i32(const millstream_bson_document *document,
                                        millstream_error **error);
 
 /**
- * Converts a number to an int64_t, like millstream_bson_to_i32().
+ * Converts a number to an int64_t; otherwise identical to millstream_bson_to_i32().
  */
 millstream_code millstream_bson_to_i64(const millstream_bson_document *document,
                                        const millstream_bson_value *value,
@@ -3310,8 +3310,8 @@ millstream_code millstream_bson_to_u64(const millstream_bson_document *document,
                                        millstream_error **error);
 
 /**
- * Converts a number to a double, like millstream_bson_to_i32(). It returns MILLSTREAM_VALUE_OUT_OF_RANGE for an
- * integer that no double equals.
+ * Converts a number to a double; otherwise identical to millstream_bson_to_i32(). It returns
+ * MILLSTREAM_VALUE_OUT_OF_RANGE for an integer that no double equals.
  */
 millstream_code millstream_bson_to_f64(const millstream_bson_document *document,
                                        const millstream_bson_value *value,
@@ -3544,7 +3544,7 @@ void millstream_bson_owned_free(millstream_bson_owned *owned);
  *
  * The stream returns every document that the source delivered, followed by the end if the source succeeded, or by one
  * error. A document may be as long as the reader's record limit. Documents of a stream are valid until the next
- * non-const call on it. An error about a member has the name of the stream and the number of the record.
+ * non-const call on it. An error about a member contains the name of the stream and the number of the record.
  */
 
 /**

@@ -710,7 +710,7 @@ pub unsafe extern "C" fn millstream_bson_to_i32(
     call(error, || unsafe { self::number(document, value, number) })
 }
 
-/// Converts a number to an int64_t, like millstream_bson_to_i32().
+/// Converts a number to an int64_t; otherwise identical to millstream_bson_to_i32().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_to_i64(
     document: Option<&millstream_bson_document>,
@@ -734,8 +734,8 @@ pub unsafe extern "C" fn millstream_bson_to_u64(
     call(error, || unsafe { self::number(document, value, number) })
 }
 
-/// Converts a number to a double, like millstream_bson_to_i32(). It returns MILLSTREAM_VALUE_OUT_OF_RANGE for an
-/// integer that no double equals.
+/// Converts a number to a double; otherwise identical to millstream_bson_to_i32(). It returns
+/// MILLSTREAM_VALUE_OUT_OF_RANGE for an integer that no double equals.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_bson_to_f64(
     document: Option<&millstream_bson_document>,

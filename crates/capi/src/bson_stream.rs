@@ -12,7 +12,7 @@
 //!
 //! The stream returns every document that the source delivered, followed by the end if the source succeeded, or by one
 //! error. A document may be as long as the reader's record limit. Documents of a stream are valid until the next
-//! non-const call on it. An error about a member has the name of the stream and the number of the record.
+//! non-const call on it. An error about a member contains the name of the stream and the number of the record.
 
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;

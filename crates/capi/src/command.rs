@@ -127,7 +127,7 @@ pub extern "C" fn millstream_command_set_stdin(
     })
 }
 
-/// Sets its standard input to a duplicate of this file descriptor; `fd` stays the caller's.
+/// Sets its standard input to a duplicate of this file descriptor; the caller keeps `fd`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_command_set_stdin_fd(
     command: Option<&mut millstream_command>,
@@ -156,7 +156,7 @@ pub extern "C" fn millstream_command_set_stdout(
     })
 }
 
-/// Sets its standard output to a duplicate of this file descriptor, for the command of a sink; `fd` stays the caller's.
+/// Sets its standard output to a duplicate of this file descriptor, for the command of a sink; the caller keeps `fd`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_command_set_stdout_fd(
     command: Option<&mut millstream_command>,

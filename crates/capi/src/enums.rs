@@ -38,10 +38,10 @@ choice!(millstream_latency is millstream::Latency {
 });
 
 /// Whether compressed sources are decoded. The default is MILLSTREAM_DECODE_AUTO for files, pipes, commands and memory,
-/// and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and any `Read`. These mostly
-/// carry a protocol, whose messages might begin like a compressed stream. With MILLSTREAM_DECODE_AUTO the content of
-/// the source decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed
-/// format.
+/// and MILLSTREAM_DECODE_OFF for sockets (even one given as a file descriptor), callbacks and sources that the program
+/// defines. These mostly carry a protocol, whose messages might begin like a compressed stream. With
+/// MILLSTREAM_DECODE_AUTO the content of the source decides. Bytes are held back only while all bytes read so far could
+/// be the beginning of a compressed format.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_decode {

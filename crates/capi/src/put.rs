@@ -56,7 +56,7 @@ pub unsafe extern "C" fn millstream_format_f32(
     call(error, || unsafe { format(value, MILLSTREAM_FLOAT_SIZE, to, size, len) })
 }
 
-/// Writes a double like millstream_format_f32().
+/// Formats a double; otherwise identical to millstream_format_f32().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_format_f64(
     value: f64,

@@ -263,7 +263,7 @@ pub unsafe extern "C" fn millstream_reader_fd(
     })
 }
 
-/// Reads a duplicate of a file descriptor; the original stays the caller's. The two share their position.
+/// Reads a duplicate of a file descriptor; the caller keeps the original. The two share their position.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_borrow_fd(
     fd: i32,

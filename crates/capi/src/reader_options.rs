@@ -181,7 +181,7 @@ pub extern "C" fn millstream_reader_options_set_pin(
     })
 }
 
-/// Lets `token` interrupt blocking calls.
+/// Lets a token interrupt blocking calls.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_cancel(
     options: Option<&mut millstream_reader_options>,

@@ -158,7 +158,7 @@ pub unsafe extern "C" fn millstream_writer_fd(
     })
 }
 
-/// Writes to a duplicate of a file descriptor; the original stays the caller's. A connection is ended only if
+/// Writes to a duplicate of a file descriptor; the caller keeps the original. A connection is ended only if
 /// millstream_writer_options_set_linger_ns() requests that.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_writer_borrow_fd(
@@ -418,10 +418,10 @@ pub extern "C" fn millstream_writer_close(
     })
 }
 
-/// Closes the writer and discards the content of the buffer. A file that would appear complete does not appear, and a
-/// compressed stream gets no end marker, so its readers can detect this. This never waits for the sink to accept bytes;
-/// a command gets the end of its input and is stopped if it does not exit soon. Only millstream_writer_free() may still
-/// be called; other calls return MILLSTREAM_CLOSED.
+/// Closes the writer and discards the content of the buffer. A file that appears only if it is complete does not
+/// appear, and a compressed stream gets no end marker, so its readers can detect this. This never waits for the sink to
+/// accept bytes; a command gets the end of its input and is stopped if it does not exit soon. Only
+/// millstream_writer_free() may still be called; other calls return MILLSTREAM_CLOSED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_abort(
     writer: Option<&mut millstream_writer>,

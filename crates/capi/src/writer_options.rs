@@ -163,7 +163,7 @@ pub extern "C" fn millstream_writer_options_set_stall_timeout_ns(
 /// Sets how long `close` waits for the peer of a connection to close its side, which confirms that it has read all
 /// bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with
 /// MILLSTREAM_STALLED. With zero, `close` does not wait, and receipt is not confirmed. This applies only to
-/// connections. A descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
+/// connections. A descriptor that the caller keeps, such as that of `borrow_fd`, is shut down only if this is set.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_linger_ns(
     options: Option<&mut millstream_writer_options>,

@@ -1,7 +1,7 @@
 //! Standard input, output and error: whether they were open when the process began, and how standard error is written.
 //!
 //! A runtime opens `/dev/null` in place of a standard stream that was closed, so that no other file takes its number.
-//! Output to it is lost, and reading it returns an empty input: both look like success. So an error is reported if a
+//! Output to it is lost, and reading from it ends immediately: both look like success. So an error is reported if a
 //! closed stream is needed. A `/dev/null` that the process inherited was the caller's choice.
 //!
 //! After a signal, writes to standard error do not block: a full pipe, or a terminal that has been stopped, must not

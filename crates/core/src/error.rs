@@ -227,7 +227,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
 /// A command that ended: its command line, how it ended, and its last output. Errors and reports contain it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandEnd {
-    /// The command and its arguments, as it was started.
+    /// The command and its arguments, as passed when it was started.
     pub argv: Vec<OsString>,
     /// How it ended.
     pub status: CommandStatus,
@@ -316,7 +316,7 @@ impl Error {
         self
     }
 
-    /// Adds the path of keys inside a document, unless it has one.
+    /// Adds the key path inside a document, unless it has one.
     pub fn with_path(mut self, path: impl Into<String>) -> Error {
         self.0.path.get_or_insert_with(|| path.into());
         self

@@ -38,7 +38,7 @@
 //!
 //! A missing member is `None` for an `Option`, and otherwise an error
 //! ([`KeyMissing`](https://docs.rs/millstream/latest/millstream/enum.ErrorKind.html)). A duplicate member is an error.
-//! Members without a field are ignored. Errors have the path of keys and the offset.
+//! Members without a field are ignored. Errors have the key path and the offset.
 //!
 //! # Attributes
 //!

@@ -155,7 +155,7 @@ fn take_ends_a_source_that_never_would() {
     let summary = pipe.summary();
     assert!(summary.ended_early && summary.items == 3);
     assert_eq!(summary.commands.len(), 1);
-    // The pipe has ended, and reports no other error.
+    // The pipe has ended, and reports no error again.
     assert_eq!(pipe.count().unwrap(), 0);
 }
 

@@ -70,13 +70,13 @@ def check_content(name: str, folder: pathlib.Path, source: pathlib.Path) -> None
     for file in folder.rglob("*"):
         if file.is_file():
             check_no_paths(file)
-        # They need files of the repository, so they could not be run.
+        # Tests need files of the repository, so they could not be run.
         if file.is_relative_to(folder / "tests"):
             raise Problem(f"the crate {name} contains tests: {file.relative_to(folder)}")
 
 
 def check(quick: bool) -> None:
-    """Builds and runs an outside program with an empty home of cargo: all of its sources are packages."""
+    """Builds and runs an outside program with an empty Cargo home: every dependency comes from a package."""
     with empty_place() as place:
         vendor = place / "vendor"
         # The crates of others; those of the workspace are not among them.

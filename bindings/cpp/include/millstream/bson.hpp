@@ -20,7 +20,7 @@
 // unchanged. In a stream, they are valid until the next document; `owned_document` owns its memory. Values are parsed
 // when they are accessed and are not cached: each lookup scans the members before the one that it finds.
 //
-// Errors are thrown as `millstream::error`, with the path of keys and the byte: `shape_mismatch` for a value of another
+// Errors are thrown as `millstream::error`, with the key path and the byte: `shape_mismatch` for a value of another
 // type, `key_missing`, `value_out_of_range`, `document_invalid`, …
 //
 // Any number of threads may use views; only one thread at a time may use a stream or a builder.
@@ -334,7 +334,7 @@ class numbers {
     millstream_bson_numbers raw_{};
 };
 
-/// A value in place in a document. Copies are cheap, and valid as long as the document's memory.
+/// A value in place in a document. Copies are cheap, and valid for as long as the document's memory is.
 class value {
   public:
     /// No value.
@@ -503,7 +503,7 @@ class document {
     std::optional<value> find_path(std::string_view path) const {
         return perhaps(millstream_bson_find, millstream::detail::c_text(path).c_str());
     }
-    /// The value at the end of a path of keys, which are taken literally.
+    /// The value at the end of a key path, which are taken literally.
     std::optional<value> find_keys(std::initializer_list<const char *> keys) const {
         return perhaps(millstream_bson_find_keys, keys.begin(), keys.size());
     }

@@ -34,9 +34,10 @@ enum class latency : std::uint32_t {
 };
 
 /// Whether compressed sources are decoded. The default is `decode::automatic` for files, pipes, commands and memory,
-/// and `decode::off` for sockets (even one given as a file descriptor), callbacks and any `Read`. These mostly carry a
-/// protocol, whose messages might begin like a compressed stream. With `decode::automatic` the content of the source
-/// decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed format.
+/// and `decode::off` for sockets (even one given as a file descriptor), callbacks and sources that the program defines.
+/// These mostly carry a protocol, whose messages might begin like a compressed stream. With `decode::automatic` the
+/// content of the source decides. Bytes are held back only while all bytes read so far could be the beginning of a
+/// compressed format.
 enum class decode : std::uint32_t {
     /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a
     /// build with the feature `compression`). lz4 and bzip2 are detected too, but cannot be decoded: they fail with

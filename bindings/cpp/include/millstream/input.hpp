@@ -330,7 +330,7 @@ class input {
     /// All lines: `for (std::string_view line : in.lines())`. Each is valid until the next.
     line_range lines();
 
-    /// Whether the end has not been found yet.
+    /// Returns whether the end has not been reached yet.
     explicit operator bool() const noexcept { return !ended_; }
 
     /// The buffered bytes, for your own parser. `fill` reads more, and `consume` removes them.

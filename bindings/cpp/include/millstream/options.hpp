@@ -57,10 +57,10 @@ struct reader_options {
     std::optional<millstream::follow> follow{};
     /// Which properties of a regular file, given by its path or as a file descriptor, must not change while it is read.
     std::optional<millstream::pin> pin{};
-    /// Lets `token` interrupt blocking calls.
+    /// Lets a token interrupt blocking calls.
     const cancel_token *cancel = nullptr;
-    /// Calls `observer` before a read, at most once every `interval`, and at the end. It runs on the caller's thread,
-    /// but not while the reader waits for the source; `progress_handle` can also be queried during that time.
+    /// Calls a function before a read, at most once per interval, and at the end. It runs on the caller's thread, but
+    /// not while the reader waits for the source; `progress_handle` can also be queried during that time.
     std::function<void(const progress &)> observer{};
     std::chrono::nanoseconds observer_interval{};
     /// The name of the source in messages.
@@ -136,7 +136,7 @@ struct writer_options {
     /// How long `close` waits for the peer of a connection to close its side, which confirms that it has read all
     /// bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with
     /// `stalled`. With zero, `close` does not wait, and receipt is not confirmed. This applies only to connections. A
-    /// descriptor that stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
+    /// descriptor that the caller keeps, such as that of `borrow_fd`, is shut down only if this is set.
     std::optional<std::chrono::nanoseconds> linger{};
     /// Lets this token interrupt every wait for the sink, which then fails with `cancelled`. The caller's code
     /// (`callback`, `from_write`) and the lookup of a host name cannot be interrupted.

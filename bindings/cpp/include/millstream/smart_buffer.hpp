@@ -1078,8 +1078,8 @@ class Extractor {
         return !missing_;
     }
 
-    /// Returns whether there is a word, which is stored in `word_`. A word that was interrupted by an exception of io
-    /// is completed.
+    /// Returns whether there is a word, which is stored in `word_`. A word that an exception
+    /// of io interrupted is continued.
     bool find_word() {
         if (complete_) {
             word_.clear();
@@ -1135,7 +1135,7 @@ class Extractor {
         const std::size_t point = std::min(word_.find('.'), mark);
         const std::size_t first =
             word_.find_first_of("123456789"); // there is such a digit, because 0 can be represented
-        // The number of places by which the first significant digit is before the point; 0 is the first place after it.
+        // The position of the first significant digit relative to the point: 1 for units, 2 for tens, 0 for tenths.
         const auto places =
             first < point ? static_cast<long long>(point - first) : 1 - static_cast<long long>(first - point);
         long long exponent = 0;

@@ -71,7 +71,7 @@ struct io;
 ///
 /// If the writer was not closed, the destructor finishes it as far as possible without reporting errors: it writes the
 /// content of the buffer, and a command gets the end of its input and a short time to exit. But the output is not
-/// complete: a file that would appear complete does not appear, and a compressed stream gets no end.
+/// complete: a file that appears only if it is complete does not appear, and a compressed stream gets no end.
 class writer {
   public:
     /// Creates a writer that is not open.
@@ -240,8 +240,8 @@ class writer {
         return {accepted(), written(), detail::copied(ends, ends_count)};
     }
 
-    /// Aborts: the content of the buffer is discarded, a file that would appear complete does not appear, and a
-    /// compressed stream gets no end. It never waits for the sink to accept data. Later calls fail with `closed`.
+    /// Aborts: the content of the buffer is discarded, a file that appears only if it is complete does not appear, and
+    /// a compressed stream gets no end. It never waits for the sink to accept data. Later calls fail with `closed`.
     void abort() noexcept {
         window_ = millstream_output{};
         window_.writer = handle_.get();

@@ -16,7 +16,7 @@ export interface ByteSink {
   flush?(): Promise<void>;
   /** Finishes the sink; rejects if not everything arrived. */
   finish(): Promise<void>;
-  /** Abandons the sink: a file that would appear complete does not appear, and no output is completed. Errors are not
+  /** Abandons the sink: a file that appears only if it is complete does not appear, and no output is completed. Errors are not
    * reported.
    *
    * With `now`, it does not wait for the other side. It may be called while another call is pending, which then may

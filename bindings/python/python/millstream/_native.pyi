@@ -257,9 +257,9 @@ class Writer:
     """Records into a sink.
 
     Only `close` reports whether everything succeeded. A `with` block closes it; after an exception it is aborted, and a
-    file that would appear complete does not appear. A writer that is not closed passes its bytes to the sink when it is
-    collected, for as long as the sink accepts some within a second, and reports what is lost with `sys.unraisablehook`.
-    One call at a time: a call from another thread raises `InUse`."""
+    file that appears only if it is complete does not appear. A writer that is not closed passes its bytes to the sink
+    when it is collected, for as long as the sink accepts some within a second, and reports what is lost with
+    `sys.unraisablehook`. One call at a time: a call from another thread raises `InUse`."""
 
     @staticmethod
     def path(path: str | PathLike[str], **options: Unpack[WriterSettings]) -> Writer:
@@ -290,7 +290,8 @@ class Writer:
     def close(self) -> WriterEnd | None:
         """Ends the writing, and reports whether everything succeeded; `None` if it was closed before."""
     def abort(self) -> None:
-        """Gives up: the content of the buffer is discarded, and a file that would appear complete does not appear.
+        """Gives up: the content of the buffer is discarded, and a file that appears only if it is complete does not
+        appear.
 
         It does not wait for the sink to accept anything; a command is stopped if it does not exit within two seconds.
         """

@@ -96,7 +96,7 @@ class WriterSettings(TypedDict, total=False):
     #: How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes.
     #: By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With
     #: zero, `close` does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that
-    #: stays the caller's, such as that of `borrow_fd`, is shut down only if this is set.
+    #: the caller keeps, such as that of `borrow_fd`, is shut down only if this is set.
     linger: float
     #: The name of the sink in error messages, instead of its path, address or command line.
     name: str

@@ -11,7 +11,7 @@ use millstream_core::{Error, ErrorKind, Result};
 /// Invalid calls, such as closing a document that is not open, return an error; an error leaves the builder unchanged.
 /// [`rollback`](Builder::rollback) reverts several calls. Values can be of any type that implements [`ToBson`]; for
 /// BSON types without a Rust type use [`ValueRef`](crate::ValueRef) and [`Binary`](crate::Binary). An error about a
-/// value contains its path of keys.
+/// value contains its key path.
 ///
 /// ```
 /// use millstream::bson::{Binary, Builder, Document};

@@ -1,4 +1,4 @@
-//! Conversion between documents and Rust types: decoding a whole document, and documents and arrays as types of values.
+//! Conversions between documents and Rust types: decoding a whole document, and documents and arrays as value types.
 
 use super::locate;
 use crate::typed::from::exactly;
@@ -17,7 +17,7 @@ use millstream_core::Result;
 /// ```
 ///
 /// # Errors
-/// The errors of [`Document::new`] and [`FromBson::from_bson`], with the path of keys and the offset.
+/// The errors of [`Document::new`] and [`FromBson::from_bson`], with the key path and the offset.
 #[inline]
 pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
     let mut cursor = Cursor::new(bytes, Rules::new());
@@ -40,7 +40,7 @@ pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
 /// ```
 ///
 /// # Errors
-/// The errors of [`FromBson::from_bson`], with the path of keys and the offset.
+/// The errors of [`FromBson::from_bson`], with the key path and the offset.
 #[inline]
 pub fn decode_document<'a, T: FromBson<'a>>(document: &Document<'a>) -> Result<T> {
     if document.rules().strictness == Strictness::Strict {

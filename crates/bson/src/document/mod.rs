@@ -24,7 +24,7 @@ use std::fmt;
 /// A borrowed document. No part of it is parsed until it is accessed, and nothing is cached.
 ///
 /// Creating one checks only its length and its terminator. Each look-up scans the members before the one it finds.
-/// Errors contain the path of keys and the offset.
+/// Errors contain the key path and the offset.
 ///
 /// ```
 /// use millstream::bson::Document;
@@ -180,7 +180,7 @@ impl<'a> Document<'a> {
         self.get(key)?.ok_or_else(|| self.missing(&[key]))
     }
 
-    /// Returns the value at the end of a path of keys. In arrays the keys are positions, whatever keys are stored
+    /// Returns the value at the end of a key path. In arrays the keys are positions, whatever keys are stored
     /// there. An empty path leads to the document itself.
     ///
     /// ```
@@ -261,7 +261,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Adds the path of keys and the root's position to an error whose offset is counted from the root.
+    /// Adds the key path and the root's position to an error whose offset is counted from the root.
     #[doc(hidden)] // for millstream-bson-julia
     #[cold]
     pub fn locate(&self, error: Error) -> Error {
@@ -283,7 +283,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Adds the path of keys and the root's position to an error whose offset is counted from the root.
+/// Adds the key path and the root's position to an error whose offset is counted from the root.
 #[cold]
 pub(crate) fn locate(root: &[u8], base: u64, error: Error) -> Error {
     if error.path().is_some() {
@@ -324,7 +324,7 @@ fn seek_position(cursor: &mut Cursor<'_>, position: usize) -> Result<Option<Elem
     Ok(None)
 }
 
-/// Follows a path of keys from the document or array at the cursor to the payload of the value at its end.
+/// Follows a key path from the document or array at the cursor to the payload of the value at its end.
 fn follow(
     cursor: &mut Cursor<'_>,
     mut kind: ElementType,
@@ -464,7 +464,7 @@ impl<'a> Array<'a> {
         Ok(None)
     }
 
-    /// Returns the value at the end of a path of keys, the first of which is a position, as in [`Document::get_path`].
+    /// Returns the value at the end of a key path, the first of which is a position, as in [`Document::get_path`].
     ///
     /// # Errors
     /// As for [`Document::get_path`].

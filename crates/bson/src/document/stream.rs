@@ -198,7 +198,7 @@ impl<R: ReadRecords> Documents<R> {
         let limit = self.reader.record_limit();
         let (mut end, most) = (first, input.len().min(BATCH_BYTES));
         while end < most {
-            // The next call finds an invalid document again.
+            // If this document is invalid, the next call reports it again.
             let Step::Record { len, .. } = Bson::new().step(&input[end..], Resume::START, false) else { break };
             if len > limit || end + len > most {
                 break;

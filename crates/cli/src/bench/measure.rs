@@ -134,7 +134,7 @@ impl Times {
     }
 }
 
-/// Runs all ways, and reports each run before it starts.
+/// Runs all methods, and reports each run before it starts.
 ///
 /// # Errors
 /// Returns [`ErrorKind::Cancelled`] if `interrupted` returns true, because the user no longer needs a result.

@@ -1,7 +1,8 @@
 //! `millstream bench print`: prints lines with a number to `/dev/null`.
 //!
 //! Output to `/dev/null` cannot be checked. So the warm-up of each way writes to a pipe, whose reader computes a
-//! checksum for the comparison. The rounds write to `/dev/null`, so that they measure only the way, not its reader.
+//! checksum for the comparison. The rounds write to `/dev/null`, so that they measure only the method, not the reader
+//! of its output.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -14,7 +14,7 @@ use super::input::{Limit, OnError, Stream, Strictness};
 /// Check every byte of every document
 ///
 /// Checks types, lengths, terminators, UTF-8 and nesting, and that the source succeeded and ends with a complete
-/// document. The first error is reported with its path of keys and its position, and the exit status is then 1.
+/// document. The first error is reported with its key path and its position, and the exit status is then 1.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]

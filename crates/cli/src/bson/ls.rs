@@ -213,7 +213,7 @@ fn count(document: &Document<'_>) -> String {
 fn summary(element: &Element<'_>) -> Result<String> {
     let value = match element.value() {
         Ok(value) => value,
-        // The value can be shown, although it is not text.
+        // Invalid UTF-8 is no error here: the value is shown by its size.
         Err(error) if error.kind() == ErrorKind::Utf8Invalid => {
             return Ok(format!("(not UTF-8, {})", size::shown(element.payload().len())));
         }

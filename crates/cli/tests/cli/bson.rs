@@ -353,7 +353,7 @@ fn check_reports_errors_and_their_positions() {
         .prints("1 document, 85 bytes: right\n")
         .complains_of(&["skipped 78 bytes at byte 85, record 1: utf8 invalid"]);
     bson(&place, "cat bad.bson").fails().complains_of(&["in name"]);
-    // The stream may also be cut after it.
+    // The stream may also be truncated after the invalid document.
     let place = place.file("cut.bson", [&bytes[85..], &bytes[..85], &bytes[..40]].concat());
     for line in ["check cut.bson --on-error skip", "cat cut.bson --on-error skip"] {
         let skipped = "cut.bson: skipped 78 bytes at byte 0, record 0: utf8 invalid";

@@ -67,7 +67,7 @@ fn blocks_are_cut_after_the_stages() {
 fn order_is_kept_for_any_speed_of_the_copies() {
     let input = numbers(60);
     let place = Place::new().file("in", &input);
-    // The first copies sleep longest.
+    // Each copy sleeps for a random time before and after its output.
     let sleepy = "read n; sleep 0.0$((RANDOM % 5)); echo $n; cat; sleep 0.0$((RANDOM % 3))";
     each(&place, "in -j 7 --block 4", sleepy).succeeds().prints(&input);
     let seen = each(&place, "in -j 7 --block 4 --unordered", sleepy).succeeds();

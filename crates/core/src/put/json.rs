@@ -36,8 +36,8 @@ pub fn json<T: AsRef<[u8]> + ?Sized>(text: &T) -> Json<'_> {
     Json { text, max_len: content.saturating_add(2) }
 }
 
-/// Returns the maximum length of the text for `byte`. Several bytes together can become one U+FFFD, whose UTF-8 has
-/// three bytes.
+/// Returns the maximum length of the text for `byte`. Several bytes can become a single U+FFFD,
+/// which is three bytes long in UTF-8.
 fn longest(byte: u8) -> usize {
     match byte {
         0..0x20 => LONGEST,

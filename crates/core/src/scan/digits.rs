@@ -27,7 +27,7 @@ pub(super) fn eight_digits(bytes: &[u8; 8]) -> (u64, usize) {
 
 const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 
-/// Returns how many of the bytes, from the first on, are 0 to 9.
+/// Returns the number of leading bytes that are ASCII digits.
 #[inline(always)]
 fn digit_count(word: u64) -> u32 {
     const HIGHEST: u64 = u64::from_le_bytes([0x80; 8]);

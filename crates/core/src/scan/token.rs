@@ -109,7 +109,7 @@ impl<'a> Tokens<'a> {
 impl Iterator for Tokens<'_> {
     type Item = Range<usize>;
 
-    /// Returns the position of the next token. Between separator bytes it may be empty.
+    /// Returns the position of the next token. With a separator byte, a token may be empty.
     fn next(&mut self) -> Option<Range<usize>> {
         let rest = &self.input[self.at..];
         match self.separator {

@@ -54,9 +54,9 @@ pub enum Latency {
 /// Whether compressed sources are decoded.
 ///
 /// The default is [`Auto`](Decode::Auto) for files, pipes, commands and memory, and [`Off`](Decode::Off) for sockets
-/// (even one given as a file descriptor), callbacks and any `Read`. These mostly carry a protocol, whose messages might
-/// begin like a compressed stream. With [`Auto`](Decode::Auto) the content of the source decides. Bytes are held back
-/// only while all bytes read so far could be the beginning of a compressed format.
+/// (even one given as a file descriptor), callbacks and sources that the program defines. These mostly carry a
+/// protocol, whose messages might begin like a compressed stream. With [`Auto`](Decode::Auto) the content of the source
+/// decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decode {
     /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a
@@ -211,13 +211,13 @@ impl ReaderBuilder {
         self
     }
 
-    /// Lets `token` interrupt blocking calls.
+    /// Lets a token interrupt blocking calls.
     pub fn cancel(mut self, token: &CancelToken) -> ReaderBuilder {
         self.cancel = Some(token.clone());
         self
     }
 
-    /// Calls `observer` before a read, at most once every `interval`, and at the end. It runs on the caller's thread,
+    /// Calls a function before a read, at most once per interval, and at the end. It runs on the caller's thread,
     /// but not while the reader waits for the source; [`Reader::progress_handle`] can also be queried during that time.
     pub fn observer(mut self, interval: Duration, observer: impl FnMut(&Progress) + Send + 'static) -> ReaderBuilder {
         self.observer = Some(Observer { interval, last: Instant::now(), call: Box::new(observer) });

@@ -381,7 +381,7 @@ impl Reader {
         }
     }
 
-    /// Counts a last line without a line end, at the end of the bytes, if scanning consumed all of it.
+    /// At the end of the bytes, counts an unterminated last line if scanning consumed all of it.
     pub(super) fn count_open_line(&mut self) {
         if self.is_in_open_line() && self.buffer.unread().is_empty() {
             self.scanning.open_line = None;

@@ -237,7 +237,7 @@ impl WriterBuilder {
     /// that time, closing fails with [`ErrorKind::Stalled`]. With zero, `close` does not wait, and receipt is not
     /// confirmed.
     ///
-    /// This applies only to connections. A descriptor that stays the caller's, such as that of
+    /// This applies only to connections. A descriptor that the caller keeps, such as that of
     /// [`borrow_fd`](Self::borrow_fd), is shut down only if this is set.
     pub fn linger(mut self, limit: Duration) -> WriterBuilder {
         self.limits.linger = Some(limit);

@@ -67,8 +67,8 @@ use space::Space;
 ///
 /// If a writer is dropped without being closed, it finishes as far as possible without reporting errors: it writes the
 /// buffer's content, and a command gets the end of its input and a short time to exit. But output that has not been
-/// closed is incomplete: a file that would appear complete does *not* appear, and a compressed stream gets no end
-/// marker, so its readers can detect this. Only [`close`](Self::close) reports whether everything succeeded;
+/// closed is incomplete: a file that appears only if it is complete does *not* appear, and a compressed stream gets no
+/// end marker, so its readers can detect this. Only [`close`](Self::close) reports whether everything succeeded;
 /// [`abort`](Self::abort) gives up without waiting for the sink.
 ///
 /// In Rust, Python, Node and Julia programs, which ignore SIGPIPE, writing to a pipe or connection without a reader
@@ -179,7 +179,7 @@ impl Writer {
         Writer::builder().fd(fd)
     }
 
-    /// Writes to a duplicate of a descriptor; the original stays the caller's. A connection is shut down only if
+    /// Writes to a duplicate of a descriptor; the caller keeps the original. A connection is shut down only if
     /// [`linger`](WriterBuilder::linger) is set.
     ///
     /// # Errors
@@ -451,8 +451,8 @@ impl Writer {
     ///
     /// # Errors
     /// Returns the errors of the sink, and [`ErrorKind::CommandFailed`] if the command did not succeed.
-    /// [`Error::written`] is the number of bytes that the sink accepted; a file that would appear complete does not
-    /// appear.
+    /// [`Error::written`] is the number of bytes that the sink accepted; a file that appears only if it is complete
+    /// does not appear.
     pub fn close(mut self) -> Result<WriterEnd> {
         let end = self.try_close();
         // This also happens after an error, because dropping the writer must not try again.
@@ -503,10 +503,10 @@ impl Writer {
         Ok(end)
     }
 
-    /// Closes the writer and discards the content of the buffer. A file that would appear complete does not appear, and
-    /// a compressed stream gets no end marker, so its readers can detect this. This never waits for the sink to accept
-    /// bytes; a command gets the end of its input and is stopped if it does not exit soon. Later calls fail with
-    /// [`ErrorKind::Closed`].
+    /// Closes the writer and discards the content of the buffer. A file that appears only if it is complete does not
+    /// appear, and a compressed stream gets no end marker, so its readers can detect this. This never waits for the
+    /// sink to accept bytes; a command gets the end of its input and is stopped if it does not exit soon. Later calls
+    /// fail with [`ErrorKind::Closed`].
     ///
     /// ```
     /// use millstream::Writer;

@@ -82,7 +82,7 @@ impl Space {
     /// Returns a slot for `len` bytes.
     ///
     /// # Panics
-    /// Panics if the space is shorter.
+    /// Panics if fewer bytes are left.
     pub(super) fn slot(&mut self, len: usize) -> Slot<'_> {
         assert!(len <= self.left());
         Slot { space: self, len }
@@ -102,7 +102,7 @@ impl Space {
     /// Marks `n` more bytes as filled, with their current content.
     ///
     /// # Panics
-    /// Panics if the space is shorter.
+    /// Panics if fewer bytes are left.
     #[inline]
     pub(super) fn commit(&mut self, n: usize) {
         assert!(n <= self.left(), "commit of more bytes than there was space");

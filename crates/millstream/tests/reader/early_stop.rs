@@ -171,8 +171,8 @@ fn closing_at_once() {
     }
 }
 
-/// If a source is read no further, its success never matters. The outcome depends on the command's progress, so each of
-/// 200 runs gets another chance to be faster than the reader.
+/// If reading stops early, a failure of the source is ignored. The outcome depends on the command's progress, so each
+/// of 200 runs gets another chance to be faster than the reader.
 #[test]
 fn a_command_that_fails_after_enough_was_read_is_no_error() {
     for round in 0..200 {

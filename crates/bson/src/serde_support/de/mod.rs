@@ -18,7 +18,7 @@
 //! If any type is accepted (by untagged enums and by the value types of other formats), types that serde lacks are
 //! passed as Extended JSON: `{"$oid": "…"}`. The `bson` crate does the same, so its types can be read too.
 //!
-//! An error contains what was found and expected, the path of keys, and the start of the value. Only the requested
+//! An error contains what was found and expected, the key path, and the start of the value. Only the requested
 //! parts of a document are read; ignored values are skipped by their length.
 
 mod access;

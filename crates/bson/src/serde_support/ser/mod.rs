@@ -56,15 +56,15 @@ use std::fmt::{self, Write as _};
 /// }
 /// assert_eq!(buffer, b"\x16\0\0\0\x10n\0\x2a\0\0\0\x02s\0\x03\0\0\0hi\0\0");
 ///
-/// let error = bson::to_buffer(&mut buffer, &[("n", u64::MAX)].into_iter().collect::<std::collections::HashMap<_, _>>());
-/// assert_eq!(error.unwrap_err().path(), Some("n"));
+/// let error = bson::to_buffer(&mut buffer, &[("n", u64::MAX)].into_iter().collect::<std::collections::HashMap<_,
+/// _>>()); assert_eq!(error.unwrap_err().path(), Some("n"));
 /// # Ok::<(), millstream::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) for anything other than a document, and for errors of a type's own
 /// `Serialize`; [`ValueOutOfRange`](ErrorKind::ValueOutOfRange) for values that BSON cannot represent;
-/// [`TooDeep`](ErrorKind::TooDeep). The errors contain the path of keys.
+/// [`TooDeep`](ErrorKind::TooDeep). The errors contain the key path.
 #[inline]
 pub fn to_buffer<T: Serialize + ?Sized>(buffer: &mut Vec<u8>, value: &T) -> Result<()> {
     let start = buffer.len();
@@ -75,7 +75,7 @@ pub fn to_buffer<T: Serialize + ?Sized>(buffer: &mut Vec<u8>, value: &T) -> Resu
     }
 }
 
-/// Removes the appended bytes, after deriving the path of keys from them.
+/// Removes the appended bytes, after deriving the key path from them.
 #[cold]
 fn give_up(buffer: &mut Vec<u8>, start: usize, error: Error) -> Error {
     let document = &buffer[start..];

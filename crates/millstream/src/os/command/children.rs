@@ -1,5 +1,5 @@
 //! The child processes of this process that are commands. Adopted processes are reaped on request. Each command is
-//! reaped by the code that waits for it, and its process number must not be reused before that.
+//! reaped by the code that waits for it, and its process ID must not be reused before that.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -52,7 +52,7 @@ impl Guard {
     }
 }
 
-/// The part of a message about a command that is not the command's process number.
+/// The part of a message about a command that is not the command's process ID.
 const MARKED: i64 = -1;
 const OVER: i64 = 0;
 

@@ -2,7 +2,7 @@
 //!
 //! If the command succeeds, no process is stopped: a process that it left in the background may continue. If it fails
 //! or is stopped, all processes within [`Reach`] are stopped too. This happens before the command is reaped: until then
-//! its process number, which is also its group's number, cannot be reused.
+//! its process ID, which is also its group's ID, cannot be reused.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -45,7 +45,7 @@ pub(crate) struct Running {
     guard: Option<Watched>,
     pub(super) input: Option<Input>,
     pub(super) stderr: Option<StderrWatch>,
-    /// Set when the command has been reaped; from then on its process number may be reused.
+    /// Set when the command has been reaped; from then on its process ID may be reused.
     end: Option<CommandEnd>,
 }
 
@@ -144,7 +144,7 @@ impl Running {
         }
     }
 
-    /// Signals the command and all processes within its reach, if its process number cannot have been reused.
+    /// Signals the command and all processes within its reach, if its process ID cannot have been reused.
     fn signal(&self, signal: Signal) {
         if self.is_gone() {
             return;
@@ -169,7 +169,7 @@ impl Running {
         }
     }
 
-    /// Returns whether the command's process number may have been reused: the command was reaped, here or in another
+    /// Returns whether the command's process ID may have been reused: the command was reaped, here or in another
     /// part of the program.
     fn is_gone(&self) -> bool {
         self.end.is_some() || self.look(WaitIdOptions::NOHANG) == Look::Exited(CommandStatus::Unknown)

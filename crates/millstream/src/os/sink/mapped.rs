@@ -169,7 +169,7 @@ impl Window {
         Ok(bytes.len())
     }
 
-    /// Makes the pages up to `to`, and some more, present. A fault for each page would cost more. A disk error is
+    /// Faults in the pages up to `to` and some after it. A fault for each page would cost more. A disk error is
     /// reported here; without this call, accessing the page would raise SIGBUS.
     fn make_present(&mut self, to: usize) -> Result<()> {
         let from = self.present - self.present % page_len() as usize;

@@ -92,7 +92,7 @@ mod tests {
         let count = || fs::read_dir(directory.path()).unwrap().count();
         drop(make());
         assert_eq!(count(), 0);
-        // This simulates a forked child, which has a different process number.
+        // This simulates a forked child, which has a different process ID.
         drop(Temporary { path: make().path.take(), process: 0 });
         assert_eq!(count(), 1);
     }

@@ -270,8 +270,8 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
         StageStats { elsewhere: self.stats.time.saturating_sub(self.worked), ..self.stats.clone() }
     }
 
-    /// Adds an item to a chunk. No chunk is sent while earlier stages are running: after an error in these, all earlier
-    /// items must still be passed on, and none twice.
+    /// Adds an item to a chunk. No chunk is sent while earlier stages are running: after an error in these, every
+    /// earlier item must still be passed on exactly once.
     #[inline]
     fn push(&mut self, record: u64, item: M::Of<'_>, whole: &[u8]) {
         let chunk = &mut self.chunk.given;

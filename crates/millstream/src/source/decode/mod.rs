@@ -70,7 +70,7 @@ enum State {
     Changing,
 }
 
-/// The source under a decoder. The decoder reads the source, and this module queries whether the source succeeded.
+/// The source under a decoder. The decoder reads the source; this module checks whether the source succeeded.
 type Inner = Arc<Mutex<Box<dyn ByteSource>>>;
 
 struct Decoding {
