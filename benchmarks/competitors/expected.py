@@ -159,16 +159,16 @@ def lines(data):
         units += len(encoded) // 2
         mix = (mix * 31 + len(encoded) // 2) % 2**32 ^ int.from_bytes(encoded[:2], "little")
     hashed = int(hashlib.sha256(data).hexdigest()[:12], 16)
-    told = {"count": len(found), "units": units, "mix": mix, "sum": units, "bytes": len(data), "hash": hashed}
-    return told | {"(without line feeds)": len(data) - len(found)}
+    expected = {"count": len(found), "units": units, "mix": mix, "sum": units, "bytes": len(data), "hash": hashed}
+    return expected | {"(without line feeds)": len(data) - len(found)}
 
 
 def main(arguments):
     if arguments[0] not in ["print", "larger"]:
         work, path = arguments
         with open(path, "rb") as file:
-            told = lines(file.read()) if work == "lines" else answer(work, file.read())
-            print(", ".join(f"{key} = {value:_}" for key, value in told.items()))
+            expected = lines(file.read()) if work == "lines" else answer(work, file.read())
+            print(", ".join(f"{key} = {value:_}" for key, value in expected.items()))
         return
     if arguments == ["larger"]:
         next(sys.stdin)

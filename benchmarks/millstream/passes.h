@@ -44,7 +44,7 @@ static inline int passes_compare(const void *a, const void *b) {
     return (*left > *right) - (*left < *right);
 }
 
-static inline int passes_tell(pass_function pass, int stages, const char *input) {
+static inline int passes_report(pass_function pass, int stages, const char *input) {
     const struct tally tally = pass(stages, input);
     int64_t times[PASSES_MOST], sum = 0;
     size_t count = 0;

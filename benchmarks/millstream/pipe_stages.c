@@ -17,7 +17,7 @@ static void must(millstream_code code, millstream_error *error) {
 }
 
 /* Passes each item on, like a filter that keeps all of them. */
-static millstream_code hand_on(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
+static millstream_code pass_on(void *user, millstream_stage_scope *scope, millstream_span *items, size_t *count) {
     size_t left = 0;
     (void)user;
     (void)scope;
@@ -45,7 +45,7 @@ static struct tally through_pipe(int stages, const char *input) {
     must(millstream_framer_lines(MILLSTREAM_DELIMITED_TRIMMED, &lines, &error), error);
     must(millstream_pipe_new(reader, lines, &pipe, &error), error);
     for (int i = 0; i < stages; i++) {
-        must(millstream_pipe_add_stage(pipe, "none", hand_on, NULL, NULL, &error), error);
+        must(millstream_pipe_add_stage(pipe, "none", pass_on, NULL, NULL, &error), error);
     }
     must(millstream_pipe_run(pipe, sink, &tally, NULL, &error), error);
     millstream_pipe_free(pipe);
@@ -85,5 +85,5 @@ int main(int argc, char **argv) {
     if (argc != 4 || (!is_pipe && strcmp(argv[1], "loop") != 0)) {
         return 2;
     }
-    return passes_tell(is_pipe ? through_pipe : by_hand, (int)strtol(argv[2], NULL, 10), argv[3]);
+    return passes_report(is_pipe ? through_pipe : by_hand, (int)strtol(argv[2], NULL, 10), argv[3]);
 }

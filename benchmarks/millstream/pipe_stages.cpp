@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
     if (pass == nullptr)
         return 2;
     try {
-        return passes_tell(pass, stages, argv[3]);
+        return passes_report(pass, stages, argv[3]);
     } catch (const std::exception &error) {
         std::cerr << error.what() << '\n';
         return 1;

@@ -1,4 +1,5 @@
-/* Prints with Millstream's numbers.h and a buffer of its own, which a C program can use without linking a library. */
+/* Prints with Millstream's numbers.h, which a C program can use without linking a library, and the program's own
+ * buffer. */
 #include <millstream/numbers.h>
 
 #include "print/task.h"

@@ -3,13 +3,13 @@
 // Usage: js_bson.mjs WORK FILE [GETS] [--once]
 //        js_bson.mjs --version
 //
-// The tasks and their answers are those of benchmarks/runners/src/bin/bson. `sums` decodes records, and each pass adds
+// The tasks and answers equal those in benchmarks/runners/src/bin/bson. `sums` decodes records, and each pass adds
 // up their numbers. The first pass is not timed; the median of the others is reported.
 
 import assert from "node:assert";
 import { readFileSync } from "node:fs";
 import { deserialize, serialize } from "bson";
-import { documents, looks, Sums, timed, told } from "./passes.mjs";
+import { documents, looks, Sums, timed, printAnswer } from "./passes.mjs";
 
 const flags = process.argv.slice(2).filter((word) => word.startsWith("--"));
 const [work, path, gets] = process.argv.slice(2).filter((word) => !word.startsWith("--"));
@@ -25,7 +25,7 @@ if (process.argv[2] === "--version") {
   const load = () => deserialize(readFileSync(path), options);
   const { weights } = load();
   const floats = weights.map(({ data }) => data.length / 4);
-  told({ count: weights.length, floats: floats.reduce((a, b) => a + b) }, timed(load, once));
+  printAnswer({ count: weights.length, floats: floats.reduce((a, b) => a + b) }, timed(load, once));
 } else {
   const bytes = readFileSync(path);
   if (work === "wide") {
@@ -33,7 +33,7 @@ if (process.argv[2] === "--version") {
     const pass = () => {
       for (let i = 0; i < Number(gets); i++) get();
     };
-    told({ value: get() }, timed(pass, once));
+    printAnswer({ value: get() }, timed(pass, once));
   } else if (work === "encode") {
     // Longs are decoded as `Long`, because a plain number would be encoded as an int or a double.
     const decoded = [...documents(bytes)].map((one) => deserialize(one, { ...options, promoteLongs: false }));
@@ -42,7 +42,7 @@ if (process.argv[2] === "--version") {
     for (const record of decoded) record.score = new Double(record.score);
     const encode = () => decoded.map((record) => serialize(record));
     assert(bytes.equals(Buffer.concat(encode())));
-    told({ count: decoded.length, bytes: bytes.length }, timed(encode, once));
+    printAnswer({ count: decoded.length, bytes: bytes.length }, timed(encode, once));
   } else if (work === "sums") {
     const sums = new Sums();
     for (const document of documents(bytes)) looks.records(sums, deserialize(document, options));
@@ -58,13 +58,13 @@ if (process.argv[2] === "--version") {
       }
       return ids + created + scores + active + tags;
     };
-    told(sums, timed(pass, once));
+    printAnswer(sums, timed(pass, once));
   } else {
     const sums = new Sums();
     for (const document of documents(bytes)) looks[work](sums, deserialize(document, options));
     const pass = () => {
       for (const document of documents(bytes)) deserialize(document, options);
     };
-    told(sums, timed(pass, once));
+    printAnswer(sums, timed(pass, once));
   }
 }

@@ -3,7 +3,7 @@
 // Usage: libbson WORK FILE [GETS] [--once]
 //        libbson --version
 //
-// The tasks and their answers are those of benchmarks/runners/src/bin/bson, with three more: `walk` visits every member
+// The tasks and answers equal those in benchmarks/runners/src/bin/bson, with three more: `walk` visits every member
 // on every level and checks the UTF-8 of its key and text; `validate` is libbson's own function for that; `sum` maps
 // the weights and adds them all up, with the positions of the arrays determined before the clock starts. The first pass
 // is not timed; the median of the others is reported.
@@ -323,7 +323,7 @@ static void sum(struct input *input, struct sums *sums) {
     munmap((void *)(uintptr_t)input->bytes, input->len);
 }
 
-static void tell(const char *key, uint64_t value) {
+static void print_number(const char *key, uint64_t value) {
     if (value > 0)
         printf("%s=%" PRIu64 " ", key, value);
 }
@@ -362,22 +362,22 @@ int main(int argc, char **argv) {
         all += times[passes++];
         require(memcmp(&again, &sums, sizeof sums) == 0, "another answer");
     }
-    tell("count", sums.count);
-    tell("values", sums.values);
-    tell("ids", sums.ids);
-    tell("text", sums.text);
-    tell("scores", (uint64_t)(sums.scores * 64));
-    tell("tags", sums.tags);
-    tell("active", sums.active);
-    tell("created", sums.created);
-    tell("bytes", sums.bytes);
-    tell("value", sums.value);
-    tell("floats", sums.floats);
+    print_number("count", sums.count);
+    print_number("values", sums.values);
+    print_number("ids", sums.ids);
+    print_number("text", sums.text);
+    print_number("scores", (uint64_t)(sums.scores * 64));
+    print_number("tags", sums.tags);
+    print_number("active", sums.active);
+    print_number("created", sums.created);
+    print_number("bytes", sums.bytes);
+    print_number("value", sums.value);
+    print_number("floats", sums.floats);
     if (sums.floats > 0)
-        tell("sum", (uint64_t)(sums.sum * 256));
+        print_number("sum", (uint64_t)(sums.sum * 256));
     if (passes > 0) {
         qsort(times, passes, sizeof *times, by_length);
-        tell("ns", times[passes / 2]);
+        print_number("ns", times[passes / 2]);
     }
     printf("\n");
     return 0;

@@ -8,7 +8,7 @@ export function* documents(bytes) {
   }
 }
 
-export function told(answer, times) {
+export function printAnswer(answer, times) {
   const words = Object.entries(answer).map(([key, value]) => `${key}=${BigInt.asUintN(64, BigInt(value))}`);
   if (times.length > 0) {
     words.push(`ns=${times.sort((a, b) => (a < b ? -1 : 1))[Math.floor(times.length / 2)]}`);

@@ -27,7 +27,7 @@ def milliseconds(date):
     return (date - EPOCH) // datetime.timedelta(milliseconds=1)
 
 
-def told(answer, times):
+def print_answer(answer, times):
     words = [f"{key}={value % 2**64}" for key, value in answer.items()]
     if times:
         words.append(f"ns={sorted(times)[len(times) // 2]}")
@@ -108,7 +108,7 @@ def main(arguments):
         floats = [memoryview(array["data"]).cast("f") for array in arrays]
         answer = {"count": len(arrays), "floats": sum(map(len, floats))}
         del arrays, floats
-        told(answer, timed(load, once))
+        print_answer(answer, timed(load, once))
         return
 
     with open(path, "rb") as file:
@@ -120,7 +120,7 @@ def main(arguments):
                 value = bson.decode(data)["field_0988"]
             return value
 
-        told({"value": get()}, timed(get, once))
+        print_answer({"value": get()}, timed(get, once))
         return
     if work == "encode":
         # Dates have no time zone, as after decoding, and numbers keep their types.
@@ -130,7 +130,7 @@ def main(arguments):
             return [bson.encode(document) for document in documents]
 
         assert b"".join(encode()) == data
-        told({"count": len(documents), "bytes": len(data)}, timed(encode, once))
+        print_answer({"count": len(documents), "bytes": len(data)}, timed(encode, once))
         return
     # Dates of the irregular documents may be outside the range of `datetime`.
     options = CodecOptions(datetime_conversion=DatetimeConversion.DATETIME_AUTO)
@@ -139,7 +139,7 @@ def main(arguments):
         return bson.decode_all(data, options)
 
     look = {"records": records, "orders": orders, "untyped": untyped}[work]
-    told(look(decode()), timed(decode, once))
+    print_answer(look(decode()), timed(decode, once))
 
 
 main(sys.argv[1:])

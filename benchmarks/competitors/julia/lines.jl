@@ -1,4 +1,4 @@
-# Lines of a command's output in Julia, read in the usual ways or with Millstream (benchmarks/millstream/julia/lines.jl).
+# Lines of a command's output in Julia, read with Base or with Millstream (benchmarks/millstream/julia/lines.jl).
 #
 #     julia lines.jl WAY COMMAND ARGUMENT...
 #

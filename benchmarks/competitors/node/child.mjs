@@ -5,8 +5,8 @@
 //
 // WAY: `raw` reads the bytes without finding lines; `readline` uses the event of node:readline; `execa-readline` uses
 // that event with a child started by execa, `execa` uses execa's own lines; `split2` uses that package. Millstream's
-// ways are in `benchmarks/millstream/node/child.mjs`. Lines are strings; ways that end in `-bytes` produce bytes. Lines and
-// their lengths are counted. The time is from starting the child until its output has ended and it has exited.
+// variants are in `benchmarks/millstream/node/child.mjs`. Lines are strings; variants that end in `-bytes` produce
+// bytes. Lines and their lengths are counted. The time is from starting the child until its output has ended and it has exited.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -4,9 +4,9 @@
 //            [--to nowhere|FILE] [--fill MILLISECONDS] [--repeat COUNT] [--first]
 //        stages.mjs --version
 //
-// WAY is a file in `ways/` or one of Millstream's ways in `benchmarks/millstream/node/`. MODE is `sync`, or what each stage
-// waits for before it forwards a line: `async` for a setImmediate, `tick` for a process.nextTick, `microtask` for a
-// queueMicrotask; Millstream's ways have additional modes. With `--from push` the lines are in memory before the clock
+// WAY is a file in `ways/` or one in `benchmarks/millstream/node/`. MODE is `sync`, or what each stage waits
+// for before it forwards a line: `async` for a setImmediate, `tick` for a process.nextTick, `microtask` for a
+// queueMicrotask; Millstream's variants have additional modes. With `--from push` the lines are in memory before the clock
 // starts. `--to nowhere` counts the output, `--to FILE` writes it.
 //
 // Prints the answer and the time of a pass, from opening the input to the end of the output: the median of this many

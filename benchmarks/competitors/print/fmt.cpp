@@ -1,4 +1,4 @@
-// {fmt} with a compiled format, directly into the program's own buffer: the fastest way that it offers.
+// {fmt} with a compiled format, directly into the program's own buffer: the fastest method that it offers.
 #include <array>
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-// std::cout, not synchronised with stdio: the fastest way without a buffer of the program's own.
+// std::cout, not synchronised with stdio: the fastest method without a separate buffer.
 #include <iostream>
 
 #include "task.h"

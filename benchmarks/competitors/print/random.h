@@ -1,7 +1,7 @@
 /* Numbers with one to ten digits. Each length is equally likely, and within a length each number.
  *
  * The same code, and so the same numbers, as `benchmarks/runners/src/numbers.rs` and `append_int.go`. Each number is
- * made from one step of splitmix64: its upper part selects the length, and the rest is a fraction that selects the
+ * computed from one step of splitmix64: its upper part selects the length, and the rest is a fraction that selects the
  * number. For C and C++.
  */
 #ifndef MILLSTREAM_BENCH_RANDOM_H

@@ -1,4 +1,5 @@
-"""Lines of a command's output in Python, read in the usual ways or with Millstream (benchmarks/millstream/python/lines.py).
+"""Lines of a command's output in Python, read with the standard library or with Millstream
+(benchmarks/millstream/python/lines.py).
 
 Usage: lines.py WAY COMMAND [ARGUMENT...]
 

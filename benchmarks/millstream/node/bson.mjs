@@ -9,7 +9,7 @@
 
 import { readFileSync } from "node:fs";
 import { bson, native } from "../../../bindings/node/dist/index.js";
-import { documents, looks, Sums, timed, told } from "../../competitors/bson/passes.mjs";
+import { documents, looks, Sums, timed, printAnswer } from "../../competitors/bson/passes.mjs";
 
 const [way, path] = process.argv.slice(2);
 const bytes = readFileSync(path);
@@ -54,4 +54,4 @@ function objects() {
 
 const ways = { objects, columns: () => columns(native.available), "columns-wasm": () => columns(false) };
 const { answer, pass } = ways[way]();
-told(answer, timed(pass));
+printAnswer(answer, timed(pass));

@@ -2,7 +2,7 @@
 //!
 //! A counter would favour printers that keep the digits of the previous number, and processors with branch prediction.
 //! The competitors in C, C++ and Go contain the same few lines (`benchmarks/competitors/print/random.h`) and therefore use
-//! the same numbers. Each number is made from one step of splitmix64: its upper part selects the length, and the rest
+//! the same numbers. Each number is computed from one step of splitmix64: its upper part selects the length, and the rest
 //! is a fraction that selects the number.
 
 use rand_xoshiro::SplitMix64;

@@ -1,6 +1,6 @@
-//! A sampler inside the millstream runners that is enabled by an environment variable.
+//! A sampler inside the Millstream runners that is enabled by an environment variable.
 //!
-//! If the variable is not set, the only cost is one look-up when the program starts; no signal is sent.
+//! If the variable is not set, the only cost is one lookup when the program starts; no signal is sent.
 
 use std::collections::BTreeMap;
 use std::env;

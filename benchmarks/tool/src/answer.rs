@@ -2,7 +2,7 @@
 //!
 //! An answer is a few numbers by name: `count` (records), `length` (the sum of their lengths without the delimiters),
 //! `first` (the sum of their first bytes), `bytes` (the size of the stream), and `hash`. For documents, the numbers are
-//! sums over their fields. A runner reports those that it knows; each must be right.
+//! sums over their fields. A runner reports the numbers that it knows, and each must be correct.
 //!
 //! In addition to the answer, a runner may report what it measured inside itself: see [`Inside`].
 
@@ -57,7 +57,8 @@ impl Answer {
             Output::Answer => {
                 let words = str::from_utf8(bytes)?.split_whitespace();
                 let pairs = words.map(|word| {
-                    let (key, value) = word.split_once('=').with_context(|| format!("{word:?} is not key=number"))?;
+                    let (key, value) =
+                        word.split_once('=').with_context(|| format!("{word:?} is not of the form key=number"))?;
                     Ok((key.to_owned(), value.parse().with_context(|| format!("{word:?}"))?))
                 });
                 pairs.collect::<Result<_>>().map(Answer)
@@ -119,17 +120,17 @@ impl Answer {
         Inside { nanoseconds: self.0.remove("ns"), allocations: self.0.remove("allocations") }
     }
 
-    /// Checks that every number of this answer is the right one.
+    /// Checks that every number of this answer is correct.
     ///
     /// # Errors
     /// Fails if the answer is empty, or if a number is wrong or unexpected.
     pub fn check(&self, right: &Answer) -> Result<()> {
-        ensure!(!self.is_empty(), "no answer");
+        ensure!(!self.is_empty(), "the runner printed no answer");
         for (key, value) in &self.0 {
             match right.0.get(key) {
                 Some(expected) if expected == value => {}
                 Some(expected) => bail!("{key}={value} instead of {expected}"),
-                None => bail!("{key}={value}, which nobody expects"),
+                None => bail!("{key}={value}, which the definition does not expect"),
             }
         }
         Ok(())

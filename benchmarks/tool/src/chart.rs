@@ -1,4 +1,4 @@
-//! The chart of README.md, made from the record. Each row shows the time of Millstream as a fraction of a competitor's.
+//! The chart of README.md, generated from the record. Each row shows the time of Millstream as a fraction of a competitor's.
 //!
 //! It is a single SVG without fonts or scripts, and follows the reader's colour theme.
 
@@ -39,14 +39,14 @@ pub struct Row {
     pub millstream_seconds: f64,
 }
 
-/// Returns the rows that the text asks for, with the times of the record.
+/// Returns the rows that the text lists, with the times of the record.
 ///
 /// # Errors
-/// Fails if the text does not have the right format, asks for more than six rows, or names a runner that has no time in
+/// Fails if the text does not have the right format, lists more than six rows, or names a runner that has no time in
 /// the record.
 pub fn rows(text: &str, record: &Record) -> Result<Vec<Row>> {
     let chart: Chart = toml::from_str(text)?;
-    ensure!(chart.row.len() <= 6, "a chart of more than six rows says nothing");
+    ensure!(chart.row.len() <= 6, "the chart has more than six rows: remove some, or it becomes unreadable");
     let row = |Asked { work, question, millstream, competitor, name }: Asked| {
         let entry = record.get(&question).with_context(|| format!("{question} is not in the record"))?;
         let seconds = |runner: &str| {

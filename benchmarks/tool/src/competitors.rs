@@ -1,4 +1,4 @@
-//! The competitors in C, C++ and Go, which are built from `benchmarks/competitors` before anything is measured.
+//! Builds the competitors of `benchmarks/competitors` before the measurements.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,16 +20,16 @@ pub fn build(root: &Path, programs: &Path) -> Result<PathBuf> {
     make.arg("--silent").arg(format!("--jobs={jobs}")).arg("--directory").arg(root.join("benchmarks/competitors"));
     // The C library built with the same profile.
     make.arg(format!("LIBRARIES={}", programs.display()));
-    // Variables that an enclosing `make` sets are only for its own children.
+    // Variables of an enclosing `make` are not meant for this `make`.
     make.arg(format!("OUT={}", directory.display())).env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
-    ensure!(make.status().context("make")?.success(), "the competitors cannot be built");
+    ensure!(make.status().context("make")?.success(), "`make` failed to build the competitors");
     Ok(directory)
 }
 
-/// The directory of the competitors that belongs to the tool's own programs in `programs`.
+/// Returns the directory of the competitors that belongs to the tool's own programs in `programs`.
 ///
 /// # Errors
 /// Fails if `programs` is the root of the file system.
 pub fn directory(programs: &Path) -> Result<PathBuf> {
-    Ok(programs.parent().context("the tool is in no target directory")?.join("competitors"))
+    Ok(programs.parent().context("the tool is not in a target directory")?.join("competitors"))
 }

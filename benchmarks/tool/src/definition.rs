@@ -1,6 +1,6 @@
 //! Definitions of measurements as data: one TOML file in `benchmarks/definitions` per question.
 //!
-//! A definition names its input, the answer every runner must give, the runners (millstream and its competitors) and
+//! A definition names its input, the answer every runner must give, the runners (of Millstream and of competitors) and
 //! the goals. There are two sizes: `full` is the measurement, `quick` is small and only checks the answers.
 //!
 //! A runner whose command names the parameter of the definition's `sweep` is replaced by one runner per value of the
@@ -93,7 +93,7 @@ pub enum Scale {
     Quick,
 }
 
-/// An input, values for the commands, and the right answers.
+/// An input, values for the commands, and the expected answers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
@@ -102,10 +102,10 @@ pub struct Size {
     /// Numbers that commands may name.
     #[serde(default)]
     pub values: BTreeMap<String, u64>,
-    /// The right answers by name. By default a runner gives the one called `all`.
+    /// The expected answers by name. By default, a runner gives the answer called `all`.
     #[serde(default)]
     pub answers: BTreeMap<String, Answer>,
-    /// The right bytes, if the destination is not the tool. `benchmarks/README.md` describes how they were determined.
+    /// The expected bytes, if the destination is not the tool. `benchmarks/README.md` describes how they were determined.
     pub output: Option<Written>,
 }
 
@@ -120,10 +120,10 @@ pub struct Runner {
     pub millstream: bool,
     /// The program and its arguments or, for a pipeline, one line for `bash -o pipefail -c`.
     pub command: Command,
-    /// The meaning of its standard output.
+    /// How to read its standard output.
     #[serde(default)]
     pub output: Output,
-    /// The name of the answer that it must give.
+    /// The name of the expected answer.
     #[serde(default = "all")]
     pub answer: String,
     /// Programs that may be missing on a machine. Without them the runner is skipped.
@@ -181,10 +181,10 @@ pub enum Command {
 pub struct Target {
     /// A short description of the work.
     pub work: String,
-    /// The millstream runner. If added stages are measured, this and the names of the competitors do not contain the
+    /// The Millstream runner. If added stages are measured, this and the names of the competitors do not contain the
     /// number of stages.
     pub millstream: String,
-    /// The runners to compare with; the one with the best median counts.
+    /// The runners to compare with; the fastest median counts.
     #[serde(default)]
     pub competitors: Vec<String>,
     /// What is compared.
@@ -233,7 +233,7 @@ impl Definition {
         let mut definition: Definition = toml::from_str(text)?;
         let stages = mem::take(&mut definition.stages);
         if !stages.is_empty() {
-            ensure!(definition.sweep.is_none(), "{}: there is one sweep at most", definition.name);
+            ensure!(definition.sweep.is_none(), "{}: both `stages` and `sweep` are set: remove one", definition.name);
             definition.sweep = Some(Sweep { parameter: STAGES.to_owned(), values: stages });
         }
         if let Some(sweep) = &definition.sweep {
@@ -261,7 +261,11 @@ impl Definition {
                 let text = fs::read_to_string(path).with_context(context)?;
                 let definition = Definition::parse(&text).with_context(context)?;
                 let name = path.file_stem().and_then(|stem| stem.to_str()?.split_once('-'));
-                ensure!(name.is_some_and(|(_, name)| name == definition.name), "{}: another name inside", context());
+                ensure!(
+                    name.is_some_and(|(_, name)| name == definition.name),
+                    "{}: the name in the file must equal the file name without its number",
+                    context()
+                );
                 Ok(definition)
             })
             .collect()
@@ -304,12 +308,15 @@ impl Definition {
         }
     }
 
-    /// Checks that every name in use exists, so that a typing error is found before minutes of measuring.
+    /// Checks that every name in use exists, so that a typing error is found before the measurement.
     fn check(&self) -> Result<()> {
-        ensure!(!self.runners.is_empty(), "a definition needs runners");
+        ensure!(!self.runners.is_empty(), "the definition has no runners");
         for name in self.runners.iter().map(|runner| &runner.name).chain([&self.name]) {
             let plain = |c: char| c.is_ascii_alphanumeric() || " -_.+=".contains(c);
-            ensure!(!name.is_empty() && name.chars().all(plain), "{name:?} is not a plain name");
+            ensure!(
+                !name.is_empty() && name.chars().all(plain),
+                "{name:?} contains characters other than letters, digits, spaces and -_.+="
+            );
         }
         if let Some(floor) = &self.floor {
             ensure!(self.runners.iter().any(|runner| runner.base() == floor), "there is no runner {floor:?}");
@@ -321,35 +328,45 @@ impl Definition {
                 }
             }
             if let Measure::AddedStage([from, to]) = target.measure {
-                ensure!(from < to, "{:?}: the smaller number of stages comes first", target.work);
-                ensure!(self.per.is_some(), "{:?}: how many records there are is not known", target.work);
+                ensure!(from < to, "{:?}: put the smaller number of stages first", target.work);
+                ensure!(self.per.is_some(), "{:?}: the number of records is unknown: set `per`", target.work);
             }
             let fits = target.goal.is_alone() == target.competitors.is_empty();
-            ensure!(fits, "{:?}: a goal has competitors unless it is a limit", target.work);
+            ensure!(
+                fits,
+                "{:?}: a goal that compares needs `competitors`, and a limit must not have them",
+                target.work
+            );
             let unit = match target.goal {
                 Goal::UnderMib(_) => target.measure == Measure::Peak,
                 Goal::UnderMs(_) | Goal::MoreMs(_) => matches!(target.measure, Measure::Wall | Measure::Cpu),
                 Goal::UnderNs(_) => matches!(target.measure, Measure::AddedStage(_)),
                 _ => true,
             };
-            ensure!(unit, "{:?}: a goal in another unit than what is measured", target.work);
+            ensure!(unit, "{:?}: the unit of the goal does not match the measure", target.work);
         }
         for size in [&self.full, &self.quick] {
             let to_tool = self.destination == Destination::Tool;
-            ensure!(size.output.is_some() != to_tool, "what the right output is must be known, unless it is an answer");
-            ensure!(self.stdin == Stdin::Empty || size.input.is_some(), "there is no input for standard input");
+            ensure!(
+                size.output.is_some() != to_tool,
+                "`output` must be set if the destination is not the tool, and only then"
+            );
+            ensure!(
+                self.stdin == Stdin::Empty || size.input.is_some(),
+                "standard input is the input file, but the size has no input"
+            );
             // A table by stages shows bytes and records per second.
             let swept = self.is_by_stages();
-            ensure!(!swept || self.per.is_some(), "how many records there are is not known");
+            ensure!(!swept || self.per.is_some(), "the number of records is unknown: set `per`");
             for name in self.per.iter().map(String::as_str).chain(swept.then_some(BYTES)) {
                 ensure!(size.values.contains_key(name), "there is no value {name:?}");
             }
             for runner in &self.runners {
                 if to_tool {
                     let Some(answer) = size.answers.get(&runner.answer) else {
-                        bail!("there is no answer {:?}", runner.answer);
+                        bail!("the size has no answer {:?}", runner.answer);
                     };
-                    ensure!(!answer.is_empty(), "a benchmark without an expected answer does not count");
+                    ensure!(!answer.is_empty(), "the expected answer is empty");
                 }
                 let input = size.input.as_ref().map(|_| Path::new("input"));
                 let output = (self.destination == Destination::File).then_some(Path::new("output"));
@@ -436,7 +453,7 @@ fn fill(text: &String, size: &Size, input: Option<&Path>, output: Option<&Path>)
     for (name, value) in &size.values {
         filled = filled.replace(&format!("{{{name}}}"), &value.to_string());
     }
-    ensure!(!filled.contains(['{', '}']), "{text:?} names a value that this size does not have");
+    ensure!(!filled.contains(['{', '}']), "{text:?} uses a value that this size does not define");
     Ok(filled)
 }
 

@@ -1,8 +1,8 @@
 //! The destination of a runner's standard output, and the check of the bytes written.
 //!
 //! Bytes written to `/dev/null` cannot be checked. Therefore the output of each runner's first run is hashed through a
-//! pipe, and only the other runs are timed. A file that a runner writes is hashed after every run, when the clock has
-//! stopped.
+//! pipe, and only the other runs are timed. A file that a runner writes is hashed after every run, outside the
+//! measured time.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -28,7 +28,7 @@ pub enum Destination {
     Pipe,
 }
 
-/// The right bytes, or the bytes that a runner wrote.
+/// The expected bytes, or the bytes that a runner wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
@@ -61,7 +61,7 @@ impl Written {
         Ok(Written { bytes, sha256 })
     }
 
-    /// Checks that these are the right bytes.
+    /// Checks that these are the expected bytes.
     ///
     /// # Errors
     /// Fails if they are not.
@@ -71,7 +71,7 @@ impl Written {
         Ok(())
     }
 
-    /// Checks that this is the right number of bytes.
+    /// Checks that this is the expected number of bytes.
     ///
     /// # Errors
     /// Fails if it is not.
@@ -81,7 +81,7 @@ impl Written {
     }
 }
 
-/// Reads the pipe to its end without looking at the bytes, and returns their number.
+/// Reads the pipe to its end, discards the bytes, and returns their number.
 ///
 /// # Errors
 /// Returns the errors of the system.

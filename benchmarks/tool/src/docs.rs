@@ -1,4 +1,4 @@
-//! The tables of `docs/benchmarks.md`, made from the record.
+//! The tables of `docs/benchmarks.md`, generated from the record.
 //!
 //! Each table is between `<!-- measured: NAME NAME* -->` and `<!-- end of measured -->`. A `*` at the end of a name
 //! matches any text. If the only name is `chart`, the table contains the rows of the chart. If the record has none of
@@ -21,14 +21,14 @@ const END: &str = "<!-- end of measured -->";
 pub fn update(text: &str, record: &Record, chart: &[Row]) -> Result<String> {
     let mut updated = String::new();
     let mut rest = text;
-    while let Some((before, behind)) = rest.split_once(BEGIN) {
-        let (names, behind) = behind.split_once(" -->").with_context(|| format!("{BEGIN:?} has no end"))?;
-        let (old, behind) = behind.split_once(END).with_context(|| format!("{BEGIN}{names}: there is no {END}"))?;
+    while let Some((before, after)) = rest.split_once(BEGIN) {
+        let (names, after) = after.split_once(" -->").with_context(|| format!("{BEGIN:?} has no end"))?;
+        let (old, after) = after.split_once(END).with_context(|| format!("{BEGIN}{names}: there is no {END}"))?;
         ensure!(!old.contains(BEGIN), "{BEGIN}{names}: there is no {END}");
         let names: Vec<&str> = names.split_whitespace().collect();
         let new = if names == ["chart"] { Some(rows(chart)) } else { section(&names, record) };
         updated += &format!("{before}{BEGIN}{} -->{}{END}", names.join(" "), new.as_deref().unwrap_or(old));
-        rest = behind;
+        rest = after;
     }
     Ok(updated + rest)
 }

@@ -1,4 +1,4 @@
-//! Judges the runs of a definition: compares each target with what was measured.
+//! Evaluates the runs of a definition: compares each target with the measurements.
 
 use crate::definition::{self, Definition, Presence, Scale, Target};
 use crate::goal::{Clock, Goal, Measure};
@@ -41,7 +41,7 @@ pub fn question(definition: &Definition, scale: Scale, outcomes: Vec<Outcome>) -
     question
 }
 
-/// Why there is no number to compare.
+/// The reason why there is no number to compare.
 enum Lack {
     Wrong,
     Skipped,
@@ -94,7 +94,7 @@ impl Question {
         let records = self.count.expect("records are counted where stages are added");
         let steps = (to - from) as f64 * records as f64;
         let [few, many] = [from, to].map(|stages| runs(&parameter::name(name, parameter::STAGES, stages)));
-        // The pairs are runs of the same round, so a busy moment affects both.
+        // The pairs are runs of the same round, so a disturbance affects both.
         Ok(few?.iter().zip(many?).map(|(few, many)| (many - few) / steps).collect())
     }
 
@@ -129,7 +129,7 @@ impl Question {
             return row(String::new(), show(&millstream), met);
         }
 
-        // "The better of" needs all competitors, because a missing one might have been the better one. Only a
+        // The fastest competitor is known only if all were measured, because a missing one could be the fastest. Only a
         // competitor that exceeded its time limit as a whole process is certainly slower than a runner that did not.
         let mut competitors = Vec::new();
         let mut slowest = None;

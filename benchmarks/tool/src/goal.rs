@@ -8,7 +8,7 @@ use crate::parameter;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
-    /// The whole process, from before its start until it has been waited for.
+    /// The whole process, from before its start until it has been reaped.
     #[default]
     Process,
     /// The time that the runner measured itself and printed as `ns=…`.
@@ -52,7 +52,7 @@ pub enum Goal {
 }
 
 impl Measure {
-    /// The runners that are measured for a name.
+    /// Returns the runners that are measured for a name.
     pub fn runners(self, name: &str) -> Vec<String> {
         match self {
             Measure::AddedStage(numbers) => {

@@ -1,9 +1,9 @@
-//! Instruction counts: a check without noise that finds changes that make millstream's code do more work.
+//! Instruction counts: a check without noise that finds changes that make Millstream execute more instructions.
 //!
 //! Some runners are run at the quick size under callgrind and compared with a stored baseline. Valgrind does not
 //! support AVX-512, and the result must not depend on the vector instructions of a machine. Millstream is therefore
 //! forced to use none or, with `avx2: ` before the name, at most AVX2. Another compiler generates other instructions
-//! from the same code, so nothing is compared then. A runner that times itself makes only one pass (`--once`), because
+//! from the same code. In that case, nothing is compared. A runner that times itself makes only one pass (`--once`), because
 //! otherwise the number of passes would depend on the clock.
 //!
 //! An instruction count is not a time. A change that this finds deserves a time measurement; code that it accepts can
@@ -40,9 +40,9 @@ const AVX2: &str = "avx2: ";
 
 /// The comment at the beginning of the stored file.
 const HEAD: &str = "\
-# Instructions of whole processes at the quick size, by callgrind, without vector instructions of millstream, or with `avx2: ` in
-# front with those of AVX2. Written by `make instructions WRITE=--write`; to count another runner, add its line with 0 and
-# write.
+# Instructions of whole processes at the quick size, counted by callgrind. Names that begin with `avx2: ` use AVX2; all
+# others use no vector instructions in Millstream. Written by `make instructions WRITE=--write`; to count another
+# runner, add its line with 0 and run that command.
 ";
 
 impl Baseline {
@@ -106,7 +106,7 @@ pub fn is_possible(name: &str) -> bool {
     has_avx2 || !name.starts_with(AVX2)
 }
 
-/// Counts the instructions of a runner, called `DEFINITION/RUNNER` or `avx2: DEFINITION/RUNNER`. Its answer must be right.
+/// Counts the instructions of a runner, called `DEFINITION/RUNNER` or `avx2: DEFINITION/RUNNER`. Its answer must be correct.
 ///
 /// # Errors
 /// Fails if there is no such runner or no valgrind, or if the answer is wrong.
@@ -145,7 +145,7 @@ pub fn count(name: &str, definitions: &[Definition], place: &Place) -> Result<u6
 /// Returns the total of a callgrind profile.
 fn total(profile: &str) -> Result<u64> {
     let totals: Vec<&str> = profile.lines().filter_map(|line| line.strip_prefix("totals: ")).collect();
-    ensure!(!totals.is_empty(), "callgrind told no totals");
+    ensure!(!totals.is_empty(), "the output of callgrind has no totals");
     totals.iter().map(|total| Ok(total.trim().parse::<u64>()?)).sum()
 }
 

@@ -1,7 +1,7 @@
-//! A journal of what has been measured so far, so that a run that is killed can be continued.
+//! A journal of the results so far, so that a killed run can be continued.
 //!
-//! The first line is a JSON object that describes what was asked; each further line is a question that has been
-//! answered. An incomplete last line was being written when the run ended, and is ignored.
+//! The first line is a JSON object that describes the request; each further line is a question with its results. An
+//! incomplete last line was being written when the run ended, and is ignored.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,7 +19,7 @@ pub struct Journal {
     file: File,
 }
 
-/// What was asked.
+/// The request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Header {
     /// Where and when the run started.
@@ -29,17 +29,17 @@ pub struct Header {
 }
 
 impl Header {
-    /// Whether the answers of one journal are valid for the other: both have the same code and the same options.
+    /// Whether the results of one journal are valid for the other: both have the same code and the same options.
     pub fn is_same(&self, other: &Header) -> bool {
         self.machine.commit == other.machine.commit && self.asked == other.asked
     }
 }
 
 impl Journal {
-    /// Creates a journal, replacing an older one, and writes the answers that are already known.
+    /// Creates a journal, replacing an older one, and writes the results that are already known.
     ///
     /// # Errors
-    /// Returns the errors of the system.
+    /// Returns I/O errors.
     pub fn begin(path: &Path, header: &Header, known: &[Question]) -> Result<Journal> {
         let file = File::create(path).with_context(|| path.display().to_string())?;
         let mut journal = Journal { path: path.to_owned(), file };
@@ -51,7 +51,7 @@ impl Journal {
     /// Returns the content of a journal; nothing if there is no journal or if its first line is incomplete.
     ///
     /// # Errors
-    /// Fails on errors of the system and on a complete line that is not a journal entry.
+    /// Fails on I/O errors and on a complete line that is not a journal entry.
     pub fn load(path: &Path) -> Result<Option<(Header, Vec<Question>)>> {
         if !path.exists() {
             return Ok(None);
@@ -65,10 +65,10 @@ impl Journal {
         Ok(Some((header, questions)))
     }
 
-    /// Writes an answer immediately.
+    /// Writes the results of a question immediately.
     ///
     /// # Errors
-    /// Returns the errors of the system.
+    /// Returns I/O errors.
     pub fn add(&mut self, question: &Question) -> Result<()> {
         self.write(question)
     }
@@ -76,7 +76,7 @@ impl Journal {
     /// Removes the journal, after all results have been stored elsewhere.
     ///
     /// # Errors
-    /// Returns the errors of the system.
+    /// Returns I/O errors.
     pub fn end(self) -> Result<()> {
         fs::remove_file(&self.path).with_context(|| self.path.display().to_string())
     }

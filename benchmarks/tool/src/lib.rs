@@ -2,10 +2,10 @@
 //!
 //! It measures how fast runners are, compares them, and checks their answers. Definitions are data ([`definition`]),
 //! inputs are generated from a seed ([`input`](millstream_runners::input)), and runners take turns as whole processes
-//! ([`measure`]). The runs are judged ([`evaluate`]), which gives plain data ([`results`]) from which all reports are
-//! made: lines and tables ([`report`]), TAP ([`tap`]), and a page ([`html`]). Additional runs show where the time is
-//! spent ([`watch`], [`flame`]). Competitors are runners like any other; a runner with a wrong answer is shown as
-//! wrong, never as fast.
+//! ([`measure`]). The runs are evaluated ([`evaluate`]), which produces plain data ([`results`]) from which all reports are
+//! generated: lines and tables ([`report`]), TAP ([`tap`]), and a page ([`html`]). Additional runs show where the time is
+//! spent ([`watch`], [`flame`]). Competitors are treated like all other runners. A runner with a wrong answer is shown as
+//! wrong, without a time.
 //!
 //! Results of different days or machines are not compared with each other.
 

@@ -53,9 +53,9 @@ pub fn look(root: &Path, definitions: &[Definition], search_path: &OsStr) -> Mac
     };
     if machine.is_busy() {
         let others = machine.others;
-        machine
-            .warnings
-            .push(format!("others were at work before the start ({others:.1} on average): do not trust the ratios"));
+        machine.warnings.push(format!(
+            "other processes were running before the start ({others:.1} on average): the ratios are unreliable"
+        ));
     }
     machine
 }

@@ -35,11 +35,11 @@ struct Options {
     /// Measure this definition only (may be given several times).
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Small inputs and the ends of sweeps: a first look within two minutes. Targets are not checked, and no record is
+    /// Measure small inputs and the ends of sweeps, within two minutes. Targets are not checked, and no record is
     /// kept.
     #[arg(long)]
     quick: bool,
-    /// Small inputs, one run each: checks the answers, measures nothing.
+    /// Check the answers with small inputs, one run each, without measuring.
     #[arg(long, conflicts_with_all = ["quick", "runs", "budget", "resume"])]
     check: bool,
     /// The number of measured rounds, unless the definition sets it [default: 7; 5 with --quick].
@@ -50,8 +50,8 @@ struct Options {
     /// s].
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     budget: Option<Duration>,
-    /// Run each runner once more under `strace -c`, and millstream runners that can measure their stages once more
-    /// with these measurements, for the report's "Where the time goes". Each run takes at most the time of --budget.
+    /// Run each runner once more under `strace -c`, and Millstream runners that can measure their stages once more
+    /// with these measurements, for the report's "Where the time is spent". Each run takes at most the time of --budget.
     #[arg(long = "where", conflicts_with_all = ["check", "vs"])]
     watches: bool,
     /// Continue a run that was killed, without repeating its results.
@@ -63,7 +63,7 @@ struct Options {
     /// Keep the inputs in this directory and reuse them.
     #[arg(long, value_name = "DIR")]
     inputs: Option<PathBuf>,
-    /// Compare the current millstream with this revision, which is built first. The exit status is 1 if something is
+    /// Compare the current Millstream with this revision, which is built first. The exit status is 1 if something is
     /// slower by more than 5 % and the difference is significant.
     #[arg(long, value_name = "REV", conflicts_with_all = ["quick", "check", "resume", "format", "no_build", "journal"])]
     vs: Option<String>,
@@ -93,14 +93,14 @@ enum Work {
         /// Measure this definition only (may be given several times).
         #[arg(long, value_name = "NAME")]
         only: Vec<String>,
-        /// Measured rounds.
+        /// The number of measured rounds.
         #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
         runs: u64,
         /// Use this text file instead of a generated one.
         #[arg(long, value_name = "FILE")]
         input: Option<PathBuf>,
     },
-    /// Run runners once as they are, once sampled and once under strace, and keep flame graphs and counts in a record.
+    /// Run each runner once unmodified, once sampled and once under strace, and keep flame graphs and counts in a record.
     Profile {
         /// The definition.
         name: String,
@@ -120,16 +120,16 @@ enum Work {
         #[arg(short, long, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Take a measurement into benchmarks/record.json, which the documentation quotes.
+    /// Copy a measurement into benchmarks/record.json, which the documentation quotes.
     Record {
         /// The directory of the measurement; otherwise the newest.
         #[arg(value_name = "DIR")]
         runs: Option<PathBuf>,
     },
-    /// Make the tables of docs/benchmarks.md and the chart of README.md from benchmarks/record.json.
+    /// Generate the tables of docs/benchmarks.md and the chart of README.md from benchmarks/record.json.
     Docs,
-    /// Count the instructions of some runners and compare them with benchmarks/baseline. Exit status 1: one of them needs more
-    /// than it did.
+    /// Count the instructions of some runners and compare them with benchmarks/baseline. The exit status is 1
+    /// if one of them needs more than the tolerance allows.
     Instructions {
         /// Store the counts.
         #[arg(long)]
@@ -276,12 +276,15 @@ fn instructions(root: &Path, definitions: &[Definition], write: bool) -> Result<
         return Ok(ExitCode::SUCCESS);
     }
     if compiler != baseline.compiler {
-        eprintln!("WARNING: the baseline is of {}, this is {compiler}: nothing is judged", baseline.compiler);
+        eprintln!(
+            "WARNING: the baseline was counted with {}, but this compiler is {compiler}: nothing is compared",
+            baseline.compiler
+        );
         return Ok(ExitCode::SUCCESS);
     }
     if grew {
         eprintln!(
-            "some need more instructions than before: if that is meant, store it with `make instructions WRITE=--write`"
+            "some runners need more instructions than before: if this is intended, run `make instructions WRITE=--write`"
         );
         return Ok(ExitCode::FAILURE);
     }
@@ -289,7 +292,10 @@ fn instructions(root: &Path, definitions: &[Definition], write: bool) -> Result<
 }
 
 fn measure_optimised() -> Result<()> {
-    ensure!(!cfg!(debug_assertions), "measure with `cargo run --release`, or only check with --check");
+    ensure!(
+        !cfg!(debug_assertions),
+        "this is a debug build: measure with `cargo run --release`, or only check answers with --check"
+    );
     Ok(())
 }
 
@@ -334,7 +340,10 @@ fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> R
     } else if !options.check
         && Journal::load(&journal).is_ok_and(|found| found.is_some_and(|(begun, _)| begun.is_same(&header)))
     {
-        eprintln!("an unfinished run of this is in {}: --resume would have continued it", journal.display());
+        eprintln!(
+            "{} has an unfinished run with the same options: it is replaced; --resume would have continued it",
+            journal.display()
+        );
     }
     if !options.check {
         header.machine.warnings.iter().for_each(|warning| eprintln!("WARNING: {warning}"));
@@ -351,7 +360,7 @@ fn record(root: &Path, mut definitions: Vec<Definition>, options: &Options) -> R
         let is_open = |one: &&Definition| known.iter().all(|question| question.name != one.name);
         let open: Vec<Definition> = definitions.iter().filter(is_open).cloned().collect();
         let minutes = session.estimate(&open, &Record::load(&root.join(RECORD))?).as_secs() / 60;
-        eprintln!("by the record this will take some {minutes} minutes, and making inputs");
+        eprintln!("estimated time from the record: {minutes} min, plus the time to generate inputs");
     }
     let definitions = session.measure(&definitions, known, note.as_mut(), &mut |question| match format {
         Format::Text if options.check => print!("{}", report::check(question)),
@@ -384,23 +393,26 @@ fn list(root: &Path, definitions: &[Definition], options: &Options) -> Result<Ex
         let seconds = session.estimate(std::slice::from_ref(definition), &record).as_secs();
         println!("{seconds:4} s  {:27} {}", definition.name, definition.question);
     }
-    println!("{:4} min, and making inputs", session.estimate(definitions, &record).as_secs() / 60);
+    println!(
+        "{:4} min in total, plus the time to generate inputs",
+        session.estimate(definitions, &record).as_secs() / 60
+    );
     Ok(ExitCode::SUCCESS)
 }
 
 fn choose(definitions: Vec<Definition>, only: &[String]) -> Result<Vec<Definition>> {
     if let Some(name) = only.iter().find(|name| definitions.iter().all(|definition| definition.name != **name)) {
         let names: Vec<_> = definitions.iter().map(|definition| definition.name.as_str()).collect();
-        bail!("there is no definition {name:?}; there are {}", names.join(", "));
+        bail!("there is no definition {name:?}: choose from {}", names.join(", "));
     }
     Ok(definitions.into_iter().filter(|one| only.is_empty() || only.contains(&one.name)).collect())
 }
 
-/// Builds the millstream runners, so that nothing outdated is measured.
+/// Builds the Millstream runners, so that no outdated program is measured.
 fn build(root: &Path, optimised: bool) -> Result<()> {
     let target = own_programs()?;
-    let target = target.parent().context("the tool is in no target directory")?;
-    programs::build(root, target, optimised).context("the programs to measure cannot be built")
+    let target = target.parent().context("the tool is not in a target directory")?;
+    programs::build(root, target, optimised).context("building the measured programs failed")
 }
 
 /// The locations of the measured programs of Millstream and of competitors.
@@ -413,7 +425,7 @@ fn place(root: &Path) -> Result<Place> {
 
 /// The directory of the programs that cargo builds with the profile of this program.
 fn own_programs() -> Result<PathBuf> {
-    Ok(env::current_exe()?.parent().context("the tool is in no directory")?.to_owned())
+    Ok(env::current_exe()?.parent().context("the path of the tool has no directory")?.to_owned())
 }
 
 /// Builds all programs and returns their locations.
@@ -431,7 +443,7 @@ fn keep(root: &Path, results: &Results) -> Result<()> {
     fs::write(directory.join("results.json"), serde_json::to_string_pretty(results)? + "\n")?;
     fs::write(directory.join("table.md"), report::record(results))?;
     fs::write(directory.join("runs.csv"), report::csv(&results.definitions))?;
-    eprintln!("kept in {}; `record` takes it into {RECORD}", directory.display());
+    eprintln!("stored in {}; `cargo run -- record` copies it into {RECORD}", directory.display());
     Ok(())
 }
 
@@ -449,7 +461,7 @@ fn exit_code(questions: &[Question]) -> ExitCode {
             bad |= !runner.optional && env::var_os("CI").is_some_and(|ci| ci == "true");
         }
         for (runner, seconds) in question.over() {
-            eprintln!("OVER: {name}: {} took more than {seconds} s and was not waited for", runner.name);
+            eprintln!("OVER: {name}: {} took more than {seconds} s and was killed", runner.name);
         }
     }
     if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS }

@@ -1,8 +1,8 @@
 //! Runs the runners of a definition in turn (A B A B …) and measures each as a tree of processes.
 //!
-//! Runners take turns so that a machine that becomes slower affects all of them. The first round is a warm-up and is
+//! Runners take turns so that a slow period of the machine affects all of them. The first round is a warm-up and is
 //! not counted; in this round, bytes written to a pipe or to `/dev/null` are hashed. A runner that fails or gives a
-//! wrong answer has no time at all: see [`Outcome::Wrong`]. A slow runner gets fewer rounds, and a run that takes
+//! wrong answer has no time: see [`Outcome::Wrong`]. A slow runner gets fewer rounds, and a run that takes
 //! longer than the [limit](Plan::limit) is killed.
 
 use std::env;
@@ -34,7 +34,7 @@ use crate::results::{Outcome, Run};
 pub struct Place {
     /// The root of the repository, which is the working directory of the runners.
     pub root: PathBuf,
-    /// The directories of the programs of millstream and of its competitors, which are searched before `PATH`.
+    /// The directories of the programs of Millstream and of its competitors, which are searched before `PATH`.
     pub programs: Vec<PathBuf>,
     /// The directory in which inputs are created or reused, and outputs are stored until they have been checked.
     pub inputs: PathBuf,
@@ -161,7 +161,7 @@ impl Contender for Process<'_> {
 }
 
 impl Place {
-    /// `PATH`, preceded by the directories in `first` and those of millstream's programs.
+    /// `PATH`, preceded by the directories in `first` and the directories of Millstream's programs.
     pub fn search_path(&self, first: &[PathBuf]) -> OsString {
         let path = env::var_os("PATH").unwrap_or_default();
         let directories = first.iter().chain(&self.programs).cloned().chain(env::split_paths(&path));
@@ -199,7 +199,7 @@ fn run_once(
         return answer(command, definition, runner, size, limit);
     }
 
-    let right = size.output.as_ref().context("nobody knows the right output")?;
+    let right = size.output.as_ref().context("the definition has no expected output")?;
     match (definition.destination, look) {
         (Destination::File, _) => {
             command.stdout(destination::new_file(&output)?);
@@ -234,11 +234,11 @@ fn answer(command: Command, definition: &Definition, runner: &Runner, size: &Siz
         let mut output = Vec::new();
         pipe.read_to_end(&mut output).map(|_| output)
     })?;
-    let mut answer = Answer::parse(runner.output, &output).context("unreadable answer")?;
+    let mut answer = Answer::parse(runner.output, &output).context("the answer cannot be parsed")?;
     let inside = answer.take_inside();
     answer.check(&size.answers[&runner.answer])?;
     if definition.clock == Clock::Inside {
-        let nanoseconds = inside.nanoseconds.context("the runner told no ns=…")?;
+        let nanoseconds = inside.nanoseconds.context("the runner printed no ns=…")?;
         run.wall = nanoseconds as f64 / 1e9;
     }
     run.allocations = inside.allocations;
@@ -273,7 +273,7 @@ pub fn time<T>(
     let pid = Pid::from_child(&child);
     let stdout = child.stdout.take();
     let kill = || {
-        // The process may have just exited. There is no process to kill then, which is fine.
+        // The process may have just exited. In that case, there is no process to kill.
         let _ = kill_process_group(pid, Signal::KILL);
     };
     let (worked, _, hung) = limited(limit, kill, || -> io::Result<_> {
@@ -343,7 +343,7 @@ mod tests {
         Definition::parse(&format!(
             r#"
             name = "test"
-            question = "Is a wrong answer ever fast?"
+            question = "Does a wrong answer get a time?"
             clock = "{clock}"
             full = {{ answers.all = {{ count = 1 }} }}
             quick = {{ answers.all = {{ count = 1 }} }}
@@ -387,7 +387,7 @@ mod tests {
         Definition::parse(&format!(
             r#"
             name = "test"
-            question = "Who sleeps longest?"
+            question = "Which runner sleeps longest?"
             full = {{ answers.all = {{ count = 1 }} }}
             quick = {{ answers.all = {{ count = 1 }} }}
             runner = [{}, {}]

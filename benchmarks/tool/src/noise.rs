@@ -1,4 +1,4 @@
-//! What disturbed a measurement, as far as the system reports it: other processes, a host that took the processor away,
+//! Disturbances of a measurement that the kernel reports: other processes, a host that took the processor away,
 //! a frequency that changed, and runs that are outliers.
 
 use std::fs;
@@ -44,7 +44,7 @@ const SHORTEST: Duration = Duration::from_millis(100);
 const ROUNDING: u64 = 2;
 
 impl Watch {
-    /// Starts to watch.
+    /// Starts watching.
     pub fn start() -> Watch {
         Watch { start: Instant::now(), ticks: Ticks::now() }
     }
@@ -98,7 +98,7 @@ fn frequency() -> Option<f64> {
     information.lines().filter_map(of).max_by(f64::total_cmp)
 }
 
-/// Reasons to doubt runs that took this many seconds with this noise, one sentence each. Empty if there are none.
+/// Returns reasons to doubt runs that took this many seconds with this noise, one sentence each. Returns nothing if there are none.
 ///
 /// ```
 /// use millstream_bench::noise::warnings;
@@ -113,11 +113,11 @@ pub fn warnings(seconds: &[f64], noises: &[Noise]) -> Vec<String> {
         over.iter().copied().max_by(f64::total_cmp).map(|most| (over.len(), most))
     };
     if let Some((times, cores)) = most(|noise| noise.others, 0.1) {
-        found.push(format!("others were at work during {times} of {runs} runs, on up to {cores:.1} cores"));
+        found.push(format!("other processes used up to {cores:.1} cores during {times} of {runs} runs"));
     }
     if let Some((times, cores)) = most(|noise| noise.stolen, 0.02) {
         let share = cores * 100.0;
-        found.push(format!("the host took up to {share:.0} % of a core away during {times} of {runs} runs"));
+        found.push(format!("the host used up to {share:.0} % of a core during {times} of {runs} runs"));
     }
     let frequencies = || noises.iter().filter_map(|noise| noise.frequency);
     if let (Some(low), Some(high)) = (frequencies().min_by(f64::total_cmp), frequencies().max_by(f64::total_cmp))
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_disturbance_is_said() {
+    fn every_disturbance_is_reported() {
         let quiet = Noise { others: 0.05, stolen: 0.0, frequency: Some(3000.0) };
         assert!(warnings(&[1.0; 7], &[quiet; 7]).is_empty());
         let mut noises = [quiet; 7];
@@ -177,8 +177,8 @@ mod tests {
         assert_eq!(
             warnings(&[1.0; 7], &noises),
             [
-                "others were at work during 2 of 7 runs, on up to 0.8 cores",
-                "the host took up to 25 % of a core away during 1 of 7 runs",
+                "other processes used up to 0.8 cores during 2 of 7 runs",
+                "the host used up to 25 % of a core during 1 of 7 runs",
                 "the processor's frequency changed between 2000 and 3000 MHz",
             ]
         );

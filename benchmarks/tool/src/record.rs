@@ -5,7 +5,7 @@
 //! of the repository.
 //!
 //! A missed target has a caption (`if_missed`) that explains it. A caption belongs to one measurement: a new
-//! measurement of the question starts without captions, and a person writes them.
+//! measurement of the question starts without captions, which are written by hand.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,7 +65,7 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reached {
-    /// It was measured, and its answers were right.
+    /// It was measured, and its answers were correct.
     Measured {
         /// The number of counted runs.
         runs: usize,
@@ -82,7 +82,7 @@ pub enum Reached {
     Wrong(String),
     /// The machine lacked this program.
     Skipped(String),
-    /// One run took more than these seconds.
+    /// One run took more than this number of seconds.
     Over(f64),
 }
 
@@ -90,7 +90,7 @@ impl Record {
     /// Reads the file; returns an empty record if there is none.
     ///
     /// # Errors
-    /// Fails on errors of the system and if the file does not have the right format.
+    /// Fails on I/O errors and if the file does not have the right format.
     pub fn load(path: &Path) -> Result<Record> {
         if !path.exists() {
             return Ok(Record { schema: SCHEMA, ..Record::default() });
@@ -98,14 +98,14 @@ impl Record {
         let context = || path.display().to_string();
         let text = fs::read_to_string(path).with_context(context)?;
         let record: Record = serde_json::from_str(&text).with_context(context)?;
-        ensure!(record.schema == SCHEMA, "{}: form number {}, this tool knows {SCHEMA}", context(), record.schema);
+        ensure!(record.schema == SCHEMA, "{}: the format has version {}, expected {SCHEMA}", context(), record.schema);
         Ok(record)
     }
 
     /// Writes the file with one line for each runner and target, so that diffs are readable.
     ///
     /// # Errors
-    /// Returns the errors of the system.
+    /// Returns I/O errors.
     pub fn store(&self, path: &Path) -> Result<()> {
         let lines = |values: Vec<String>| values.join(",\n    ");
         let json = |value: &dyn Fn() -> serde_json::Result<String>| value().expect("plain data can be written as JSON");
@@ -129,7 +129,7 @@ impl Record {
         fs::write(path, text).with_context(|| path.display().to_string())
     }
 
-    /// Replaces older measurements of the same questions. Questions that are no longer defined are removed.
+    /// Adds measurements, which replace older measurements of the same questions. Questions that are no longer defined are removed.
     pub fn take(&mut self, results: &Results, definitions: &[Definition]) {
         let time = &results.machine.time;
         self.machines.insert(time.clone(), results.machine.clone());

@@ -52,7 +52,7 @@ pub fn targets(questions: &[Question]) -> impl Iterator<Item = &Target> {
     questions.iter().flat_map(|question| &question.targets)
 }
 
-/// The lines to print on a terminal when a question has been answered: one for each target (or for the fastest runner
+/// Returns the lines to print on a terminal when a question has been measured: one for each target (or for the fastest runner
 /// if there are no targets), and one if there is a reason for doubt.
 pub fn lines(question: &Question) -> String {
     let mut text = String::new();
@@ -79,7 +79,7 @@ pub fn lines(question: &Question) -> String {
         let fastest = |(wall, runner): &(f64, &String)| format!("{runner} {}", quantity(Measure::Wall, *wall));
         let first: Vec<String> = runners.iter().take(3).map(fastest).collect();
         let all = question.runners.len();
-        writeln!(text, "{:7} {name}: {right} of {all} right; fastest: {}", "", first.join(", ")).expect(INFALLIBLE);
+        writeln!(text, "{:7} {name}: {right} of {all} correct; fastest: {}", "", first.join(", ")).expect(INFALLIBLE);
     }
     // On a busy machine, these lines would all be the same; the record contains each of them.
     let doubts: Vec<_> = question.measured().filter(|(_, _, warnings)| !warnings.is_empty()).collect();
@@ -90,10 +90,10 @@ pub fn lines(question: &Question) -> String {
     text
 }
 
-/// The line of a check, which lists the runners that were right. It contains no measurement.
+/// Returns the line of a check with the number of runners whose answers were correct. It contains no measurement.
 pub fn check(question: &Question) -> String {
     let (right, all) = (question.measured().count(), question.runners.len());
-    format!("{}: {right} of {all} runners right\n", question.name)
+    format!("{}: {right} of {all} runners correct\n", question.name)
 }
 
 const INFALLIBLE: &str = "writing to a string cannot fail";
@@ -167,7 +167,7 @@ fn middle(runs: &[Run]) -> f64 {
     median(&walls)
 }
 
-/// A table of all runners that were right, the fastest first.
+/// Returns a table of all runners with correct answers, the fastest first.
 fn ranking(question: &Question) -> String {
     let mut runners: Vec<_> = question.measured().map(|(runner, runs, _)| (&runner.name, middle(runs), runs)).collect();
     runners.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -178,8 +178,9 @@ fn ranking(question: &Question) -> String {
     let (title, line) = if counted { (" allocations for each |", "--:|") } else { ("", "") };
 
     let name = &question.name;
-    let mut text =
-        format!("\n| `{name}` | median | for each | against the first |{title} runs |\n|---|--:|--:|--:|{line}--:|\n");
+    let mut text = format!(
+        "\n| `{name}` | median | for each | relative to the first |{title} runs |\n|---|--:|--:|--:|{line}--:|\n"
+    );
     for (name, wall, runs) in runners {
         let each = question.count.map_or(String::new(), |count| format!("{:.2} ns", wall * 1e9 / count as f64));
         let asked = match allocations(runs) {
@@ -275,9 +276,9 @@ mod tests {
     }
 
     #[test]
-    fn a_record_names_everybody_and_holds_every_run() {
+    fn a_record_contains_all_runners_and_runs() {
         let results = everything();
-        assert_eq!(check(&results.definitions[0]), "test: 1 of 4 runners right\n");
+        assert_eq!(check(&results.definitions[0]), "test: 1 of 4 runners correct\n");
         let csv = csv(&results.definitions);
         assert_eq!(csv.lines().nth(2), Some("test,millstream,1,0.002000,0.004000,0.000000,2097152,"));
         assert_eq!(csv.lines().count(), 3);
@@ -303,9 +304,9 @@ mod tests {
         assert_eq!(text.lines().next(), Some("yes     test: w: 100 ms against slow 300 ms: 0.33 (target ≤ 1.00)"));
         assert_eq!(text.lines().nth(1), Some("doubt   test: millstream: a doubt (and 3 more)"));
         assert_eq!(text.lines().count(), 2);
-        let unjudged = Question { targets: vec![], ..question };
-        let fastest = "        test: 4 of 4 right; fastest: millstream 100 ms, slow 300 ms, slower 500 ms";
-        assert_eq!(lines(&unjudged).lines().next(), Some(fastest));
+        let without_targets = Question { targets: vec![], ..question };
+        let fastest = "        test: 4 of 4 correct; fastest: millstream 100 ms, slow 300 ms, slower 500 ms";
+        assert_eq!(lines(&without_targets).lines().next(), Some(fastest));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Measurements as plain data: the file `results.json` of a record, from which all reports are made.
+//! Measurements as plain data: the file `results.json` of a record, from which all reports are generated.
 //!
 //! Times are in seconds, sizes in bytes. A program that reads the file needs neither the definitions nor this machine.
 //! New fields may be added, and a reader ignores fields that it does not know; any other change gets a new [`SCHEMA`].
@@ -25,7 +25,7 @@ pub struct Results {
     pub machine: Machine,
     /// The number of counted rounds, unless a definition sets it or time ran out.
     pub rounds: usize,
-    /// Whether inputs were small. Starting a process then takes a large part of the time, and no target is judged.
+    /// Whether inputs were small. Starting a process then takes a large part of the time, and no target is evaluated.
     #[serde(default)]
     pub quick: bool,
     /// Each question with its answers, in the order of the definitions.
@@ -66,7 +66,7 @@ pub struct Question {
     pub explanation: Option<String>,
     /// The part of the run that the wall times cover.
     pub clock: Clock,
-    /// What the records are called, if they are counted.
+    /// The name of the records (such as `lines`), if they are counted.
     pub per: Option<String>,
     /// The number of records in each run.
     pub count: Option<u64>,
@@ -114,7 +114,7 @@ pub struct Runner {
 pub struct Seen {
     /// The system calls of the runner and its children, the most frequent first; none if they could not be counted.
     pub system_calls: Option<Vec<SystemCalls>>,
-    /// How its pipe spent its time, if the runner is millstream and reports it.
+    /// How its pipe spent its time, if the runner is Millstream and reports it.
     pub pipe: Option<PipeTimes>,
 }
 
@@ -131,7 +131,7 @@ pub struct SystemCalls {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was measured, and its answers were right.
+    /// It was measured, and its answers were correct.
     Measured {
         /// The counted runs: at least one.
         runs: Vec<Run>,
@@ -151,7 +151,7 @@ pub enum Outcome {
 pub struct Run {
     /// The wall time in seconds, of the part that the question's clock covers.
     pub wall: f64,
-    /// The user time in seconds of the process and of all children it waited for.
+    /// The user time in seconds of the process and of all children that it waited for.
     pub user: f64,
     /// The system time in seconds of the same processes.
     pub system: f64,
@@ -168,10 +168,10 @@ pub struct Run {
 pub struct Target {
     /// A short description of the work.
     pub work: String,
-    /// The millstream runner. If added stages are measured, this and the names of the competitors do not contain the
+    /// The Millstream runner. If added stages are measured, this and the names of the competitors do not contain the
     /// number of stages.
     pub millstream: String,
-    /// The competitors; the best of them counts.
+    /// The competitors; the fastest one counts.
     pub competitors: Vec<String>,
     /// What is compared.
     pub measure: Measure,
@@ -187,9 +187,9 @@ pub struct Target {
 /// The line of a target in the table: the first four fields are text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The best competitor and its median time.
+    /// The fastest competitor and its median time.
     pub competitor: String,
-    /// The median time of millstream.
+    /// The median time of Millstream.
     pub millstream: String,
     /// Millstream compared with the competitor as the goal requires, with the interval in brackets.
     pub ratio: String,
@@ -289,7 +289,7 @@ impl Results {
         let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let results: Results = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
         let (found, path) = (results.schema, path.display());
-        ensure!(found == SCHEMA, "{path}: the form is number {found}, this tool knows {SCHEMA}: measure again");
+        ensure!(found == SCHEMA, "{path}: the format has version {found}, expected {SCHEMA}: measure again");
         Ok(results)
     }
 }

@@ -50,7 +50,7 @@ impl Revision {
         Ok(Revision { commit, programs: vec![programs, competitors] })
     }
 
-    /// Returns the definition with only its millstream runners, each compared with itself at this revision; nothing if
+    /// Returns the definition with only its Millstream runners, each compared with itself at this revision; nothing if
     /// it has none. All runners get the same number of rounds, which the comparison requires.
     pub fn against(&self, definition: &Definition) -> Option<Definition> {
         let millstream: Vec<&Runner> =
@@ -81,7 +81,7 @@ impl Revision {
     }
 }
 
-/// The runners that have become slower by more than the tolerance, where the interval confirms that they are slower.
+/// Returns the runners that have become slower by more than the tolerance, if the interval confirms it.
 pub fn slower(question: &Question) -> impl Iterator<Item = &str> {
     let is_slower = |value: Option<f64>, low: Option<f64>| value > Some(1.0 + TOLERANCE) && low > Some(1.0);
     question
@@ -118,7 +118,7 @@ impl Drop for Worktree {
         let status =
             Command::new("git").args(["worktree", "remove", "--force"]).arg(&path).current_dir(&self.root).status();
         if !status.is_ok_and(|status| status.success()) {
-            eprintln!("WARNING: {} is left: remove it with `git worktree remove --force`", path.display());
+            eprintln!("WARNING: {} could not be removed: remove it with `git worktree remove --force`", path.display());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! One call of the tool: it measures one definition after another, reports each as soon as it is answered, and records
-//! it in a journal.
+//! One call of the tool: it measures one definition after another, reports the results of each immediately, and records
+//! them in a journal.
 
 use std::env;
 use std::fs;
@@ -29,16 +29,16 @@ pub struct Session {
     pub place: Place,
     /// The directory in which inputs are kept, if they are kept.
     pub inputs: Option<PathBuf>,
-    /// Whether each runner that was right is observed afterwards, to show where the time is spent.
+    /// Whether each runner with a correct answer is observed afterwards, to show where the time is spent.
     pub watches: bool,
 }
 
 impl Session {
-    /// Measures the questions that have no answer yet. Each answer is passed to `report` and, if there is a journal,
+    /// Measures the questions that have no results yet. The results of each are passed to `report` and, if there is a journal,
     /// recorded there.
     ///
     /// # Errors
-    /// Fails if an input cannot be created, and on errors of the system. A failure of a runner is part of the answer.
+    /// Fails if an input cannot be created, and on I/O errors. A failure of a runner is part of the results.
     pub fn measure(
         &mut self,
         definitions: &[Definition],
@@ -124,14 +124,14 @@ fn memory() -> PathBuf {
     if shm.is_dir() { shm.to_owned() } else { env::temp_dir() }
 }
 
-/// Returns the answers in the journal of an earlier run and its header, which has the machine and the start of that
+/// Returns the results in the journal of an earlier run and its header, which has the machine and the start of that
 /// run.
 ///
 /// # Errors
 /// Fails if there is nothing to continue or if the journal belongs to a different run.
 pub fn resume(path: &Path, header: Header) -> Result<(Header, Vec<Question>)> {
     let Some((begun, known)) = Journal::load(path)? else {
-        bail!("{} does not exist: there is no run to continue; leave --resume out", path.display());
+        bail!("{} does not exist: there is no run to continue: omit --resume", path.display());
     };
     if !begun.is_same(&header) {
         let (was, is) = (begun.machine.commit, header.machine.commit);

@@ -1,6 +1,6 @@
 //! Statistics for a small number of runs: medians, outliers, and the uncertainty of comparisons.
 //!
-//! Run times have no known distribution, and a busy moment makes some of them far too long. Therefore everything here
+//! Run times have no known distribution, and a disturbance makes some of them far too long. Therefore everything here
 //! is based on ranks or resampling, and nothing on means.
 
 pub use millstream_rounds::{median, quantile};
@@ -24,18 +24,19 @@ pub fn deviation(values: &[f64]) -> f64 {
     1.4826 * median(&distances)
 }
 
-/// Fewer runs than this give no 95 % interval: the probability that all of five runs lie on the same side of the true
+/// Fewer runs than this give no 95 % interval: the probability that all of five runs are on the same side of the true
 /// median is one in sixteen.
 pub const FEWEST: usize = 6;
 
 const RESAMPLES: usize = 2000;
 
-/// Returns the 95 % interval of `compare(median(millstream), median(competitor))`; none if either has fewer than [`FEWEST`] runs.
+/// Returns the 95 % interval of `compare(median(millstream), median(competitor))`; none if either has fewer than
+/// [`FEWEST`] runs.
 ///
 /// This is the percentile bootstrap with percentiles that are widened according to Student's distribution (T.
 /// Hesterberg, "What Teachers Should Know About the Bootstrap", 2015); without this correction, seven runs give
 /// intervals that are too narrow. If both have the same number of runs, the runs belong to the same rounds and are
-/// resampled in pairs, so that a slow moment that affected both has no influence. The random numbers start from a fixed
+/// resampled in pairs, so that a slow period that affected both has no influence. The random numbers start from a fixed
 /// seed, so the same runs always have the same interval.
 ///
 /// ```
@@ -124,7 +125,7 @@ mod tests {
     }
 
     /// 95 % of 250 is 237.5, with a standard deviation of 3.4. The lower bound is three deviations below that; the
-    /// upper bound only excludes intervals that are always right because they are useless.
+    /// upper bound only excludes intervals so wide that they always contain the ratio.
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
         let normal = |random: &mut Random| 1.0 + 0.02 * random.normal();
@@ -133,12 +134,12 @@ mod tests {
             let found = [covered(rounds, normal, 0.0), covered(rounds, skewed, 0.0)];
             assert!(found.iter().all(|found| (228..250).contains(found)), "{rounds:?}: {found:?}");
         }
-        // If slow moments that affect both are far longer than the difference between the two, the intervals are wider
+        // If slow periods that affect both are far longer than the difference between the two, the intervals are wider
         // than necessary.
         assert!(covered([7, 7], normal, 0.2) >= 228);
     }
 
-    /// Paired intervals are far narrower than unpaired ones if moments vary more than runs do.
+    /// Paired intervals are far narrower than unpaired ones if the speed of the machine varies more than the runners do.
     #[test]
     fn a_slow_moment_of_both_does_not_count() {
         let moments = [1.0, 1.5, 1.1, 1.9, 1.3, 1.0, 1.2];

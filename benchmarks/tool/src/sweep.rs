@@ -34,8 +34,8 @@ pub fn ends(mut definition: Definition) -> Definition {
     definition
 }
 
-/// Replaces the inputs that the definitions read at full size with the user's text, and the right answers with those
-/// for that text.
+/// Replaces the inputs that the definitions read at full size with the user's text, and the expected answers with the
+/// answers for that text.
 ///
 /// # Errors
 /// Fails if the file cannot be read or is not UTF-8.
@@ -53,7 +53,7 @@ pub fn take_text(definitions: &mut [Definition], path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the table by stages; nothing if there is no sweep over stages. Runners without a right answer are left out.
+/// Returns the table by stages; nothing if there is no sweep over stages. Runners without a correct answer are left out.
 ///
 /// ```
 /// use millstream_bench::definition::{Definition, Scale};

@@ -36,7 +36,7 @@ impl Tap {
     /// let outcomes = vec![Outcome::Skipped("echo".to_owned()), Outcome::Wrong("count=2".to_owned())];
     /// let text = Tap::default().points(&question(&definition, Scale::Full, outcomes));
     /// assert_eq!(text, "\
-    /// not ok 1 - echo: every answer is right
+    /// not ok 1 - echo: every answer is correct
     ///   ---
     ///   b: \"count=2\"
     ///   ...
@@ -47,7 +47,7 @@ impl Tap {
     pub fn points(&mut self, question: &Question) -> String {
         let name = &question.name;
         let wrong: Vec<_> = question.wrong().map(|(runner, reason)| (runner.name.as_str(), reason)).collect();
-        let mut text = self.point(wrong.is_empty(), &format!("{name}: every answer is right"), "", &wrong);
+        let mut text = self.point(wrong.is_empty(), &format!("{name}: every answer is correct"), "", &wrong);
         for reached in &question.targets {
             let Target { work, row: Row { competitor, millstream, ratio, target, met, .. }, .. } = reached;
             let what = format!("{name}: {work}");

@@ -85,12 +85,12 @@ impl<'a> Ready<'a> {
     pub fn time(
         &self,
         before: &[&str],
-        behind: &[&str],
+        after: &[&str],
         change: impl FnOnce(&mut Command),
         limit: Duration,
     ) -> Result<f64> {
         let mut words =
-            before.iter().copied().chain(self.words.iter().map(String::as_str)).chain(behind.iter().copied());
+            before.iter().copied().chain(self.words.iter().map(String::as_str)).chain(after.iter().copied());
         let mut command = Command::new(words.next().context("a runner without a program")?);
         command.args(words).current_dir(&self.place.root).env("PATH", self.place.search_path(&self.runner.programs));
         command.stdin(match (self.definition.stdin, &self.input) {

@@ -1,8 +1,8 @@
-//! The definitions are sound: their runners give the right answers at the quick size. No time is looked at, so definitions need not
-//! wait for each other.
+//! All runners of the definitions give the correct answers at the quick size. Times are ignored, so definitions are
+//! checked in parallel.
 //!
-//! With `MILLSTREAM_DEEP=1` these are all runners: competitors, other languages, programs that have to be compiled. Without it,
-//! Millstream's own runners in Rust.
+//! With `MILLSTREAM_DEEP=1`, this checks all runners: competitors, other languages, programs that must be compiled.
+//! Otherwise, it checks Millstream's runners in Rust.
 
 use std::env;
 use std::mem;
@@ -18,7 +18,7 @@ use rayon::prelude::*;
 #[test]
 fn every_runner_gives_the_right_answer() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    // The runners and `millstream` are beside it when the tests of the whole workspace run.
+    // The tests of the whole workspace build the runners and `millstream` next to this test.
     let programs = Path::new(env!("CARGO_BIN_EXE_millstream-bench")).parent().unwrap();
     let own = programs.to_owned();
     let mut programs = vec![own.clone()];
@@ -40,7 +40,7 @@ fn every_runner_gives_the_right_answer() {
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
-/// The definition with those runners only that are Millstream's, and are one program of this repository.
+/// Returns the definition with only the Millstream runners that are a Rust program of this repository.
 fn millstream_in_rust(mut definition: Definition, programs: &Path) -> Option<Definition> {
     let is_here = |runner: &Runner| match &runner.command {
         Command::Argv(argv) => programs.join(&argv[0]).is_file(),
@@ -63,7 +63,7 @@ fn what_is_wrong(definition: &Definition, place: &Place) -> Vec<String> {
     for (runner, program) in question.skipped() {
         let text = format!("{name}: {}: this machine has no {program}", runner.name);
         eprintln!("SKIPPED: {text}");
-        // There a lack is a failure, so that nothing stays unchecked unnoticed.
+        // A missing program is a failure there, so that no runner remains unchecked unnoticed.
         if !runner.optional && env::var_os("CI").is_some_and(|ci| ci == "true") {
             bad.push(text);
         }

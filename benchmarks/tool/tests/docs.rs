@@ -1,4 +1,4 @@
-//! What the documentation says of speed is what the record says.
+//! The tables and the chart in the documentation equal the record.
 
 use std::fs;
 use std::path::{Path, PathBuf};

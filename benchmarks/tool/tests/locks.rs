@@ -1,11 +1,11 @@
-//! What both workspaces depend on has one version in their lock files: then it is built once, and what is measured is what is
-//! tested.
+//! Dependencies of both workspaces have the same version in both lock files. They are therefore built only once, and the
+//! measured code equals the tested code.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The version of each package, by its name and what Cargo takes for compatible.
+/// Returns the version of each package, by its name and its compatible version range.
 fn versions(lock: &Path) -> BTreeMap<(String, String), String> {
     let lock: toml::Table = fs::read_to_string(lock).unwrap().parse().unwrap();
     let package = |package: &toml::Value| {

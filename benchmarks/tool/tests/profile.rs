@@ -1,4 +1,4 @@
-//! The profiler from end to end: what it leaves in a record can be looked at, and shows the runner's own functions.
+//! The profiler from end to end: its flame graphs can be displayed and contain the runner's functions.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use millstream_bench::flame::profile::profile;
 use millstream_bench::measure::Place;
 use resvg::tiny_skia::Pixmap;
 
-/// Profiles this runner over some megabytes of lines, and gives what is common to all samplers back: the picture's frames.
+/// Profiles this runner over a few megabytes of lines and returns the frames of the flame graph.
 fn frames(runner: &str, clock: &str, record: &Path) -> String {
     let definition = Definition::parse(&format!(
         r#"
@@ -32,13 +32,13 @@ fn frames(runner: &str, clock: &str, record: &Path) -> String {
 
     let file = |extension: &str| record.join(format!("lines.one.{extension}"));
     let picture = Pixmap::decode_png(&fs::read(file("png")).unwrap()).unwrap();
-    // Not one colour only: frames are in it.
+    // More than one colour means that the image contains frames.
     assert!(picture.width() > 500 && picture.pixels().iter().any(|pixel| *pixel != picture.pixels()[0]));
     fs::read_to_string(file("svg")).unwrap()
 }
 
 #[test]
-fn a_program_of_millstream_samples_itself() {
+fn a_millstream_program_samples_itself() {
     let record = tempfile::tempdir().unwrap();
     let runner = r#"{ name = "one", command = ["pipes", "hashed", "--way", "pipe", "{input}"] }"#;
     let svg = frames(runner, "inside", record.path());

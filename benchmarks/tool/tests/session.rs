@@ -1,4 +1,4 @@
-//! The tool as its user sees it: a run that is killed continues, and what is said can be read by programs.
+//! The command line of the tool: a killed run can be continued, and programs can parse the output.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use millstream_bench::results::Results;
 use tempfile::TempDir;
 
-/// A directory of definitions, each with one runner, of this line of bash.
+/// Creates a directory of definitions, each with one runner, which executes this line of bash.
 fn definitions(lines: &[(&str, String)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     for (number, (name, line)) in lines.iter().enumerate() {
@@ -29,7 +29,7 @@ fn definitions(lines: &[(&str, String)]) -> TempDir {
     directory
 }
 
-/// The tool over these definitions.
+/// Runs the tool with these definitions.
 fn tool(definitions: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_millstream-bench"));
     command.args(["--quick", "--no-build", "--runs", "1", "--definitions"]).arg(definitions);
@@ -57,7 +57,7 @@ fn a_killed_run_continues_where_it_was() {
 
     let mut killed = tool(path).spawn().unwrap();
     let start = Instant::now();
-    // The first line says what was asked, the second has the first answer.
+    // The first line contains the request, the second the first results.
     while fs::read_to_string(journal(path)).unwrap_or_default().lines().count() < 2 {
         assert!(start.elapsed() < Duration::from_secs(60), "no answer was noted");
         thread::sleep(Duration::from_millis(10));
@@ -135,9 +135,9 @@ fn wrong_answers_fail_in_every_format() {
         text(&output)
     };
     let tap = say("tap");
-    assert!(tap.starts_with("TAP version 14\nok 1 - right: every answer is right\nnot ok 2 - wrong:"), "{tap}");
+    assert!(tap.starts_with("TAP version 14\nok 1 - right: every answer is correct\nnot ok 2 - wrong:"), "{tap}");
     assert!(tap.ends_with("1..2\n"), "{tap}");
-    assert!(say("text").contains("wrong: 0 of 1 right"));
+    assert!(say("text").contains("wrong: 0 of 1 correct"));
     assert!(say("markdown").contains("| it |"));
     say("json");
 }

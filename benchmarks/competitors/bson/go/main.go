@@ -4,7 +4,7 @@
 //
 //	bson --version
 //
-// The tasks and their answers are those of benchmarks/runners/src/bin/bson. The first pass is not timed; the median of
+// The tasks and answers equal those in benchmarks/runners/src/bin/bson. The first pass is not timed; the median of
 // the others is reported.
 package main
 

@@ -1,5 +1,5 @@
-//! The winner of a question and its margin: the best millstream runner against the best competitor, by the median of
-//! the wall time.
+//! The winner of a question and its margin: the fastest Millstream runner against the fastest competitor, by the
+//! median of the wall time.
 
 use super::times::Times;
 use crate::results::{Outcome, Question, Run, Runner};
@@ -25,7 +25,7 @@ pub enum Conclusion<'a> {
     Nothing,
 }
 
-/// The best runner of Millstream and the best competitor, the faster one first.
+/// The fastest runner of Millstream and the fastest competitor; the faster of the two comes first.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     /// The value of the swept parameter: the largest for which both sides were measured.
@@ -75,7 +75,7 @@ pub fn ranked(question: &Question) -> Vec<Measured<'_>> {
     ranked
 }
 
-/// The runs that count; none if the runner was not measured.
+/// Returns the measured runs; none if the runner was not measured.
 pub fn runs(runner: &Runner) -> &[Run] {
     match &runner.outcome {
         Outcome::Measured { runs, .. } => runs,

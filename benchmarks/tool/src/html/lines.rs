@@ -130,7 +130,7 @@ fn alternative(series: &[Series], parameter: &str) -> String {
     format!("By {parameter}, the lowest line first: {}.", all.join("; "))
 }
 
-/// The colours that stand for classes.
+/// Placeholder colours, which are replaced with classes.
 const CLASSES: [(&str, RGBColor); 5] = [
     ("millstream", RGBColor(1, 0, 0)),
     ("competitor", RGBColor(2, 0, 0)),

@@ -120,7 +120,7 @@ struct Section<'a> {
     sentence: Text,
     class: &'static str,
     missed: Vec<&'a Target>,
-    /// Each work whose target was missed, with the known limit.
+    /// The description of each missed target, with the known limit.
     obstacles: Vec<(&'a str, String)>,
     bars: Option<Bars>,
     lines: Option<Lines>,
@@ -193,8 +193,8 @@ impl<'a> Section<'a> {
             graphs: profiles.iter().map(|(profile, svg)| Graph::new(profile, svg)).collect(),
             notes: notes(question),
             how: match question.clock {
-                Clock::Process => "Times are of whole processes.",
-                Clock::Inside => "Times are of a pass inside the process, which the runner takes itself.",
+                Clock::Process => "Times include the whole process.",
+                Clock::Inside => "The runner itself measures the time of a pass inside the process.",
             },
         })
     }

@@ -140,7 +140,7 @@ pub fn ranking(question: &Question) -> Table {
     table
 }
 
-/// Makes the table of a sweep. For stages it has the columns of the original benchmark, for other parameters only those
+/// Returns the table of a sweep. For stages it has the columns of the original benchmark, for other parameters only those
 /// that apply. Returns nothing if there is no sweep.
 pub fn sweep(question: &Question) -> Option<Table> {
     let sweep = question.sweep.as_ref()?;
@@ -152,12 +152,12 @@ pub fn sweep(question: &Question) -> Option<Table> {
         .filter_map(|runner| Some((runner.at?, Measured { runner, median: median(&walls(runner)) })))
         .collect();
     let caption = if is_stages {
-        "By the number of stages n: dt in seconds, bytes (bps) and items (ips) a second, and what each added stage \
-         changed since n = 0, where a gain is positive"
+        "By the number of stages n: dt in seconds, bytes (bps) and items (ips) a second, and the change \
+         for each added stage since n = 0, where a gain is positive"
     } else {
         "By the swept value: dt in seconds, bytes (bps) and items (ips) a second"
     };
-    let mut table = Table::new(caption.to_owned(), "way");
+    let mut table = Table::new(caption.to_owned(), "runner");
     table.rows = cells.iter().map(|(_, one)| named(question, one, &one.runner.base)).collect();
 
     let mode = |one: &Measured| one.runner.mode.clone().unwrap_or("sync".to_owned());
@@ -192,7 +192,7 @@ pub fn sweep(question: &Question) -> Option<Table> {
 
 /// Lists the targets and whether each was reached.
 pub fn targets(targets: &[&Target]) -> Table {
-    let mut table = Table::new("What we wanted to reach".to_owned(), "work");
+    let mut table = Table::new("Targets".to_owned(), "work");
     let row = |target: &&Target| Row { class: "", cells: vec![Cell::text(&target.work)] };
     table.rows = targets.iter().map(row).collect();
     table.texts("millstream", targets.iter().map(|target| Cell::text(&target.row.millstream)));
@@ -214,14 +214,14 @@ pub fn system_calls(question: &Question) -> Table {
     };
     let all: Vec<_> = question.runners.iter().filter_map(seen).collect();
     let mut table =
-        Table::new("System calls of one run, under strace: of all passes that the process makes".to_owned(), "runner");
+        Table::new("System calls of one run under strace, including all passes of the process".to_owned(), "runner");
     let row = |(name, millstream, _): &(String, bool, _)| Row {
         class: side(*millstream, false),
         cells: vec![Cell::text(name)],
     };
     table.rows = all.iter().map(row).collect();
     table.column("all", "", true, all.iter().map(|(_, _, calls)| number(sum(calls), 0)));
-    table.texts("of these most", all.iter().map(|(_, _, calls)| most(calls)));
+    table.texts("the most frequent", all.iter().map(|(_, _, calls)| most(calls)));
     table
 }
 
@@ -230,8 +230,8 @@ pub fn pipes(question: &Question) -> Table {
     let seen = |runner: &'_ Runner| Some((runner.name.clone(), runner.seen.as_ref()?.pipe.clone()?));
     let all: Vec<(String, PipeTimes)> = question.runners.iter().filter_map(seen).collect();
     let mut table = Table::new(
-        "Where the time of one pass through our pipe goes, by its own clock. Stages that the compiler has fused are the rest, \
-         together with finding records and with the sink; several threads can be inside stages at the same time"
+        "Where the time of one pass through a Millstream pipe is spent, as the pipe measures it. The rest contains the stages that the \
+         compiler has fused, finding records, and the sink; several threads can be inside stages at the same time"
             .to_owned(),
         "runner",
     );
@@ -245,8 +245,8 @@ pub fn pipes(question: &Question) -> Table {
     let for_stages = |pipe: &PipeTimes| pipe.stages.iter().map(|stage| stage.waited_seconds).sum::<f64>();
     let waiting = |pipe: &PipeTimes| pipe.waited_on_source_seconds + pipe.waited_on_sink_seconds + for_stages(pipe);
     column("all", &|pipe| pipe.seconds);
-    column("waiting on source", &|pipe| pipe.waited_on_source_seconds);
-    column("waiting on sink", &|pipe| pipe.waited_on_sink_seconds);
+    column("waiting for source", &|pipe| pipe.waited_on_source_seconds);
+    column("waiting for sink", &|pipe| pipe.waited_on_sink_seconds);
     column("waiting for stages", &for_stages);
     column("inside stages", &inside);
     let rest = |pipe: &PipeTimes| {
@@ -275,7 +275,7 @@ fn most(calls: &[SystemCalls]) -> Cell {
 /// Lists the profiled runners.
 pub fn profiles(profiles: &[&Profile]) -> Table {
     let mut table =
-        Table::new("Times of one run, as it is and while it was sampled, and its system calls".to_owned(), "runner");
+        Table::new("Times of one run, unmodified and while it was sampled, and its system calls".to_owned(), "runner");
     let row = |profile: &&Profile| Row { class: "", cells: vec![Cell::text(&profile.runner)] };
     table.rows = profiles.iter().map(row).collect();
     let column = |value: fn(&Profile) -> f64| profiles.iter().map(|profile| Some(value(profile))).collect::<Vec<_>>();
@@ -283,7 +283,7 @@ pub fn profiles(profiles: &[&Profile]) -> Table {
     table.values("profiled", Unit::time, &column(|profile| profile.profiled));
     table.texts("by", profiles.iter().map(|profile| Cell::text(&profile.sampler)));
     table.column("system calls", "", true, profiles.iter().map(|profile| number(sum(&profile.system_calls), 0)));
-    table.texts("of these most", profiles.iter().map(|profile| most(&profile.system_calls)));
+    table.texts("the most frequent", profiles.iter().map(|profile| most(&profile.system_calls)));
     table
 }
 

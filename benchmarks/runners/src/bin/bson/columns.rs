@@ -75,10 +75,10 @@ fn tally(columns: &Columns) -> Result<Tally> {
         }
     }
     let Values::List(tags) = columns.column("tags").context("tags")?.values() else {
-        anyhow::bail!("tags are no lists")
+        anyhow::bail!("the column `tags` contains no lists")
     };
     tally.add("tags", tags.items().len() as u64);
-    let Values::String(pieces) = tags.items().values() else { anyhow::bail!("a tag is no text") };
+    let Values::String(pieces) = tags.items().values() else { anyhow::bail!("a tag is not a string") };
     tally.add("text", pieces.bytes().len() as u64);
     Ok(tally)
 }

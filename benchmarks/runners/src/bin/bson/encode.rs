@@ -77,7 +77,7 @@ fn each<T>(
     for record in records {
         encode(record, &mut out)?;
     }
-    ensure!(out == right, "what was encoded is not what was decoded");
+    ensure!(out == right, "the encoded bytes differ from the input");
     passes.time(|| {
         out.clear();
         for record in records {

@@ -1,4 +1,4 @@
-//! Nested documents, decoded in all ways that are compared.
+//! Nested documents, decoded by all compared implementations.
 
 use anyhow::Result;
 use bson::RawDocument;

@@ -1,4 +1,4 @@
-//! Small typed records, decoded in all ways that are compared.
+//! Small typed records, decoded by all compared implementations.
 
 use anyhow::{Context, Result};
 use bson::{Bson, RawDocument};

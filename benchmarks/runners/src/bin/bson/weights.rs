@@ -57,7 +57,8 @@ pub fn run(way: Way, path: &Path, passes: &Passes) -> Result<String> {
         Way::ViewsTenth => {
             // The name of the input contains its scale, as the benchmark tool creates it: `weights-1-3.bson`.
             let name = path.file_stem().and_then(OsStr::to_str).unwrap_or_default();
-            let divisor: u64 = name.split('-').nth(1).context("an input of another name")?.parse()?;
+            let divisor: u64 =
+                name.split('-').nth(1).context("the name of the input is not of the form weights-1-N.bson")?.parse()?;
             let mut tenth = NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
             Weights { divisor: 10 * divisor, seed: 3 }.write(&mut BufWriter::new(tenth.as_file_mut()))?;
             views(tenth.path(), passes)

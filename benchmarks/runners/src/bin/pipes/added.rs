@@ -49,12 +49,12 @@ macro_rules! with_stages {
             10 => $call!($($argument)*; a 0 b 1 c 2 d 3 e 4 f 5 g 6 h 7 i 8 j 9),
             20 => $call!($($argument)*; a 0 b 1 c 2 d 3 e 4 f 5 g 6 h 7 i 8 j 9
                 k 10 l 11 m 12 n 13 o 14 p 15 q 16 r 17 s 18 t 19),
-            n => bail!("{n} stages are not written out"),
+            n => bail!("there is no chain of {n} stages in the program"),
         }
     };
 }
 
-/// Makes one pass over the lines of a file. Only a millstream pipe can be measured inside the pass.
+/// Makes one pass over the lines of a file. Only a Millstream pipe can be measured inside the pass.
 pub fn pass(way: Way, stage: Stage, n: usize, input: &Path, measured: bool) -> Result<Pass> {
     let mut tally = Tally::default();
     let mut stats = None;
@@ -148,13 +148,13 @@ fn each_batch(input: &Path, mut work: impl FnMut(millstream::frame::Batch<'_>)) 
 }
 
 /// A sum that is reported when its stage is dropped.
-struct Told {
+struct ReportedSum {
     stage: u64,
     sum: u64,
     to: Sender<(u64, u64)>,
 }
 
-impl Drop for Told {
+impl Drop for ReportedSum {
     fn drop(&mut self) {
         // The receiver is dropped early only after an error.
         let _ = self.to.send((self.stage, self.sum));
@@ -162,14 +162,14 @@ impl Drop for Told {
 }
 
 fn boxed(stage: Stage, n: usize, input: &Path, measured: bool) -> Result<Pass> {
-    let (to, told) = mpsc::channel();
+    let (to, receiver) = mpsc::channel();
     let stages = (0..n as u64).map(|i| match stage {
         Stage::None => Pipe::stages().map_bytes(|line| line).boxed("none"),
         Stage::Sum => {
-            let mut told = Told { stage: i, sum: 0, to: to.clone() };
+            let mut sum = ReportedSum { stage: i, sum: 0, to: to.clone() };
             let add = move |line: &[u8]| {
-                let told = &mut told;
-                told.sum += line.len() as u64 + told.stage;
+                let sum = &mut sum;
+                sum.sum += line.len() as u64 + sum.stage;
             };
             Pipe::stages().inspect(add).boxed("sum")
         }
@@ -180,8 +180,8 @@ fn boxed(stage: Stage, n: usize, input: &Path, measured: bool) -> Result<Pass> {
     let stats = pipe.stats();
     drop((pipe, to));
     if stage == Stage::Sum {
-        let sums: Vec<_> = told.iter().collect();
-        ensure!(sums.len() == n, "{} sums of {n} stages", sums.len());
+        let sums: Vec<_> = receiver.iter().collect();
+        ensure!(sums.len() == n, "{} stages reported a sum, expected {n}", sums.len());
         check(&tally, sums)?;
     }
     Ok((tally.to_string(), Some(stats)))

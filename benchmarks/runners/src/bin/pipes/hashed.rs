@@ -57,7 +57,7 @@ fn hash(line: &[u8]) -> u32 {
 const PIECE: usize = 1024;
 
 impl Hasher {
-    /// Returns a function that makes one pass. Rayon's threads are started before the pass, millstream's during it.
+    /// Returns a function that makes one pass. Rayon's threads are started before the pass, Millstream's during it.
     pub fn prepare(self, threads: usize) -> Result<impl Fn(&Path, bool) -> Result<Pass>> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
         Ok(move |input: &Path, measured: bool| match self {

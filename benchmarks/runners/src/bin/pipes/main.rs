@@ -24,7 +24,7 @@ use hashed::Hasher;
 struct Options {
     #[command(subcommand)]
     runner: Runner,
-    /// Instead of timing passes, measure how a millstream pipe spends its time during one pass and write the result to
+    /// Instead of timing passes, measure how a Millstream pipe spends its time during one pass and write the result to
     /// this file as JSON.
     #[arg(long, global = true)]
     stats: Option<PathBuf>,
@@ -35,7 +35,7 @@ struct Options {
 
 impl Options {
     /// Prints the answer and the median time of several passes, or writes how one pass spends its time.
-    fn tell(&self, mut pass: impl FnMut(bool) -> Result<Pass>) -> Result<()> {
+    fn report(&self, mut pass: impl FnMut(bool) -> Result<Pass>) -> Result<()> {
         let (answer, _) = pass(false)?;
         if self.once {
             writeln!(io::stdout(), "{answer}")?;
@@ -60,7 +60,7 @@ impl Options {
     }
 }
 
-/// The result of a pass over the input: its answer and, for a millstream pipe, its time statistics.
+/// The result of a pass over the input: its answer and, for a Millstream pipe, its time statistics.
 type Pass = (String, Option<Stats>);
 
 #[derive(Subcommand)]
@@ -99,11 +99,11 @@ fn main() -> Result<()> {
     let options = Options::parse();
     match &options.runner {
         Runner::Added { way, stage, n, input } => {
-            options.tell(|measured| added::pass(*way, *stage, *n, input, measured))
+            options.report(|measured| added::pass(*way, *stage, *n, input, measured))
         }
         Runner::Hashed { way, threads, input } => {
             let pass = way.prepare(*threads)?;
-            options.tell(|measured| pass(input, measured))
+            options.report(|measured| pass(input, measured))
         }
     }
 }

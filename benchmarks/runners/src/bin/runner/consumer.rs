@@ -1,4 +1,4 @@
-//! What is done with each record: the minimum that proves it was found, or work that takes time.
+//! The processing of each record: the minimum that proves that it was found, or work that takes time.
 
 use std::fmt;
 use std::thread;
