@@ -1,4 +1,4 @@
-// Tests the package as it is published, in an empty project.
+// Tests the package as it is published, in an empty project. `tools/package node` does so with the native part, too.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
@@ -59,7 +59,7 @@ test("from CommonJS", () => {
   assert.equal(run("a.cjs", program), "[ 'aa', 'bb' ]\n");
 });
 
-test("the native part is missing until its package is installed", () => {
+test("without the native part, the calls that need it name its package", () => {
   const program = `
     import { command, native } from "millstream";
     try {
@@ -75,19 +75,6 @@ test("the native part is missing until its package is installed", () => {
   `;
   assert.equal(run("memory.mjs", memory), "one\ntwo\n1\n");
   assert.match(run("d.mjs", program), /^unsupported true the package millstream-\w+-\w+.*\n$/);
-  execFileSync(process.execPath, ["scripts/native.mjs", "--package"], { cwd: root });
-  const [name] = readdirSync(join(root, "build")).filter((entry) => entry.startsWith("millstream-"));
-  const options = ["--silent", "--pack-destination", directory];
-  const packed = execFileSync("npm", ["pack", ...options], { cwd: join(root, "build", name) });
-  const install = ["install", "--silent", "--offline", "--no-audit", "--no-fund", `./${packed.toString().trim()}`];
-  execFileSync("npm", install, { cwd: directory });
-  assert.deepEqual(readdirSync(join(directory, "node_modules", name)).length, 3);
-  assert.equal(run("d.mjs", program), "one true\n");
-  const required = program
-    .replace('import { command, native } from "millstream"', "(async () => {")
-    .replace(/$/, "})()");
-  const common = required.replace("(async () => {", '(async () => { const { command, native } = require("millstream")');
-  assert.equal(run("d.cjs", common), "one true\n");
 });
 
 test("types, for both", () => {
