@@ -150,18 +150,18 @@ export const PREFIX_COUNTS = word("payload", "itself");
 export type OnMismatch =
   /** Report an error: `shape_mismatch` or `value_out_of_range`. */
   | "error"
-  /** It becomes null, and is counted in `mismatched`. If a value is required it is still an error. */
+  /** The value becomes null, and is counted in `mismatched`. A required value that does not fit is still an error. */
   | "null";
 
 export const ON_MISMATCH = word("error", "null");
 
 /** What to do with a member without a column, and with a duplicate key. Each such member is counted in `unknown`. A value on a path that has no members counts as a member without a column. */
 export type OnUnknown =
-  /** The member is omitted; a duplicate key is an error, `shape_mismatch`. Use this for a schema that was given. */
+  /** The member is omitted; a duplicate key fails with `shape_mismatch`. Use this for a schema that was given. */
   | "ignore"
   /** Both are omitted; the first value of a duplicate key is used. */
   | "count"
-  /** Both are an error, `shape_mismatch`. Use this for a schema that was inferred and should be complete. */
+  /** Both fail with `shape_mismatch`. Use this for a schema that was inferred and should be complete. */
   | "error";
 
 export const ON_UNKNOWN = word("ignore", "count", "error");

@@ -182,7 +182,7 @@ impl Column {
         Ok(())
     }
 
-    /// Appends values with inner values and all rare ones.
+    /// Appends values that contain other values, and all rare values.
     #[inline(never)]
     fn append_large(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         match (&mut self.values, kind) {
@@ -194,7 +194,7 @@ impl Column {
         Ok(())
     }
 
-    /// Handles everything rare: null, conversions, and values that do not fit.
+    /// Handles all rare cases: null, conversions, and values that do not fit.
     #[inline(never)]
     fn append_other(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         if matches!(kind, ElementType::Null | ElementType::Undefined) {
@@ -225,8 +225,8 @@ impl Column {
         }
     }
 
-    /// Follows a path through the value. A path also leads through arrays, by position; members of any other value have
-    /// no column.
+    /// Follows a path through the value. A path can also lead through arrays, by position. Members of any other value
+    /// have no column.
     fn append_through(&mut self, kind: ElementType, cursor: &mut Cursor<'_>, walk: &mut Walk) -> Result<()> {
         match &mut self.values {
             Values::Struct(members) if kind == ElementType::Array => {
@@ -248,7 +248,8 @@ impl Lists {
         let width = self.items.width();
         let outer = cursor.enter()?;
         while let Some(kind) = cursor.next_in_array()? {
-            // A null takes three bytes in the document, but as much space here as a value of its type.
+            // A null takes three bytes in the document, but as much space in its column as a value of the column's
+            // type.
             walk.spend(width)?;
             self.items.append(kind, cursor, walk)?;
         }

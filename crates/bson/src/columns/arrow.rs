@@ -1,8 +1,8 @@
-//! Columns as Arrow arrays, without a copy: the vectors become the arrays' buffers.
+//! Converts columns to Arrow arrays without copying: the vectors become the arrays' buffers.
 //!
 //! For types that Arrow lacks, the field's metadata contains the type under the key `bson`: `objectId`, `decimal`,
-//! `timestamp`. JSON text has the extension type `arrow.json`. All arrays are made with the safe constructors of the
-//! `arrow` crates, which check lengths and UTF-8 again.
+//! `timestamp`. JSON text has the extension type `arrow.json`. All arrays are created with the safe constructors of
+//! the `arrow` crates, which check lengths and UTF-8 again.
 
 use super::{Batches, Bits, Column, Columns, DataType, Field, Pieces, Schema, Values};
 use crate::wire::cursor::Key;

@@ -62,7 +62,7 @@ impl<R: ReadRecords> Batches<R> {
         self.documents
     }
 
-    /// The columns that are being filled, which also count the values that did not fit so far.
+    /// The columns that are being filled. They also count the values that have not fit so far.
     pub fn columns(&self) -> &Columns {
         &self.columns
     }

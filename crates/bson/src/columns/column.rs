@@ -6,14 +6,14 @@ use std::collections::HashMap;
 
 /// A column: its values, and which of them are missing.
 ///
-/// The place of a missing value contains zeros; if values have no fixed size, it is empty.
+/// The slot of a missing value contains zeros; if values have no fixed size, it is empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub(super) key: String,
-    /// The key in the form in which it is searched for in documents.
+    /// The key, in the form used for searching documents.
     pub(super) in_documents: Key,
     pub(super) nullable: bool,
-    /// Whether it is not a column of the schema but only on the path to one.
+    /// Whether this column is not in the schema but only on the path to a column that is.
     pub(super) is_path: bool,
     pub(super) len: usize,
     /// The number of rows in which the member was missing.
@@ -138,7 +138,7 @@ impl Column {
         Column::of_type(key, field.is_nullable(), field.data_type())
     }
 
-    /// The key of its values, which is the last key of the field.
+    /// The key of the column's values, which is the last key of the field's path.
     pub fn key(&self) -> &str {
         &self.key
     }

@@ -5,7 +5,7 @@ use crate::{Cursor, Document, ElementType, join_path};
 use millstream_core::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 
-/// The maximum number of columns, including inner ones: each one uses memory in every row.
+/// The maximum number of columns, including inner columns. Each column uses memory in every row.
 const MOST_COLUMNS: usize = 10_000;
 
 /// Values nested deeper than this become text.
@@ -27,8 +27,8 @@ pub enum OnMixed {
 /// double can represent every integer seen. Text, symbols and JavaScript become text. A document becomes
 /// [`DataType::Struct`], as in pymongoarrow; an array becomes [`DataType::List`], if its elements have compatible
 /// types. For incompatible types, types without a column type (regular expressions, code with scope, the smallest and
-/// the largest key), documents that are always empty, and nesting deeper than 32, [`OnMixed`] decides. Every column may
-/// have missing values, because later documents are not known.
+/// the largest key), documents that are always empty, and nesting deeper than 32, [`OnMixed`] decides. Every column
+/// may have missing values, because later documents are unknown.
 ///
 /// ```
 /// use millstream::bson::Document;

@@ -19,7 +19,8 @@
 //! The types of columns are given as a [`Schema`], or [inferred](Inference) from the first documents. A value that is
 //! missing, null or undefined is null in its column. An embedded document is a column of documents, which has a column
 //! for each member, as in pymongoarrow; a field with a path of several keys is a plain column of the inner values. A
-//! value that does not fit is an error with path and offset, or is counted: nothing is dropped silently.
+//! value that does not fit is reported as an error with its path and offset, or is counted: nothing is dropped
+//! silently.
 //!
 //! The memory has the layout of Apache Arrow's columns (<https://arrow.apache.org/docs/format/Columnar.html>) in plain
 //! vectors; with the feature `arrow` it is exported as Arrow arrays without a copy.
@@ -57,7 +58,8 @@ pub enum OnMismatch {
     /// Report an error: [`ShapeMismatch`](ErrorKind::ShapeMismatch) or [`ValueOutOfRange`](ErrorKind::ValueOutOfRange).
     #[default]
     Error,
-    /// It becomes null, and is counted in [`Columns::mismatched`]. If a value is required it is still an error.
+    /// The value becomes null, and is counted in [`Columns::mismatched`]. A required value that does not fit is still
+    /// an error.
     Null,
 }
 
@@ -67,14 +69,14 @@ pub enum OnMismatch {
 /// without a column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnknown {
-    /// The member is omitted; a duplicate key is an error, [`ShapeMismatch`](ErrorKind::ShapeMismatch). Use this for a
+    /// The member is omitted; a duplicate key fails with [`ShapeMismatch`](ErrorKind::ShapeMismatch). Use this for a
     /// schema that was given.
     #[default]
     Ignore,
     /// Both are omitted; the first value of a duplicate key is used.
     Count,
-    /// Both are an error, [`ShapeMismatch`](ErrorKind::ShapeMismatch). Use this for a schema that was inferred and
-    /// should be complete.
+    /// Both fail with [`ShapeMismatch`](ErrorKind::ShapeMismatch). Use this for a schema that was inferred and should
+    /// be complete.
     Error,
 }
 
@@ -146,8 +148,8 @@ impl Options {
         Options { batch_bytes: bytes, ..self }
     }
 
-    /// Sets the maximum size of the columns in bytes, less than 2 GiB. A document that would exceed it is an error,
-    /// [`MemoryLimit`](ErrorKind::MemoryLimit). While vectors grow, they use up to twice as much memory.
+    /// Sets the maximum size of the columns in bytes, less than 2 GiB. Appending a document that would exceed it
+    /// fails with [`MemoryLimit`](ErrorKind::MemoryLimit). While vectors grow, they use up to twice as much memory.
     pub const fn memory_limit(self, bytes: usize) -> Options {
         Options { memory_limit: bytes, ..self }
     }
@@ -171,7 +173,7 @@ pub struct Columns {
     walk: Walk,
     /// The minimum number of bytes per row.
     width: usize,
-    /// For each field, whether any document so far had a member for it.
+    /// For each field, whether any document so far has had a member for it.
     present: Vec<bool>,
 }
 
@@ -196,8 +198,8 @@ impl Columns {
     ///
     /// # Errors
     /// Errors of the document as far as it is read; values that do not fit, depending on the options;
-    /// [`KeyMissing`](ErrorKind::KeyMissing) for a missing required value; [`MemoryLimit`](ErrorKind::MemoryLimit). The
-    /// row is then not added, and the next document can be appended.
+    /// [`KeyMissing`](ErrorKind::KeyMissing) for a missing required value; [`MemoryLimit`](ErrorKind::MemoryLimit).
+    /// In that case the row is not added, and the next document can be appended.
     pub fn append(&mut self, document: &Document<'_>) -> Result<()> {
         // The size of a row is its fixed part, the text and bytes of the document, and what `Lists` and JSON add. This
         // bound ensures that no offset exceeds the limit.
@@ -270,13 +272,13 @@ impl Columns {
         self.walk.counts.lost_types
     }
 
-    /// The columns for which no document so far had a member.
+    /// The columns for which no document so far has had a member.
     pub fn absent(&self) -> impl Iterator<Item = &Field> {
         let present = self.iter().zip(&self.present).map(|(column, &taken)| taken || column.missing < column.len);
         self.schema.fields().iter().zip(present).filter(|(_, present)| !present).map(|(field, _)| field)
     }
 
-    /// Returns the current columns and continues with columns without rows. The counts are kept.
+    /// Returns the current columns and replaces them with columns that have no rows. The counts are kept.
     pub fn take(&mut self) -> Columns {
         let mut root = Members::default();
         self.schema.fields().iter().for_each(|field| drop(place(&mut root, field)));

@@ -4,7 +4,7 @@ use super::{Inference, OnMixed, Schema};
 use crate::{Document, Documents, Rules};
 use millstream_core::{ReadRecords, Result};
 
-/// The first documents of a stream: a schema is inferred from them, and then they are decoded like the rest.
+/// The first documents of a stream. A schema is inferred from them; afterwards they are decoded like the rest.
 ///
 /// ```
 /// use millstream::Reader;
@@ -18,7 +18,7 @@ use millstream_core::{ReadRecords, Result};
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
     bytes: Vec<u8>,
-    /// The end in `bytes`, the offset in the stream, and the record number of each document.
+    /// For each document, its end in `bytes`, its offset in the stream, and its record number.
     places: Vec<(usize, u64, u64)>,
     rules: Rules,
     /// The number of documents that have been popped.
@@ -26,7 +26,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Reads the next `count` documents, or fewer: stops when they have a total of `bytes` bytes.
+    /// Reads the next `count` documents, or fewer: stops when their total size reaches `bytes` bytes.
     ///
     /// # Errors
     /// Returns the errors of [`Documents::next`].
@@ -36,8 +36,9 @@ impl Sample {
         Ok(sample)
     }
 
-    /// Reads more documents until there are `count`, until they have a total of `bytes` bytes, or until the end. It can
-    /// be called again after an error that is [resumable](millstream_core::ErrorKind::is_resumable).
+    /// Reads more documents until there are `count`, until their total size reaches `bytes` bytes, or until the end.
+    /// This function can be called again after an error that is
+    /// [resumable](millstream_core::ErrorKind::is_resumable).
     ///
     /// # Errors
     /// Returns the errors of [`Documents::next`].

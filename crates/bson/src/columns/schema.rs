@@ -5,7 +5,7 @@ use millstream_core::{Error, ErrorKind, Result};
 use std::collections::HashSet;
 use std::fmt;
 
-/// The columns that documents are decoded into.
+/// The columns into which documents are decoded.
 ///
 /// ```
 /// use millstream::bson::columns::{DataType, Field, Schema};
@@ -150,7 +150,7 @@ impl Field {
         Field { name: name.into(), ..self }
     }
 
-    /// Returns the same column with required values: null, undefined and missing values are an error,
+    /// Returns the same column with required values: null, undefined and missing values fail with
     /// [`KeyMissing`](ErrorKind::KeyMissing).
     pub fn required(self) -> Field {
         Field { nullable: false, ..self }
@@ -202,7 +202,8 @@ impl fmt::Display for DataType {
     }
 }
 
-/// Writes names and types, the latter as MongoDB's aliases, with `!` after required columns.
+/// Writes the names and the types of the columns. Types are written as MongoDB's aliases, with `!` after required
+/// columns.
 impl fmt::Display for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         show(&self.fields, f)

@@ -75,7 +75,7 @@ impl Builder {
         builder
     }
 
-    /// Starts again with an empty document and reuses the memory.
+    /// Discards the content, starts an empty document, and reuses the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.open.clear();
@@ -203,7 +203,7 @@ impl Builder {
     /// # Errors
     /// [`ArgumentInvalid`](ErrorKind::ArgumentInvalid) for a mark that is not between two members of an open document,
     /// for example because a document that was open at the mark has been closed, or because another document has been
-    /// started. Nothing is reverted then.
+    /// started. In that case nothing is reverted.
     pub fn rollback(&mut self, mark: Mark) -> Result<()> {
         if mark == self.mark() {
             return Ok(());
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(document.get_path::<u32>(["a", "1233"]).unwrap(), Some(1233));
         let inner: Document = document.require("d").unwrap();
         for element in inner {
-            // Each value is written in the type in which it was read.
+            // Each value is written with the type that it was read with.
             let element = element.unwrap();
             let mut again = Vec::new();
             element.value().unwrap().to_bson(&mut again).unwrap();

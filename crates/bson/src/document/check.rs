@@ -90,7 +90,7 @@ pub(crate) fn careful(cursor: &mut Cursor<'_>) -> Result<()> {
             Layout::TextAndDocument => {
                 let mut inside = cursor.code_with_scope()?;
                 inside.text()?;
-                // This is recursive, but each scope counts as a level of the depth that the rules allow.
+                // This call is recursive, but each scope counts as a level of the depth that the rules allow.
                 careful(&mut inside)?;
             }
             Layout::Text => drop(cursor.text()?),

@@ -28,7 +28,7 @@ pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
     Ok(value)
 }
 
-/// Decodes a document with its own rules. If they are strict, the whole document is checked first.
+/// Decodes a document with the document's rules. If the rules are strict, the whole document is checked first.
 ///
 /// ```
 /// use millstream::bson::{self, Document};

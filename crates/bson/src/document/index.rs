@@ -1,4 +1,4 @@
-//! The positions of a document's members, for many look-ups by name.
+//! The positions of a document's members, for many lookups by name.
 
 use crate::wire::cursor::find_nul;
 use crate::{Cursor, Document, Element, ElementType, Elements, FromBson};
@@ -10,9 +10,9 @@ use std::hash::BuildHasher;
 /// An index of a document's members. It is built once by scanning all members; after that, each is found in constant
 /// time.
 ///
-/// An index pays off from about five look-ups. It stores the positions of members and no values: at most 20 bytes for
-/// each member, whatever its size, and `get` decodes the value each time. If several members have the same name, the
-/// first is found. The hash function is seeded anew for each index, so that an attacker cannot prepare keys that
+/// An index pays off from about five lookups. It stores the positions of members and no values: at most 20 bytes for
+/// each member, whatever the member's size. `get` decodes the value each time. If several members have the same name,
+/// the first is found. The hash function is seeded anew for each index, so that an attacker cannot prepare keys that
 /// collide.
 ///
 /// ```
@@ -30,8 +30,8 @@ pub struct Index<'a> {
     document: Document<'a>,
     /// A cursor before the first member.
     inside: Cursor<'a>,
-    /// The position of each member, counted from the document's start. 32 bits are enough because a document has less
-    /// than 2 GiB.
+    /// The position of each member, counted from the document's start. 32 bits are enough because a document is
+    /// smaller than 2 GiB.
     members: Vec<u32>,
     /// The number of the first member with each name.
     names: HashTable<u32>,
@@ -39,7 +39,7 @@ pub struct Index<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Builds an index of the members for many look-ups by name or by number.
+    /// Builds an index of the members for many lookups by name or by number.
     ///
     /// # Errors
     /// Errors in the structure of the members. Their values and text are not checked.

@@ -23,8 +23,8 @@ use std::fmt;
 
 /// A borrowed document. No part of it is parsed until it is accessed, and nothing is cached.
 ///
-/// Creating one checks only its length and its terminator. Each look-up scans the members before the one it finds.
-/// Errors contain the key path and the offset.
+/// Creating a document checks only its length and its terminator. Each lookup scans the members before the one it
+/// finds. Errors contain the key path and the offset.
 ///
 /// ```
 /// use millstream::bson::Document;
@@ -46,7 +46,7 @@ pub struct Document<'a> {
     start: usize,
     /// The position of `root` in the stream.
     base: u64,
-    /// How many levels of documents may be entered, including this one.
+    /// The number of levels of documents that may be entered, including this one.
     depth: u16,
     rules: Rules,
 }
@@ -117,7 +117,7 @@ impl<'a> Document<'a> {
         self.base.wrapping_add(self.start as u64)
     }
 
-    /// The rules with which it is read.
+    /// The rules with which the document is read.
     pub fn rules(&self) -> Rules {
         self.rules
     }

@@ -4,7 +4,7 @@ use crate::wire::cursor::bytes_text;
 use crate::{Document, Rules};
 use millstream_core::{Error, ErrorKind, ReadRecords, Result};
 
-/// A document that owns its memory, read from a stream or made from a vector.
+/// A document that owns its memory, read from a stream or created from a vector.
 ///
 /// [`document`](DocumentBuf::document) gives access to it at no cost. [`Map`](crate::Map) is a tree of values, which is
 /// slower to create and easier to change.
@@ -30,8 +30,8 @@ pub struct DocumentBuf {
 impl DocumentBuf {
     /// Reads the next document of a stream, with the default rules; `None` if the stream has ended.
     ///
-    /// The document is not limited by the reader's record limit and may have up to 2 GiB. The memory grows as bytes
-    /// arrive, to at most twice what has arrived, regardless of the length the document claims. (Use
+    /// The document is not limited by the reader's record limit and may be up to 2 GiB long. The memory grows as
+    /// bytes arrive, to at most twice what has arrived, regardless of the length the document claims. (Use
     /// [`Documents`](crate::Documents) to read many consecutive documents that are not large: it is faster.)
     ///
     /// # Errors

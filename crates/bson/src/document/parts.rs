@@ -26,7 +26,7 @@ pub struct Parts<'a> {
     pub start: usize,
     /// The position in the stream, in bytes.
     pub offset: u64,
-    /// How many more levels of documents and arrays may be entered, including this one.
+    /// The number of further levels of documents and arrays that may be entered, including this one.
     pub depth_left: u16,
 }
 

@@ -1,9 +1,9 @@
 //! Reading consecutive documents from any source, and handling invalid ones.
 //!
-//! It gives the same guarantees as its reader: every document that the source delivered, then either the end if the
-//! source succeeded, or one error; memory is bounded by the reader's buffer and its record limit. Nothing is skipped
-//! without being reported: [`Documents::skipped`] contains the place, the size and the reason. This module only finds
-//! documents; [`Document`] reads them.
+//! [`Documents`] gives the same guarantees as its reader. It returns every document that the source delivered,
+//! followed by the end if the source succeeded, or by one error. Memory is bounded by the reader's buffer and its
+//! record limit. Nothing is skipped without being reported: [`Documents::skipped`] contains the place, the size and
+//! the reason. This module only finds documents; [`Document`] reads them.
 //!
 //! Document boundaries are only known from lengths, so a wrong length loses the position. [`OnBad::Skip`] recovers it
 //! by searching for the next bytes that are very likely documents:
@@ -44,10 +44,10 @@ pub enum OnBad {
     Stop,
     /// The document is skipped and reported by [`Documents::skipped`]. Every document is checked completely, as with
     /// [`Checking::Ahead`]. A document with invalid content is skipped by its length if it is followed by documents or
-    /// the end. Otherwise, or if its length is wrong, the next document is searched for. It is still an error that ends
-    /// the stream if the stream ends within a document, or if no other document is found after the position was lost,
-    /// because then data may be missing. A search that would take too long, which only specially constructed bytes
-    /// cause, is also an error.
+    /// the end. Otherwise, or if its length is wrong, the next document is searched for. Two cases are still errors
+    /// that end the stream, because data may be missing: the stream ends within a document, or no other document is
+    /// found after the position was lost. A search that would take too long also fails; only specially constructed
+    /// bytes cause this.
     Skip,
 }
 
@@ -77,8 +77,9 @@ pub enum Checking {
 /// # Ok::<(), millstream::Error>(())
 /// ```
 ///
-/// A document may not exceed the reader's [record limit](ReadRecords::record_limit), which is 64 MiB by default for a
-/// `Reader`; `i32::MAX` allows every document. Use [`InMemory`](millstream_core::InMemory) to read documents in memory.
+/// A document must not exceed the reader's [record limit](ReadRecords::record_limit), which is 64 MiB by default for
+/// a `Reader`; `i32::MAX` allows every document. Use [`InMemory`](millstream_core::InMemory) to read documents in
+/// memory.
 ///
 /// The reader can continue after invalid data:
 ///
@@ -104,7 +105,7 @@ pub struct Documents<R> {
     ended: bool,
     /// Whether an error that ends the stream has been reported.
     over: bool,
-    /// Where the position was lost, if it has not been found again.
+    /// The point at which the position was lost, if it has not been found again.
     search: Option<Search>,
     /// The number of bytes examined around invalid places, including repeated examination.
     looked_at: u64,
@@ -175,8 +176,8 @@ impl<R: ReadRecords> Documents<R> {
         Ok(Some(framed(self.reader.take_records(len, 1, len), rules).at_offset(offset)))
     }
 
-    /// Returns as many of the next documents as are available, at most 256 KiB. Waits only for the first one. `None` at
-    /// the end.
+    /// Returns as many of the next documents as are available, at most 256 KiB, or `None` at the end. Waits only for
+    /// the first one.
     ///
     /// ```
     /// use millstream::Reader;
@@ -318,8 +319,8 @@ impl<R: ReadRecords> Documents<R> {
         }
     }
 
-    /// Reads until there are `count` bytes, if the stream has them and the record limit allows it. Returns whether
-    /// there are that many.
+    /// Reads until `count` bytes are available, if the stream has them and the record limit allows it. Returns
+    /// whether that many bytes are available.
     fn fill_to(&mut self, count: usize) -> Result<bool> {
         while self.reader.buffer().len() < count {
             if self.reader.buffer().len() > self.reader.record_limit() || self.ended || !self.fill()? {
@@ -392,7 +393,7 @@ impl<R: ReadRecords> Documents<R> {
                 self.fill()?;
                 continue;
             }
-            // The stream has ended, or the search took too much work.
+            // The stream has ended, or the search has examined too many bytes.
             return self.give_up(offset, passed);
         }
     }
@@ -457,7 +458,7 @@ impl<R: ReadRecords> Documents<R> {
         let is_cut = self.search.as_ref().is_some_and(|search| search.is_cut);
         for _ in 0..2 {
             if !self.fill_to(end + 5)? {
-                // If the stream has not ended, the buffer is full. The missing bytes prove nothing then.
+                // If the stream has not ended, the buffer is full. In that case the missing bytes prove nothing.
                 return Ok(!self.ended || (!is_cut && self.reader.buffer().len() == end));
             }
             let start = &self.reader.buffer()[end..end + 5];
@@ -468,7 +469,7 @@ impl<R: ReadRecords> Documents<R> {
             if !self.fill_to(end + len)? {
                 return Ok(!self.ended || (!is_cut && self.is_cut(end)));
             }
-            // An apparently empty document can be a number and a few zeros.
+            // Bytes that look like an empty document can be a number and a few zeros.
             if len > 5 && self.is_right(end, len) {
                 return Ok(true);
             }

@@ -6,8 +6,8 @@ use millstream_core::put::Spare;
 const LONGEST: usize = 24;
 
 /// Appends a double as `bsondump` writes it: the shortest digits that read back as the same number. Numbers below
-/// 0.0001 and from a million on have an exponent of at least two digits, others a point. Numbers that are not finite
-/// are `Infinity`, `-Infinity` and `NaN`.
+/// 0.0001 and from a million on have an exponent of at least two digits; other numbers have a decimal point. Numbers
+/// that are not finite are written as `Infinity`, `-Infinity` and `NaN`.
 pub(super) fn append_double(out: &mut Vec<u8>, number: f64) {
     let mut text = [0; LONGEST];
     let mut spare = Spare::over(&mut text);

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The format: <https://github.com/mongodb/specifications/blob/master/source/extended-json/extended-json.md> (version
-//! 2; the older one is not read). Reading canonical text gives the same bytes again, except for details that the format
+//! 2; version 1 is not read). Reading canonical text gives the same bytes again, except for details that the format
 //! cannot represent: the payload of a NaN, the keys of arrays, and documents that look like the wrapper of a type.
 
 mod double;
@@ -70,7 +70,7 @@ impl Document<'_> {
         })
     }
 
-    /// Passes the document to `sink` as Extended JSON, in pieces of about 64 KiB. Each piece is valid UTF-8, and the
+    /// Passes the document to `sink` as Extended JSON, in pieces of about 64 KiB. Each piece is valid UTF-8. The
     /// whole text is never in memory, however long it is.
     ///
     /// ```

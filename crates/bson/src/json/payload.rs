@@ -38,7 +38,7 @@ pub(super) struct Payload<'o> {
     pub(super) failure: &'o RefCell<Failure>,
     /// How many more documents and arrays may be opened.
     pub(super) depth: u16,
-    /// Whether it is the outermost object, which is never a wrapper.
+    /// Whether the value is the outermost object, which is never a wrapper.
     pub(super) is_root: bool,
 }
 

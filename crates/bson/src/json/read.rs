@@ -41,8 +41,8 @@ pub fn from_json(text: impl AsRef<[u8]>) -> Result<Map> {
     Map::from_document(Document::new(&bytes)?)
 }
 
-/// Appends the document in this text as bytes. This is [`from_json`] without the tree. Of the rules, only the depth is
-/// used; above the default of 200, a separate thread with a large enough stack is used.
+/// Appends the document in this text as bytes. This function is [`from_json`] without the tree. Only the depth of the
+/// rules is used. For a depth above the default of 200, a separate thread with a large enough stack reads the text.
 ///
 /// ```
 /// use millstream::bson::{Document, Rules, json_to_bson};
@@ -70,7 +70,7 @@ pub fn json_to_bson(text: impl AsRef<[u8]>, rules: Rules, out: &mut Vec<u8>) -> 
 /// Up to this depth, the stack of any thread is large enough; above it, a separate thread reads the text.
 const SHALLOW: u16 = 200;
 
-/// The stack space for one level in bytes. The most that was measured is 6 KiB, without optimisation.
+/// The stack space for one level in bytes. The largest value that was measured is 6 KiB, without optimisation.
 const LEVEL: usize = 16 << 10;
 
 fn append(text: &[u8], rules: Rules, out: &mut Vec<u8>) -> Result<()> {
@@ -244,8 +244,8 @@ enum Name {
 
 /// A key of an object or of the representation of a number.
 ///
-/// It is requested as an `Option`. For an object, whose key cannot be null, the `Option` is present. For a number,
-/// serde_json returns the name for any request. Therefore text in a document cannot imitate that name.
+/// The key is requested as an `Option`. For an object, whose key cannot be null, the `Option` is present. For a
+/// number, serde_json returns the name for any request. Therefore text in a document cannot imitate that name.
 struct Key<'p, 'o> {
     payload: &'p mut Payload<'o>,
 }
@@ -316,7 +316,7 @@ mod tests {
     use super::*;
     use serde::de::IntoDeserializer as _;
 
-    /// Makes a text with this many nested objects.
+    /// Creates a text with this many nested objects.
     fn nested(levels: usize) -> String {
         r#"{"a":"#.repeat(levels - 1) + "{}" + &"}".repeat(levels - 1)
     }

@@ -1,5 +1,5 @@
-//! Converting bytes to Extended JSON. This is iterative except for scopes, each of which counts as a level of the
-//! depth.
+//! Converts bytes to Extended JSON. The conversion is iterative except for scopes, each of which counts as a level of
+//! the depth.
 //!
 //! The text is appended to a vector; a [`Drain`] may remove it in pieces.
 

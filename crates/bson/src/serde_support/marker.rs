@@ -24,7 +24,7 @@ pub(crate) const DATE_TIME: &str = ElementType::DateTime.marker();
 pub(crate) const TIMESTAMP: &str = ElementType::Timestamp.marker();
 pub(crate) const DECIMAL128: &str = ElementType::Decimal128.marker();
 
-/// A name of the `bson` crate for bytes that are written with subtype 4 and read only with it.
+/// A name of the `bson` crate for bytes that are written with subtype 4 and accepted only with subtype 4.
 pub(crate) const FOREIGN_UUID: &str = "$__bson_private_uuid";
 /// A name of the `bson` crate for a document's bytes.
 pub(crate) const FOREIGN_DOCUMENT: &str = "$__private__bson_RawDocument";

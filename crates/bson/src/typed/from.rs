@@ -47,8 +47,8 @@ pub trait FromBson<'a>: Sized {
     /// [`ValueOutOfRange`](ErrorKind::ValueOutOfRange).
     fn from_bson(kind: ElementType, cursor: &mut Cursor<'a>) -> Result<Self>;
 
-    /// The value of a struct's field of this type if the document has no such member, which for `Option` is `None`. If
-    /// this returns `None`, the member is required.
+    /// Returns the value of a struct's field of this type for a document without the member: `None` for an `Option`.
+    /// If this function returns `None`, the member is required.
     #[inline]
     fn when_missing() -> Option<Self> {
         None
@@ -252,7 +252,7 @@ fn one_char(cursor: &mut Cursor<'_>) -> Result<char> {
     }
 }
 
-/// Reads a date, if the system's clock can represent it.
+/// Reads a date, if the platform's `SystemTime` can represent it.
 fn system_time(cursor: &mut Cursor<'_>) -> Result<SystemTime> {
     let at = cursor.offset();
     let millis = cursor.i64()?;

@@ -89,9 +89,9 @@ fn no_document(kind: ElementType) -> Error {
 /// Types that can be written as a value: numbers, text, bytes, dates, documents and collections of them are implemented
 /// here; structs and enums use `#[derive(ToBson)]`.
 ///
-/// Slices, vectors, arrays and tuples are arrays, except that those of `u8` are bytes (subtype 0;
-/// [`Binary`](crate::Binary) has others). Maps are documents. `None` and `()` are null. Integers of up to 32 bits
-/// except `u32` are written as `Int32`; `u32` and wider integers are written as `Int64`.
+/// Slices, vectors, arrays and tuples are written as arrays, but sequences of `u8` are written as bytes (subtype 0;
+/// use [`Binary`](crate::Binary) for another subtype). Maps are written as documents, and `None` and `()` as null.
+/// Integers of up to 32 bits except `u32` are written as `Int32`; `u32` and wider integers are written as `Int64`.
 ///
 /// ```
 /// use millstream::bson::{Document, ToBson, append_element};
@@ -193,7 +193,7 @@ pub fn append_document(out: &mut Vec<u8>, members: impl FnOnce(&mut Vec<u8>) -> 
     end(out, start)
 }
 
-/// One level of the nested documents and arrays that this thread is appending.
+/// A level of nesting in the documents and arrays that this thread is appending.
 ///
 /// A type that contains itself is as deep as its value, and [`ToBson::to_bson`] has no counter. Without a limit, a long
 /// linked list would overflow the stack.
@@ -237,7 +237,7 @@ pub fn end(out: &mut Vec<u8>, start: usize) -> Result<()> {
     patch_length(out, start)
 }
 
-/// Fills in the length of everything appended since.
+/// Fills in the length of everything that was appended since `start`.
 #[inline]
 pub(crate) fn patch_length(out: &mut [u8], start: usize) -> Result<()> {
     let len = length(out.len() - start)?;

@@ -99,7 +99,7 @@ pub(crate) enum Shape {
     Scope,
 }
 
-/// A key that occurs only in the object of one type.
+/// A key that occurs only in the objects of one type.
 pub(crate) struct Wrapper {
     pub(crate) key: &'static str,
     pub(crate) kind: ElementType,
@@ -230,7 +230,7 @@ fn regex(pattern: &str, options: &str, out: &mut Vec<u8>) -> Result<()> {
     append_regex(out, pattern, options)
 }
 
-/// The key for a number whose representation no text gives; the value is its bytes.
+/// The key for a number that no text represents exactly; the value is its bytes.
 const DECIMAL_BYTES: &str = "$numberDecimalBytes";
 
 /// Whether an object with this key is not a document but a value of a type that serde lacks.
@@ -249,7 +249,7 @@ pub(crate) fn value_of(key: &str, body: Value) -> Option<Value> {
         (Shape::Text(append), Value::String(text)) => append(&text, &mut payload),
         (Shape::Texts(names, append), Value::Document(body)) => {
             let [Value::String(first), Value::String(second)] = exactly(body, *names)? else { return None };
-            // `json/read` also accepts one digit, and capitals.
+            // `json/read` also accepts a single digit and upper-case letters.
             if *kind == ElementType::Binary && HEXLOWER.decode(second.as_bytes()).is_err() {
                 return None;
             }

@@ -40,7 +40,7 @@ impl Map {
         self.members.len()
     }
 
-    /// Whether it is empty.
+    /// Whether the map has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -65,7 +65,7 @@ impl Map {
         self.members.iter_mut().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// The value of the member with this name; if there is none, null is appended first.
+    /// Returns the value of the member with this name. If there is no such member, appends one with the value null.
     ///
     /// ```
     /// use millstream::bson::Map;
@@ -181,7 +181,8 @@ impl<'m> IntoIterator for &'m Map {
     }
 }
 
-/// The iterator over a borrowed map. Unlike that of [`Map::iter`], its type can be named.
+/// An iterator over a borrowed map. Unlike the type of the iterator that [`Map::iter`] returns, this type can be
+/// named.
 type Members<'m> = std::iter::Map<std::slice::Iter<'m, (String, Value)>, fn(&(String, Value)) -> (&str, &Value)>;
 
 impl TryFrom<Document<'_>> for Map {

@@ -256,8 +256,8 @@ impl<T: Into<Value>> From<Vec<T>> for Value {
     }
 }
 
-/// Bytes with their subtype. (There is no `From<u8>`, because a vector of `u8` is written as bytes, as for
-/// [`ToBson`](super::ToBson), and not as an array of numbers.)
+/// Bytes with their subtype. (There is no `From<u8>`, because a vector of `u8` is written as bytes and not as an
+/// array of numbers, as with [`ToBson`](super::ToBson).)
 impl<B: Into<Vec<u8>>> From<Binary<B>> for Value {
     fn from(binary: Binary<B>) -> Value {
         Value::Binary { subtype: binary.subtype, bytes: binary.bytes.into() }
@@ -400,7 +400,7 @@ mod tests {
     use crate::{Document, Rules, Strictness, Utf8};
     use millstream_core::ErrorKind;
 
-    /// Makes this many nested arrays.
+    /// Creates this many nested arrays.
     fn nested(levels: usize) -> Value {
         (1..levels).fold(Value::Array(Vec::new()), |inner, _| Value::Array(vec![inner]))
     }

@@ -89,7 +89,7 @@ fn append_leaf(out: &mut Vec<u8>, value: &Value) -> Result<()> {
         Value::Int32(value) => value.to_bson(out),
         Value::Int64(value) => value.to_bson(out),
         Value::Decimal128(value) => value.to_bson(out),
-        // Rarer types take one more step.
+        // Rarer types take one more call.
         _ => match value.as_leaf() {
             Some(leaf) => leaf.to_bson(out),
             None => unreachable!("a {} is written elsewhere", value.kind()),

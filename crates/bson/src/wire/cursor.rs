@@ -35,12 +35,12 @@ use std::borrow::Cow;
 pub struct Cursor<'a> {
     /// The bytes from the root's first byte to the end of the current document, without its terminator.
     bytes: &'a [u8],
-    /// Always at most `bytes.len()`.
+    /// The current position, which is always at most `bytes.len()`.
     at: usize,
     /// The position of the root's first byte in the stream. It is used only for objects that are created from this
     /// cursor.
     base: u64,
-    /// How many more levels of documents may be entered.
+    /// The number of further levels of documents that may be entered.
     depth: u16,
     rules: Rules,
 }
@@ -81,13 +81,13 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    /// The rules with which it reads.
+    /// The rules with which the cursor reads.
     #[inline]
     pub const fn rules(&self) -> Rules {
         self.rules
     }
 
-    /// How many more documents and arrays may be entered.
+    /// The number of further levels of documents and arrays that may be entered.
     #[inline]
     pub const fn depth_left(&self) -> u16 {
         self.depth
@@ -342,7 +342,8 @@ impl<'a> Cursor<'a> {
         append_long(out, bytes, start)
     }
 
-    /// Like [`str`](Cursor::str), but with [`Utf8::Lossy`] invalid bytes are replaced; only then the text is owned.
+    /// Like [`str`](Cursor::str), but with [`Utf8::Lossy`] invalid bytes are replaced. The text is owned only in that
+    /// case.
     #[inline]
     pub fn text(&mut self) -> Result<Cow<'a, str>> {
         match self.rules.utf8 {
@@ -407,7 +408,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Reads text up to a NUL, such as one of the two of a [`Regex`](ElementType::Regex).
+    /// Reads text up to a NUL, such as the pattern or the options of a [`Regex`](ElementType::Regex).
     #[inline]
     pub fn cstr(&mut self) -> Result<&'a str> {
         let start = self.at;
@@ -443,7 +444,7 @@ impl<'a> Cursor<'a> {
         Ok(inside)
     }
 
-    // Errors, which are rare and therefore separate functions.
+    // Errors are rare, so they are created in separate functions.
 
     #[cold]
     fn truncated(&self, need: usize) -> Error {
@@ -562,8 +563,8 @@ impl Key {
         Key { bytes, head: u64::from_le_bytes(head), mask: u64::from_le_bytes(mask) }
     }
 
-    /// Whether these bytes begin with the key. Most keys have less than eight bytes, for which one load without a call
-    /// suffices.
+    /// Whether these bytes begin with the key. Most keys are shorter than eight bytes, for which one load without a
+    /// call suffices.
     #[inline]
     fn begins(&self, bytes: &[u8]) -> bool {
         match bytes.first_chunk() {
@@ -574,7 +575,7 @@ impl Key {
     }
 }
 
-/// Whether both are equal. Names are short: two loads that can overlap suffice, without a call.
+/// Whether both slices are equal. Names are short: two loads that can overlap suffice, without a call.
 #[inline]
 fn same(a: &[u8], b: &[u8]) -> bool {
     fn ends<const N: usize>(bytes: &[u8]) -> Option<(&[u8; N], &[u8; N])> {

@@ -87,7 +87,7 @@ macro_rules! element_types {
 /// How the bytes of a payload are laid out. All numbers have their lowest byte first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// This many bytes.
+    /// A fixed number of bytes.
     Fixed(usize),
     /// One byte, 0 or 1.
     Bool,

@@ -57,7 +57,7 @@ fn bad_path(path: &str, at: usize) -> Error {
         .with_offset(at as u64)
 }
 
-/// Joins keys to a path that [`split_path`] splits again.
+/// Joins keys to a path that [`split_path`] can split.
 ///
 /// ```
 /// use millstream::bson::join_path;
@@ -101,7 +101,7 @@ pub fn path_at(root: &[u8], at: usize) -> Option<String> {
                 break 'open;
             }
             let mut after = cursor.clone();
-            // A value without bytes, such as null, is at the start of the next element. An error at that position
+            // A value without bytes, such as null, is at the position of the next element. An error at that position
             // belongs to the value if the byte there is a valid type or the end of the document; otherwise it belongs
             // to the next element.
             let is_here =

@@ -1,8 +1,9 @@
 //! A validation that returns "valid" or "unknown" and is several times faster than one that reports the error.
 //!
 //! It handles the common case: default rules for text and strictness, few levels, and no deprecated type with several
-//! parts. If the result is unknown, [`check`](crate::document::check) scans again and decides; therefore no errors are
-//! created here. It never returns "valid" for a document that the full check rejects; a property test compares the two.
+//! parts. If the result is unknown, [`check`](crate::document::check) scans the document again and decides, so this
+//! module creates no errors. It never returns "valid" for a document that the full check rejects; a property test
+//! compares the two.
 
 use crate::{ElementType, Layout};
 
@@ -15,7 +16,7 @@ pub(crate) fn surely_right(bytes: &[u8], depth: u16) -> bool {
     walk(bytes, LEVELS.min(depth.into())).is_some()
 }
 
-/// How to skip the payload of the type with each byte: its number of bytes, or one of the constants below.
+/// For each type byte, the number of bytes in the payload, or one of the constants below.
 static STEPS: [u8; 256] = {
     let mut steps = [CANNOT_TELL; 256];
     let mut index = 0;

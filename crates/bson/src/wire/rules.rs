@@ -59,7 +59,7 @@ pub enum Strictness {
     /// Accepts none of these. Keys of arrays are ignored, and keys may be repeated (the first is found, as in MongoDB).
     #[default]
     Standard,
-    /// In addition, the keys of arrays must be "0", "1", …, and no key may occur twice in a document.
+    /// As `Standard`; in addition, the keys of arrays must be "0", "1", …, and no key may occur twice in a document.
     ///
     /// This requires a scan of the whole document, [`Document::check`](crate::Document::check);
     /// [`from_document`](crate::from_document) and [`decode_document`](crate::decode_document) call it first. Access to

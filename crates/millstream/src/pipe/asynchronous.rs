@@ -1,7 +1,7 @@
 //! Asynchronous stages, which wait for several items at the same time.
 //!
 //! The futures are polled on the pipe's own thread, when items pass and while the source has no data. No executor is
-//! needed. If futures need their own reactor, as those of tokio's sockets and timers do, it must run on other threads.
+//! needed. If futures need a reactor, as the futures of tokio's sockets and timers do, it must run on other threads.
 //! Futures need not be `Send`, unless the stages are boxed.
 
 // The type of a pipe consists of its stages, so it is always long. Programs do not have to name it.
@@ -150,7 +150,7 @@ pub enum Whole {}
 #[derive(Debug)]
 pub enum Fallible {}
 
-/// How the result of a future is used.
+/// The use of a future's result.
 pub trait Outcome<R> {
     /// The type of the item.
     type Value;
@@ -250,8 +250,9 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
         MapAsync { chain, function, under_way, most: concurrency.most, stats, kind: PhantomData }
     }
 
-    /// Handles the items that the earlier stages have made from a batch. Starts each as soon as there is capacity, and
-    /// passes on finished ones. If no more items will arrive, it passes on all of them.
+    /// Handles the items that the earlier stages have produced from a batch. Starts a future for each item as soon as
+    /// there is capacity, and passes on finished results. If no more items will arrive, this function passes on all
+    /// of them.
     fn go_on<'a, M: Item>(
         &mut self,
         items: Items<'a, M>,
@@ -269,12 +270,12 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
         let origins: Arc<[Arc<Origin>]> = origins.into();
         for (record, item) in items {
             while self.under_way.len() >= self.most {
-                // If no future is finished when the time is over, it waits again.
+                // If no future has finished when the time has elapsed, the caller waits again.
                 if let Some(finished) = self.next(MOMENT, scope) {
                     self.hand_on(finished, scope, sink)?;
                 }
             }
-            // If the function panics, it has failed at this record; earlier records come first.
+            // A panic of the function counts as a failure at this record. Earlier records are reported first.
             let work = match catch_unwind(AssertUnwindSafe(|| self.function.call(item))) {
                 Ok(future) => Work::Running(Box::pin(future)),
                 Err(panic) => Work::Panicked(panicked(&*panic)),
@@ -382,7 +383,7 @@ impl<U: Future> UnderWay<U> {
     }
 }
 
-/// A future, and the record from which it was made.
+/// A future, and the record from which it was created.
 struct Task<U> {
     record: u64,
     origins: Arc<[Arc<Origin>]>,

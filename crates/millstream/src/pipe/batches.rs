@@ -18,7 +18,7 @@ impl<'a> BatchMemory<'a> {
         self.0.arena.alloc_slice_copy(bytes)
     }
 
-    /// Returns the number of a record in its own source, as used in errors. The number that accompanies an item counts
+    /// Returns the number of a record in its source, as used in errors. The number that accompanies an item counts
     /// the records of all sources of the pipe.
     pub fn number_in_source(self, record: u64) -> u64 {
         self.0.run.number_in_source(record)
@@ -50,7 +50,7 @@ pub enum Stopped {
 impl Stage {
     /// Creates a stage that gets many items at once: those of a batch or of a part of it. The function gets the items,
     /// each with the number of its record, memory for new bytes, and a list to which it appends the resulting items. It
-    /// is never called without items. If it panics, it has failed at the first item of the call.
+    /// is never called without items. A panic counts as a failure at the first item of the call.
     ///
     /// ```
     /// use millstream::{Reader, pipe::{Pipe, Stage}};
@@ -122,7 +122,7 @@ mod tests {
     use crate::pipe::{OnError, Pipe};
     use crate::{Reader, Writer};
 
-    /// Creates a stage that drops every `x` and converts the other items to capitals.
+    /// Creates a stage that drops every `x` and converts the other items to upper case.
     fn capitals() -> Stage {
         Stage::from_batches("capitals", |items, memory, out| {
             for (index, &(record, item)) in items.iter().enumerate() {

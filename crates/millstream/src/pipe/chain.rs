@@ -24,8 +24,9 @@ pub trait Chain<I: Item> {
     /// processed in place.
     const AT_MOST_ONE: bool = false;
 
-    /// Runs items of one batch through the stages, and passes the results to `sink`, each with the number of the record
-    /// that it was made from. Records are counted over all sources of a pipe, so that a number means one record.
+    /// Runs items of one batch through the stages, and passes the results to `sink`, each with the number of the
+    /// record that it was produced from. Records are counted over all sources of a pipe, so that a number means one
+    /// record.
     fn run<'a>(
         &mut self,
         input: impl Iterator<Item = (u64, I::Of<'a>)>,
@@ -34,7 +35,8 @@ pub trait Chain<I: Item> {
     ) -> Flow;
 
     /// Waits briefly for items that the stages [hold](Chain::holds), and passes some of them to `sink`. The source has
-    /// no data at the moment, or has ended. This is called again until no item is held, or the source has data.
+    /// no data at the moment, or has ended. The caller repeats this call until no item is held or the source has
+    /// data.
     fn settle<'a>(
         &mut self,
         _scope: Scope<'a>,
@@ -162,7 +164,7 @@ impl Drop for At<'_> {
     }
 }
 
-/// The items of one batch, each with the number of the record that it was made from.
+/// The items of one batch, each with the number of the record that it was produced from.
 pub(super) type Items<'a, I> = Vec<(u64, <I as Item>::Of<'a>)>;
 
 /// A list of items to which a loop appends. It is moved here, so that the compiler keeps its length in a register, and

@@ -60,7 +60,7 @@ impl<I: Item, C: Chain<I>> Chain<I> for Cut<C> {
     }
 }
 
-/// The number of items that a stage produced, and the time it took.
+/// The number of items that a stage produced, and the time that the stage took.
 #[derive(Clone, Debug)]
 pub(super) struct Meter(StageStats);
 

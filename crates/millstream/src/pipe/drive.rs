@@ -77,8 +77,8 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
         }
     }
 
-    /// Handles a failure of the source: all earlier items come first. If the stages then need no more items, the error
-    /// is ignored, because faster stages would have stopped the pipe before it.
+    /// Handles a failure of the source: all earlier items come first. If the stages need no more items after that,
+    /// the error is ignored, because faster stages would have stopped the pipe before it.
     fn source_failed(&mut self, error: Error, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         self.settle_all(sink)?;
         if !matches!(self.feed.state, State::Open) {
@@ -150,7 +150,8 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
     /// Runs the pipe to the end, for stages that do all the work themselves.
     ///
     /// # Errors
-    /// Returns the errors of the sources and stages. After [`Cancelled`](ErrorKind::Cancelled) it can be called again.
+    /// Returns the errors of the sources and stages. After [`Cancelled`](ErrorKind::Cancelled) this function can be
+    /// called again.
     pub fn run(&mut self) -> Result<Summary> {
         self.drive(|_, _| Flow::Continue(()))?;
         Ok(self.summary())

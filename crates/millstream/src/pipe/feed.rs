@@ -53,7 +53,7 @@ impl Feed {
         self.framer.terminator()
     }
 
-    /// Returns whether the next batch requires a wait.
+    /// Returns whether the caller must wait for the next batch.
     pub(super) fn waits(&self) -> Waits {
         let candidates = self.candidates().iter().map(|source| source.reader.waits());
         candidates.min().unwrap_or(Waits::No)
@@ -80,7 +80,7 @@ impl Feed {
         }
     }
 
-    /// Returns the reader whose turn it is, or the next one that requires no wait.
+    /// Returns the reader whose turn it is, or the next one that already has data.
     fn choose(&self) -> Option<usize> {
         let count = self.candidates().len();
         let order = (0..count).map(|i| (self.turn + i) % count);
@@ -110,7 +110,7 @@ impl Feed {
         &self.commands
     }
 
-    /// Returns the time that the readers were waited for.
+    /// Returns the time spent waiting for the readers.
     pub(super) fn waited(&self) -> Duration {
         self.readers.iter().map(|source| source.reader.progress().waited).sum()
     }

@@ -10,8 +10,8 @@ use super::stats::StageStats;
 use crate::error::Result;
 use crate::frame::Batch;
 
-/// A sequence of boxed stages to which the caller passes batches itself. It is for callers that need to do other work
-/// between two batches than a [`Pipe`](super::Pipe) does, or that read several readers one after another.
+/// A sequence of boxed stages to which the caller passes batches itself. Use it instead of a [`Pipe`](super::Pipe) to
+/// do other work between two batches, or to read several readers one after another.
 ///
 /// ```
 /// use millstream::{Reader, frame::Lines, pipe::{Pipe, Stages}};
@@ -35,7 +35,7 @@ pub struct Stages {
     part: usize,
 }
 
-/// The maximum number of records in a part, if stages make new bytes.
+/// The maximum number of records in a part, if stages produce new bytes.
 const PART: usize = 512;
 
 /// The target size of the results for a part. Much larger sizes do not fit into a cache.
@@ -51,8 +51,9 @@ impl Stages {
         Stages { chain: ThenAll { chain: Start, stages }, run: Run::new(), arena: Bump::new(), part: 1 }
     }
 
-    /// Limits the length of a record that a stage may make; a longer one is the error
-    /// [`RecordTooLong`](crate::ErrorKind::RecordTooLong). Without this limit, a stage may make records of any length.
+    /// Limits the length of a record that a stage may produce; a longer record fails with
+    /// [`RecordTooLong`](crate::ErrorKind::RecordTooLong). Without this limit, a stage may produce records of any
+    /// length.
     ///
     /// A stage writes a record before its length is checked. If it could write far more than the limit, it should check
     /// the length itself.
@@ -68,7 +69,7 @@ impl Stages {
         self
     }
 
-    /// Passes the results for a batch to `sink`: items, each with the number of the record that it was made from.
+    /// Passes the results for a batch to `sink`: items, each with the number of the record that it was produced from.
     ///
     /// # Errors
     /// Returns the error of the first stage that fails; the results of earlier records have reached the sink. Pass no
@@ -95,7 +96,7 @@ impl Stages {
         self.run.begin((batch.first_record(), batch.first_record()));
         let scope = Scope { arena: &self.arena, batch: Some(batch), run: &self.run };
         let chain = &mut self.chain;
-        // If the flow breaks, the reason is a failure or `is_done`.
+        // If the flow is `Break`, the reason is a failure or `is_done`.
         let _ = scope.guard(|| {
             chain.run((batch.first_record()..).zip(batch), scope, &mut |record, item| {
                 sink(record, item);
@@ -159,7 +160,7 @@ mod tests {
         passed.unwrap();
         assert!(seen.iter().copied().eq((10..2_010).map(|record| (record, 200_000))));
         assert!(stages.arena.allocated_bytes() < 8 << 20, "{}", stages.arena.allocated_bytes());
-        // Parts are large if the stages make no new bytes.
+        // Parts are large if the stages produce no new bytes.
         let mut stages = Stages::new(vec![Pipe::stages().filter(|_| true).boxed("all")]);
         pass(&mut stages, &"ab\n".repeat(10_000)).1.unwrap();
         assert!(stages.part > 5_000);

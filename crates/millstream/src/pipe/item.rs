@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 /// A kind of item: for each lifetime of a batch, the type of one item.
 ///
 /// Kinds are separate types because an item may borrow from the current batch, as a record does, and then has no single
-/// type: `&'a [u8]` is a different one for each batch. The kinds are [`Bytes`] and [`Value`]; other types that borrow
-/// from a batch can also be a kind.
+/// type: `&'a [u8]` is a different type for each batch. The kinds are [`Bytes`] and [`Value`]; other types that
+/// borrow from a batch can also be a kind.
 pub trait Item {
     /// The type of an item.
     type Of<'a>;
@@ -17,7 +17,7 @@ pub trait Item {
     }
 }
 
-/// Records and pieces of them: `&[u8]`, which live as long as their batch.
+/// Records and pieces of them: `&[u8]`, which is valid for as long as its batch.
 #[derive(Clone, Copy, Debug)]
 pub enum Bytes {}
 

@@ -1,4 +1,4 @@
-//! Chains of small functions over records, in which an additional stage costs next to nothing.
+//! Chains of small functions over records, in which an additional stage has almost no cost.
 //!
 //! ```
 //! use millstream::{Reader, Writer, pipe::Pipe};
@@ -16,8 +16,8 @@
 //! ```
 //!
 //! # Stages
-//! Stages pass *items* on. At first these are the records, borrowed from their batch. Later they are what the stages
-//! produce: parts of records and other bytes ([`Bytes`]), or values of any type ([`Value`]).
+//! Stages pass on *items*. The first stage gets the records, borrowed from their batch. Later stages get the results
+//! of earlier ones: parts of records and other bytes ([`Bytes`]), or values of any type ([`Value`]).
 //!
 //! | stage | result for an item |
 //! |---|---|
@@ -39,8 +39,8 @@
 //! - A batch contains the records that the source has delivered, at most 256 KiB. After a [cut](Pipe::cut) or a box,
 //!   stages may have run on items of the same batch that a later `take` then drops, and on items after one that fails.
 //!   [`batch(1)`](Pipe::batch) prevents that: each record then passes all stages before the next one begins.
-//! - A panic in a stage is the error [`StagePanicked`](crate::ErrorKind::StagePanicked), with the record's number, and
-//!   ends the pipe.
+//! - A panic in a stage is reported as [`StagePanicked`](crate::ErrorKind::StagePanicked) with the record's number,
+//!   and ends the pipe.
 //! - Memory use is bounded by the readers' buffers and the results of the stages for one batch.
 //!
 //! # Several threads
@@ -129,7 +129,7 @@ pub struct Attached<'p> {
     on_error: OnError<'p>,
     cancel: Option<CancelToken>,
     run: Run,
-    /// The memory of the stages' results for a batch.
+    /// The memory for the stages' results from a batch.
     arena: Bump,
     summary: Summary,
     elapsed: Duration,
@@ -168,8 +168,8 @@ impl From<Reader> for Pipe<Unframed, (), (), ()> {
 
 impl Pipe<Unframed, (), (), ()> {
     /// Processes the records of several readers, which take turns, one batch at a time. A reader without data is
-    /// skipped while another one has some. The records of each reader stay in order. A record's number is its number in
-    /// its own reader.
+    /// skipped while another one has some. The records of each reader stay in order. A record's number is counted in
+    /// its reader.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -261,7 +261,7 @@ impl<F, I: Item, C: Chain<I, Out = O>, O: Item> Pipe<F, I, C, O> {
         self.with(|chain| Then { chain, stage })
     }
 
-    /// Passes on the first `count` items; then the pipe ends, and its sources are closed.
+    /// Passes on the first `count` items. After them the pipe ends, and its sources are closed.
     pub fn take(self, count: u64) -> Pipe<F, I, Then<C, Take>, O> {
         self.each(Take(count))
     }
@@ -316,8 +316,8 @@ impl<'p, C, O> Pipe<Attached<'p>, Bytes, C, O> {
     }
 
     /// Stops between two batches when this token is cancelled, with an error of the kind
-    /// [`Cancelled`](crate::ErrorKind::Cancelled). The pipe can continue afterwards. To interrupt waits for the source
-    /// as well, also pass the token to the [reader](crate::ReaderBuilder::cancel).
+    /// [`Cancelled`](crate::ErrorKind::Cancelled). The pipe can continue afterwards. To interrupt the pipe while it
+    /// waits for the source, also pass the token to the [reader](crate::ReaderBuilder::cancel).
     pub fn cancel(mut self, token: &CancelToken) -> Self {
         self.feed.cancel = Some(token.clone());
         self

@@ -12,15 +12,15 @@ pub(super) struct Origin {
     /// The number of its first record, over all sources.
     first: u64,
     first_in_source: u64,
-    /// Where the bytes are in their source.
+    /// The position of the bytes in their source.
     offset: u64,
     offsets: Vec<u32>,
     bytes: Option<Vec<u8>>,
 }
 
 impl Origin {
-    /// Creates the origin of a batch. Its first record has the number `first` over all sources, and a different one in
-    /// its own source.
+    /// Creates the origin of a batch. Its first record has the number `first` over all sources, and a different
+    /// number in its source.
     pub(super) fn of(
         batch: Batch<'_>,
         name: Option<Arc<str>>,

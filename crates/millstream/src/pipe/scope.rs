@@ -18,7 +18,7 @@ pub type Flow = ControlFlow<()>;
 /// The current batch.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
-    /// Memory for items that a stage makes. It lives as long as the batch.
+    /// Memory for items that a stage creates. It is valid for as long as the batch.
     pub(super) arena: &'a Bump,
     /// The origin of the records; absent if a chain begins with values.
     pub(super) batch: Option<Batch<'a>>,
@@ -26,11 +26,11 @@ pub struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Stores a record that a stage has made, so that it lives as long as the batch.
+    /// Stores a record that a stage has created, so that it is valid for as long as the batch.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::RecordTooLong`] if the record, or the total of the records made from the batch, exceeds the
-    /// run's limits.
+    /// Returns [`ErrorKind::RecordTooLong`] if the record, or the total size of the records created from the batch,
+    /// exceeds the run's limits.
     #[inline]
     pub(super) fn keep(self, record: &[u8]) -> Result<&'a [u8], Error> {
         let kept = self.run.kept.get().saturating_add(record.len());
@@ -96,7 +96,7 @@ impl<'a> Scope<'a> {
         Flow::Break(())
     }
 
-    /// Runs stages. If one of them panics, it has failed at its current record. Without a panic this has no cost.
+    /// Runs stages. A panic in a stage counts as a failure at its current record. Without a panic this has no cost.
     #[inline]
     pub(super) fn guard(&self, work: impl FnOnce() -> Flow) -> Flow {
         // Items that the stages hold are not used again, because a panic ends the pipe.
@@ -121,7 +121,7 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.map_or_else(|| "a panic without a message".to_string(), |text| format!("the panic \"{text}\""))
 }
 
-/// What happens to a record at which a stage fails.
+/// The treatment of a record at which a stage fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OnFailure {
     Stop,
@@ -141,10 +141,11 @@ pub(super) struct Run {
     pub(super) name: RefCell<Option<Arc<str>>>,
     /// The numbers of the batch's first record: over all sources, and in its own source.
     pub(super) first: Cell<(u64, u64)>,
-    /// The maximum length of a record that a stage makes, and of all records that the stages make from a batch.
+    /// The maximum length of a record that a stage creates, and the maximum total length of the records that the
+    /// stages create from a batch.
     pub(super) record_limit: usize,
     pub(super) batch_limit: usize,
-    /// The number of bytes that the stages have made from this batch.
+    /// The number of bytes that the stages have created from this batch.
     pub(super) kept: Cell<usize>,
     /// The origins of items that were held back and have been passed on since the last batch arrived.
     pub(super) handed: RefCell<Vec<Arc<Origin>>>,
@@ -173,8 +174,8 @@ impl Run {
         }
     }
 
-    /// Begins a batch whose first record has these numbers, over all sources and in its own. It is also called without
-    /// a batch, when held items are to be passed on.
+    /// Begins a batch whose first record has these numbers, over all sources and in its own source. This is also
+    /// called without a batch, before held items are passed on.
     pub(super) fn begin(&mut self, first: (u64, u64)) {
         self.first.set(first);
         self.kept.set(0);

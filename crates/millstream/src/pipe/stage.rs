@@ -114,8 +114,8 @@ impl<I: Item, C: Chain<I>> Work<I, C::Out> for Fused<C> {
     }
 }
 
-/// Runs stages that make at most one item from each. The standard library collects these items in the memory of the
-/// original ones, which takes half of the cache and half of the instructions of two lists.
+/// Runs stages that produce at most one item from each. The standard library collects these items in the memory of
+/// the original ones, which takes half of the cache and half of the instructions of two lists.
 fn run_in_place<'a, I: Item, C: Chain<I>>(
     chain: &mut C,
     input: &mut Items<'a, I>,
@@ -128,7 +128,7 @@ fn run_in_place<'a, I: Item, C: Chain<I>>(
             return None;
         }
         let mut made = None;
-        // If a panic unwound further, it would drop the earlier items of the list.
+        // If a panic unwound past this point, the earlier items of the list would be dropped.
         flow = scope.guard(|| {
             chain.run(std::iter::once((record, item)), scope, &mut |record, item| {
                 made = Some((record, item));
@@ -141,7 +141,7 @@ fn run_in_place<'a, I: Item, C: Chain<I>>(
     flow
 }
 
-/// Runs stages that may make several items from one, or hold items back.
+/// Runs stages that may produce several items from one, or hold items back.
 fn run_into<'a, I: Item, C: Chain<I>>(
     chain: &mut C,
     input: &mut Items<'a, I>,
@@ -217,8 +217,8 @@ pub struct ThenAll<C, I: Item> {
     pub(super) stages: Vec<Stage<I, I>>,
 }
 
-/// The number of items that pass all stages before the next ones do. A list of this length stays in the fastest cache;
-/// a list of a whole batch would not.
+/// The number of items that pass all stages together. A list of this length stays in the fastest cache; a list of a
+/// whole batch would not.
 const PART: usize = 512;
 
 impl<C, O: Item> ThenAll<C, O> {

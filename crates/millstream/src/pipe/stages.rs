@@ -108,8 +108,8 @@ function_stages! {
     Inspect;
 }
 
-/// Implements a stage: the kind of its items, and how they are made. `many` marks stages that may make several items
-/// from one.
+/// Implements a stage: the kind of its items, and how they are produced. `many` marks stages that may produce several
+/// items from one.
 macro_rules! each {
     (impl $($rest:tt)*) => { each!(true, $($rest)*); };
     (many impl $($rest:tt)*) => { each!(false, $($rest)*); };

@@ -16,7 +16,7 @@ pub struct Summary {
     pub failed: u64,
     /// Whether a stage such as `take` ended the pipe before its sources ended.
     pub ended_early: bool,
-    /// How the sources' commands ended.
+    /// The exit states of the sources' commands.
     pub commands: Vec<CommandEnd>,
 }
 
@@ -29,7 +29,7 @@ pub struct Stats {
     pub stages: Vec<StageStats>,
     /// The time that the pipe waited for its sources.
     pub source_waited: Duration,
-    /// The running time, including waits.
+    /// The running time, including the time spent waiting.
     pub elapsed: Duration,
 }
 
@@ -41,7 +41,7 @@ pub struct StageStats {
     pub name: String,
     /// The number of items that the stage produced.
     pub items: u64,
-    /// The size of these items in bytes; 0 for values, whose size is not known.
+    /// The size of these items in bytes; 0 for values, whose size is unknown.
     pub bytes: u64,
     /// The time inside the stage; if it runs on several threads, the sum over all of them.
     pub time: Duration,

@@ -38,7 +38,7 @@ where
     /// ```
     ///
     /// # Errors
-    /// Fails if the system cannot start a thread.
+    /// Fails if the operating system cannot start a thread.
     pub fn into_stream(self) -> Result<ItemStream<T>> {
         let (sender, batches) = async_channel::bounded(BUFFERED);
         std::thread::Builder::new().name("millstream-stream".into()).spawn(move || run(self, &sender))?;

@@ -25,7 +25,7 @@ pub(super) fn visit_key<'de, S: DeserializeSeed<'de>>(
     }
 }
 
-/// The number of expected names with which a key is compared.
+/// The maximum number of expected names with which a key is compared.
 const AHEAD: usize = 8;
 
 /// Like [`visit_key`], for the members of a struct, whose names are known. `next` is the index of the expected name. A

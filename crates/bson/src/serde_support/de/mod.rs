@@ -5,15 +5,15 @@
 //!
 //! | BSON | is |
 //! |---|---|
-//! | double, int, long | any number type that holds the value; a double without a fraction is an integer where one is asked for |
+//! | double, int, long | any number type that holds the value; a double without a fraction is accepted as an integer |
 //! | string, symbol | text, a char, a variant's name |
 //! | javascript | text, a char |
-//! | object | a struct, a map, a variant with content (of one member: its name) |
+//! | object | a struct, a map, a variant with content (an object with one member, whose key is the variant's name) |
 //! | array | a sequence, a tuple |
 //! | binData | bytes, whatever the subtype; a sequence or tuple of `u8` |
 //! | null, undefined | `None`, a unit |
 //! | objectId, date, decimal, timestamp, … | [`ObjectId`](crate::ObjectId), [`DateTime`](crate::DateTime), … |
-//! | anything | [`ValueRef`](crate::ValueRef) and, for objects and arrays, [`Document`](crate::Document) and [`Array`](crate::Array), not yet looked into |
+//! | anything | [`ValueRef`](crate::ValueRef) and, for objects and arrays, [`Document`](crate::Document) and [`Array`](crate::Array), whose content is not checked |
 //!
 //! If any type is accepted (by untagged enums and by the value types of other formats), types that serde lacks are
 //! passed as Extended JSON: `{"$oid": "…"}`. The `bson` crate does the same, so its types can be read too.

@@ -1,4 +1,4 @@
-//! Passing a value through serde to one of this crate's own types.
+//! Passes a value through serde to one of this crate's own types.
 //!
 //! serde supports only numbers, text and bytes. Therefore the parts of a cursor at the value are passed: its bytes and
 //! a few numbers. Nothing is copied, and the receiving side reads the value with [`FromBson`], without serde, with the

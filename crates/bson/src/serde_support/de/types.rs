@@ -1,4 +1,5 @@
-//! How documents, arrays and values are deserialised: any from BSON, and those that can be borrowed from other formats.
+//! Deserialisation of documents, arrays and values: any of them from BSON, and the ones that can be borrowed from
+//! other formats.
 
 use super::native::Native;
 use super::values::short;
@@ -64,7 +65,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Array<'a> {
     }
 }
 
-/// From other formats, it accepts values that can be borrowed, and numbers.
+/// From other formats, [`ValueRef`] accepts numbers and values that can be borrowed.
 impl<'de: 'a, 'a> Deserialize<'de> for ValueRef<'a> {
     #[inline]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ValueRef<'a>, D::Error> {

@@ -1,7 +1,7 @@
 //! Structs of the `bson` crate that represent a type that serde lacks.
 //!
-//! They are structs with a known name and the members of Extended JSON. They are first written as a document; when it
-//! is complete, it is replaced by the value that it represents.
+//! These structs have a known name and the members of Extended JSON. Each one is first written as a document; when
+//! the document is complete, it is replaced by the value that it represents.
 
 use super::{Open, Slot};
 use crate::serde_support::marker;

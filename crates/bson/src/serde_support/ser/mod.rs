@@ -1,4 +1,4 @@
-//! Documents from Rust types, with serde.
+//! Serialises Rust types to documents with serde.
 //!
 //! [`to_buffer`] appends a document to a reusable buffer, [`to_vec`] creates a new vector, and [`to_writer`] writes the
 //! document as one record, completely or not at all. Serialisation takes one pass: lengths are filled in when they are
@@ -7,18 +7,18 @@
 //! | serde | is |
 //! |---|---|
 //! | i8, i16, i32, u8, u16 | int |
-//! | i64, u32, and u64, i128, u128 as far as they fit | long; what does not fit is [`ValueOutOfRange`](millstream_core::ErrorKind::ValueOutOfRange) |
+//! | i64, u32, and u64, i128, u128 as far as they fit | long; a value that does not fit fails with [`ValueOutOfRange`](millstream_core::ErrorKind::ValueOutOfRange) |
 //! | f32, f64 | double |
 //! | text, char, a variant without content | string |
 //! | bytes | binData, subtype 0 |
 //! | `None`, a unit | null |
 //! | sequence, tuple | array |
-//! | struct, map | object; keys may be text, integers, booleans and variants without content, and have no NUL in them |
+//! | struct, map | object; keys may be text, integers, booleans and variants without content, and must not contain a NUL |
 //! | a variant with content | object of one member |
 //!
-//! These are the types that the `bson` crate writes, so the bytes are the same. Its own types are written as the values
-//! they represent, and so are [`ObjectId`](crate::ObjectId), [`DateTime`](crate::DateTime) and similar types. At most
-//! 200 documents and arrays can be open at once.
+//! These are the types that the `bson` crate writes, so the bytes are the same. The types of the `bson` crate are
+//! written as the values they represent, and so are [`ObjectId`](crate::ObjectId), [`DateTime`](crate::DateTime) and
+//! similar types. At most 200 documents and arrays can be open at once.
 
 mod extended;
 mod json;
@@ -127,16 +127,16 @@ pub fn to_writer<W: WriteRecord + ?Sized, T: Serialize + ?Sized>(writer: &mut W,
     result
 }
 
-/// The type of an element whose value is not known yet. It is a type with a payload: because the payload is missing, an
+/// The type of an element whose value is not known yet. This type has a payload: because the payload is missing, an
 /// error can be assigned to this element's path.
 const UNKNOWN: u8 = ElementType::Int32 as u8;
 
-/// The position of the next value, which follows its key.
+/// The position of the next value, which is after its key.
 struct Slot<'o> {
     out: &'o mut Vec<u8>,
     /// The position of the type; the root has none.
     type_at: Option<usize>,
-    /// How many more documents may be opened.
+    /// The number of further documents that may be opened.
     depth: u16,
 }
 
@@ -484,7 +484,7 @@ impl Open<'_> {
     }
 }
 
-/// The keys of an array: a number that is incremented as text.
+/// The next key of an array: a number that is incremented as text.
 struct Index {
     digits: [u8; 20],
     /// The position at which the text begins.

@@ -31,7 +31,7 @@ pub(super) fn read_vec<'a, T: FromBson<'a>>(kind: ElementType, cursor: &mut Curs
     let mut values = Vec::new();
     each(kind, cursor, |value| {
         if values.capacity() == 0 {
-            // `push` would reserve the same number, in a slower way. Nothing is allocated for an empty array.
+            // `push` would reserve the same number more slowly. Nothing is allocated for an empty array.
             values = Vec::with_capacity(4);
         }
         values.push(value);
@@ -39,7 +39,7 @@ pub(super) fn read_vec<'a, T: FromBson<'a>>(kind: ElementType, cursor: &mut Curs
     Ok(values)
 }
 
-/// Reads an array that must have exactly `N` values. No memory is needed except the array itself.
+/// Reads an array that must have exactly `N` values. No memory other than the array's is needed.
 #[inline]
 pub(super) fn read_array<'a, T: FromBson<'a>, const N: usize>(
     kind: ElementType,
@@ -55,7 +55,7 @@ pub(super) fn read_array<'a, T: FromBson<'a>, const N: usize>(
         count += 1;
     })?;
     match count == N {
-        true => Ok(values.map(|value| value.expect("as many were put there as there are places"))),
+        true => Ok(values.map(|value| value.expect("every element of the array is set"))),
         false => Err(wrong_count(count, N, at)),
     }
 }

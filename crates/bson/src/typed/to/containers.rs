@@ -30,7 +30,7 @@ impl Positions {
         Positions { text, first: LAST }
     }
 
-    /// Starts with this number as the next key.
+    /// Creates keys of which this number is the next one.
     pub(crate) fn from(next: usize) -> Positions {
         let digits = next.to_string();
         let mut positions = Positions { first: LAST + 1 - digits.len(), ..Positions::new() };

@@ -16,7 +16,7 @@ pub trait SendItem: Pack {}
 
 /// How items are packed. Other crates cannot use this.
 pub trait Pack: Item + 'static {
-    /// Packed items, each with the number of the record that it was made from.
+    /// Packed items, each with the number of the record that it was produced from.
     type Packed: Default + Send + 'static;
 
     /// Adds an item. If it is a part of `whole`, [`seal`](Pack::seal) may copy it later.

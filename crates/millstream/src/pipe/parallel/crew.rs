@@ -18,8 +18,8 @@ pub(super) struct Crew<I: SendItem, O: SendItem> {
 }
 
 impl<I: SendItem, O: SendItem> Crew<I, O> {
-    /// Starts up to `count` threads for at most `capacity` chunks. If the system cannot start this many threads, fewer
-    /// are used, or none.
+    /// Starts up to `count` threads for at most `capacity` chunks. If the operating system cannot start this many
+    /// threads, fewer are used, or none.
     pub(super) fn start<P>(stages: &P, count: usize, capacity: usize) -> Crew<I, O>
     where
         P: Chain<I, Out = O> + Clone + Send + 'static,
@@ -60,7 +60,7 @@ impl<I: SendItem, O: SendItem> Crew<I, O> {
         done
     }
 
-    /// Takes back a chunk for which no thread is free. `under_way` chunks have been sent and not been received.
+    /// Takes back a chunk that no thread has begun. `under_way` chunks have been sent and have not been received.
     pub(super) fn take_back(&self, under_way: usize) -> Option<(u64, Chunk<I, O>)> {
         let unfinished = under_way.saturating_sub(self.done.len());
         if unfinished > self.threads.len() { self.jobs.try_pop() } else { None }

@@ -3,9 +3,9 @@
 //! The pipe's own thread reads the source, runs the stages before and after, and feeds the sink. It packs items into
 //! chunks, sends these to the other threads, and passes on the results, chunk by chunk, in the original order if
 //! required. At most twice as many chunks are in progress as there are threads. At that limit the pipe's own thread
-//! processes a chunk for which no thread is free, or waits. So a slow sink stops the source, and memory use is bounded.
-//! A chunk contains about half a millisecond of work, but at most 64 KiB, and is sent earlier if the source has no data
-//! at the moment.
+//! processes a chunk for which no thread is free, or waits. Therefore a slow sink stops the source, and memory use is
+//! bounded. A chunk contains about half a millisecond of work, but at most 64 KiB, and is sent earlier if the source
+//! has no data at the moment.
 //!
 //! Failures travel with their chunk, so that all earlier results have reached the sink when a failure is reported.
 
@@ -239,7 +239,7 @@ struct Section<P, M: SendItem, O: SendItem> {
     early: BTreeMap<u64, Chunk<M, O>>,
     /// Chunks that have been passed on, to be filled again: new memory for each would cost as much as a light stage.
     empty: Vec<Chunk<M, O>>,
-    /// The time for which the caller's thread has processed chunks.
+    /// The time that the caller's thread has spent on chunks.
     worked: Duration,
     stats: StageStats,
 }
@@ -315,7 +315,7 @@ where
     P: Chain<M, Out = O> + Clone + Send + 'static,
 {
     /// Handles the result of the earlier stages for a batch. Sends the chunks that are ready, and passes on those that
-    /// have come back. If no more items will arrive, it passes on all of them.
+    /// have come back. If no more items will arrive, this function passes on all of them.
     fn go_on<'a>(&mut self, flow: Flow, scope: Scope<'a>, sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow) -> Flow {
         self.note_origins(scope);
         if flow.is_break() {

@@ -59,7 +59,7 @@ impl<T> Queue<T> {
         self.lock().items.len()
     }
 
-    /// Drops all items, and ends all waits.
+    /// Drops all items, and wakes all waiting threads.
     pub(super) fn close(&self) {
         let items = {
             let mut state = self.lock();

@@ -8,7 +8,7 @@ use super::super::chain::Chain;
 use super::super::scope::{Flow, Run, Scope};
 use super::chunk::{Chunk, SendItem};
 
-/// Stages with their own run state and memory.
+/// Stages, with separate run state and memory.
 pub(super) struct Worker<P> {
     stages: P,
     run: Run,
