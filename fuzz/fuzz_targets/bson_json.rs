@@ -1,7 +1,7 @@
 //! Any text that is read as Extended JSON gives a valid document, and its canonical text is read back as the same
 //! document.
 //!
-//! The text is either the fuzzer's bytes or the Extended JSON of a document made from them.
+//! The text is either the fuzzer's bytes or the Extended JSON of a document created from them.
 #![no_main]
 
 mod documents;

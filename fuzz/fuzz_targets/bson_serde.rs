@@ -1,8 +1,8 @@
 //! Millstream and the `bson` crate must accept the same documents, with the same content.
 //!
-//! There are three exceptions. If several members have the same key, the crate keeps only the last, Millstream keeps
-//! all. The crate's serde reader interprets a member whose name is special in Extended JSON (`$date`) accordingly,
-//! Millstream does not. The crate has no depth limit, so deep documents are not passed to it.
+//! There are three exceptions. If several members have the same key, the crate keeps only the last one, but
+//! Millstream keeps all of them. The crate's serde reader interprets a member whose name is special in Extended JSON
+//! (`$date`), but Millstream does not. The crate has no depth limit, so deep documents are not passed to it.
 #![no_main]
 
 mod documents;

@@ -1,4 +1,5 @@
-//! Reads numbers, words, lines, batches and bytes in any order from one reader, whose position must stay correct.
+//! Reads numbers, words, lines, batches and bytes in any order from one reader, and checks that its position stays
+//! correct.
 //!
 //! The first bytes of an input select the splits and the capacity. The next bytes, up to 64, select the operations; the
 //! rest is the stream.

@@ -30,15 +30,15 @@
 //! | read and write the files of Julia's BSON.jl | the crate `millstream-bson-julia` |
 //! | take a document apart, for another language | [`Parts`], [`Document::members_from`] |
 //!
-//! Rust types are converted by one of two families of functions, which have different names. Derived types are faster;
+//! Two families of functions convert Rust types. They have different names. Derived types are faster;
 //! serde supports all types that already implement its traits, and all of its attributes. A type can support both, with
 //! the same results.
 //!
 //! | | `#[derive(FromBson, ToBson)]` | serde |
 //! |---|---|---|
-//! | the names | as of codecs: `decode`, `encode` | as in other formats' crates: `from_slice`, `to_vec` |
-//! | out of bytes | [`decode`] | [`from_slice`] |
-//! | out of a document, by its rules ([`Rules`]) | [`decode_document`] | [`from_document`] |
+//! | names | like a codec's: `decode`, `encode` | like other formats' crates: `from_slice`, `to_vec` |
+//! | from bytes | [`decode`] | [`from_slice`] |
+//! | from a document, with its rules ([`Rules`]) | [`decode_document`] | [`from_document`] |
 //! | into a new vector | [`encode`] | [`to_vec`] |
 //! | appended to a buffer | [`encode_to_buffer`] | [`to_buffer`] |
 //! | into a `Writer`, as one record | [`encode_to_writer`] | [`to_writer`] |
@@ -49,8 +49,8 @@
 //!
 //! The cursor gives these guarantees: every length is checked before it is used; nothing is allocated for a length
 //! whose bytes do not exist; skipping is iterative; nesting is limited ([`Rules::depth`]). An error contains what was
-//! found and expected, the [key path](millstream_core::Error::path) and the byte offset. Nothing here opens, reads
-//! or writes a file, and nothing executes or resolves anything that a document names.
+//! found and expected, the [key path](millstream_core::Error::path) and the byte offset. This crate does not
+//! open, read or write files, and it does not execute or resolve anything that a document names.
 //!
 //! This crate needs no operating system: streams are read through [`ReadRecords`](millstream_core::ReadRecords) and
 //! written through [`WriteRecord`](millstream_core::WriteRecord). Most programs use it as `millstream::bson`, through
@@ -63,7 +63,7 @@
 //!
 //! | access | result |
 //! |---|---|
-//! | a look-up ([`Document::get`], [`Index`], [`Map::get`]) | the first |
+//! | a lookup ([`Document::get`], [`Index`], [`Map::get`]) | the first |
 //! | a Rust map (`BTreeMap`, `HashMap`) | the last |
 //! | a struct, the tag of an enum | an error |
 //! | [`Map`] and [`Value`] | all, in order |
@@ -100,7 +100,7 @@ pub use typed::{
 pub use value::{Binary, Map, Value, ValueRef};
 pub use wire::{Cursor, ElementType, Layout, Outer, Rules, Strictness, Utf8, join_path, split_path};
 
-/// For other crates of Millstream only: this can change in any version.
+/// For Millstream's other crates only. It can change in any version.
 #[doc(hidden)]
 pub mod internal {
     pub use crate::typed::to::{begin, end, length};

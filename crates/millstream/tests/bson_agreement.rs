@@ -1,4 +1,4 @@
-//! The ways to convert between BSON and Rust types agree with each other: derive, serde, and values.
+//! The three conversions between BSON and Rust types agree with each other: derive, serde, and values.
 
 #![cfg(feature = "bson")]
 

@@ -1,4 +1,4 @@
-//! `#[derive(FromBson, ToBson)]` and the traits behind it, from the user's point of view.
+//! `#[derive(FromBson, ToBson)]` and the traits that it implements, from the user's point of view.
 
 #![cfg(feature = "bson")]
 
@@ -126,7 +126,7 @@ proptest! {
         ];
         let mut mixed: Vec<(&str, &dyn Append)> = order.iter().map(|&at| members[at]).collect();
         for &at in &others {
-            // These names only begin alike, and their values must be skipped.
+            // These names have only a common prefix, and their values must be skipped.
             mixed.insert(at.min(mixed.len()), ("identity", &whole.tags));
             mixed.insert(at.min(mixed.len()), ("i", &1));
         }
@@ -648,7 +648,7 @@ fn numbers_that_do_not_fit_are_refused_both_ways() {
     ] {
         assert_eq!(error.unwrap_err().kind(), ErrorKind::ValueOutOfRange);
     }
-    // The existing content stays, and no other content is added.
+    // The existing content is kept, and no other content is added.
     let mut out = b"before".to_vec();
     bson::encode_to_buffer(&mut out, &BTreeMap::from([("n", u64::MAX)])).unwrap_err();
     assert_eq!(out, b"before");
@@ -776,7 +776,7 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
         let mut flipped = bytes.clone();
         flipped[bit / 8] ^= 1 << (bit % 8);
         match bson::decode::<Everything>(&flipped) {
-            Ok(value) if value == whole => same += 1, // in the key of an array, or of what has a default
+            Ok(value) if value == whole => same += 1, // in the key of an array, or of a field with a default
             Ok(_) => other += 1,
             Err(error) => {
                 assert!(error.offset().is_some(), "{error}");
@@ -828,7 +828,7 @@ mod oracle {
     #[derive(Debug, PartialEq, Deserialize, Serialize, FromBson, ToBson)]
     #[serde(rename_all = "SCREAMING-KEBAB-CASE")]
     #[bson(rename_all = "SCREAMING-KEBAB-CASE")]
-    #[allow(clippy::enum_variant_names)] // what is renamed are the words
+    #[allow(clippy::enum_variant_names)] // only the words are renamed
     pub enum Variants {
         UnitVariant,
         NewVariant(i64),
@@ -874,7 +874,7 @@ fn documents_equal_those_of_serde() {
     assert_eq!(oracle_bson::deserialize_from_slice::<Whole>(&ours).unwrap(), whole);
     assert_eq!(bson::decode::<Whole>(&ours).unwrap(), whole);
 
-    // Each member is omitted, and each is repeated: both decoders read the same value, or both fail.
+    // Each member is omitted in one case and repeated in another: both decoders read the same value, or both fail.
     let elements: Vec<_> = Document::new(&ours).unwrap().iter().map(Result::unwrap).collect();
     let (mut read, mut refused) = (0, 0);
     for changed in 0..elements.len() {

@@ -1,4 +1,4 @@
-//! Hostile BSON: the documents of the corpora truncated at every byte and with every bit flipped, and hand-made
+//! Hostile BSON: the documents of the corpora, truncated at every byte and with every bit flipped, and hand-written
 //! attacks. Every case has a result, all decoders have the same result, and memory and time are limited. Every 97th
 //! document of the dump is used, and every 61st change of files over 8 KiB.
 //!
@@ -78,9 +78,9 @@ fn walk(document: Document<'_>) -> Result<(), Error> {
 fn our_answer(bytes: &[u8]) -> Result<Map, Error> {
     let shown = || bytes.escape_ascii();
     let (checked, used) = peak(|| Document::new(bytes).and_then(|document| document.check()));
-    assert!(used <= BESIDES, "checking took {used} bytes of memory: {}", shown());
+    assert!(used <= BESIDES, "checking used {used} bytes of memory: {}", shown());
     let (map, used) = peak(|| Map::from_slice(bytes));
-    assert!(used <= owned_cap(bytes.len()), "owned values took {used} bytes of memory: {}", shown());
+    assert!(used <= owned_cap(bytes.len()), "owned values used {used} bytes of memory: {}", shown());
     let read = ours::from_slice::<Map>(bytes);
     let walked = Document::new(bytes).and_then(walk);
     let text = Document::new(bytes).and_then(|document| document.to_json(Json::Canonical));
@@ -125,8 +125,10 @@ impl Tally {
             (Ok(map), Some(theirs)) if map.to_vec().unwrap() == theirs => return self.documents += 1,
             (Err(_), None) => return self.refused += 1,
             (Ok(map), Some(_)) if has_repeated_key(map) => Reason::RepeatedKey,
-            (Ok(_), _) => panic!("we accept, the other crate does not, or differs: {}", bytes.escape_ascii()),
-            (Err(error), _) => panic!("we say {error}, the other crate does not: {}", bytes.escape_ascii()),
+            (Ok(_), _) => {
+                panic!("accepted here; rejected or read differently by the other crate: {}", bytes.escape_ascii())
+            }
+            (Err(error), _) => panic!("{error} here, but no error in the other crate: {}", bytes.escape_ascii()),
         };
         *self.reasons.entry(reason).or_default() += 1;
     }
@@ -247,12 +249,11 @@ fn julia_files_changed_everywhere() {
     });
 }
 
-/// Reads a graph within little memory. A graph that was read can be shown, and can be written so that it is the same
-/// graph.
+/// Reads a graph within little memory. A graph that was read can be formatted, and writing it gives the same graph.
 fn graph(bytes: &[u8]) -> Result<(), Error> {
     let document = Document::new(bytes)?;
     let (graph, used) = peak(|| Graph::read_with(document, &Options::new().memory(GRAPH as u64)));
-    assert!(used <= GROWING * GRAPH, "a graph took {used} bytes of memory: {}", bytes.escape_ascii());
+    assert!(used <= GROWING * GRAPH, "a graph used {used} bytes of memory: {}", bytes.escape_ascii());
     let graph = graph?;
     let text = graph.to_string();
     let _ = graph.root().to::<Value>();
@@ -384,7 +385,7 @@ fn a_million_levels() {
 #[test]
 fn many_small_members() {
     alone(|| {
-        // Each has two bytes, which is the minimum: null with an empty key.
+        // Each member has two bytes, which is the minimum: null with an empty key.
         let members = b"\x0a\0".repeat(500_000);
         let bytes = [&(members.len() as i32 + 5).to_le_bytes()[..], &members, &[0]].concat();
         assert_eq!(our_answer(&bytes).unwrap().len(), 500_000);
@@ -393,7 +394,7 @@ fn many_small_members() {
         let strict = Rules::new().strictness(ours::Strictness::Strict);
         let error = Document::with_rules(&bytes, strict).unwrap().check().unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::DocumentInvalid, Some(7)));
-        // Objects share objects, 40 times: 2^40 values if they were expanded.
+        // Objects share objects in 40 levels, which would be 2^40 values if they were expanded.
         let entry = |next: i64| format!(r#"[{{"tag":"backref","ref":{next}}},{{"tag":"backref","ref":{next}}}]"#);
         let entries: Vec<String> = (2..42).map(entry).chain(["7".to_string()]).collect();
         let text = format!(r#"{{"_backrefs":[{}],"x":{{"tag":"backref","ref":1}}}}"#, entries.join(","));

@@ -34,7 +34,7 @@ fn read(bytes: &[u8]) -> millstream::Result<Graph<'_>> {
     Graph::read_with(Document::new(bytes)?, &options())
 }
 
-/// Ids of this crate and of Julia that name the same objects.
+/// Pairs of this crate's and Julia's ids for the same object.
 #[derive(Default)]
 struct Pairs(HashMap<u64, u64>, HashMap<u64, u64>);
 
@@ -317,7 +317,7 @@ fn backrefs_are_checked() {
     }
     assert_eq!(outcome(&root(backref(1), None)), INVALID);
     assert_eq!(outcome(&backref(1)), INVALID);
-    // The text of a type that is its own parameter ends.
+    // The text of a type that is its own parameter is finite.
     let own = |number| data_type(&["Core", "Tuple"], array(&[(3, backref(number))]));
     let circle = root(tagged_array(backref(1), &[1], (5, binary(&[1]))), Some(vec![(3, own(1))]));
     assert!(outcome(&circle).unwrap().contains('…'));
@@ -450,7 +450,7 @@ fn bit_arrays_are_no_numbers_of_bit_arrays() {
     assert_eq!(circle(bit_array(two(), one(), &[one(), again(1)])), INVALID);
     // A rank that is not a number is treated as absent, because the sizes determine it.
     assert!(circle(bit_array(again(1), one(), &[one()])).is_ok());
-    // Each has the length of the previous one.
+    // Each array has the length of the previous one.
     let levels = 100_000;
     let mut entries: Vec<_> = (2..=levels).map(|next| (3, bit_array(one(), again(next), &[one()]))).collect();
     entries.push((3, bit_array(one(), one(), &[one()])));
@@ -626,7 +626,7 @@ fn every_cut_and_every_flipped_bit_is_an_answer() {
         for bit in (0..bytes.len() * 8).step_by(step) {
             flipped[bit / 8] ^= 1 << (bit % 8);
             if let Ok(graph) = read(&flipped) {
-                // A graph that was read can be shown, and can be written if its root is still that of a document.
+                // A graph that was read can be formatted, and can be written if its root is still a document's root.
                 assert!(graph.to_string().len() < 64 << 20);
                 if let Ok(written) = graph.to_vec() {
                     let again = read(&written).unwrap_or_else(|error| panic!("{} bit {bit}: {error}", path.display()));
@@ -722,7 +722,7 @@ fn values_that_rust_types_cannot_represent_are_errors() {
     let two = |number: i64| structure(plain_type(&["Main", "T"]), &[(3, backref(number)), (3, backref(number))]);
     let mut entries: Vec<_> = (2..60).map(|number| (3, two(number))).collect();
     entries.push((10, vec![]));
-    // There are as many as allowed, but each contains the next one twice.
+    // The number of levels is the maximum, but each level contains the next one twice.
     let unfolds = root(backref(1), Some(entries));
     let circle = root(backref(1), Some(vec![(3, structure(plain_type(&["Main", "T"]), &[(3, backref(1))]))]));
     let deep = (0..250).fold((10, vec![]), |inside, _| (3, structure(plain_type(&["Main", "T"]), &[inside])));
@@ -848,7 +848,8 @@ fn built_values_are_read_back() {
     assert_eq!(backrefs.count().unwrap(), BACKREFS_OF_BUILT);
 }
 
-/// These are the vector of numbers, the node that contains itself, and the type with parameters that is a value too.
+/// These are the vector of numbers, the node that contains itself, and the type with parameters, which is also a
+/// value.
 const BACKREFS_OF_BUILT: usize = 3;
 
 #[test]

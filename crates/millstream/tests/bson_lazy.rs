@@ -127,7 +127,7 @@ mod views {
     fn agrees<T: Number>(numbers: &[T], to_bytes: impl Fn(&T) -> Vec<u8>) {
         let payload: Vec<u8> = numbers.iter().flat_map(to_bytes).collect();
         let mut aligned = 0;
-        // Miri takes seconds for each.
+        // Miri takes seconds for each case.
         let offsets = if cfg!(miri) { 9 } else { 64 };
         // One block of memory is used for all offsets, so some of them are aligned, wherever the block is.
         let mut memory = vec![0xee; offsets + payload.len() + 8];
@@ -474,7 +474,7 @@ mod owned {
             assert_eq!(DocumentBuf::read(&mut reader).unwrap_err().kind(), ErrorKind::Cancelled);
             token.reset();
         }
-        // It is still the same document, and is rejected like any other.
+        // The next call reads the same document, and rejects it like any other.
         let error = DocumentBuf::read_by(&mut reader, Rules::new(), 1000).unwrap_err();
         assert_eq!((error.kind(), error.offset()), (ErrorKind::MemoryLimit, Some(0)));
         let large = DocumentBuf::read(&mut reader).unwrap().unwrap();
@@ -667,7 +667,7 @@ mod oracle {
                 }
             }
             let all = whole.len() * 256;
-            assert!((all / 10..all / 10 * 9).contains(&good), "{good} of {all} are right");
+            assert!((all / 10..all / 10 * 9).contains(&good), "{good} of {all} are valid");
         }
     }
 

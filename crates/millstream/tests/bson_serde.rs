@@ -748,7 +748,7 @@ fn values_that_bson_cannot_represent_are_errors_with_a_path() {
     let regex = Value::Regex { pattern: "a\0".into(), options: String::new() };
     assert!(ours::to_vec(&Of { v: regex }).is_err());
 
-    // These names stand for a type, but have other content.
+    // These names stand for a type, but the members have other content.
     struct Forged(&'static str, &'static [u8]);
     impl Serialize for Forged {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -937,7 +937,7 @@ fn compare<T: DeserializeOwned + PartialEq + Debug>(bytes: &[u8], reasons: &mut 
         // A NaN is not equal to itself.
         (Ok(our), Ok(their)) if our == their || format!("{our:?}") == format!("{their:?}") => return,
         (Err(_), Err(_)) => return,
-        (Ok(our), Ok(their)) => panic!("of {bytes:x?} we read {our:?} and they {their:?}"),
+        (Ok(our), Ok(their)) => panic!("from {bytes:x?}, this crate read {our:?} and the other one {their:?}"),
         (Ok(_), Err(error)) => why_we_accept(bytes, &error.to_string()),
         (Err(error), Ok(_)) => why_we_refuse(bytes, &error),
     };
@@ -961,7 +961,7 @@ fn why_we_accept(bytes: &[u8], error: &str) -> &'static str {
             return reason;
         }
     }
-    panic!("we accept {bytes:x?}, and they say {error}");
+    panic!("accepted here: {bytes:x?}; the other crate reports {error}");
 }
 
 /// Deviations that only this crate rejects.
@@ -975,7 +975,7 @@ fn why_we_refuse(bytes: &[u8], error: &Error) -> &'static str {
             return reason;
         }
     }
-    panic!("they accept {bytes:x?}, and we say {error}");
+    panic!("accepted by the other crate: {bytes:x?}; this crate reports {error}");
 }
 
 #[test]
@@ -1011,7 +1011,7 @@ fn every_flipped_bit_is_an_answer() {
             (by_serde, own) => assert_eq!(by_serde.map_err(|e| e.kind()).err(), own.map_err(|e| e.kind()).err()),
         }
     }
-    // Few results differ, and each of these does.
+    // Few results differ, and each of these reasons occurs.
     assert!(reasons.contains_key("bytes of any subtype are bytes"), "{reasons:#?}");
     assert!(reasons.values().sum::<usize>() < 50, "{reasons:#?}");
 }

@@ -1,5 +1,5 @@
-//! A small case for each part of `bson`. It is for Miri, for which the other tests would take hours, also on an
-//! emulated big-endian machine (`tools/miri`).
+//! A small case for each part of `bson`, for Miri (`tools/miri`), which also emulates a big-endian machine. The other
+//! tests would take hours under Miri.
 
 #![cfg(feature = "bson")]
 
@@ -45,7 +45,7 @@ fn walked_and_checked() {
 #[test]
 fn every_cut_is_an_error() {
     let bytes = everything();
-    // Miri takes minutes for all of them, so it runs every seventh.
+    // Miri takes minutes for all cases, so it runs every seventh.
     for len in (0..bytes.len()).step_by(if cfg!(miri) { 7 } else { 1 }) {
         assert!(Document::new(&bytes[..len]).is_err(), "{len}");
         // The same cases, after a valid length.
@@ -62,7 +62,7 @@ fn every_cut_is_an_error() {
 
 #[test]
 fn texts_of_every_length() {
-    // These are next to the steps in which text is checked; the invalid byte is at its end.
+    // These lengths are next to the step sizes of the text check. The invalid byte is at the end of the text.
     for len in 0..70 {
         let text = "x".repeat(len) + "é";
         let mut bytes = bson::encode(&Map::from([("s", &text[..])])).unwrap();

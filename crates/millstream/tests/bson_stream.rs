@@ -34,7 +34,7 @@ fn sample() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Returns a reader of these bytes, with this many at a time.
+/// Returns a reader that gets this many of the bytes at a time.
 fn in_pieces(bytes: Vec<u8>, piece: usize) -> Reader {
     let mut at = 0;
     let fill = move |out: &mut [u8]| {
@@ -287,8 +287,8 @@ fn a_cancelled_search_can_continue() {
     assert_eq!((documents.skipped().count(), documents.skipped().bytes()), (1, 1000));
 }
 
-/// Headers that all extend to the same end, each of which is checked without success: the search gives up soon. The
-/// check finds invalid content, or a valid document that is followed by none.
+/// Headers that all extend to the same end, each of which is checked without success: the search soon stops. The
+/// check finds invalid content, or a valid document that no other document follows.
 #[test]
 fn a_search_has_a_bound() {
     search_in_vain(b"\x0a\0\x77\0");

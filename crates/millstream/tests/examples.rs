@@ -117,8 +117,8 @@ fn socket_log_writes_the_file() {
     assert_eq!(stdout(&child.wait_with_output().unwrap()), "2 lines\n");
 }
 
-/// Every block of code in the README and in the guides is a piece of what is run elsewhere: of a file in `examples`, or of an
-/// example in the README of a package, whose tests run them.
+/// Every block of code in the README and in the guides is part of code that is run elsewhere: a file in `examples`,
+/// or an example in the README of a package, which that package's tests run.
 #[test]
 fn the_documentation_shows_the_examples() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");

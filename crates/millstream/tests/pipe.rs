@@ -110,7 +110,7 @@ fn boxed_stages_of_every_kind_in_every_order() {
     }
 }
 
-/// The failure is in each part of a batch, among stages of which some make several items.
+/// The failure is in each part of a batch, among stages some of which produce several items.
 #[test]
 fn a_failing_boxed_stage_names_the_record() {
     for (bad, panics) in [0, 511, 512, 513, 1023, 1999].into_iter().flat_map(|bad| [(bad, false), (bad, true)]) {
@@ -129,7 +129,7 @@ fn a_failing_boxed_stage_names_the_record() {
     }
 }
 
-/// Batches are passed by hand; errors after the first batch have positions, too.
+/// The test passes the batches itself; errors after the first batch also have positions.
 #[test]
 fn an_error_in_a_later_batch_has_its_position() {
     let stage = Pipe::stages().try_filter(|line| if line == b"x" { Err("no good") } else { Ok(true) }).boxed("stage");
@@ -173,7 +173,7 @@ fn a_failing_command_is_an_error_after_all_its_output() {
     assert_eq!((error.kind(), seen), (ErrorKind::CommandFailed, 50_000));
 }
 
-/// Every stage that can fail or panic does so at every record: earlier records have reached the sink.
+/// Every stage that can fail or panic does so at every record. In each case, earlier records have reached the sink.
 #[test]
 fn items_before_a_failing_record_reach_the_sink() {
     const COUNT: u32 = 40;

@@ -1,6 +1,6 @@
-//! Asynchronous stages. The output is that of plain iterators, for any delays. Errors and panics come after all earlier
-//! results. The requested number of futures runs, and results that are not needed are dropped. Pipes as streams are
-//! tested, too.
+//! Asynchronous stages. The output equals the output of plain iterators, for any delays. Errors and panics come after
+//! all earlier results. The requested number of futures runs, and results that are not needed are dropped. Pipes as
+//! streams are tested, too.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -101,7 +101,7 @@ proptest! {
         prop_assert_eq!(out, (0..count).filter(|n| n % 7 != 3).map(|n| n * 2 + 1).collect::<Vec<_>>());
     }
 
-    /// The failure is an error, or a panic in the function or in its future, and is before, at or after the stage.
+    /// The failure is an error, or a panic in the function or in its future. It occurs before, in or after the stage.
     #[test]
     fn an_error_comes_after_all_earlier_results(
         bad in 0..1000_u64, most in 1..20_usize, size in 1..9000_usize, place in 0..5, cut: bool,
@@ -174,7 +174,7 @@ fn bad_records_are_put_aside() {
     assert_eq!((good, kept), (good_ones, bad_ones));
 }
 
-/// As many futures run as were requested. In order, finished futures count until it is their turn.
+/// The requested number of futures runs. If results are in order, a finished future counts until its turn comes.
 #[test]
 fn the_requested_number_of_futures_runs() {
     for how in [Concurrency::ordered(7), Concurrency::unordered(7)] {
@@ -280,7 +280,7 @@ fn a_trickle_is_seen_at_once() {
     assert_eq!(pipe.summary().items, 50);
 }
 
-/// The thread of a stream stops when the stream is dropped, and is never far ahead.
+/// The thread of a stream stops when the stream is dropped, and is never far ahead of the consumer.
 #[test]
 fn a_stream_is_not_far_ahead() {
     let made = Arc::new(AtomicUsize::new(0));

@@ -10,7 +10,7 @@ static MEMORY: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 const LINE: &[u8] = b"a line of some length, for the sake of it\n";
 const LINES: u64 = 2_000_000;
 
-/// A source of many lines, 84 MB in total, as fast as they are read.
+/// A source of many lines, 84 MB in total, which delivers them as fast as they are read.
 fn lines() -> Reader {
     let mut left = LINES;
     let fill = move |space: &mut [u8]| {
@@ -22,7 +22,7 @@ fn lines() -> Reader {
     Reader::callback(fill).unwrap()
 }
 
-/// Returns how much more memory was in use after the first tenth than at the end.
+/// Returns by how much the memory use after the first tenth exceeded the use at the end.
 fn growth(run: impl FnOnce(&mut dyn FnMut())) -> usize {
     let (mut count, mut base) = (0, 0);
     run(&mut || {

@@ -1,5 +1,5 @@
-//! Stages on several threads. The output is that of plain iterators, for any batches, threads and delays. Errors come
-//! after all earlier results, a slow sink stops the source, and no thread remains.
+//! Stages on several threads. The output equals the output of plain iterators, for any batches, threads and delays.
+//! Errors come after all earlier results, a slow sink stops the source, and no thread remains.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -242,7 +242,7 @@ fn take_before_and_after_the_threads() {
     assert!(after.summary().ended_early);
 }
 
-/// There are two sections, one after another, and a failure that each has to wait for.
+/// There are two sections, one after another, and a failure for which each section has to wait.
 #[test]
 fn two_parallel_sections() {
     for bad in [0, 17, 9_999, u64::MAX] {
@@ -317,8 +317,8 @@ fn a_slow_sink_stops_the_source() {
     })
     .unwrap();
     // There are a batch of 256 KiB, four chunks in progress, one that is being filled, and one that is being passed on;
-    // lines have 7 bytes, and few are shorter.
-    assert!(most <= (256 + 6 * 64) * 1024 / 5, "{most} items under way");
+    // nearly all lines have 7 bytes.
+    assert!(most <= (256 + 6 * 64) * 1024 / 5, "{most} items in progress");
     assert_eq!(seen, 600_000);
 }
 

@@ -28,7 +28,7 @@ fn text_of(part: &dyn Part) -> Vec<u8> {
         spare.put(part);
         assert_eq!((spare.as_bytes(), spare.left()), (&text[..], more));
     }
-    // The spaces are around its length, and around the end of the buffer.
+    // The sizes of the spaces are close to the length of the text, and to the end of the buffer.
     for filled in 0..40 {
         let mut writer = Writer::builder().capacity(64 + part.max_len()).memory().unwrap();
         writer.write(&vec![b'<'; filled]).unwrap();
@@ -40,7 +40,7 @@ fn text_of(part: &dyn Part) -> Vec<u8> {
 }
 
 fn integer<I: Integer + Number + Part + std::str::FromStr + 'static>(words: &[&str], value: &str) -> Box<dyn Part> {
-    let Ok(value) = value.parse::<I>() else { panic!("{value} is not of its kind") };
+    let Ok(value) = value.parse::<I>() else { panic!("{value} does not have its kind") };
     let width = || words[1].parse().unwrap();
     match words[0] {
         "hex" => Box::new(hex(value)),
@@ -71,7 +71,7 @@ fn part(kind: &str, value: &str) -> Box<dyn Part> {
         "char" => Box::new(char::from_u32(u32::from_str_radix(value, 16).unwrap()).unwrap()),
         "bytes" => Box::new(unhex(value)),
         "json" => Box::new(json(Box::leak(unhex(value).into_boxed_slice()))),
-        _ => panic!("no kind is called {kind}"),
+        _ => panic!("unknown kind {kind}"),
     }
 }
 
@@ -81,14 +81,14 @@ fn vectors() {
     let mut cases = 0;
     for line in PUT.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let [name, kind, value, expected] = line.split('\t').collect::<Vec<_>>()[..] else {
-            panic!("not four columns: {line}");
+            panic!("expected four columns: {line}");
         };
         let text = text_of(&*part(kind, value));
         let readable = String::from_utf8_lossy(&text);
         assert_eq!(text, unhex(expected), "{name}: {readable}");
         cases += 1;
     }
-    assert!(cases > 0, "the file holds no case");
+    assert!(cases > 0, "the file contains no case");
 }
 
 #[test]

@@ -25,7 +25,8 @@ fn every_way(words: &str, separator: Separator, input: &[u8]) {
     }
 }
 
-/// Different code decides values far from the end of the bytes and values near it: this appends enough bytes.
+/// Values far from the end of the bytes are scanned by different code than values near it. This function appends
+/// enough bytes for the former.
 fn near_and_far(words: &str, separator: Separator, input: &[u8]) {
     every_way(words, separator, input);
     let filler = match separator {
@@ -195,7 +196,7 @@ proptest! {
         }
     }
 
-    /// However a loop mixes its calls, it gets every byte once, and counts every line once.
+    /// A loop may mix its calls in any way: it gets every byte once, and counts every line once.
     #[test]
     fn mixes_with_lines_words_and_bytes(
         input in "[0-9a-z \n]{0,60}", acts in prop::collection::vec(0..6u8, 1..60), at in any::<prop::sample::Index>(),
@@ -394,7 +395,7 @@ fn lines_are_counted_as_lines_are_taken() {
     }
     let mut reader = Reader::memory("1 2\n3\n4 five\n6").unwrap();
     assert_eq!(reader.scan::<(u8, u8, u8, u8)>().unwrap(), Some((1, 2, 3, 4)));
-    assert_eq!(reader.position().records, 2, "part of the third line is left");
+    assert_eq!(reader.position().records, 2, "part of the third line remains");
     assert_eq!(reader.next_line().unwrap(), Some(&b" five"[..]));
     assert_eq!(reader.position().records, 3);
     assert_eq!(reader.next_line().unwrap(), Some(&b"6"[..]));
@@ -453,7 +454,7 @@ fn a_number_that_a_failing_read_cut_off_is_none() {
 
 #[test]
 fn white_space_before_a_value_is_not_kept() {
-    // This is a hundred times the record limit, and at each end of a read.
+    // The length is a hundred times the record limit, at each end of a read.
     let mut left = 2_000;
     let mut reader = Reader::builder()
         .record_limit(1 << 10)

@@ -215,7 +215,7 @@ fn default_of(option: &str, directory: &Path) -> Option<String> {
             Some(b"1") => "no",
             _ => "yes",
         },
-        // These are always named.
+        // These features always exist.
         "prefix_order" => return None,
         "prefix_counts" => {
             use millstream::frame::{Endian, LengthPrefixed, PrefixWidth};

@@ -232,7 +232,7 @@ fn from_the_first_close_on_no_more_bytes_are_accepted() {
 fn an_error_of_before_does_not_keep_a_close_from_beginning() {
     let sink = Scripted::new([Act::Take(10), Act::Fail]);
     let mut writer = Writer::builder().capacity(16).from_write(sink.clone()).unwrap();
-    writer.write(&[b'a'; 40]).unwrap(); // part of it is out, so all of it is accepted
+    writer.write(&[b'a'; 40]).unwrap(); // part of the record is written, so all of it is accepted
     assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Io);
     assert_eq!(writer.write(b"more").unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(writer.space(1).unwrap_err().kind(), ErrorKind::Closed);
@@ -286,7 +286,7 @@ fn a_sink_that_has_panicked_is_not_called_again() {
                     // The panic drops the writer: if the sink were called at that point, the process would abort.
                     let mut writer = builder().from_write(panicking.clone()).unwrap();
                     let unwound = catch_unwind(AssertUnwindSafe(move || act(&mut writer))).is_err();
-                    assert!(count() <= 1, "{i}: dropped by the panic, the sink is called again");
+                    assert!(count() <= 1, "{i}: the writer was dropped by the panic and called the sink again");
                     // The panic is caught, and the writer is used again.
                     let mut writer = builder().from_write(panicking.clone()).unwrap();
                     *panicking.0.lock().unwrap() = 0;
@@ -540,7 +540,7 @@ fn options_that_cannot_be_are_refused() {
                     assert!(!fine.contains(&name), "{found}, {name}: {error}");
                     assert!(error.found().unwrap().contains(found) && error.expected().is_some(), "{name}: {error}");
                 }
-                _ => assert!(fine.contains(&name), "{found} is accepted by {name}"),
+                _ => assert!(fine.contains(&name), "{name} accepted {found}"),
             }
             // Only valid options open a sink.
             assert!(fs::remove_file(&file).is_err() || fine.contains(&name), "{found}");

@@ -114,7 +114,7 @@ fn the_threads_error_is_reported_once_without_loss() {
         writer.write(b"one ").unwrap();
         until(|| sink.failures.load(Ordering::SeqCst) > 0);
         thread::sleep(Duration::from_millis(20));
-        assert_eq!(sink.failures.load(Ordering::SeqCst), 1, "it tries again only on request");
+        assert_eq!(sink.failures.load(Ordering::SeqCst), 1, "the writer retries only on request");
         sink.fails.store(false, Ordering::SeqCst);
         let error = match report_by {
             "write" => writer.write(b"refused").unwrap_err(),
@@ -191,7 +191,7 @@ fn a_follower_of_a_compressed_stream_can_decode_the_flushed_part() {
     let (reader, pipe) = io::pipe().unwrap();
     let mut writer = delayed(Duration::from_millis(5)).encode(millstream::Encode::Gzip).fd(pipe).unwrap();
     writer.write(b"line 0\n").unwrap();
-    let mut lines = BufReader::new(flate2::read::GzDecoder::new(reader)).lines(); // reads the header at once
+    let mut lines = BufReader::new(flate2::read::GzDecoder::new(reader)).lines(); // reads the header immediately
     for i in 0..3 {
         assert_eq!(lines.next().unwrap().unwrap(), format!("line {i}"));
         writer.write(format!("line {}\n", i + 1).as_bytes()).unwrap();

@@ -181,7 +181,7 @@ fn the_ending_of_a_name_chooses_the_format_and_the_systems_tools_agree() {
             Some(_) => &["gzip", "-dcf"], // `zcat` by another name, whatever the file is called
         };
         if argv[0] == "gzip" && !name.ends_with(".gz") {
-            continue; // gzip insists on its own ending
+            continue; // gzip requires its file name extension
         }
         if let Some(decoded) = tool(argv, &path) {
             assert!(decoded == bytes, "{argv:?} {name}");

@@ -1,4 +1,4 @@
-//! Faults in real system calls, injected by strace into a process that checks the writer's reports about them.
+//! Faults in real system calls, injected by strace into a process that checks how the writer reports them.
 //!
 //! If strace is missing or not allowed, these tests print that and pass; in CI they fail.
 
@@ -44,7 +44,7 @@ fn child() {
     assert_eq!(errors > 0, may_fail);
 }
 
-/// Runs in a separate process: writes a file that the system first accepts, and then fails to store.
+/// Runs in a separate process: writes a file that the kernel first accepts but then fails to store.
 #[test]
 #[ignore = "run by the other tests under strace"]
 fn closing_child() {

@@ -130,10 +130,10 @@ fn pages_are_lent_and_not_copied() {
     writer.commit(64 << 10).unwrap();
     writer.flush().unwrap();
     let next = writer.space(1).unwrap().as_mut_ptr() as usize;
-    assert_ne!(address, next, "the pipe still has the block");
+    assert_ne!(address, next, "the pipe still refers to the block");
     let mut arrived = vec![0; 10 + (64 << 10)];
     reader.read_exact(&mut arrived).unwrap();
-    // At this point it has been read, and the block comes back.
+    // At this point the block has been read, and the writer can reuse it.
     writer.space(64 << 10).unwrap().fill(b'3');
     writer.commit(64 << 10).unwrap();
     writer.flush().unwrap();

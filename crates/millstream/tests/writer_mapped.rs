@@ -1,4 +1,4 @@
-//! A mapped file has its true content and its true length, however it ends; a full disk is an error, not a signal.
+//! A mapped file has the correct content and length, however writing ends. A full disk causes an error, not a signal.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -38,7 +38,7 @@ fn every_length_around_a_page_and_a_step() {
                     let end = writer.close().unwrap();
                     assert_eq!((end.bytes, end.written), (len as u64, len as u64));
                     assert!(fs::read(&path).unwrap() == all[..len], "{len} bytes by {record}");
-                    // No more memory is held than that, either.
+                    // The writer uses no more memory than that, either.
                     assert!(fs::metadata(&path).unwrap().blocks() * 512 < len as u64 + 64 * 1024, "{len}");
                 }
             }

@@ -120,7 +120,7 @@ fn a_close_that_could_not_rename_can_be_repeated() {
     let path = dir.path().join("out");
     let mut writer = Writer::path(&path).unwrap();
     writer.write(b"content").unwrap();
-    fs::create_dir(&path).unwrap(); // in the way
+    fs::create_dir(&path).unwrap(); // blocks the path
     assert_eq!(writer.try_close().unwrap_err().kind(), ErrorKind::Io);
     fs::remove_dir(&path).unwrap();
     assert_eq!(writer.try_close().unwrap().bytes, 7);

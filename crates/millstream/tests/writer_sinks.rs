@@ -1,4 +1,4 @@
-//! Pipes, sockets, terminals and commands as sinks: waiting, interruptions, and peers that close.
+//! Pipes, sockets, terminals and commands as sinks: blocking calls, interruptions, and peers that close.
 
 use std::fs::File;
 use std::io::{PipeReader, Read, Write};
@@ -342,7 +342,7 @@ fn an_early_death_of_a_command_is_reported_instead_of_the_broken_pipe() {
     assert_eq!(error.kind(), ErrorKind::CommandFailed);
     assert_eq!(error.command().unwrap().stderr_tail, b"oops\n");
     assert_eq!(error.written(), Some(writer.written()));
-    assert!(writer.close().is_err(), "not all was taken");
+    assert!(writer.close().is_err(), "not all bytes were accepted");
 }
 
 #[test]
@@ -518,7 +518,7 @@ fn a_shared_connection_is_not_shut_down() {
     (&near).write_all(b"theirs").unwrap();
     assert_arrives("borrowed", OwnedFd::from(far).into(), b"ours, theirs");
 
-    // It is shut down if that is requested.
+    // The connection is shut down if that is requested.
     let (near, far) = UnixStream::pair().unwrap();
     let lingering = || Writer::builder().linger(Duration::from_secs(20));
     let mut writer = lingering().borrow_fd(&near).unwrap();

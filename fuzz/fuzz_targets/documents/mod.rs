@@ -1,5 +1,5 @@
-//! Makes BSON documents from a fuzzer's bytes: from the bytes unchanged, from the bytes as members of a document, or
-//! from choices of what to build. In a document that is built, a few bytes are changed at the end.
+//! Creates BSON documents from a fuzzer's bytes: the bytes are the document, are its members, or select what is
+//! built. In a document that is built, a few bytes are changed at the end.
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 
@@ -57,7 +57,7 @@ const WORDS: &[&str] = &[
     "ü",
 ];
 
-/// Returns a document that is valid or nearly valid; none if there are too few bytes.
+/// Returns a document that is valid or nearly valid, or `None` if there are too few bytes.
 pub fn document(data: &[u8]) -> Option<Vec<u8>> {
     let (&way, rest) = data.split_first()?;
     match way % 8 {

@@ -1,9 +1,9 @@
-//! Arrays of numbers that are aligned in the file, so that they can be used as slices of a mapped file.
+//! Writing arrays of numbers that are aligned in the file, so that they can be used as slices of a mapped file.
 //!
-//! BSON has no padding: a value begins where the previous one ends. To align an array, another member whose only
-//! purpose is its length is written before it. For every reader this is an ordinary binary value with its own key
-//! (`_pad_` and the key of the array), which it can ignore; the rest of the document does not change. The member is
-//! added only where necessary, and only on request: no other part of Millstream writes one.
+//! BSON has no padding: a value begins where the previous one ends. To align an array, a padding member is written
+//! before it, of which only the length matters. For every reader the padding is an ordinary binary value with a
+//! separate key (`_pad_` and the key of the array), which the reader can ignore. The rest of the document does not
+//! change. Padding is added only where necessary, and only on request: no other part of Millstream writes it.
 
 use crate::numbers::view::{Number, NumbersOf};
 use crate::typed::to::append_cstring;
@@ -16,10 +16,10 @@ pub const PADDING_KEY: &str = "_pad_";
 /// The alignment of an array in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Alignment {
-    /// 8 bytes: enough for every type of number.
+    /// 8 bytes, which is enough for every type of number.
     #[default]
     Bytes8,
-    /// 64 bytes: also enough for loads of whole vectors or cache lines.
+    /// 64 bytes, which is also enough for loads of whole vectors or cache lines.
     Bytes64,
 }
 

@@ -4,7 +4,7 @@
 //! the numbers: signed bytes, 32-bit floating point numbers or single bits. The format is specified in "BSON Binary
 //! Subtype 9 - Vector",
 //! <https://github.com/mongodb/specifications/blob/master/source/bson-binary-vector/bson-binary-vector.md>. Data that
-//! it requires to be rejected is rejected.
+//! the specification declares invalid is rejected.
 
 use crate::numbers::view::{Number, NumberType, View, append_numbers};
 use crate::typed::to::length;
@@ -165,8 +165,8 @@ impl<'a> Bits<'a> {
     /// Interprets these bytes as bits, of which the last `padding` are unused.
     ///
     /// # Errors
-    /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) if the padding is greater than 7, if there is a padding but no
-    /// byte, or if an unused bit is not 0.
+    /// [`DocumentInvalid`](ErrorKind::DocumentInvalid) if the padding is greater than 7, if the padding is not 0
+    /// although there are no bytes, or if an unused bit is not 0.
     pub fn new(bytes: &'a [u8], padding: u8) -> Result<Bits<'a>> {
         match bytes.last() {
             None if padding > 0 => Err(invalid(format!("{padding} unused bits without a byte"), "none")),

@@ -1,9 +1,9 @@
 //! Viewing arrays of numbers that are stored as bytes, without a copy.
 //!
-//! In BSON a value directly follows the one before it, so numbers are rarely aligned in memory. A [`View`] reads them
-//! anyway, as fast as aligned ones; only [`as_slice`](View::as_slice) requires alignment. The bytes are little-endian;
-//! a big-endian machine swaps them when it reads them. There is no unsafe code: numbers are made from byte arrays, and
-//! `zerocopy` proves that aligned bytes can be viewed as numbers.
+//! In BSON a value directly follows the one before it, so numbers are rarely aligned in memory. A [`View`] reads
+//! unaligned numbers as fast as aligned ones; only [`as_slice`](View::as_slice) requires alignment. The bytes are
+//! little-endian; a big-endian machine swaps them when it reads them. There is no unsafe code: numbers are converted
+//! from byte arrays, and `zerocopy` proves that aligned bytes can be viewed as numbers.
 
 use crate::typed::to::{append_binary, length};
 use crate::wire::cursor::bytes_text;
@@ -173,9 +173,9 @@ impl fmt::Display for NumberType {
 
 /// Numbers of type `T` in borrowed bytes, least significant byte first, aligned or not.
 ///
-/// [`FromBson`](crate::FromBson) reads one from a binary value: all its bytes, whatever the subtype, except that for
-/// subtype 9, a [`Vector`](crate::Vector), it reads the numbers after the header if they are of this type. [`ToBson`]
-/// writes one as a binary value of subtype 0.
+/// [`FromBson`](crate::FromBson) reads a view from a binary value. For subtype 9, a [`Vector`](crate::Vector), the
+/// view contains the numbers after the header, which must have this type; for any other subtype, it contains all
+/// bytes. [`ToBson`] writes a view as a binary value of subtype 0.
 ///
 /// ```
 /// use millstream::bson::{Document, View};
@@ -250,7 +250,7 @@ impl<'a, T: Number> View<'a, T> {
         Some(View { numbers: self.numbers.get(positions)? })
     }
 
-    /// Iterates over the numbers. A loop over them is as fast as one over a slice.
+    /// Iterates over the numbers. A loop over them is as fast as a loop over a slice.
     #[inline]
     pub fn iter(&self) -> Numbers<'a, T> {
         Numbers(self.numbers.iter())
@@ -382,7 +382,7 @@ impl<T: Number> Iterator for Numbers<'_, T> {
         self.0.nth(count).map(|bytes| T::from_bytes(*bytes))
     }
 
-    // Called by `sum` and `for_each`: the slice's own loop, which the compiler vectorises.
+    // `sum` and `for_each` call this method. It uses the slice's loop, which the compiler vectorises.
     #[inline]
     fn fold<B, F: FnMut(B, T) -> B>(self, start: B, mut step: F) -> B {
         self.0.fold(start, |sum, bytes| step(sum, T::from_bytes(*bytes)))

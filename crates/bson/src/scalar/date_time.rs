@@ -1,7 +1,7 @@
 //! Dates: milliseconds, and their RFC 3339 text.
 //!
-//! The calendar is that of the crate `time`. Only the years 0 to 9999 have a text, as in Extended JSON; other dates are
-//! written as milliseconds.
+//! The crate `time` provides the calendar. Only dates in the years 0 to 9999 have a text form, as in Extended JSON;
+//! other dates are written as milliseconds.
 
 use super::bad_text;
 use millstream_core::put::{Spare, zero_fill};
@@ -42,7 +42,7 @@ impl DateTime {
         SystemTime::now().into()
     }
 
-    /// Appends the RFC 3339 text, if the year has one.
+    /// Appends the RFC 3339 text, if the year is in the range that has a text form.
     pub(crate) fn put_rfc3339(self, out: &mut Spare<'_>) -> bool {
         if !(FIRST..END).contains(&self.0) {
             return false;

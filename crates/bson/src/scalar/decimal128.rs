@@ -1,7 +1,8 @@
 //! 128-bit decimal numbers: their bits and their text.
 //!
-//! The format is IEEE 754-2008 with a binary integer as significand. Its text, what is rejected and what is clamped
-//! follow <https://github.com/mongodb/specifications/blob/master/source/bson-decimal128/decimal128.md>. There is no
+//! The format is IEEE 754-2008 with a binary integer as significand. The text form, and the rules for rejecting and
+//! clamping numbers, follow
+//! <https://github.com/mongodb/specifications/blob/master/source/bson-decimal128/decimal128.md>. There is no
 //! arithmetic.
 //!
 //! ```text
@@ -35,7 +36,7 @@ pub struct Decimal128(pub [u8; 16]);
 
 /// The maximum number of digits of a significand.
 const DIGITS: u32 = 34;
-/// The smallest number that has more digits.
+/// The smallest number with more digits than that.
 const TOO_LARGE: u128 = 10_u128.pow(DIGITS);
 const BIAS: i32 = 6176;
 const LEAST: i64 = -6176;

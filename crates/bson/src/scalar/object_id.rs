@@ -1,4 +1,4 @@
-//! Object ids: bytes, hexadecimal text, and generating new ones.
+//! Object ids: their bytes, their hexadecimal text, and the generation of new ids.
 //!
 //! The format is described at <https://www.mongodb.com/docs/manual/reference/bson-types/#objectid>: four bytes with the
 //! seconds since 1970, five random bytes per process, and a three-byte counter with a random start, all big-endian.
@@ -40,12 +40,12 @@ static PROCESS: Mutex<Option<Process>> = Mutex::new(None);
 
 impl ObjectId {
     /// Generates a new id from the current second, the random bytes of this process, and the next value of its counter.
-    /// It is unique, unless a process generates more than 16,777,216 ids in a second.
+    /// The id is unique, unless a process generates more than 16,777,216 ids in a second.
     ///
     /// Requires the feature `random`, which `millstream` enables.
     ///
     /// # Panics
-    /// Panics if the system cannot provide random bytes when the first id is generated.
+    /// Panics if the operating system cannot provide random bytes when the first id is generated.
     #[cfg(feature = "random")]
     #[allow(clippy::new_without_default)] // the default is all zeros
     pub fn new() -> ObjectId {

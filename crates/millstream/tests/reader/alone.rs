@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output, Stdio};
 
-/// Set to the name of the test that runs alone.
+/// The environment variable with the name of the test that runs alone.
 const ALONE: &str = "MILLSTREAM_TEST_ALONE";
 
 /// Runs `body` in a new process: this program again, with only the test called `test`, which must be the caller.
@@ -24,7 +24,7 @@ pub fn alone(test: &str, prefix: &[&str], body: impl FnOnce()) -> Option<Output>
         output.status.success() && stdout.contains("1 passed"),
         "{test}, alone: {}\n{stdout}\n{}",
         output.status,
-        // A test may write much to standard error.
+        // A test may write a large amount to standard error.
         String::from_utf8_lossy(&output.stderr[output.stderr.len().saturating_sub(4096)..]),
     );
     Some(output)

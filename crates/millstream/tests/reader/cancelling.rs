@@ -1,4 +1,5 @@
-//! Blocking calls that a cancel token or a time limit interrupts, and waits for a growing file, which do not end.
+//! Blocking calls that a cancel token or a time limit interrupts, and calls that wait indefinitely for a growing
+//! file.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -57,7 +58,7 @@ fn a_token_ends_a_wait_immediately_without_loss() {
                 assert_eq!(error.kind(), ErrorKind::Cancelled, "{mode:?} {name}: {error}");
                 assert!(since < Duration::from_secs(1), "{mode:?} {name}: {since:?} after cancelling");
 
-                // It stays cancelled until it is reset, and then continues at the same position.
+                // The reader stays cancelled until the token is reset. After that, it continues at the same position.
                 assert!(token.is_cancelled());
                 assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled, "{mode:?} {name}");
                 token.reset();
@@ -231,7 +232,7 @@ fn a_followed_file_that_shrinks() {
     }
 }
 
-/// A cancelled wait has moved the unread bytes to the front of the buffer.
+/// A cancelled call has moved the unread bytes to the front of the buffer.
 #[test]
 fn a_wait_that_was_cancelled_leaves_the_lines_apart() {
     for mode in every_mode() {

@@ -70,7 +70,7 @@ fn success_in_every_way() {
     }
 }
 
-/// The output ends before the command does: the end of the stream waits for the status.
+/// The output ends before the command does. The end of the stream is reported only when the status is known.
 #[test]
 fn a_failure_after_the_output_was_closed_counts() {
     for read_ahead in EVERY_READ_AHEAD {
@@ -125,7 +125,7 @@ fn surroundings_are_as_asked() {
     let mut reader = Reader::command(command).unwrap();
     assert_eq!(drain_whole(&mut reader, Pull::Frames), b"1-2-\n/usr\nfrom the file\n");
 
-    // Its standard input is empty unless it is given, and the environment can be cleared.
+    // A command's standard input is empty by default, and its environment can be cleared.
     let mut reader = Reader::command(Command::new(["/bin/cat"]).env_clear()).unwrap();
     assert_eq!(drain_whole(&mut reader, Pull::Frames), b"");
     let mut reader =
@@ -145,7 +145,7 @@ fn standard_input_can_be_bytes() {
     }
 }
 
-/// This also applies if another process still holds the pipe.
+/// This also applies if another process still holds the pipe open.
 #[test]
 fn a_command_need_not_read_its_standard_input() {
     for line in ["true", "head -n 1 >/dev/null", "exec <&-", "sleep 60 & exit 0"] {

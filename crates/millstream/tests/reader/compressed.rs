@@ -177,7 +177,7 @@ fn check_damaged(what: &str, damaged: &[u8], data: &[u8], recognised: bool) {
             // Success requires the correct bytes, or the unchanged bytes if there is no indication that they are
             // compressed.
             None if bytes == data => {}
-            None => assert!(!recognised && bytes == damaged, "{what} {read_ahead:?} {pull:?}: a wrong success"),
+            None => assert!(!recognised && bytes == damaged, "{what} {read_ahead:?} {pull:?}: an unexpected success"),
         }
     }
 }
@@ -245,7 +245,7 @@ fn shifted_at_every_byte() {
             let lost = [&encoded[..at], &encoded[at + 1..]].concat();
             check_damaged(&format!("{name} byte {at} of {} lost", encoded.len()), &lost, &data, at >= magic);
             let more = [&encoded[..at], &[0x5a], &encoded[at..]].concat();
-            check_damaged(&format!("{name} one more at {at} of {}", encoded.len()), &more, &data, at >= magic);
+            check_damaged(&format!("{name} one byte inserted at {at} of {}", encoded.len()), &more, &data, at >= magic);
         }
     }
 }
@@ -260,7 +260,7 @@ fn trailing_garbage() {
                 let damaged = [&encode(&data)[..], garbage].concat();
                 let (bytes, error) = drain(&mut mode.builder().memory(damaged).unwrap(), Pull::Frames);
                 assert!(bytes == data, "{name} {mode:?}: {} bytes", bytes.len());
-                let error = error.unwrap_or_else(|| panic!("{name} {mode:?}: silence about {garbage:?}"));
+                let error = error.unwrap_or_else(|| panic!("{name} {mode:?}: no error for {garbage:?}"));
                 assert!(matches!(error.kind(), ErrorKind::DecodeDamaged | ErrorKind::DecodeTruncated), "{error}");
             }
         }
@@ -293,15 +293,15 @@ fn limits_are_exact() {
                 |bytes| Reader::builder().read_ahead(read_ahead).decode_limit(bytes).memory(encode(&data)).unwrap();
             assert!(drain_whole(&mut open(100_000), Pull::Frames) == data, "{name}");
             let (bytes, error) = drain(&mut open(99_999), Pull::Frames);
-            let error = error.unwrap_or_else(|| panic!("{name} {read_ahead:?}: beyond the limit"));
+            let error = error.unwrap_or_else(|| panic!("{name} {read_ahead:?}: over the limit"));
             assert_eq!(error.kind(), ErrorKind::DecodeLimit, "{name}: {error}");
             assert!(bytes.len() <= 99_999 && data.starts_with(&bytes), "{name}: {} bytes", bytes.len());
         }
     }
 }
 
-/// A cancel token interrupts reads anywhere in a compressed stream, including its first bytes, and after a reset no
-/// data is lost. Only the threads of bgzf cannot continue; they report an error.
+/// A cancel token interrupts reads anywhere in a compressed stream, including its first bytes, and no data is lost
+/// after a reset. Only bgzf, which uses threads, cannot continue; it reports an error.
 #[test]
 fn cancelling_anywhere() {
     let data = sample::lines(3_000);
@@ -323,7 +323,7 @@ fn cancelling_anywhere() {
                     let mut bytes = Vec::new();
                     let error = loop {
                         match reader.fill() {
-                            Ok(0) => panic!("{name} {mode:?} {cut}: an end before the end"),
+                            Ok(0) => panic!("{name} {mode:?} {cut}: an early end"),
                             Ok(_) => bytes.extend_from_slice(reader.buffer()),
                             Err(error) => break error,
                         }
@@ -380,7 +380,7 @@ fn a_ratio_can_be_limited() {
             };
             let (bytes, error) = drain(&mut open(20), Pull::Fill);
             assert_eq!(error.unwrap().kind(), ErrorKind::DecodeLimit, "{name} {read_ahead:?}");
-            assert!(bytes.len() < 25 << 20, "{name} {read_ahead:?}: {} bytes came through", bytes.len());
+            assert!(bytes.len() < 25 << 20, "{name} {read_ahead:?}: {} bytes were delivered", bytes.len());
             assert_eq!(drain_whole(&mut open(1_000_000), Pull::Fill).len(), bomb.len(), "{name} {read_ahead:?}");
         }
     }
@@ -451,7 +451,7 @@ fn an_error_of_the_source_is_no_damage() {
     }
 }
 
-/// Closing a reader does not wait for a `Read` that blocks, even if it is under a decoder.
+/// Closing a reader does not wait for a `Read` that blocks, even if a decoder reads from it.
 #[test]
 fn closing_does_not_wait_for_a_read_that_blocks() {
     for (_, encode, _) in FORMATS {
@@ -537,14 +537,14 @@ fn formats_that_cannot_be_decoded() {
             ];
             for mut reader in readers {
                 let (bytes, error) = drain(&mut reader, Pull::Frames);
-                let error = error.unwrap_or_else(|| panic!("{ending}: delivered as it is"));
+                let error = error.unwrap_or_else(|| panic!("{ending}: delivered without decoding"));
                 assert_eq!((&bytes[..], error.kind()), (&b""[..], ErrorKind::Unsupported), "{error}");
             }
             let mut raw = mode.builder().decode(Decode::Off).path(&path).unwrap();
             assert!(drain_whole(&mut raw, Pull::Fill) == content);
         }
     }
-    // These are detected by their names, whatever they contain.
+    // These formats are detected by the file's name, whatever the file contains.
     for ending in ["lz4", "LZ4", "bz2", "zlib", "zz", "lzma"] {
         let path = sample::file(&directory, &format!("input.{ending}"), b"text\n");
         for open in [millstream::ReaderBuilder::path, millstream::ReaderBuilder::mapped] {
@@ -601,7 +601,8 @@ fn the_first_flushed_bytes_of_a_compressed_stream_arrive() {
     }
 }
 
-/// A bgzf stream ends with its end-of-file block, from a file and from a pipe. Any data after it is another stream.
+/// A bgzf stream ends with its end-of-file block, from a file and from a pipe. Any data after that block is another
+/// stream.
 #[test]
 fn bgzf_ends_with_its_end_of_file_block() {
     let data = sample::lines(300_000);
@@ -642,7 +643,7 @@ fn zstd_reports_the_needs_of_a_frame() {
         encoder.write_all(b"hello\n").unwrap();
         encoder.finish().unwrap()
     };
-    // The same after another frame.
+    // The same frame, after another one.
     for front in [Vec::new(), zstd(b"first\n")] {
         let long = [&front[..], &frame(28)].concat();
         let (bytes, error) = drain(&mut Reader::memory(long.clone()).unwrap(), Pull::Fill);

@@ -28,8 +28,9 @@ fn close_early(script: &'static str) -> Vec<CommandEnd> {
             within_seconds(60, move || {
                 let (reader, pid) = start(mode.builder(), script);
                 let closed = reader.close();
-                let mut ends = closed.unwrap_or_else(|error| panic!("{mode:?}: our stopping is no error: {error}"));
-                assert!(!exists(pid), "{mode:?}: still there after close");
+                let mut ends =
+                    closed.unwrap_or_else(|error| panic!("{mode:?}: stopping early is not an error: {error}"));
+                assert!(!exists(pid), "{mode:?}: still running after close");
                 assert_eq!(ends.len(), 1);
                 ends.remove(0)
             })
@@ -69,7 +70,7 @@ fn a_command_that_ignores_all_signals_it_can() {
 
 #[test]
 fn a_command_that_exits_when_its_output_closes_is_not_signalled() {
-    // It needs some time to clean up, and gets it.
+    // The command needs some time to clean up, and gets it.
     let script = "trap '' PIPE; echo $$; while echo more 2>/dev/null; do :; done; sleep 0.2; exit 5";
     for end in close_early(script) {
         assert_eq!(end.status, CommandStatus::Exited(5));
@@ -95,7 +96,8 @@ fn a_grandchild_that_holds_the_pipes_does_not_hold_close() {
             (grandchild, child)
         });
         assert!(!exists(child));
-        // The process is the command's child. A command that must not leave one has to ensure that itself.
+        // The process is the command's child. A command that must not leave a child process has to ensure that
+        // itself.
         crate::processes::kill(grandchild);
         assert_goes(grandchild);
     }
@@ -149,7 +151,7 @@ fn dropping_is_like_closing_without_a_report() {
     }
 }
 
-/// SIGTERM is sent after a second, not immediately, and a command that exits by itself costs no second.
+/// SIGTERM is sent after a second, not immediately. A command that exits by itself causes no delay.
 #[test]
 fn only_commands_that_keep_running_are_waited_for() {
     let (reader, _) = start(Reader::builder(), "trap 'sleep 0.2; exit 4' TERM; echo $$; while :; do sleep 0.1; done");
@@ -171,8 +173,8 @@ fn closing_at_once() {
     }
 }
 
-/// If reading stops early, a failure of the source is ignored. The outcome depends on the command's progress, so each
-/// of 200 runs gets another chance to be faster than the reader.
+/// If reading stops early, a failure of the source is ignored. The test is a race between the command and the reader,
+/// so it is repeated 200 times.
 #[test]
 fn a_command_that_fails_after_enough_was_read_is_no_error() {
     for round in 0..200 {
@@ -194,7 +196,7 @@ fn a_command_that_fails_after_enough_was_read_is_no_error() {
                 thread::sleep(Duration::from_millis(5));
                 reader.close().unwrap_or_else(|error| panic!("round {round}: {error}"));
             }
-            // The first record is read, or all of them: a pipe that has enough records requests no more.
+            // The pipe takes the first record, or all of them: a pipe that has enough records requests no more.
             take => {
                 let mut pipe = Pipe::from(reader()).lines().take(take as u64 - 1);
                 let summary = pipe.run().unwrap_or_else(|error| panic!("round {round}: {error}"));
@@ -204,11 +206,11 @@ fn a_command_that_fails_after_enough_was_read_is_no_error() {
             }
         }
         let error = Pipe::from(reader()).lines().take(3).run().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::CommandFailed, "one more record is requested than there are");
+        assert_eq!(error.kind(), ErrorKind::CommandFailed, "one record more than exists is requested");
     }
 }
 
-/// Stages that hold items back must not make a difference.
+/// Stages that hold items back must not affect the result.
 #[test]
 fn a_pipe_with_threads_stops_early_too() {
     for round in 0..200 {
@@ -228,7 +230,7 @@ fn closing_reports_a_failure_again() {
     }
     let mut pipe = Pipe::from(Reader::command(["sh", "-c", "echo one; exit 3"]).unwrap()).lines();
     let first = pipe.run().unwrap_err();
-    assert_eq!(pipe.run().unwrap_err().kind(), ErrorKind::Closed, "it does not look as if all had been well");
+    assert_eq!(pipe.run().unwrap_err().kind(), ErrorKind::Closed, "the result does not look like a success");
     assert_eq!(pipe.close().unwrap_err().to_string(), first.to_string());
 }
 

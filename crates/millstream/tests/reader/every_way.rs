@@ -60,8 +60,8 @@ pub const EVERY_PULL: [Pull; 8] = [
 
 /// Returns all data that a reader delivers, and the error at its end if there was one.
 ///
-/// It checks the rules for every reader: an error is reported once, followed by a plain end, the end stays the end, and
-/// the position counts the delivered data.
+/// It checks the rules for every reader: an error is reported once and is followed by the end, every later call
+/// reports the end again, and the position counts the delivered data.
 pub fn drain(reader: &mut Reader, pull: Pull) -> (Vec<u8>, Option<Error>) {
     let start = reader.position().bytes;
     let mut bytes = Vec::new();
@@ -70,8 +70,8 @@ pub fn drain(reader: &mut Reader, pull: Pull) -> (Vec<u8>, Option<Error>) {
             Ok(true) => {}
             Ok(false) => break None,
             Err(error) => {
-                // An error of `fill` keeps the unread bytes. All records come before it, except for the one that it cut
-                // off.
+                // An error of `fill` keeps the unread bytes. All records come before the error, except for the one
+                // that the error cut off.
                 let whole_record_left = reader.buffer().contains(&b'\n');
                 match pull {
                     Pull::Fill | Pull::FillBits => {}

@@ -1,5 +1,5 @@
-//! Sources that misbehave in all the ways that the system allows: one byte at a time, interrupted calls, non-blocking
-//! descriptors, and errors in the middle.
+//! Sources with all kinds of difficult behaviour that the operating system allows: one byte at a time, interrupted
+//! calls, non-blocking descriptors, and errors in the middle.
 
 use std::io::{self, Read, Write};
 use std::thread;
@@ -66,7 +66,8 @@ fn interrupted_calls_and_small_pieces() {
     }
 }
 
-/// A source that reports that it has no data yet is read again. No byte is lost, and this is not taken for the end.
+/// A source that reports that it has no data yet is read again. No byte is lost, and such a report is not treated as
+/// the end.
 #[test]
 fn a_read_that_would_block_is_asked_again() {
     let data = sample::lines(3_000);
@@ -116,7 +117,7 @@ fn an_error_in_the_middle_comes_once_after_all_bytes() {
     }
 }
 
-/// A callback that claims more bytes than fit is a bug of the caller, and never results in a wrong byte.
+/// A callback that reports more bytes than fit has a bug. It never results in an incorrect byte.
 #[test]
 fn a_callback_that_lies_about_its_length() {
     for mode in every_mode() {
@@ -203,7 +204,7 @@ fn flags_of_a_descriptor_are_left_alone() {
     }
 }
 
-/// A wait must not poll repeatedly.
+/// A blocked call must not poll repeatedly.
 #[test]
 fn waiting_costs_no_processor_time() {
     alone("faulty_sources::waiting_costs_no_processor_time", &[], || {
@@ -223,7 +224,7 @@ fn waiting_costs_no_processor_time() {
                 writer.join().unwrap();
             }
         }
-        // There are 12 waits of 0.4 s; a busy loop would use nearly all of these 4.8 s.
+        // The reader waits 12 times for 0.4 s; a busy loop would use nearly all of these 4.8 s.
         let used = processor_seconds();
         assert!(used < 1.5, "{used} s of processor time while waiting");
     });

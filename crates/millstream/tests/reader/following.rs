@@ -112,7 +112,7 @@ fn replaced_by_another() {
     });
 }
 
-/// The path is a link that then points to another file: the followed file itself does not change.
+/// The path is a link that is changed to point to another file: the followed file itself does not change.
 #[test]
 fn a_link_that_leads_elsewhere() {
     within_seconds(60, || {

@@ -322,7 +322,7 @@ fn any_ask() -> impl Strategy<Value = Ask> {
     prop_oneof![3 => Just(Ask::One), 2 => Just(Ask::Batch), 1 => Just(Ask::Skip)]
 }
 
-/// A call that takes data from a reader; all kinds may be mixed.
+/// A call that takes data from a reader. A reader may get calls of all kinds.
 #[derive(Clone, Debug)]
 enum Call {
     NextLine,
@@ -487,7 +487,7 @@ fn a_batch_contains_all_records_read_with_its_first_one() {
     let mut reader = Reader::memory("one\ntwo\nthree\n").unwrap();
     let batch = reader.next_batch(&mut Lines::new()).unwrap().unwrap();
     assert_eq!(batch.iter().collect::<Vec<_>>(), [&b"one"[..], b"two", b"three"]);
-    // So does a batch whose first record began in the bytes read before.
+    // The same applies to a batch whose first record began in bytes that had been read before.
     let mut pieces = [&b"one\ntw"[..], b"o\nthree\nfour\n"].into_iter();
     let mut reader = Reader::callback(move |space| {
         let piece = pieces.next().unwrap_or_default();

@@ -196,7 +196,8 @@ fn of_any_read() {
     });
 }
 
-/// Records with a length prefix are delivered as soon as their last byte has arrived: no byte after it is awaited.
+/// Records with a length prefix are delivered as soon as their last byte has arrived: the reader does not wait for
+/// any further byte.
 #[test]
 fn of_records_without_delimiters() {
     for mode in every_mode() {

@@ -7,7 +7,7 @@ use crate::alone::alone;
 use crate::every_way::{EVERY_READ_AHEAD, Pull, drain};
 use crate::processes::{children, open_fds, threads};
 
-/// One use of a reader, of the kinds that end in all the different ways.
+/// Uses readers once in each of the different ways in which a reader's use can end.
 fn use_and_forget(kind: usize, builder: millstream::ReaderBuilder) {
     let sh = |script: &str| Command::new(["sh", "-c", script]).stderr(Stderr::Capture);
     match kind {

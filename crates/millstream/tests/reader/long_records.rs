@@ -1,5 +1,5 @@
-//! One very long record: delivered completely below the limit; above it, an error with its position, and a way to
-//! continue.
+//! A very long record is delivered completely if it is below the limit. Above the limit, there is an error with the
+//! record's position, and the reader can continue.
 
 use std::io::{Read, Write, repeat};
 
@@ -84,8 +84,8 @@ fn the_limit_is_exact() {
     }
 }
 
-/// Without `skip_record` the record cannot be passed: repeating the error forever would be a loop, and skipping
-/// silently would lose data.
+/// Without `skip_record`, reading cannot continue after the record: repeating the error indefinitely would be an
+/// endless loop, and skipping silently would lose data.
 #[test]
 fn a_long_record_is_not_lost_by_asking_again() {
     for mode in every_mode() {
@@ -191,7 +191,8 @@ fn in_batches() {
                     (["one", "three", "four"].map(String::from).to_vec(), vec![1])
                 );
             }
-            // In memory all records are in one batch; the long record is in its middle, or ends it without a delimiter.
+            // In memory all records are in one batch. The long record is in the middle of the batch, or is the last
+            // one and has no delimiter.
             for (input, records, numbers) in [
                 ("one\ntoo long\nthree\n", vec!["one", "three"], vec![1]),
                 ("one\ntwo\r\ntoo long", vec!["one", "two"], vec![2]),
@@ -242,7 +243,8 @@ fn taking_the_bytes_of_a_long_record() {
     }
 }
 
-/// A token may end the skip in the middle of the record: the rest of it is never mistaken for a record.
+/// A token may interrupt the skipping in the middle of the record: the rest of the record is never mistaken for a
+/// record.
 #[test]
 fn a_cancelled_skip_can_continue() {
     for mode in every_mode() {

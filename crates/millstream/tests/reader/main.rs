@@ -1,8 +1,8 @@
 //! The reader from the user's point of view: these tests use only the public interface, one topic per file.
 //!
-//! `every_way` runs a case in each way that a user can read, `deadline` turns a hang into a failure, `alone` gives a
-//! test a separate process, `sample` makes text in which missing pieces are detected, and `processes` asks the system
-//! which processes exist. The other files are the topics.
+//! `every_way` runs a case with each method of reading, `deadline` turns a hang into a failure, `alone` gives a test
+//! a separate process, `sample` creates text in which missing pieces are detected, and `processes` finds out which
+//! processes exist. Each other file tests one topic.
 
 mod alone;
 mod deadline;

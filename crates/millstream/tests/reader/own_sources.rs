@@ -1,4 +1,4 @@
-//! User-defined sources: on the caller's thread with a descriptor to poll, and on a thread of their own.
+//! User-defined sources: on the caller's thread with a descriptor to poll, and on a separate thread.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -131,7 +131,7 @@ fn a_failure_at_the_end_is_reported_after_all_bytes() {
     }
 }
 
-/// Bytes that could begin a compressed format are held back: they come before the error too.
+/// Bytes that could begin a compressed format are held back. They are also delivered before the error.
 #[cfg(feature = "compression")]
 #[test]
 fn a_failure_is_reported_after_held_back_bytes() {
@@ -144,7 +144,8 @@ fn a_failure_is_reported_after_held_back_bytes() {
     }
 }
 
-/// A source's mistakes are errors after the data that it delivered, never a crash, a loss or a different end.
+/// A source's mistake is reported as an error after the data that the source delivered. It never causes a crash, a
+/// loss of data or a different end.
 #[test]
 fn broken_promises_are_errors() {
     let cases: [(&str, Vec<Step>, ErrorKind, &str); 7] = [

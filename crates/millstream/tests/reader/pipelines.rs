@@ -68,7 +68,7 @@ fn the_cause_is_reported_not_its_consequence() {
 /// `yes | head`: the left command was killed because the right one needed no more input, and the right one succeeded.
 #[test]
 fn a_left_command_whose_reader_had_enough_has_not_failed() {
-    // It is killed by the signal itself, or a shell reports that.
+    // Either the command itself is killed by the signal, or a shell reports the signal.
     for left in ["exec yes", "yes; exit $?"] {
         let mut reader = Reader::pipeline([sh(left), sh("head -n 5")]).unwrap();
         assert_eq!(drain_whole(&mut reader, Pull::Frames), b"y\ny\ny\ny\ny\n");

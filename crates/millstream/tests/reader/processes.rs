@@ -1,4 +1,4 @@
-//! Asks the system which processes, threads and file descriptors are still there.
+//! Finds out which processes, threads and file descriptors still exist.
 
 use std::fs;
 use std::thread;
@@ -14,7 +14,7 @@ pub fn assert_goes(pid: i32) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while exists(pid) {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        assert!(Instant::now() < deadline, "process {pid} is still there:\n{status}");
+        assert!(Instant::now() < deadline, "process {pid} still exists:\n{status}");
         thread::sleep(Duration::from_millis(5));
     }
 }

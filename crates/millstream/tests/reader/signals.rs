@@ -22,7 +22,7 @@ fn signals_of(command: Command) -> [u64; 2] {
             }
         }
     }
-    // These are the signals that no program can change, since they belong to the C library.
+    // No program can change these signals, because they belong to the C library.
     sets.map(|set| set & !(0b11 << 31))
 }
 
@@ -70,7 +70,7 @@ fn ignored_signals_of_background_jobs_stay_ignored() {
     });
 }
 
-/// Starts `script`, which prints the number of a process that it leaves, and returns that number.
+/// Starts `script`, which prints the id of a process that it leaves running, and returns that id.
 fn left_by(builder: millstream::ReaderBuilder, script: &str) -> (Reader, i32) {
     let mut reader = builder.command(Command::new(["sh", "-c", script]).stderr(Stderr::Capture)).unwrap();
     let pid = std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap();

@@ -80,7 +80,8 @@ fn with_file(bytes: &[u8], open: impl FnOnce(&Path) -> Reader) -> Reader {
     let directory = sample::directory();
     let path = sample::file(&directory, "input", bytes);
     let mut reader = open(&path);
-    // Only a command opens it later: its first byte, or its end, shows that it has.
+    // Only a command opens the file later. The first byte or the end of its output shows that the file has been
+    // opened.
     reader.fill().unwrap();
     reader
 }
@@ -185,7 +186,7 @@ fn standard_input_is_empty() {
     });
 }
 
-/// Files whose size the system does not know, or reports as 0.
+/// Files whose size the kernel does not know, or reports as 0.
 #[test]
 fn files_without_a_size() {
     for mode in every_mode() {
@@ -339,7 +340,7 @@ fn a_file_that_changes_while_it_is_read_is_an_error() {
     }
 }
 
-/// A growing file is read to the end that it has when the reader reaches it.
+/// A growing file is read to its end at the time when the reader reaches that end.
 #[test]
 fn a_file_that_grows_while_it_is_read() {
     for mode in every_mode() {

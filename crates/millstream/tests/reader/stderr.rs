@@ -1,4 +1,4 @@
-//! A command's standard error: it is shown live, never causes a hang, and its last 4 KiB are in the error.
+//! A command's standard error is forwarded immediately and never causes a hang, and its last 4 KiB are in the error.
 
 use std::fs::File;
 use std::thread;
@@ -26,7 +26,7 @@ fn unread_standard_error_never_blocks_and_its_tail_is_kept() {
             let argv = ["sh".as_ref(), "-c".as_ref(), FLOOD.as_ref(), path.as_os_str(), flooded.as_os_str()];
             let command = Command::new(argv).stderr(Stderr::Capture);
             let mut reader = Reader::builder().read_ahead(read_ahead).command(command).unwrap();
-            // The reader is not used meanwhile; a pipe would be full after 64 KiB or 1 MiB.
+            // The reader is not used in the meantime; a pipe would be full after 64 KiB or 1 MiB.
             while !flooded.exists() {
                 thread::sleep(Duration::from_millis(2));
             }
@@ -136,7 +136,7 @@ fn a_grandchild_that_holds_standard_error_open_does_not_hold_us() {
 #[test]
 fn our_own_standard_error_that_is_full_does_not_hold_close() {
     within_seconds(60, || {
-        // This is a reader in a process whose standard error is a pipe that is never read.
+        // Runs a reader in a process whose standard error is a pipe that is never read.
         let (unread, full) = std::io::pipe().unwrap();
         let this = std::env::current_exe().unwrap();
         let mut child = std::process::Command::new(this)

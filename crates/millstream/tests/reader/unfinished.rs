@@ -16,7 +16,7 @@ const DYING: [&str; 3] = ["sh", "-c", "printf '100\\n200\\n30'; exit 3"];
 /// Takes the next record of a reader.
 type Take = fn(&mut Reader) -> Result<Option<Vec<u8>>, Error>;
 
-/// Every way to take a record that may be the last one.
+/// Every method that takes a record that may be the last one.
 const EVERY_TAKE: [(&str, Take); 9] = [
     ("next_line", |reader| Ok(reader.next_line()?.map(<[u8]>::to_vec))),
     ("read_until", |reader| Ok(reader.read_until(b'\n')?.map(<[u8]>::to_vec))),
@@ -85,7 +85,7 @@ fn the_rest_of_one_that_succeeds_is_a_record() {
     });
 }
 
-/// The output ends before the command does: the last record waits for the status.
+/// The output ends before the command does. The last record is returned only when the status is known.
 #[test]
 fn the_status_may_arrive_late() {
     for (status, count) in [(3, 2), (0, 3)] {
@@ -157,7 +157,7 @@ fn a_long_rest_is_shown_in_part() {
     assert!(error.contains(&shown), "{error}");
 }
 
-/// Errors that are not a command's: those of a user-defined source, and timeouts.
+/// Errors that do not come from a command: errors of a user-defined source, and timeouts.
 #[test]
 fn other_failures_too() {
     let mut pieces = [Ok(&b"1\n2"[..]), Err(std::io::Error::other("gone"))].into_iter();

@@ -113,7 +113,7 @@ fn parse(word: &str, token: &[u8]) -> Result<String, ErrorKind> {
         "i64" => text.parse::<i64>().map(|number| number.to_string()),
         "i128" => text.parse::<i128>().map(|number| number.to_string()),
         "isize" => text.parse::<isize>().map(|number| number.to_string()),
-        word => panic!("no type is called {word}"),
+        word => panic!("unknown type {word}"),
     }
     .map_err(|_| ErrorKind::NumberOverflow)
 }
@@ -165,7 +165,7 @@ pub fn scan(words: &str, separator: Separator, reader: &mut Reader) -> Result<Op
         "u32 u32" => scan!((u32, u32), (a, b) => format!("{a:?} {b:?}")),
         "u64 f64" => scan!((u64, f64), (a, b) => format!("{a:?} {b:?}")),
         "u64 f64 i16" => scan!((u64, f64, i16), (a, b, c) => format!("{a:?} {b:?} {c:?}")),
-        words => panic!("no type is called {words}"),
+        words => panic!("unknown type {words}"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Finds the test data: the repository's own, and data that others have licensed, which is not in the repository.
+//! Finds the test data: the data in the repository, and data under other licences, which is not in the repository.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-/// Prints the message visibly, even in CI. It is only for features that a machine lacks and no setup can provide.
+/// Prints the message visibly, even in CI. Use it only for features that the machine lacks and no setup can provide.
 pub fn say(reason: &str) {
     // This does not use `eprintln`, whose output the test harness hides.
     let _ = writeln!(std::io::stderr(), "SKIPPED: {reason}");

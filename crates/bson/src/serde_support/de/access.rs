@@ -6,7 +6,7 @@ use crate::{Cursor, ElementType};
 use millstream_core::{Error, ErrorKind, Result};
 use serde::de::{DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 
-/// Reads the value at the cursor. If the visitor did not read it, it is skipped.
+/// Reads the value at the cursor. If the visitor does not read the value, it is skipped.
 #[inline]
 fn visit_value<'de, S: DeserializeSeed<'de>>(kind: ElementType, cursor: &mut Cursor<'de>, seed: S) -> Result<S::Value> {
     let start = cursor.offset();
