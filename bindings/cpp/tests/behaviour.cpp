@@ -137,7 +137,7 @@ std::optional<ms::framer> framer_of(const std::string &words) {
         return ms::framer::length_prefixed(
             std::stoul(word[1].substr(1)) / 8, word[2] == "big" ? std::endian::big : std::endian::little,
             word[3] == "itself" ? ms::prefix_counts::itself : ms::prefix_counts::payload);
-    return std::nullopt; // a character, which is bytes in C++
+    return std::nullopt; // a character, which C++ stores as bytes
 }
 
 TEST(Vectors, Limits) {

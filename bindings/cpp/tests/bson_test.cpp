@@ -242,7 +242,7 @@ TEST(Value, IsEveryTypeOfItsOwn) {
         refuses([](const bson::value &value) { value.as<test::point>(); });
     }
 
-    // Every value is written as it was read.
+    // Every value is written in the form in which it was read.
     bson::builder copy;
     for (const auto &[key, value] : document)
         copy.append(key, value);
@@ -571,7 +571,7 @@ TEST(Documents, AreARange) {
     EXPECT_EQ(rest.position().bytes, 12U * 50000);
     EXPECT_EQ(rest.position().records, 50000U);
 
-    // A document after a header that was read in another way.
+    // A document after a header that was read with other functions.
     ms::reader reader(ms::memory{"header\n" + numbered(2)});
     EXPECT_EQ(reader.next_line(), "header");
     bson::documents after(std::move(reader));

@@ -1,5 +1,5 @@
-// Tests of millstream/numbers.h: every method of printing and scanning digits, compared with a simple one and the
-// standard library.
+// Tests of millstream/numbers.h: every method of printing and scanning digits, compared with a simple implementation
+// and the standard library.
 
 #include <millstream/numbers.h>
 
@@ -32,7 +32,7 @@ struct Way {
     size_t (*digits)(char *, uint64_t);
 };
 
-// The methods that this machine supports.
+// The methods that this CPU supports.
 std::vector<Way> ways() {
     std::vector<Way> all{{"plain", millstream_digits_plain}, {"what is called", millstream_digits}};
 #ifdef MILLSTREAM_SWAR
@@ -96,7 +96,7 @@ TEST(Digits, EveryNumberOfEightDigitsByIfma) {
     // A decimal counter runs in parallel, as the lower half of sixteen digits, which always has all eight digits.
     char counted[] = "1000000000000000";
     char made[MILLSTREAM_NUMBER_SLACK];
-    // Sanitizers do not check assembly, and are slow for the rest.
+    // Sanitizers do not check assembly, and they make the rest slow.
     const uint64_t count = SANITIZED ? 1000000 : 100000000;
     for (uint64_t low = 0; low < count; low++) {
         millstream_digits_ifma(made, UINT64_C(1000000000000000) + low);
@@ -249,7 +249,7 @@ using Scan = int (*)(const char **, const char *, T *);
 
 template <class T>
 void check_scan(std::string_view text, Scan<T> scan, millstream_extent extent) {
-    // In a block of exactly its own size, so that a read at or past its end is detected.
+    // The text is in a block of exactly its size, so that a read at or past its end is detected.
     auto block = std::make_unique<char[]>(text.size());
     std::copy(text.begin(), text.end(), block.get());
     const char *at = block.get();

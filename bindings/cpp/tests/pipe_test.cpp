@@ -1,5 +1,5 @@
 // Pipes from a user's point of view: the output, its order, the text of exceptions, and that a source stops in time.
-// The cases are those of the Rust library, in crates/millstream/tests/pipe.rs.
+// The cases are the same as in crates/millstream/tests/pipe.rs, the tests of the Rust library.
 
 #include "millstream/pipe.hpp"
 
@@ -199,7 +199,7 @@ TEST(Pipe, WhatASourceOfYoursThrowsComesOutAsItself) {
     EXPECT_EQ(seen, (strings{"a", "b"}));
 }
 
-/// Every stage that can fail, at every record: those before it have reached the sink.
+/// Every stage that can fail does so at every record. In each case, earlier records have reached the sink.
 TEST(Pipe, WhatComesBeforeAFailingRecordReachesTheSink) {
     constexpr unsigned count = 40;
     for (std::uint64_t bad = 0; bad < count; ++bad) {
@@ -412,7 +412,7 @@ TEST(Pipe, MergedReadersKeepTheirOwnOrderAndAllMustSucceed) {
     EXPECT_EQ(ms::merge({}).lines().count(), 0);
 }
 
-/// The silent source ends only after the record of the other has passed.
+/// The silent source ends only after the record of the other source has passed.
 TEST(Pipe, ASilentReaderIsPassedOver) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);

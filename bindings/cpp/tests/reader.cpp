@@ -313,7 +313,7 @@ TEST(Failure, OfACommandComesAfterAllItsLines) {
         for (const std::string_view line : range)
             lines.emplace_back(line);
     });
-    // The line without an end is not a record; its bytes are still available, and the error shows them.
+    // The unterminated line is not a record; its bytes are still available, and the error shows them.
     EXPECT_EQ(lines, (strings{"one"}));
     const std::span<const char> rest = range.reader().buffer();
     EXPECT_EQ(std::string(rest.begin(), rest.end()), "two");
@@ -479,7 +479,7 @@ TEST(Failure, HasTheWordsOfTheLibrarysTable) {
         EXPECT_EQ(ms::is_resumable(static_cast<ms::errc>(code)), millstream_code_is_resumable(number));
     }
     EXPECT_EQ(code - 1, ms::detail::kind_texts.size());
-    // The library creates the same sentences.
+    // The library creates messages with the same wording.
     const ms::error error = error_of([] { ms::reader(ms::path{"/nonexistent/file"}); });
     ms::error_details details;
     details.kind = error.kind();

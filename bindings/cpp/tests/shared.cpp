@@ -54,7 +54,7 @@ void write_all(Write write) {
         thread.join();
 }
 
-/// All records of all threads, and those of each thread in their order.
+/// All records of all threads have arrived, and each thread's records are in order.
 void expect_all(ms::reader reader) {
     std::vector<int> next(threads);
     int count = 0;

@@ -1,4 +1,4 @@
-// The minified form, pasted as into a contest's program, for Windows; the other form is included by what follows.
+// The minified form, pasted as into a contest program, compiled for Windows. The readable form is included after it.
 
 #include "../single/millstream_stdio_minified.hpp"
 

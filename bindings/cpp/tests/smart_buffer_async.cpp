@@ -58,7 +58,7 @@ class Worker {
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::function<void()>> tasks_;
-    bool stopped_ = false; // of the thread alone
+    bool stopped_ = false; // used only by the thread
     std::thread thread_{[this] { run(); }};
 };
 
@@ -191,7 +191,7 @@ TEST(AsyncReading, TellsHowFullItIs) {
 }
 
 TEST(AsyncReading, HeadersAndMessagesFromHandlers) {
-    // The header of a message contains its length; each handler continues reading. io answers on another thread.
+    // The header of a message contains its length, and each handler continues reading; io answers on another thread.
     std::string rest = "10HelloWorld08ByeWorld09HaleLujah";
     std::atomic<int> calls{0};
     Signal done;
@@ -263,7 +263,7 @@ TEST(AsyncReading, AHandlerMayDestroyTheBuffer) {
     });
     EXPECT_EQ(results.size(), 0U) << "forgotten";
 
-    // Also if only a handler in the queue keeps it alive, and if that handler throws.
+    // This also applies if only a handler in the queue keeps the buffer alive, and if that handler throws.
     const auto shared = std::make_shared<std::shared_ptr<Reader>>(std::make_shared<Reader>(4));
     SlowSource source{"abcd"};
     (*shared)->read(out, 3, source.io(), [shared](const std::uint32_t &) {
@@ -302,7 +302,7 @@ TEST(AsyncReading, ExceptionsPassThroughAndTheQueueGoesOn) {
 }
 
 TEST(AsyncReading, WhatIsForgottenIsDestroyed) {
-    // An io that keeps its handler in itself, and so the state that keeps the io; and then a handler that throws.
+    // An io that stores its handler, and thereby the state that owns the io. After that, a handler that throws.
     const auto token = std::make_shared<int>();
     for (const bool throws : {false, true}) {
         auto buffer = std::make_unique<Reader>(4);

@@ -1,4 +1,5 @@
-// With the drop-in, the programs of the original's document print the documented output and the same as with iostream.
+// With the drop-in, the programs in the original's documentation print the documented output, which is also the
+// output of iostream.
 
 #include <gtest/gtest.h>
 

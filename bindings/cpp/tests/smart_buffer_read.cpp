@@ -134,7 +134,7 @@ TEST(Reading, AnyCallableIsAnIo) {
     EXPECT_EQ(sizes.read(out, 4, with_size), 4U);
     const SyncIOReadBuffer<std::size_t>::IOInterface function = with_size;
     EXPECT_EQ(sizes.read(out, 4, function), 4U);
-    // With another size type and its own state, returning a signed number as read(2) does.
+    // An io with another size type and its own state, which returns a signed number as read(2) does.
     EXPECT_EQ(sizes.read(out, 4,
                          [left = 2](char *to, const std::uint32_t &) mutable {
                              *to = 'y';
@@ -239,7 +239,7 @@ TEST(Reading, IsLikeAString) {
         const bool throws = below(2) == 0;
 
         std::size_t delivered = 0;
-        std::size_t expected = 0; // how far the reads have come
+        std::size_t expected = 0; // the position of the reads
         const auto io = [&](char *to, const std::uint16_t &len) -> std::uint16_t {
             if (throws && below(4) == 0) {
                 throw 1;

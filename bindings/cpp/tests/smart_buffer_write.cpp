@@ -86,7 +86,7 @@ TEST(Writing, AnyCallableIsAnIo) {
     SyncIOLazyWriteBuffer<std::uint32_t>(4, function).write("gh", 2);
     const SyncIOLazyWriteBuffer<std::uint32_t>::DataWriter writer = function;
     SyncIOLazyWriteBuffer<std::uint32_t>(4, writer).write("ij", 2);
-    // With another size type and its own state, returning a signed number as write(2) does.
+    // An io with another size type and its own state, which returns a signed number as write(2) does.
     SyncIOLazyWriteBuffer<std::size_t>(4, [&output, count = 0](const char *from, unsigned) mutable {
         output += *from;
         return ++count == 0 ? 0 : 1;
@@ -219,7 +219,7 @@ TEST(Writing, IsLikeAString) {
         SCOPED_TRACE("seed " + std::to_string(seed));
         std::mt19937 random(seed);
         const auto below = [&](std::size_t n) { return std::uniform_int_distribution<std::size_t>(0, n - 1)(random); };
-        const bool shy = below(2) == 0; // takes part, nothing, or throws
+        const bool shy = below(2) == 0; // accepts some bytes or none, or throws
         std::string output;
         const auto io = [&](char *from, const std::uint16_t &len) -> std::uint16_t {
             if (shy && below(8) == 0) {

@@ -116,7 +116,7 @@ void with_input(const std::vector<std::string> &pieces, const std::function<void
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
     for (const std::string &piece : pieces) {
-        if (piece.empty()) // it would be the end
+        if (piece.empty()) // an empty piece would be the end
             continue;
         ASSERT_EQ(::send(ends[0], piece.data(), piece.size(), 0), static_cast<ssize_t>(piece.size()));
     }
@@ -142,7 +142,7 @@ void with_large_input(const std::string &text, const std::function<void(ms::inpu
     feeder.join();
 }
 
-// In one piece, byte by byte, and in two pieces split at every position.
+// Delivers the input in one piece, byte by byte, and in two pieces split at every position.
 void with_every_split(const std::string &text, const std::function<void(ms::input &)> &use) {
     std::vector<std::string> bytes;
     for (char byte : text)
@@ -295,7 +295,8 @@ struct Outcome {
     void add(const std::string &word) { text += (text.empty() ? "" : " ") + word; }
 };
 
-// The vectors write 1e308 and 1000 where we put 1e308 and 1000.0: the value counts, not how they wrote it.
+// The vectors contain 1e308 and 1000 where the output is 1e308 and 1000.0, so the values are compared and not their
+// texts.
 std::string shown(double value) {
     const std::string text = text_of(value);
     const bool whole = text.size() > 2 && text.substr(text.size() - 2) == ".0" && text != "-0.0";
@@ -344,7 +345,7 @@ std::string scan_all(ms::input &in, const std::string &separator) {
     return outcome.text;
 }
 
-// Types of the vectors to a call of scan_all.
+// Maps the types in the vectors to calls of scan_all.
 std::string scan_vector(ms::input &in, const std::string &types, const std::string &separator) {
     std::string outcome;
     if (types == "f64")
@@ -444,7 +445,7 @@ TEST(Output, FloatsReadBackAsTheSame) {
 }
 
 TEST(Output, ManyPrintsOfEverySizeThroughEveryDescriptor) {
-    // Prints end at, before and after the end of the buffer, many times.
+    // Many prints end at, before and after the end of the buffer.
     std::string expected;
     const auto print = [](auto &&take) {
         std::mt19937 random(6);
@@ -497,7 +498,7 @@ TEST(Output, ArraysOfChar) {
     EXPECT_EQ(text_of("", "a\0b"), "a");
 }
 
-// A width that was computed may be far too large, or below zero.
+// A computed width may be far too large, or negative.
 TEST(Output, WidthsHaveABound) {
     const volatile int used = 4;
     const auto negative = static_cast<std::size_t>(3 - used);
@@ -532,7 +533,7 @@ TEST(Output, Formats) {
               "   42|ff|text copied");
 }
 
-// Signals without SA_RESTART interrupt every call that waits.
+// Signals without SA_RESTART interrupt every blocking call.
 class Interruptions {
   public:
     Interruptions() {

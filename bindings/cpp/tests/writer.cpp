@@ -163,8 +163,8 @@ TEST(Sink, Sockets) {
     sockaddr_in remote{};
     remote.sin_family = AF_INET;
     remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    // The data waits in the connection until it is accepted, so one thread is sufficient; it does not wait until the
-    // peer closes.
+    // The connection buffers the data until it is accepted, and the writer does not wait until the peer closes, so
+    // one thread is sufficient.
     const ms::writer_options options{.linger = std::chrono::nanoseconds(0)};
     const auto serve = [](int listener, auto &address, auto write) {
         socklen_t len = sizeof address;
@@ -246,7 +246,7 @@ TEST(Callback, WhatItThrowsIsThrownByTheCallAndNothingIsLost) {
     writer.print(" two");
     writer.close();
     EXPECT_EQ(taken, "one two");
-    // The destructor finishes silently as far as possible, even if the callback throws.
+    // The destructor writes as much as possible and reports no error, even if the callback throws.
     refuses = true;
     { ms::writer(ms::callback{take}).print("three"); }
 }

@@ -91,7 +91,7 @@ function default_of(option, directory)
             Writer(writer -> (write(writer, "1"); error("given up")), path)
         catch
         end; ispath(path) ? "kept" : "removed") :
-    # There are no pipes.
+    # The Julia package has no pipes.
     option == "on_error" ? nothing : error("no test for the option $option")
 end
 

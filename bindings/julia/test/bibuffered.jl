@@ -1,5 +1,5 @@
-# Every case with every supply: a command that the library starts, one that Julia has started, one that Julia has
-# started to read, a file, memory; with windows that split every record.
+# Runs every case with every source: a command that the library starts, one that Julia has started, one that Julia has
+# started to read, a file, and memory. The windows split every record.
 using Millstream, Test
 
 const supplies = [
@@ -124,7 +124,7 @@ end
         @test lines == ["one", "two"]
         @test failure isa ProcessFailedException
         @test failure.procs[1].exitcode == 3
-        # It is reported once.
+        # The error is reported once.
         @test eof(stream)
         @test readline(stream) == ""
         close(stream)
@@ -153,7 +153,7 @@ end
     path = file_of(Vector{UInt8}("from a file\n"))
     @test lines(pipeline(`cat`, stdin = path)) == ["from a file"]
     @test lines(pipeline(`sh -c 'echo err >&2; echo out'`, stderr = devnull)) == ["out"]
-    # Without an input of its own, a command gets none.
+    # By default, the standard input of a command is empty.
     @test lines(`cat`) == []
     both = open(`cat`, "r+")
     stream = BiBufferedStream(both)
@@ -183,7 +183,7 @@ end
     process = stream.io
     close(stream)
     @test process.termsignal == Base.SIGTERM
-    # A command that had failed before is an error.
+    # A command that had already failed causes an error.
     stream = BiBufferedStream(`sh -c 'echo one; exit 3'`)
     readline(stream)
     wait(stream.io)

@@ -41,12 +41,12 @@ end
     @test problem(:(@c millstream_framer_free(handle))) == ""
     @test occursin("has 1 parameters, but 2 arguments are passed", problem(:(@c millstream_framer_free(handle, more))))
     @test occursin("KeyError: key :millstream_no_such_function", problem(:(@c millstream_no_such_function())))
-    # The types are checked too: a text is not a number.
+    # The types are checked too: text is not a number.
     @test_throws MethodError Millstream.@c millstream_code_name("1")
     @test sizeof(Millstream.CBatch) == 64 && sizeof(Millstream.CTrim) == 12
 end
 
-# In a separate process, because the library is searched for only once.
+# This runs in a separate process, because the library is searched for only once.
 function load(library)
     program = "using Millstream; print(eltype(BiBufferedStream(IOBuffer(\"a\")) |> readlines)); Millstream.Writer()"
     errors = IOBuffer()

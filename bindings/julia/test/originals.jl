@@ -44,7 +44,7 @@ end
         @test readuntil(io, UInt8('\t'); keep = true) == "0\t"
         @test readuntil(io, '→') == "chr1\t3\t60\tACGT\tü"
         @test readuntil(io, 0x0a) == ""
-        # If the delimiter is missing, the rest is returned, and then nothing.
+        # If the delimiter is missing, the rest is returned. After that, nothing is returned.
         rest = readuntil(io, '\0')
         @test startswith(rest, "read2\t") && endswith(rest, "\tü→\n")
         @test eof(io)

@@ -136,7 +136,7 @@ end
     @test first(records) == "a"
     @test collect(records) == ["b", "3 4", "last"]
 
-    # Loops that end after one record, for a command.
+    # Loops over a command's output that end after one record.
     r = Reader(`seq 3000`)
     @test [first(eachrecord(r)) for i in 1:3000] == string.(1:3000)
     @test isempty(eachrecord(r))
@@ -166,7 +166,7 @@ end
     catch error
         error
     end
-    # The line without an end is not a record, and the error shows it.
+    # The unterminated line is not a record, and the error shows it.
     @test lines == ["one"]
     @test occursin("two", error.message)
     @test (error.kind, error.code, error.offset) == (:command_failed, 4, 7)
@@ -259,7 +259,7 @@ end
     @test_throws MillstreamError close(failed)
 end
 
-# With waits of the library and of Julia, which waits for all sources except descriptors and read-ahead.
+# The library waits for descriptors and read-ahead; Julia waits for all other sources. Both cases are tested.
 quiet_sources(server) = (`sh -c "echo one; exec sleep 60"`, pipeline(`sh -c "echo one; exec sleep 60"`, `cat`), Shell("echo one; sleep 60"),
     Tcp("127.0.0.1:$server"), open(`sh -c "echo one; exec sleep 60"`))
 
@@ -286,7 +286,7 @@ quiet_sources(server) = (`sh -c "echo one; exec sleep 60"`, pipeline(`sh -c "ech
         @test kind == :cancel || occursin("no progress for 0.3 s", error.message)
         @test time() - started < 20
         if kind == :cancel
-            # The reader is cancelled until the token is reset; then it waits again.
+            # The reader is cancelled until the token is reset. After that, it waits again.
             @test (try next_line(reader) catch error; error.kind end) == :cancelled
             reset(token)
             read_ahead == :on ? cancel(token) : Timer(_ -> cancel(token), 0.1)
@@ -304,7 +304,7 @@ end
 
 @testset "a cancelled wait loses no data" begin
     for source in (identity, open)
-        # The rest of the line arrives after the wait was cancelled.
+        # The rest of the line arrives after the call was cancelled.
         file = tempname()
         command = `sh -c "printf o; until [ -e $file ]; do sleep 0.05; done; echo ne; echo two"`
         token = CancelToken()
@@ -315,7 +315,7 @@ end
         touch(file)
         @test collect(eachrecord(reader)) == ["one", "two"]
     end
-    # An exception of an IO during a wait is rethrown.
+    # An exception that an IO throws while the reader waits is rethrown.
     struct Broken <: IO end
     Base.eof(::Broken) = (sleep(0.05); error("it broke"))
     Base.bytesavailable(::Broken) = 0

@@ -1,4 +1,4 @@
-# All tests, or with names as arguments only those files: `tools/julia test NAME...`.
+# Runs all tests, or only the files that the arguments name: `tools/julia test NAME...`.
 using Test
 
 const here = @__DIR__
@@ -11,7 +11,7 @@ const suites = vcat(filter(endswith(".jl"), readdir(here)), [joinpath("bson", fi
         name == "runtests" && continue
         (isempty(ARGS) || name in ARGS) || continue
         @testset "$name" begin
-            # A module for each file, so that no test sees the names of another.
+            # Each file has a separate module, so that no test sees another test's names.
             Base.include(Module(gensym(name)), joinpath(here, suite))
         end
     end

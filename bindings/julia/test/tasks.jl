@@ -1,10 +1,11 @@
-# While a reader waits, Julia's other tasks run. Ctrl-C ends the wait, and reading can continue normally.
+# While a reader waits, Julia's other tasks run. Ctrl-C interrupts the reader, and reading can continue normally.
 using Millstream, Test
 using Millstream: Reader, next_line, Lines
 
 const directory = mktempdir()
 
-# The command writes a piece only after a Julia task has run in the meantime: if a wait blocked tasks, this would hang.
+# The command writes a piece only after a Julia task has run in the meantime. If a waiting reader blocked tasks, this
+# test would hang.
 waiting(command) = `sh -c "$command"`
 
 @testset "tasks run while $kind waits" for kind in ("a BiBufferedStream", "one over open", "a reader", "a reader of a pipeline")

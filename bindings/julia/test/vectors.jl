@@ -51,9 +51,9 @@ end
                 end
             end
         catch error
-            # `collect` has kept nothing of what came before.
+            # `collect` has kept no earlier records.
             way == :records && (found = expected)
-            # A reader, which has a limit, sees that first.
+            # A reader has a record limit, and reports that error first.
             how = replace(kind_of(error), "record_too_long" => "frame_truncated")
         end
         @test (found, how) == (expected, ending)

@@ -83,7 +83,7 @@ end
     put!(writer, "all of it")
     close(writer)
     @test read(accept(server), String) == "all of it"
-    # One that does not confirm the end is an error.
+    # A peer that does not confirm the end causes an error.
     writer = Writer(UnixSocket(address); linger = 0.05)
     peer = accept(server)
     error = try close(writer) catch e; e end
@@ -146,7 +146,7 @@ end
         put!(writer, "Hello, ", i, ' ', -i, '\t')
     end
     fill(writer, 1000)
-    # Some for each buffer that is handed over, none for a record.
+    # There are a few allocations for each buffer that is passed on, and none for a record.
     @test (@allocated fill(writer, 100_000)) < 100_000
     close(writer)
 end

@@ -162,7 +162,7 @@ test("a slow reader makes the writer wait", async () => {
   const { readable, seen } = endless();
   const reader = readable.pipeThrough(toWebTransform(upper())).getReader();
   await sleep(20);
-  assert(seen.given < 20, `${seen.given} lines were read for nobody`);
+  assert(seen.given < 20, `${seen.given} lines were read although no consumer requested them`);
   for (let chunk = 0; chunk < 1000; chunk++) {
     assert.equal((await reader.read()).done, false);
     assert(seen.given - chunk < 20);

@@ -273,13 +273,13 @@ test("a slow reader makes the writer wait", async () => {
     readable.pipe(chain);
     await sleep(30);
     const before = given();
-    assert(before < 100, `${before} lines were read for nobody`);
+    assert(before < 100, `${before} lines were read although no consumer requested them`);
     let seen = 0;
     for await (const chunk of chain) {
       seen += output === "objects" ? 1 : String(chunk).split("\n").length - 1;
       if (seen % 1000 === 0) {
         await sleep(0);
-        assert(given() - seen < 200, `${given() - seen} lines are under way`);
+        assert(given() - seen < 200, `${given() - seen} lines are in progress`);
       }
     }
     assert.equal(seen, total);

@@ -78,7 +78,7 @@ function thrown(call: () => unknown): MillstreamError {
   } catch (error) {
     return error as MillstreamError;
   }
-  throw new Error("it did not fail");
+  throw new Error("no error was reported");
 }
 
 test("the shared vectors: every document as columns, in both implementations", () => {
@@ -408,7 +408,7 @@ describe("streams", () => {
             seen += columns.length;
         };
         const error = await run().then(
-          () => assert.fail("it did not fail"),
+          () => assert.fail("no error was reported"),
           (error) => error,
         );
         assert(error instanceof ms.MillstreamError);

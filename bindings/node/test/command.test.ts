@@ -147,7 +147,7 @@ test("a command that ignores the end of its output and SIGTERM is killed", async
 
 test("a failure after the reader stopped is not an error, 200 times", async () => {
   const once = async (round: number) => {
-    // Some have failed by then, some have not.
+    // Some commands have failed by then, others have not.
     const source = sh(`seq 2; ${round % 3 === 0 ? "sleep 0.01; " : ""}exit 3`);
     if (round % 4 === 0) {
       for await (const line of source) if (line === "1") break;

@@ -1,4 +1,4 @@
-// A file of one document: the shared vectors of paths, arrays of numbers, and errors.
+// Files that contain one document: the shared vectors of paths, arrays of numbers, and errors.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";

@@ -1,4 +1,5 @@
-// Possible errors of the native part: growing memory, mixed blocks, remaining processes and threads.
+// Tests for defects that the native part could have: growing memory, mixed-up blocks, remaining processes and
+// threads.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";

@@ -1,4 +1,5 @@
-// Invalid options and arguments: each is a TypeError of this package before anything is opened, in every function.
+// Invalid options and arguments: in every function, each causes a TypeError of this package before anything is
+// opened.
 
 import assert from "node:assert/strict";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";

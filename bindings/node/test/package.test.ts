@@ -15,7 +15,7 @@ const directory = mkdtempSync(join(tmpdir(), "millstream-"));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
 before(() => {
-  // Without scripts, because the package is built already and other tests use it at the same time.
+  // Scripts are not run, because the package has already been built and other tests use it at the same time.
   const packed = execFileSync("npm", ["pack", "--silent", "--ignore-scripts", "--pack-destination", directory], {
     cwd: root,
   });
@@ -86,10 +86,10 @@ test("types, for both", () => {
       for await (const n of pipe([1], map((x) => x * 2))) lengths.push(n);
       process.stdin.pipe(toTransform(map((line) => line.length), map((n) => n.toFixed(2)))).pipe(process.stdout);
       toTransform.options({ as: "bytes" })(map((record) => record.subarray(1)));
-      // @ts-expect-error: a number has no such thing
+      // @ts-expect-error: a number has no such member
       toTransform(map((line) => line.length), map((n) => n.trim()));
       lengths.push(...(await toWritable(map((line) => line.length), collect()).result));
-      // @ts-expect-error: a string has no such thing
+      // @ts-expect-error: a string has no such member
       await pipe(lines("a"), map((line) => line.nonsense), collect());
       return lengths;
     }

@@ -367,7 +367,7 @@ test("asyncMap: as many at once as allowed, in order or unordered", async () => 
         numbers(60),
       );
   }
-  // Also across batches of one: none ends before five are in progress.
+  // This also works across batches of one item: no call ends before five are in progress.
   async function* single() {
     for (const x of numbers(10)) {
       await sleep(0);

@@ -254,7 +254,7 @@ test("the number of written bytes includes partially written chunks", async () =
 });
 
 test("no bytes are reported as written for a file that does not appear", async () => {
-  // The file size limit is hit after 4096 bytes.
+  // The file size limit is reached after 4096 bytes.
   const program = `
     process.on("SIGXFSZ", () => {});
     const w = Writer.path("limited");

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Times are meaningless on a machine that does other work too.
+# Measured times are meaningless on a machine that is also running other programs.
 settings.register_profile("usual", deadline=None, max_examples=100)
 settings.register_profile("deep", deadline=None, max_examples=int(os.environ.get("MILLSTREAM_CASES", "5000")))
 settings.load_profile("deep" if os.environ.get("MILLSTREAM_DEEP") else "usual")

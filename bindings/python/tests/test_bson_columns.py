@@ -166,7 +166,7 @@ def test_ctrl_c_ends_the_wait_for_a_reader() -> None:
 
 
 def test_slow_sources_lose_nothing() -> None:
-    """Waits that are interrupted to run signal handlers continue where they stopped."""
+    """Blocking calls that are interrupted to run signal handlers continue where they stopped."""
     script = """
 import sys, time
 from bson import encode

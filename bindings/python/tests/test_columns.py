@@ -105,7 +105,7 @@ def test_errors_name_record_column_and_byte(data: bytes, kind: str, where: tuple
 
 @pytest.mark.parametrize(("column", "workers"), [(0, 1), (1, 2), (2, 5)])
 def test_the_first_wrong_field_is_told_wherever_it_is(column: int, workers: int) -> None:
-    """Large enough for several threads and several rounds."""
+    """The data is large enough for several threads and several rounds."""
     rows = [f"{n}\t{n}\t{n}\ttext {n}\n".encode() for n in range(400_000)]
     wrong = rows[350_000].split(b"\t")
     wrong[column] = b"x"
@@ -234,7 +234,7 @@ def test_columns_hold_what_was_written(
 ) -> None:
     rows = rows * repeat
     lines = ["\t".join("*" if value is None else str(value) for value in row) for row in rows]
-    # A text with this content would be a missing value.
+    # Text with this content would be a missing value.
     lines = [line if not line.startswith("*\t") else "**" + line[1:] for line in lines]
     expected = [("**" if text == "*" else text, *others) for text, *others in rows]
     data = end.join(lines) + (end if whole and lines else "")

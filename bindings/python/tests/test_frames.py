@@ -57,7 +57,7 @@ def test_shared_vectors(name: str, words: str, data: str, records: str, end: str
                         found.extend(batch)
             except millstream.Error as error:
                 outcome = error.kind
-                # A length over the limit is an error immediately. Skipping the record shows that the bytes are missing.
+                # A length over the limit fails immediately. Skipping the record shows that the bytes are missing.
                 if isinstance(error, millstream.RecordTooLong):
                     with pytest.raises(millstream.FrameError) as caught:
                         reader.skip_record()

@@ -1,4 +1,4 @@
-"""Tests of `import millstream`: quick, with everything in its place."""
+"""Tests of `import millstream`: it is quick, and every name exists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import millstream
 import pytest
 
-# Imports of these take longer than everything that `import millstream` does.
+# Importing one of these modules takes longer than the whole of `import millstream`.
 HEAVY = {
     "asyncio",
     "concurrent.futures",

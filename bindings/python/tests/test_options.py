@@ -250,7 +250,7 @@ def test_nothing_is_connected_before_options_are_checked() -> None:
 
 @pytest.mark.parametrize("of", ["reader", "writer"])
 def test_options_are_those_of_every_language(of: str) -> None:
-    """Of `vectors/options.tsv`: the options that there are, and the words that each takes."""
+    """Checks the existing options, and the words that each accepts, against `vectors/options.tsv`."""
 
     def call(**options: Any) -> object:
         return millstream.from_bytes(b"", **options) if of == "reader" else Writer.memory(**options)
@@ -275,13 +275,13 @@ def test_options_are_those_of_every_language(of: str) -> None:
             with pytest.raises((TypeError, ValueError)) as refused:
                 call(**{name: object()})
             assert "unknown option" not in str(refused.value), name
-    # And no others, but for what is Python's own.
+    # There are no other options, except for Python's own.
     own = {"errors", "framer", "delimiter", "keep_delimiter", "observer_interval"} if of == "reader" else set()
     assert set(typed) - own == names
 
 
 def test_names_are_those_of_every_language() -> None:
-    """Those of `vectors/names.tsv`: what commands, writers and pipes report, and the words for streams and failures."""
+    """Checks the names in reports, and the words for streams and failures, against `vectors/names.tsv`."""
     reader = millstream.command(["true"])
     assert list(reader) == []
     with pytest.raises(millstream.OptionError) as stdin:

@@ -1,5 +1,4 @@
-"""Tests of pipes: the order of items, the report of failures, and that no item is held back and no process keeps
-running."""
+"""Tests of pipes: items are in order, failures are reported, no item is held back, and no process keeps running."""
 
 from __future__ import annotations
 
@@ -75,7 +74,7 @@ def test_a_writer_is_finished_or_given_up(tmp_path: Path) -> None:
     assert summary.writer is not None
     assert summary.writer.bytes == 4
     pipe(millstream.from_bytes(b"a;b;", delimiter=";"), Writer.path(path))
-    assert path.read_bytes() == b"a;b;", "records end like those of the source"
+    assert path.read_bytes() == b"a;b;", "records end with the source's terminator"
     pipe([b"a", "ö", 1, memoryview(b"x")], Writer.path(path))
     assert path.read_bytes() == b"a\n\xc3\xb6\n1\nx\n"
     other = tmp_path / "other"
@@ -228,7 +227,7 @@ def test_several_sources_in_turn() -> None:
 
 
 def test_a_source_that_waits_is_passed_over() -> None:
-    """The first source continues only when all items of the other have passed."""
+    """The first source continues only when all items of the other source have passed."""
     there, answer = os.pipe()
     waiting = millstream.command(["sh", "-c", "read line; echo $line"], stdin=there)
     os.close(there)
@@ -422,7 +421,7 @@ def test_a_worker_that_dies_is_an_error() -> None:
 
 
 def test_worker_processes_are_no_forks_of_one_that_has_threads() -> None:
-    """Workers are not forks, in which a lock that another thread holds would stay locked. Functions are imported."""
+    """Workers are not forked: a lock that another thread holds would stay locked in a fork. Functions are imported."""
     with LOCK:
         found: list[bool] = pipe([0] * 4, parallel(map(can_lock), workers=2, using="processes"), collect())
     assert found == [True] * 4

@@ -220,7 +220,7 @@ def test_threads_at_a_writer_with_a_delay_lose_nothing() -> None:
         thread.start()
     closer = threading.Thread(target=close, args=(threads,))
     closer.start()
-    # A wait that is interrupted at every tick continues at the same time.
+    # At the same time, the reader's blocking calls are interrupted at every tick and continue.
     with open(read, "rb") as file:
         found: dict[int, list[int]] = {number: [] for number in range(4)}
         for line in millstream.from_fd(file.fileno()):

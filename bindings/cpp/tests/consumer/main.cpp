@@ -1,5 +1,5 @@
-// Uses one thing of each installed header, from outside the repository, and all of them together. With the library,
-// also those that need it.
+// Uses one declaration of each installed header, from outside the repository, and all headers together. If the
+// library is available, this includes the headers that need it.
 
 #include <millstream/error.hpp>
 #include <millstream/numbers.h>

@@ -7,7 +7,7 @@ Base.include(@__MODULE__, "shared/describe.jl")
 
 value_of(root) = collect(keys(root)) == [:value] ? root[:value] : root
 
-# With the slow path only, and with code for each type.
+# Files are read with the slow path only, and with code generated for each type.
 careful = BSON.ParseCtx(allow_code = true, patience = typemax(Int))
 quick = BSON.ParseCtx(allow_code = true, patience = 0)
 

@@ -41,7 +41,7 @@ for page in ("README.md", joinpath("docs", "bson.md"))
 end
 
 @testset "$name" for (i, (name, text)) in enumerate(sort(collect(docs)))
-    # In Main, where types are looked up.
+    # The examples are evaluated in Main, where types are looked up.
     m = Core.eval(Main, :(module $(Symbol(:Example, i)) end))
     Core.eval(m, :(const BSON = $BSON; const bson = $(BSON.bson)))
     for (code, expected) in examples(text)

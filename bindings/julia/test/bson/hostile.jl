@@ -6,7 +6,7 @@ using Millstream: BSON
 Base.include(@__MODULE__, "shared/corpus.jl")
 Base.include(@__MODULE__, "shared/types.jl")
 
-# A document of elements: type, key, payload.
+# A document with these elements: type, key, payload.
 document(elements...) = document(collect(elements))
 function document(elements::Vector)
     body = UInt8[]
@@ -168,7 +168,7 @@ end
     vararg = type("0", "Core", "Vararg"; params = list("params", type("0", "Core", "Int64"), int("1", 10^9)))
     @test refused(type("t", "Core", "Tuple"; params = list("params", vararg))) in (:memory_limit, :julia_invalid)
     @test refused(doc("s", text("tag", "symbol"), text("name", "a\0b"))) == :julia_invalid
-    # Types that double in each entry.
+    # Types whose size doubles with each entry.
     twice(n) = doc("$(n - 1)", text("tag", "datatype"), list("name", text("0", "Core"), text("1", "Tuple")),
         list("params", backref("0", n + 1), backref("1", n + 1)))
     entries = Vector{UInt8}[[twice(n) for n in 1:60]; [type("60", "Core", "Int64")]]

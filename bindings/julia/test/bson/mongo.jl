@@ -79,7 +79,7 @@ const dump = joinpath(vectors, "mongodump", "orders.bson")
     @test all[1]["created"] === DateTime(2024, 10, 9, 10, 53, 35, 764)
     @test all[1]["_id"] === BSON.ObjectId("6b01e9338c5b33ba5caa77f3")
     @test get(all[1], "paid", "none") == "none" && get(all[1], :order_no, 0) === 10000000000
-    # As records, and back into the same file.
+    # The documents are read as records and written back, which gives the same file.
     @test decode.(eachrecord(dump, Documents())) == all
     writer = Writer()
     foreach(document -> write(writer, encode(document)), documents(dump))

@@ -83,7 +83,7 @@ end
     push!(v, v)
     back = BSON.roundtrip(v)
     @test back[1] == 1 && back[2] === back
-    # The array of kids is first reached without its type, and is part of itself.
+    # The array of children is first reached without its type, and is part of itself.
     tree = Tree("root", [], nothing)
     push!(tree.kids, Tree("kid", tree.kids, tree))
     back = BSON.roundtrip(Any[tree.kids, tree])
