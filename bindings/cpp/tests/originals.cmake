@@ -18,6 +18,6 @@ if(originals_document)
                                                                                              "${originals_directory}")
     endforeach()
 else()
-    # A plain clone does not have it, in CI neither.
+    # A plain clone does not contain it, not even in CI.
     message(WARNING "SKIPPED: the original's document is not next to the repository; see MILLSTREAM_ORIGINALS")
 endif()

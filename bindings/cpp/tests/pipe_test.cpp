@@ -1,4 +1,4 @@
-// Pipes from a user's point of view: the output, its order, the text of exceptions, and that a source stops in time.
+// Pipes from a user's point of view: the output, its order, the text of exceptions, and the timely stop of sources.
 // The cases are the same as in crates/millstream/tests/pipe.rs, the tests of the Rust library.
 
 #include "millstream/pipe.hpp"

@@ -15,7 +15,7 @@
 
 namespace ms = millstream;
 
-// ThreadSanitizer does not know the library's locks, which are system calls, so it checks only the headers.
+// ThreadSanitizer does not recognise the library's locks, which are system calls, so it checks only the headers.
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer)
 extern "C" const char *__tsan_default_suppressions();

@@ -420,7 +420,7 @@ TEST(AsyncWriting, AnswersAfterTheBufferIsGone) {
     EXPECT_EQ(results.size(), 0U);
 }
 
-/// Calls `function` on a thread with a stack that a thousand nested calls would not fit into.
+/// Calls `function` on a thread whose stack is too small for a thousand nested calls.
 void on_a_small_stack(std::function<void()> function) {
     pthread_attr_t attributes;
     ASSERT_EQ(pthread_attr_init(&attributes), 0);

@@ -48,7 +48,7 @@ end
     @test_throws MethodError Reader(path; colour = :blue)
     @test_throws MillstreamError Reader(path; capacity = 0)
     @test_throws MillstreamError Reader(path; stall_timeout = 0)
-    # Invalid values are errors before anything is opened.
+    # Invalid values are rejected before anything is opened.
     for (option, values) in (:capacity => (-1, 1.5, "1", true), :record_limit => (-1, :all), :decode => (true, "auto"),
         :decode_limit => (-1, (1, 2)), :read_ahead_capacity => (1, (1,), (1, 2, 3)), :stall_timeout => (-1, NaN, Inf, "1", true), :cancel => (true, 1),
         :name => (1, :name), :follow => (true,), :latency => (:high,)), value in values

@@ -26,7 +26,7 @@ waiting(command) = `sh -c "$command"`
     end
 end
 
-# A separate program, which gets a real SIGINT while it waits inside a line.
+# A separate program, which gets a real SIGINT while it waits in the middle of a line.
 const program = """
     using Millstream
     using Millstream: Reader, next_line

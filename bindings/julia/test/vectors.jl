@@ -91,7 +91,7 @@ end
 const integers = Dict("$(letter)$(bits)" => getfield(Base, Symbol(name, bits))
     for (letter, name) in (("u", "UInt"), ("i", "Int")) for bits in (8, 16, 32, 64, 128))
 
-# The value to write, or nothing for kinds that Julia does not have.
+# Returns the value to write, or `nothing` for kinds that Julia does not have.
 function put_value(kind, value)
     haskey(integers, kind) ? parse(integers[kind], value) :
     kind == "f32" ? reinterpret(Float32, parse(UInt32, value, base = 16)) :

@@ -43,7 +43,7 @@ fn peak<T>(body: impl FnOnce() -> T) -> (T, usize) {
     (result, MEMORY.peak_usage().saturating_sub(before))
 }
 
-/// Memory for other purposes: errors, and the test harness on its own thread.
+/// Memory for other purposes: errors, and the test harness, which runs on another thread.
 const BESIDES: usize = 64 << 10;
 
 /// The limit for owned values: the smallest member has 2 bytes, and while a vector grows, its old and its new memory
@@ -73,8 +73,8 @@ fn walk(document: Document<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns this crate's result for these bytes, written again. All decoders must agree, and no decoder may use much
-/// memory.
+/// Returns this crate's result for these bytes, serialised again. All decoders must agree, and no decoder may use
+/// much memory.
 fn our_answer(bytes: &[u8]) -> Result<Map, Error> {
     let shown = || bytes.escape_ascii();
     let (checked, used) = peak(|| Document::new(bytes).and_then(|document| document.check()));
@@ -96,7 +96,7 @@ fn our_answer(bytes: &[u8]) -> Result<Map, Error> {
     Ok(map)
 }
 
-/// Returns the `bson` crate's result, written again, or `None` if it rejects the bytes.
+/// Returns the `bson` crate's result, serialised again, or `None` if it rejects the bytes.
 fn their_answer(bytes: &[u8]) -> Option<Vec<u8>> {
     let document = bson::deserialize_from_slice::<bson::Document>(bytes).ok()?;
     Some(bson::serialize_to_vec(&document).unwrap())

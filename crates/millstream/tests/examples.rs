@@ -12,7 +12,7 @@ fn example(name: &str) -> Command {
     path.extend(["examples", name]);
     assert!(
         path.exists(),
-        "{} is missing: `cargo test` builds it, `cargo test --test examples` does not",
+        "{} is missing: `cargo test` builds it, but `cargo test --test examples` does not",
         path.display()
     );
     Command::new(path)

@@ -1,4 +1,4 @@
-//! Pipes from the user's point of view: the output, its order, the texts of errors, and that a source stops in time.
+//! Pipes from the user's point of view: the output, its order, the texts of errors, and the timely stop of sources.
 
 use std::cell::Cell;
 

@@ -49,8 +49,8 @@ fn a_long_stream_takes_no_more_than_a_short_one() {
             let mut pipe = pipe.parallel(how, |stages| stages.rewrite(|line, out| out.extend_from_slice(line)));
             pipe.for_each(|_| seen()).unwrap();
         });
-        // There are a batch, four chunks in progress, one that is being filled and one that is being passed on, with
-        // their blocks doubled as they grow.
+        // There are a batch, four chunks in progress, one that is being filled and one that is being passed on. The
+        // blocks of the chunks double when they grow.
         assert!(bytes < 4 << 20, "{how:?}, bytes: {bytes} bytes more");
         let values = growth(|seen| {
             let mut pipe = Pipe::from(lines()).lines().parallel(how, |stages| stages.map(|line| line.to_vec()));

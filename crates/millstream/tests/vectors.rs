@@ -23,7 +23,7 @@ const DEFAULTS: &str = include_str!("../../../vectors/defaults.tsv");
 fn cases<const N: usize>(file: &str) -> Vec<[&str; N]> {
     let lines = file.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let cases: Vec<_> = lines.map(|line| line.split('\t').collect::<Vec<_>>().try_into().unwrap()).collect();
-    assert!(!cases.is_empty(), "the file holds no case");
+    assert!(!cases.is_empty(), "the file contains no case");
     cases
 }
 
@@ -101,14 +101,14 @@ fn scan() {
             }
         }
         if separator == Separator::Space {
-            // White space at the end changes no value, but the values are then far from the end.
+            // White space after the values does not change them, but moves the end of the bytes far away from them.
             let far = [&input[..], &[b' '; 200]].concat();
             let mut reader = Reader::builder().decode(Decode::Off).memory(far).unwrap();
             assert_eq!(shown(scan_twin::by_reader(words, separator, &mut reader)), expected, "{name}, far");
         }
         cases += 1;
     }
-    assert!(cases > 0, "the file holds no case");
+    assert!(cases > 0, "the file contains no case");
 }
 
 /// Returns a word of a vector as the twins format it: a float has many texts, and they use one of them.

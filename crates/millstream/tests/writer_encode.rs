@@ -319,7 +319,7 @@ fn appending_to_a_truncated_file_is_refused() {
         let one = encode(format, &bytes, 1 << 20);
         let mut wholes = vec![one.clone(), [&one[..], &one].concat()];
         match format {
-            // Zeros may follow a stream, four at a time.
+            // Zeros may follow a stream, in multiples of four.
             Encode::Xz => wholes.extend([[&one[..], &[0; 8], &one].concat(), [&one[..], &[0; 10_000]].concat()]),
             Encode::Zstd => wholes.push([b"\x5a\x2a\x4d\x18\x03\0\0\0abc", &one[..]].concat()),
             // All variants of gzip can be combined.

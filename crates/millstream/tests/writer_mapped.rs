@@ -130,7 +130,7 @@ fn child() {
     }
 }
 
-/// Runs the child below `argv`. `error` is the kind that it expects.
+/// Runs the child with `argv` before its command line. `error` is the kind of error that the child expects.
 fn run_child(argv: &[&str], path: &Path, error: &str, twice: bool) -> std::process::Output {
     let mut command = Command::new(argv[0]);
     command.args(&argv[1..]).arg(std::env::current_exe().unwrap()).args(["--exact", "child", "--ignored"]);

@@ -476,7 +476,7 @@ fn a_peer_that_leaves_without_reading_is_an_error() {
     for (name, mut writer, peer) in connections(Writer::builder) {
         writer.write(b"unread").unwrap();
         writer.flush().unwrap();
-        // The data has arrived, and is unread, when the peer closes.
+        // The data has arrived but has not been read when the peer closes.
         rustix::event::poll(&mut [rustix::event::PollFd::new(&peer, rustix::event::PollFlags::IN)], None).unwrap();
         drop(peer);
         let error = writer.close().unwrap_err();

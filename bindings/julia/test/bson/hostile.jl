@@ -13,7 +13,7 @@ function document(elements::Vector)
     foreach(e -> append!(body, e), elements)
     joined(bytes(Int32(length(body) + 5)), body, 0x00)
 end
-# Concatenates bytes, without code for each number of arguments.
+# Concatenates bytes without compiling code for each number of arguments.
 joined(parts...) = joined(Any[parts...])
 function joined(parts::Vector{Any})
     all = UInt8[]
@@ -203,7 +203,7 @@ end
         end
         document(element_)
     end
-    # Built from the inside out, so 2,000 levels copy a few megabytes.
+    # The document is built from the inside out, so 2,000 levels copy only a few megabytes.
     for wrap in (e -> list("0", e), e -> doc("0", e), e -> doc("0", text("tag", "tuple"), list("data", e)))
         file = nested(2_000, wrap)
         @test BSON.load(IOBuffer(file)) isa Dict

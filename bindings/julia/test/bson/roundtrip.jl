@@ -48,7 +48,7 @@ end
         @test back isa Wide && all(i -> same(getfield(back, i), getfield(wide, i)), 1:fieldcount(Wide))
     end
     @test [p.b for p in BSON.roundtrip([Padded(1, 2), Padded(3, 4)])] == [2, 4]
-    # Many values, so that code is generated for them; the last one has another type.
+    # There are many values, so that code is generated for them. The last one has another type.
     many = Any[Of("a$i") for i in 1:5000]
     @test BSON.roundtrip(many) isa Vector{Of{String}} && BSON.roundtrip(many) == many
     @test there(push!(copy(many), 1)) && typeof(BSON.roundtrip([many; Of(1)])) == Vector{Of}

@@ -88,8 +88,8 @@ impl Builder {
         self.open.len()
     }
 
-    /// Whether the innermost open container is an array. Values are then pushed; otherwise they are appended with a
-    /// key.
+    /// Whether the innermost open container is an array. Values are pushed to an array, and appended to a document
+    /// with a key.
     pub fn is_in_array(&self) -> bool {
         self.open.last().is_some_and(|open| open.positions.is_some())
     }

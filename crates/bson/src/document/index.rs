@@ -142,7 +142,7 @@ impl<'a> Index<'a> {
     fn payload(&self, place: u32, key_len: usize) -> (ElementType, Cursor<'a>) {
         let inside = &self.inside;
         let at = inside.offset() - 4 + place as usize;
-        let kind = ElementType::from_byte(inside.bytes()[at]).expect("seen when the index was made");
+        let kind = ElementType::from_byte(inside.bytes()[at]).expect("seen when the index was built");
         let payload = at + 1 + key_len + 1;
         (kind, Cursor::inside(inside.bytes(), payload, inside.base(), inside.depth_left(), inside.rules()))
     }
@@ -151,7 +151,7 @@ impl<'a> Index<'a> {
         let key = key_at(self.document.as_bytes(), place);
         let (kind, payload) = self.payload(place, key.len());
         let mut after = payload.clone();
-        after.skip(kind).expect("seen when the index was made");
+        after.skip(kind).expect("seen when the index was built");
         Element::new(kind, key, payload, after.offset())
     }
 }
@@ -175,5 +175,5 @@ impl std::fmt::Debug for Index<'_> {
 #[inline]
 fn key_at(bytes: &[u8], place: u32) -> &[u8] {
     let key = &bytes[place as usize + 1..];
-    &key[..find_nul(key).expect("seen when the index was made")]
+    &key[..find_nul(key).expect("seen when the index was built")]
 }

@@ -104,8 +104,8 @@ impl<'a> Document<'a> {
         })
     }
 
-    /// Returns the same document at this byte of its stream. Offsets, including those in errors, are then counted from
-    /// the start of the stream.
+    /// Returns the same document at this byte of its stream. The offsets of the returned document, also in errors,
+    /// are counted from the start of the stream.
     #[inline]
     pub fn at_offset(self, offset: u64) -> Document<'a> {
         Document { base: offset.wrapping_sub(self.start as u64), ..self }
@@ -132,7 +132,7 @@ impl<'a> Document<'a> {
     #[inline]
     #[allow(clippy::len_without_is_empty)] // see below
     pub fn len(&self) -> usize {
-        let prefix = self.root[self.start..].first_chunk().expect("checked when it was made");
+        let prefix = self.root[self.start..].first_chunk().expect("checked when it was created");
         u32::from_le_bytes(*prefix) as usize
     }
 
@@ -193,8 +193,8 @@ impl<'a> Document<'a> {
     /// ```
     ///
     /// # Errors
-    /// As for [`get`](Document::get). A path that leads through a value that is neither a document nor an array finds
-    /// nothing: `None`.
+    /// As for [`get`](Document::get). If the path leads through a value that is neither a document nor an array, the
+    /// result is `None`.
     pub fn get_path<T: FromBson<'a>>(&self, keys: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Option<T>> {
         self.get_along(ElementType::Document, keys)
     }
@@ -402,7 +402,7 @@ impl<'a> Array<'a> {
         Document::at(cursor).map(Array)
     }
 
-    /// The array whose bytes are those of this document.
+    /// The array with the same bytes as this document.
     pub(crate) fn of(document: Document<'a>) -> Array<'a> {
         Array(document)
     }
@@ -666,7 +666,7 @@ mod tests {
     use super::*;
     use crate::ValueRef;
 
-    /// Makes a document with this many levels.
+    /// Creates a document with this many levels.
     fn nested(levels: usize) -> Vec<u8> {
         let mut bytes = vec![5, 0, 0, 0, 0];
         for _ in 1..levels {

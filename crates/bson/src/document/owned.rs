@@ -128,7 +128,7 @@ impl DocumentBuf {
     /// Returns the document.
     #[inline]
     pub fn document(&self) -> Document<'_> {
-        Document::with_rules(&self.bytes, self.rules).expect("checked when it was made").at_offset(self.offset)
+        Document::with_rules(&self.bytes, self.rules).expect("checked when it was created").at_offset(self.offset)
     }
 
     /// The bytes of the document.

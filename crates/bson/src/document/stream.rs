@@ -242,7 +242,7 @@ impl<R: ReadRecords> Documents<R> {
         self.checking == Checking::Ahead || self.on_bad == OnBad::Skip
     }
 
-    /// Returns the length of the next document, which is then at the beginning of the reader's buffer.
+    /// Finds the next document and returns its length. The document is at the beginning of the reader's buffer.
     #[inline]
     fn find(&mut self) -> Result<Option<usize>> {
         // The common case, separately.
@@ -429,8 +429,8 @@ impl<R: ReadRecords> Documents<R> {
             && if len == 5 { kind == 0 } else { ElementType::from_byte(kind).is_some() }
     }
 
-    /// Whether the buffer begins with a document, according to the rules of a search. Its first 5 bytes are those of a
-    /// document.
+    /// Whether the buffer begins with a document, according to the rules of a search. The caller has checked the
+    /// first 5 bytes.
     fn is_document(&mut self) -> Result<bool> {
         let Some(prefix) = self.reader.buffer().first_chunk::<4>() else { return Ok(false) };
         let len = u32::from_le_bytes(*prefix) as usize;

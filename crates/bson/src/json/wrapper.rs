@@ -21,7 +21,7 @@ impl Wrapper {
         )
     }
 
-    /// Reads the value of this key, the first of the object, then the end of the object, and appends the payload.
+    /// Reads the value of this key, which is the object's first key, and the end of the object. Appends the payload.
     pub(super) fn read<'de, A: MapAccess<'de>>(
         &self,
         mut members: A,

@@ -71,7 +71,7 @@ impl Drain for Pieces<'_> {
     }
 }
 
-/// Writes the value of this type at the cursor to a sink, in pieces. The second error is that of the sink.
+/// Writes the value of this type at the cursor to a sink, in pieces. The second error is the sink's error.
 pub(super) fn write_value(
     cursor: &mut Cursor<'_>,
     kind: ElementType,
@@ -123,7 +123,7 @@ fn append<D: Drain>(
     Ok(())
 }
 
-/// Appends a value. For a document or array, only the beginning is appended, and it is then open.
+/// Appends a value. For a document or array, only the beginning is appended, and the document or array becomes open.
 #[inline]
 fn begin_value<'a, D: Drain>(
     out: &mut Vec<u8>,

@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn system_time_rounds_down() {
-        // Windows has a resolution of 100 ns.
+        // The clock of Windows has a resolution of 100 ns.
         assert_eq!(DateTime::from(UNIX_EPOCH + Duration::from_nanos(1_999_900)), DateTime(1));
         assert_eq!(DateTime::from(UNIX_EPOCH - Duration::from_nanos(100)), DateTime(-1));
         assert_eq!(SystemTime::try_from(DateTime(-1)).unwrap(), UNIX_EPOCH - Duration::from_millis(1));

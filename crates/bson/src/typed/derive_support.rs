@@ -155,7 +155,7 @@ fn no_variant(cursor: &Cursor<'_>, name: &str) -> Error {
 }
 
 /// Returns the variant's name from the member `tag` of the document in which the cursor is, and a cursor after that
-/// member. The cursor itself does not move. A second member with this name is an error, as for every field.
+/// member. The cursor itself does not move. As for every field, a second member with this name causes an error.
 #[inline]
 pub fn tag<'a>(cursor: &Cursor<'a>, tag: &str) -> Result<(&'a [u8], Cursor<'a>)> {
     let mut seeking = cursor.clone();

@@ -25,7 +25,7 @@ use std::borrow::Cow;
 ///
 /// The depth of a value that was read is limited by the [`Rules`](super::Rules), to at most 1,000 levels. Comparing,
 /// cloning and dropping are recursive, so code that builds a much deeper value must also take it apart without
-/// recursion. Writing such a value is an error.
+/// recursion. Writing such a value fails.
 ///
 /// ```
 /// use millstream::bson::{Document, Map, Value};

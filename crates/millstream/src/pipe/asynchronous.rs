@@ -57,8 +57,8 @@ impl From<usize> for Concurrency {
 
 /// Asynchronous stages for bytes.
 impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
-    /// Makes a value from each item asynchronously, for several items at a time. A future cannot borrow the item: the
-    /// function copies what it needs.
+    /// Produces a value from each item asynchronously, for several items at a time. A future cannot borrow the item:
+    /// the function copies what it needs.
     ///
     /// The futures are polled on the caller's thread, when items pass and while the source has no data; with futures of
     /// tokio, its runtime has to be
@@ -110,7 +110,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
 
 /// Asynchronous stages for values.
 impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
-    /// Makes another value from each one asynchronously, for several values at a time; see [the method for
+    /// Produces another value from each one asynchronously, for several values at a time; see [the method for
     /// bytes](Pipe::map_async).
     pub fn map_async<G, U>(
         self,

@@ -48,9 +48,9 @@ pub enum Stopped {
 }
 
 impl Stage {
-    /// Creates a stage that gets many items at once: those of a batch or of a part of it. The function gets the items,
-    /// each with the number of its record, memory for new bytes, and a list to which it appends the resulting items. It
-    /// is never called without items. A panic counts as a failure at the first item of the call.
+    /// Creates a stage that gets many items at once: the items of a batch or of a part of a batch. The function gets
+    /// the items, each with the number of its record, memory for new bytes, and a list to which it appends the
+    /// resulting items. It is never called without items. A panic counts as a failure at the first item of the call.
     ///
     /// ```
     /// use millstream::{Reader, pipe::{Pipe, Stage}};

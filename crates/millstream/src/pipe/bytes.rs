@@ -15,12 +15,12 @@ use crate::writer::Writer;
 
 /// Stages for bytes: records, and parts of them.
 impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
-    /// Makes a value from each item.
+    /// Produces a value from each item.
     pub fn map<T, G: FnMut(&[u8]) -> T>(self, function: G) -> Pipe<F, I, Then<C, Map<G, T>>, Value<T>> {
         self.each(Map::new(function))
     }
 
-    /// Makes a value from each item, or nothing.
+    /// Produces a value from each item, or nothing.
     pub fn filter_map<T, G: FnMut(&[u8]) -> Option<T>>(
         self,
         function: G,
@@ -28,7 +28,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(FilterMap::new(function))
     }
 
-    /// Makes a value from each item, or fails for that item; see [`on_error`](Pipe::on_error). An error of another
+    /// Produces a value from each item, or fails for that item; see [`on_error`](Pipe::on_error). An error of another
     /// crate becomes [`StageFailed`](crate::ErrorKind::StageFailed).
     ///
     /// ```
@@ -50,7 +50,8 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(TryMap::new(function))
     }
 
-    /// Makes several values from each item. To split a record, use [`pieces`](Pipe::pieces), which makes no copies.
+    /// Produces several values from each item. To split a record, use [`pieces`](Pipe::pieces), which makes no
+    /// copies.
     pub fn flat_map<T: IntoIterator, G: FnMut(&[u8]) -> T>(
         self,
         function: G,
@@ -58,7 +59,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(FlatMap::new(function))
     }
 
-    /// Makes a value from each item and a state, which starts as `state`.
+    /// Produces a value from each item and a state, which starts as `state`.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};
@@ -107,8 +108,8 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
         self.each(Pieces::new(function))
     }
 
-    /// Passes on the bytes that a function makes from each item: the function appends them to an empty `Vec`. No memory
-    /// is allocated for individual items.
+    /// Passes on the bytes that a function produces from each item: the function appends them to an empty `Vec`. No
+    /// memory is allocated for individual items.
     ///
     /// ```
     /// use millstream::{Reader, pipe::Pipe};

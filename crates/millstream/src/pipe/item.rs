@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 /// A kind of item: for each lifetime of a batch, the type of one item.
 ///
-/// Kinds are separate types because an item may borrow from the current batch, as a record does, and then has no single
+/// Kinds are separate types because an item that borrows from the current batch, as a record does, has no single
 /// type: `&'a [u8]` is a different type for each batch. The kinds are [`Bytes`] and [`Value`]; other types that
 /// borrow from a batch can also be a kind.
 pub trait Item {

@@ -33,12 +33,12 @@
 //! type of a fused chain grows with each stage; use boxes for hundreds of stages.
 //!
 //! # Guarantees
-//! - If a record fails, earlier records reach the sink first; then the error is reported, with the record's number and
+//! - If a record fails, earlier records reach the sink before the error is reported, with the record's number and
 //!   position.
 //! - An error of the source is reported after all of its records; the end means that the source succeeded.
 //! - A batch contains the records that the source has delivered, at most 256 KiB. After a [cut](Pipe::cut) or a box,
 //!   stages may have run on items of the same batch that a later `take` then drops, and on items after one that fails.
-//!   [`batch(1)`](Pipe::batch) prevents that: each record then passes all stages before the next one begins.
+//!   [`batch(1)`](Pipe::batch) prevents that: each record passes all stages before the next one begins.
 //! - A panic in a stage is reported as [`StagePanicked`](crate::ErrorKind::StagePanicked) with the record's number,
 //!   and ends the pipe.
 //! - Memory use is bounded by the readers' buffers and the results of the stages for one batch.

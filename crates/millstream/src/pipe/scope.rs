@@ -151,7 +151,7 @@ pub(super) struct Run {
     pub(super) handed: RefCell<Vec<Arc<Origin>>>,
     /// The record that a stage is processing, which locates a panic.
     pub(super) current: Cell<u64>,
-    /// The origin of this batch's items, once a stage that holds items back has requested it.
+    /// The origin of this batch's items; absent until a stage that holds items back requests it.
     pub(super) origin: RefCell<Option<Arc<Origin>>>,
     /// The error, until it is handled.
     pub(super) failures: RefCell<Vec<Failure>>,

@@ -88,13 +88,13 @@ macro_rules! function_stages {
 }
 
 function_stages! {
-    /// Makes a value from each item.
+    /// Produces a value from each item.
     Map;
-    /// Makes a value or nothing from each item.
+    /// Produces a value or nothing from each item.
     FilterMap;
-    /// Makes a value from each item, or fails.
+    /// Produces a value from each item, or fails.
     TryMap;
-    /// Makes several values from each item.
+    /// Produces several values from each item.
     FlatMap;
     /// Passes on the items for which a function returns true.
     Filter;

@@ -12,12 +12,12 @@ use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, Rewrite, ScanState
 
 /// Stages for values. They are like those for bytes, but functions take ownership of their arguments.
 impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
-    /// Makes another value from each one.
+    /// Produces another value from each one.
     pub fn map<T, G: FnMut(V) -> T>(self, function: G) -> Pipe<F, I, Then<C, Map<G, T>>, Value<T>> {
         self.each(Map::new(function))
     }
 
-    /// Makes another value from each one, or nothing.
+    /// Produces another value from each one, or nothing.
     pub fn filter_map<T, G: FnMut(V) -> Option<T>>(
         self,
         function: G,
@@ -25,7 +25,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(FilterMap::new(function))
     }
 
-    /// Makes another value from each one, or fails for that value; see [`on_error`](Pipe::on_error).
+    /// Produces another value from each one, or fails for that value; see [`on_error`](Pipe::on_error).
     pub fn try_map<T, E, G>(self, function: G) -> Pipe<F, I, Then<C, TryMap<G, Result<T, E>>>, Value<T>>
     where
         E: Into<Box<dyn Error + Send + Sync>>,
@@ -34,7 +34,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(TryMap::new(function))
     }
 
-    /// Makes several values from each one.
+    /// Produces several values from each one.
     pub fn flat_map<T: IntoIterator, G: FnMut(V) -> T>(
         self,
         function: G,
@@ -42,7 +42,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(FlatMap::new(function))
     }
 
-    /// Makes a value from each one and a state, which starts as `state`.
+    /// Produces a value from each one and a state, which starts as `state`.
     pub fn scan_state<S, T, G: FnMut(&mut S, V) -> T>(
         self,
         state: S,
@@ -51,7 +51,7 @@ impl<F, I: Item, C: Chain<I, Out = Value<V>>, V> Pipe<F, I, C, Value<V>> {
         self.each(ScanState::new(state, function))
     }
 
-    /// Passes on the bytes that a function makes from each value: the function appends them to an empty `Vec`.
+    /// Passes on the bytes that a function produces from each value: the function appends them to an empty `Vec`.
     ///
     /// ```
     /// use millstream::{Reader, Writer, pipe::Pipe};

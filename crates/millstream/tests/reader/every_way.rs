@@ -1,4 +1,4 @@
-//! Every way to read the same bytes. A user cannot see which code path is used, so a test runs all of them.
+//! Every method of reading the same bytes. A user cannot see which code path is used, so a test runs all of them.
 
 use std::io::{BufRead, Read};
 
@@ -58,7 +58,7 @@ pub const EVERY_PULL: [Pull; 8] = [
     Pull::StdBufRead,
 ];
 
-/// Returns all data that a reader delivers, and the error at its end if there was one.
+/// Returns all data that a reader delivers, and the error at the end if there was one.
 ///
 /// It checks the rules for every reader: an error is reported once and is followed by the end, every later call
 /// reports the end again, and the position counts the delivered data.

@@ -38,7 +38,7 @@ fn use_and_forget(kind: usize, builder: millstream::ReaderBuilder) {
 #[test]
 fn no_resource_is_left_after_200_commands() {
     alone("leaks::no_resource_is_left_after_200_commands", &[], || {
-        // One run comes before counting: descriptors that are opened once and kept are not leaks.
+        // The first run is not counted: descriptors that are opened once and kept are not leaks.
         for read_ahead in EVERY_READ_AHEAD {
             (0..10).for_each(|kind| use_and_forget(kind, Reader::builder().read_ahead(read_ahead)));
         }
@@ -52,7 +52,7 @@ fn no_resource_is_left_after_200_commands() {
     });
 }
 
-/// Returns the numbers of file descriptors and threads, after those that are ending have ended.
+/// Returns the numbers of file descriptors and threads, after all ending threads have ended.
 fn settled() -> (usize, usize) {
     let mut last = (0, 0);
     for _ in 0..100 {

@@ -326,8 +326,8 @@ fn a_framer_that_never_finds_an_end() {
     }
 }
 
-/// A framer gets its notes back with more bytes, even if the noted bytes have been dropped because the record is
-/// skipped: no byte is examined twice.
+/// A framer gets its saved state back together with more bytes, even if the examined bytes have been dropped because
+/// the record is skipped. No byte is examined twice.
 #[test]
 fn a_framer_continues_in_its_state() {
     /// Lines in which a line end between quotes is content, and the number of bytes examined.

@@ -188,8 +188,8 @@ fn aborting_does_not_wait_and_leaves_no_process() {
     });
 }
 
-/// With [`Command::ends_with_us`] a command ends with its parent, however the parent ends, but not with the thread that
-/// started it.
+/// With [`Command::ends_with_us`], a command ends when its parent process ends for any reason, but not when the
+/// thread that started it ends.
 #[test]
 fn a_command_can_end_with_its_parent() {
     if std::env::var_os("MILLSTREAM_TEST_PARENT").is_some() {

@@ -63,7 +63,7 @@ fn the_rest_of_a_command_that_fails_is_no_record() {
         let error = error.unwrap_or_else(|| panic!("{mode:?} {name}: no error"));
         assert_eq!((error.kind(), error.record()), (ErrorKind::CommandFailed, Some(2)), "{name}: {error}");
         assert!(error.to_string().contains("2 bytes of an unfinished record, \"30\""), "{name}: {error}");
-        // It can still be read as bytes, and no record follows.
+        // The unfinished record can still be read as bytes, and no record follows.
         assert_eq!(reader.buffer().trim_ascii(), b"30", "{name}");
         assert_eq!(take(&mut reader).unwrap(), None, "{name}");
         assert_eq!(reader.close().unwrap_err().to_string(), error.to_string());

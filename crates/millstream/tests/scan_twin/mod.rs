@@ -1,4 +1,5 @@
-//! Scanning in the simplest way, with std's `parse`, next to the reader's way, for tests and the fuzzer.
+//! A simple implementation of scanning with std's `parse`, and functions that scan with a reader, for tests and the
+//! fuzzer.
 
 #![allow(dead_code)] // each user takes what it needs
 

@@ -6,7 +6,7 @@
 //!   one integer type; [`from_json`](crate::from_json) does the same. However, serde buffers flattened, untagged and
 //!   internally tagged content, in which a long of a BSON document is also an `i64`. If the content comes from this
 //!   crate's deserializer, which is recognised by the type of its error, it stays a long.
-//! - A map whose first key is that of a wrapper (`$oid`) must be exactly what this crate's serializer writes for a type
+//! - A map whose first key is a wrapper's key (`$oid`) must be exactly what this crate's serializer writes for a type
 //!   that serde lacks; any other content is an error. `$numberInt` and similar keys are ordinary keys, because the
 //!   serializer writes numbers as numbers. Use `from_json` to read all of Extended JSON: this module only reverses the
 //!   serializer and is not a second parser with its own rules.

@@ -9,7 +9,7 @@ use crate::serde_support::marker;
 use crate::{Array, Binary, Cursor, Document, ElementType, Rules, ToBson, ValueRef};
 use serde::ser::{Error as _, Impossible, Serialize, SerializeMap, SerializeSeq, Serializer};
 
-/// The position of the next payload, of a value of this type. The payload is passed as bytes or as a number.
+/// The position of the next payload, which is a value of this type. The payload is passed as bytes or as a number.
 pub(super) struct Ready<'o> {
     pub(super) slot: Slot<'o>,
     pub(super) kind: ElementType,
@@ -66,8 +66,8 @@ impl Serializer for Ready<'_> {
         }
     }
 
-    /// Any code can use the names of this crate. Therefore the bytes are checked: their lengths must be those of one
-    /// payload.
+    /// Any code can use the names of this crate. Therefore the bytes are checked: they must be exactly one payload,
+    /// according to its lengths.
     #[inline]
     fn serialize_bytes(mut self, bytes: &[u8]) -> Result<()> {
         if let Some(subtype) = self.subtype {

@@ -257,7 +257,7 @@ impl<'a, T: FromBson<'a>> FromBson<'a> for Option<T> {
     }
 }
 
-/// `None` if the members are missing or do not have the required types. Damaged data is an error.
+/// `None` if the members are missing or do not have the required types. Damaged data causes an error.
 impl<'a, T: FromMembers<'a>> FromMembers<'a> for Option<T> {
     fn from_members<F: Fn(&[u8]) -> bool>(cursor: &mut Cursor<'a>, taken: F) -> Result<Self> {
         use ErrorKind::{KeyMissing, ShapeMismatch, ValueOutOfRange};

@@ -233,8 +233,8 @@ impl<I: SendItem, O: SendItem> Chunk<I, O> {
 mod tests {
     use super::*;
 
-    /// Adds parts of a batch in any order, overlapping and empty, and items that are not a part of it; then another
-    /// batch; then another block.
+    /// Adds parts of a batch in any order, also overlapping and empty ones, and items that are not a part of the
+    /// batch. Does the same with another batch, and with another block.
     #[test]
     fn items_that_are_copied_together_are_returned_separately() {
         let batches = [b"one\ntwo\nthree\n............four\n", b"FIVE\nsix\n----------------------"];

@@ -9,7 +9,7 @@ use super::chunk::{Chunk, SendItem};
 use super::queue::Queue;
 use super::worker::Worker;
 
-/// Threads that run copies of the same stages. Dropping it waits for the threads.
+/// Threads that run copies of the same stages. Dropping the crew waits for the threads.
 pub(super) struct Crew<I: SendItem, O: SendItem> {
     /// Chunks that no thread has begun.
     jobs: Arc<Queue<(u64, Chunk<I, O>)>>,

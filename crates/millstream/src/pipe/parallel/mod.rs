@@ -219,7 +219,7 @@ const FIRST_CHUNKS: usize = 16;
 /// The maximum number of items in a chunk.
 const CHUNK_ITEMS: usize = 8192;
 
-/// The stages on several threads, and the items on their way to the threads and back.
+/// The stages on several threads, and the items in transit to and from the threads.
 struct Section<P, M: SendItem, O: SendItem> {
     /// The caller's own worker, for chunks that the caller's thread processes.
     worker: Worker<P>,
