@@ -1,4 +1,4 @@
-# Checks that every header reports the C++ standard that it needs, in one error: cmake -D COMPILER=g++ -D
+# Checks that every header reports the C++ standard that it needs in a single error: cmake -D COMPILER=g++ -D
 # INCLUDES=DIRECTORY;DIRECTORY -P this.
 list(GET INCLUDES 0 headers)
 list(TRANSFORM INCLUDES PREPEND -I OUTPUT_VARIABLE options)

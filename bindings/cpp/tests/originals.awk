@@ -1,4 +1,5 @@
-# Writes the C++ programs of a document to files, with the includes of the original's headers changed to ours.
+# Writes the C++ programs of a document to files, with the includes of the original's headers replaced by
+# Millstream's.
 #
 #   awk -v directory=DIRECTORY -v names='FIRST;SECOND;...' -f originals.awk DOCUMENT
 

@@ -1,9 +1,10 @@
-# The programs of the original's document, as its readers have them: taken out of the document, with only the include
-# changed, and compiled without our warnings. If the document is missing, their tests are skipped, with a message.
+# The programs in the original's document, as its readers use them: extracted from the document, with only the include
+# changed, and compiled without this project's warnings. If the document is missing, their tests are skipped, with a
+# message.
 
 file(GLOB originals_document "${repository}/../shared/originals/004_*.txt" "$ENV{MILLSTREAM_ORIGINALS}/004_*.txt")
 set(originals_directory "${CMAKE_CURRENT_BINARY_DIR}/originals")
-# In the order in which the document has them.
+# In the order of the document.
 set(originals read_example write_example default_io smart_io)
 
 if(originals_document)

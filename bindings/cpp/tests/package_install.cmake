@@ -1,9 +1,10 @@
-# Installs the package as README.md says, by the very lines that stand there; with HEADERS_ONLY, as it says for that.
+# Installs the package with exactly the commands in README.md, or, with HEADERS_ONLY, with its commands for headers
+# only.
 #
 #   cmake -D LIBRARY=libmillstream.so -D BUILD=DIRECTORY -D PREFIX=DIRECTORY [-D HEADERS_ONLY=ON] -P package_install.cmake
 #
-# Only the directories are others, and a library that is there already is taken. The libraries go where distributions
-# have theirs for each architecture, when ARCHITECTURE is given.
+# Only the directories differ, and an existing library is used. If ARCHITECTURE is given, the libraries are installed
+# in the directory that distributions use for that architecture.
 cmake_minimum_required(VERSION 3.22)
 
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH bindings)

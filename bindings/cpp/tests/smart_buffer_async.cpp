@@ -352,7 +352,7 @@ TEST(AsyncWriting, SmallWritesThatCameMeanwhileGoTogether) {
     buffer.write("two ", 4, note(results));
     buffer.write("three ", 6, note(results));
     EXPECT_EQ(sink.calls, std::vector<std::string>{"one "});
-    EXPECT_TRUE(buffer.full()) << "what fits is copied at once";
+    EXPECT_TRUE(buffer.full()) << "the bytes that fit are copied immediately";
     EXPECT_THROW(sink.handler(5), ms::BufferError) << "more than was asked, though there is more in the buffer";
     sink.answer();
     EXPECT_EQ(results, std::vector<std::uint32_t>{4});

@@ -117,8 +117,8 @@ fn valid_documents_in_every_form() {
                 }
             }
             for key in ["converted_bson", "converted_extjson"] {
-                // These are the results of a reader without deprecated types. This library has these types, so the
-                // documents are compared with these results too.
+                // The corpus also contains the results of a reader without deprecated types. This library has these
+                // types, so the documents are compared with these results too.
                 match case.get(key).and_then(Value::as_str) {
                     Some(text) if key.ends_with("json") => drop(from_json(text).unwrap()),
                     Some(_) => drop(Map::from_slice(&unhex(case, key).unwrap()).unwrap()),

@@ -1,4 +1,4 @@
-//! A boxed stage that gets many items at once, for functions behind a language boundary, where every call is expensive.
+//! A boxed stage that gets many items at once, for functions in other languages, where every call is expensive.
 
 use std::mem::MaybeUninit;
 

@@ -1,4 +1,4 @@
-//! A chain's view of the current batch, and the state that it leaves behind.
+//! A chain's view of the current batch, and the state that is kept from batch to batch.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

@@ -1,5 +1,5 @@
-//! Records do not depend on how their bytes arrive. Every framer, with any splits and buffer sizes, is compared with a
-//! naive twin that gets the whole input at once.
+//! Records do not depend on how their bytes arrive. Every framer, with any splits and buffer sizes, is compared with
+//! a naive implementation, the twin, which gets the whole input in one piece.
 
 use std::io::Read;
 

@@ -110,7 +110,7 @@ fn inherit_and_null_keep_no_tail() {
     .inspect(|output| assert_eq!(output.stderr, b"oops\n"));
 }
 
-/// A command may leave a process behind that keeps standard error open; the stream ends anyway.
+/// A command may leave a process running that keeps standard error open; the stream ends anyway.
 #[test]
 fn a_grandchild_that_holds_standard_error_open_does_not_hold_us() {
     for read_ahead in EVERY_READ_AHEAD {
