@@ -4,7 +4,7 @@ import { check } from "./bson/check.js";
 import { columnBatches, columns } from "./bson/columns/columns.js";
 import { type DecodeOptions, type Document, decode, decodeAll } from "./bson/decode.js";
 import type { DocumentFile } from "./bson/file.js";
-import { room } from "./bson/room.js";
+import { nodeOnly } from "./bson/node-only.js";
 import { MillstreamError } from "./error.js";
 import { documentFramer, type Framer } from "./frame.js";
 
@@ -58,6 +58,6 @@ export const bson: Bson = Object.assign(() => documentFramer(), {
 });
 
 async function open(path: string | URL): Promise<DocumentFile> {
-  if (room.openDocument !== undefined) return room.openDocument(path);
+  if (nodeOnly.openDocument !== undefined) return nodeOnly.openDocument(path);
   throw new MillstreamError("unsupported", { found: "a platform without files", expected: "Node" });
 }

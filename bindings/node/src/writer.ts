@@ -107,7 +107,7 @@ export class Writer implements AsyncDisposable {
   #draining: Promise<void> | undefined;
   /** Whether the sink is flushed after these chunks. */
   #isFlushing = false;
-  #roomForMore: (() => void)[] = [];
+  #waitingForSpace: (() => void)[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
   #accepted = 0;
   #written = 0;
@@ -336,13 +336,13 @@ export class Writer implements AsyncDisposable {
     if (this.#hasLine) this.#flushBuffer();
     else if (typeof flushes === "number" && this.#length > 0) this.#timer ??= setTimeout(this.#late, flushes);
     // For speed, one chunk is in transit while the next is collected; more would use too much memory.
-    if (this.#queue.length > 1) return this.#room();
+    if (this.#queue.length > 1) return this.#space();
   }
 
   /** Waits until at most one chunk is in transit. The next call reports an error that occurs in the meantime. */
-  #room(): Promise<void> {
+  #space(): Promise<void> {
     return new Promise((resolve) => {
-      this.#roomForMore.push(resolve);
+      this.#waitingForSpace.push(resolve);
     });
   }
 
@@ -397,8 +397,8 @@ export class Writer implements AsyncDisposable {
   }
 
   #wake(): void {
-    const waiting = this.#roomForMore;
-    this.#roomForMore = [];
+    const waiting = this.#waitingForSpace;
+    this.#waitingForSpace = [];
     for (const resolve of waiting) resolve();
   }
 }

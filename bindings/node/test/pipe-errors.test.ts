@@ -164,8 +164,8 @@ test("the record's number is its number in the source, after stages that drop an
   ] as const;
   const error = await failure(pipe(numbers(5000), ...stages, collect()));
   assert.equal(error.record, 3000);
-  const behind = [filter((x: number) => x % 3 === 0), asyncMap(async (x: number) => x), plain(), stages[4]] as const;
-  assert.equal((await failure(pipe(numbers(5000), ...behind, collect()))).record, 3000);
+  const later = [filter((x: number) => x % 3 === 0), asyncMap(async (x: number) => x), plain(), stages[4]] as const;
+  assert.equal((await failure(pipe(numbers(5000), ...later, collect()))).record, 3000);
 });
 
 test("if two records fail, the earlier one is reported", async () => {
@@ -263,7 +263,7 @@ test("a source that fails, after everything it delivered", async () => {
   }
 });
 
-test("a signal at every moment: the pipeline ends, the source is closed, nothing is left behind", async () => {
+test("a signal at every moment: the pipeline ends, the source is closed, nothing is left later", async () => {
   const kinds: Record<string, Stage<number, number>> = {
     plain: plain(),
     slow: map((x: number) => sleep(1).then(() => x)),

@@ -4,8 +4,8 @@ import { Batch } from "../batch.js";
 import { core } from "../core.js";
 import { MillstreamError, misuse } from "../error.js";
 import { boolean, checkOptions, type Rules } from "../options.js";
+import { nodeOnly } from "./node-only.js";
 import { type Passed, passDocuments } from "./pass.js";
-import { room } from "./room.js";
 
 /** Options of `bson.check`. */
 export interface CheckOptions {
@@ -36,9 +36,9 @@ export function check(input: Uint8Array | Batch, options: CheckOptions = {}): nu
 }
 
 function checkerOf({ native }: CheckOptions): (bytes: Uint8Array) => Passed {
-  const checker = native === false ? undefined : room.checker?.();
+  const checker = native === false ? undefined : nodeOnly.checker?.();
   if (checker === undefined && native === true) {
-    const found = room.reason?.() ?? "a platform without one";
+    const found = nodeOnly.reason?.() ?? "a platform without one";
     throw new MillstreamError("unsupported", { found, expected: "the native part of this package" });
   }
   return checker ?? checkHere;

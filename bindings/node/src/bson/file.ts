@@ -263,12 +263,12 @@ export class DocumentFile {
   }
 
   /** Returns the length that is stored here, for data that starts this many bytes later. */
-  async #lengthAt(at: number, least: number, behind: number, limit: number): Promise<number> {
+  async #lengthAt(at: number, least: number, after: number, limit: number): Promise<number> {
     const left = limit - at;
     if (left < 4) this.#fail("document_truncated", at, bytesText(left), bytesText(4));
     const bytes = await this.#look(at, 4);
     const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0, true);
-    if (length >= least && length <= left - behind) return length;
+    if (length >= least && length <= left - after) return length;
     const found = `the length ${length} with ${bytesText(left)} left`;
     const kind = length < least ? "document_invalid" : "document_truncated";
     return this.#fail(kind, at, found, `a length of ${least} or more that fits in the remaining bytes`);

@@ -6,20 +6,20 @@ import { open } from "../open.js";
 import { platform } from "../text.js";
 import { DocumentFile } from "./file.js";
 import type { Filler, Taken, TakeReply } from "./filler.js";
+import { nodeOnly } from "./node-only.js";
 import { type Passed, passDocuments } from "./pass.js";
-import { room } from "./room.js";
 
-room.openDocument = DocumentFile.open;
-room.open = (path) => open(path, { as: "bytes" });
-room.filler = (plan) => {
+nodeOnly.openDocument = DocumentFile.open;
+nodeOnly.open = (path) => open(path, { as: "bytes" });
+nodeOnly.filler = (plan) => {
   const binding = nativeBinding();
   return binding && new NativeFiller(new binding.NativeColumns(plan));
 };
-room.checker = () => {
+nodeOnly.checker = () => {
   const binding = nativeBinding();
   return binding && ((bytes) => passAll(bytes, (all) => binding.checkDocuments(all)));
 };
-room.reason = () => native.reason;
+nodeOnly.reason = () => native.reason;
 
 class NativeFiller implements Filler {
   readonly #columns: NativeColumns;

@@ -208,7 +208,12 @@ impl Builder {
         if mark == self.mark() {
             return Ok(());
         }
-        let no_place = || misuse("a mark that is not inside what is open", "one made since that was opened");
+        let no_place = || {
+            misuse(
+                "a mark outside the open documents and arrays",
+                "a mark that was set after the innermost one was opened",
+            )
+        };
         let count = self.count_before(mark).ok_or_else(no_place)?;
         self.bytes.truncate(mark.len);
         self.open.truncate(mark.depth);
@@ -245,7 +250,7 @@ impl Builder {
         match self.open.len() {
             0 => {}
             1 => self.end_last()?,
-            open => return Err(misuse(&format!("the end with {} still open", open - 1), "a close for each")),
+            open => return Err(misuse(&format!("the end, but {} still open", open - 1), "a close for each")),
         }
         Ok(&self.bytes)
     }
@@ -488,7 +493,7 @@ mod tests {
         builder.push_document().unwrap();
         assert_eq!(builder.open_document("b").unwrap_err().kind(), ErrorKind::TooDeep);
         assert_eq!(builder.depth(), 3);
-        assert_eq!(builder.finish().unwrap_err().found(), Some("the end with 2 still open"));
+        assert_eq!(builder.finish().unwrap_err().found(), Some("the end, but 2 still open"));
         builder.close().unwrap();
         builder.close().unwrap();
         let bytes = builder.finish().unwrap().to_vec();

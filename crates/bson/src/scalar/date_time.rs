@@ -92,7 +92,7 @@ impl TryFrom<DateTime> for SystemTime {
         time.ok_or_else(|| {
             Error::new(ErrorKind::ValueOutOfRange)
                 .with_found(date.to_string())
-                .with_expected("a time that the system has")
+                .with_expected("a time that SystemTime can represent")
         })
     }
 }

@@ -266,7 +266,7 @@ fn the_results_of_a_stage_are_limited() {
         let said = String::from_utf8(seen.stderr).unwrap();
         assert_eq!(seen.status.code(), Some(1), "{said}");
         assert_eq!(seen.stdout, b"one\n");
-        let expected = "millstream: in: record too long: found a longer record, made by a stage, expected at most 67108864 bytes, \
+        let expected = "millstream: in: record too long: found a longer record, produced by a stage, expected at most 67108864 bytes, \
                         at byte 4, record 1 (the first is 0); raise --record-limit\n";
         assert_eq!(said, expected);
     }

@@ -44,8 +44,8 @@ impl<'a> Scope<'a> {
     #[cold]
     fn too_long(self, len: usize) -> Error {
         let (limit, found) = match len > self.run.record_limit {
-            true => (self.run.record_limit, "a longer record, made by a stage".to_string()),
-            false => (self.run.batch_limit, "more, made by stages from the records of one batch".to_string()),
+            true => (self.run.record_limit, "a longer record, produced by a stage".to_string()),
+            false => (self.run.batch_limit, "more, produced by stages from the records of one batch".to_string()),
         };
         Error::new(ErrorKind::RecordTooLong).with_found(found).with_expected(format!("at most {limit} bytes"))
     }

@@ -9,7 +9,7 @@ use millstream::{Command, CommandEnd, CommandStatus, ErrorKind, Reader, Stderr};
 
 use crate::deadline::within_seconds;
 use crate::every_way::{EVERY_READ_AHEAD, every_mode};
-use crate::processes::{assert_goes, exists};
+use crate::processes::{assert_ends, exists};
 
 /// Starts `script`, whose first line of output is its process id.
 fn start(builder: millstream::ReaderBuilder, script: &str) -> (Reader, i32) {
@@ -99,7 +99,7 @@ fn a_grandchild_that_holds_the_pipes_does_not_hold_close() {
         // The process is the command's child. A command that must not leave a child process has to ensure that
         // itself.
         crate::processes::kill(grandchild);
-        assert_goes(grandchild);
+        assert_ends(grandchild);
     }
 }
 
@@ -116,7 +116,7 @@ fn a_shell_line_is_stopped_with_its_processes() {
             pids
         });
         for pid in pids {
-            assert_goes(pid);
+            assert_ends(pid);
         }
     }
 }
@@ -146,7 +146,7 @@ fn dropping_is_like_closing_without_a_report() {
     for script in ["echo $$; exec yes", "echo $$; exec sleep 600", "trap '' TERM; echo $$; exec sleep 600"] {
         for read_ahead in EVERY_READ_AHEAD {
             let pid = within_seconds(60, move || start(Reader::builder().read_ahead(read_ahead), script).1);
-            assert_goes(pid);
+            assert_ends(pid);
         }
     }
 }
@@ -284,6 +284,6 @@ fn a_shell_line_leaves_no_process_that_ignores_sigterm() {
         let inner = std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap();
         assert!(exists(inner));
         reader.close().unwrap();
-        assert_goes(inner);
+        assert_ends(inner);
     });
 }

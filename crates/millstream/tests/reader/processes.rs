@@ -10,7 +10,7 @@ pub fn exists(pid: i32) -> bool {
 }
 
 /// Panics unless the process ends within a few seconds.
-pub fn assert_goes(pid: i32) {
+pub fn assert_ends(pid: i32) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while exists(pid) {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();

@@ -8,7 +8,7 @@ use millstream::{CancelToken, Command, CommandStatus, ErrorKind, Reader, Stderr,
 use crate::alone::alone;
 use crate::deadline::within_seconds;
 use crate::every_way::EVERY_READ_AHEAD;
-use crate::processes::{assert_goes, children, exists, kill};
+use crate::processes::{assert_ends, children, exists, kill};
 
 /// The state of a command's own signals: which are blocked, and which are ignored.
 fn signals_of(command: Command) -> [u64; 2] {
@@ -92,7 +92,7 @@ fn a_failure_stops_the_started_processes() {
                 let (mut reader, pid) = left_by(Reader::builder().read_ahead(read_ahead), &script);
                 let error = reader.next_line().unwrap_err();
                 assert_eq!(error.command().unwrap().status, CommandStatus::Exited(3));
-                assert_goes(pid);
+                assert_ends(pid);
             }
         }
         // In a pipeline, the processes of all commands are stopped, whichever fails.
@@ -102,14 +102,14 @@ fn a_failure_stops_the_started_processes() {
         let pids =
             [(); 2].map(|()| std::str::from_utf8(reader.next_line().unwrap().unwrap()).unwrap().parse().unwrap());
         assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::CommandFailed);
-        pids.into_iter().for_each(assert_goes);
+        pids.into_iter().for_each(assert_ends);
         // The processes of a command that is a sink are stopped, too.
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("pid");
         let script = "sleep 600 >/dev/null 2>&1 & echo $! > \"$0\"; exit 3";
         let writer = Writer::command(Command::new(["sh", "-c", script]).arg(&path)).unwrap();
         assert_eq!(writer.close().unwrap_err().kind(), ErrorKind::CommandFailed);
-        assert_goes(std::fs::read_to_string(path).unwrap().trim().parse().unwrap());
+        assert_ends(std::fs::read_to_string(path).unwrap().trim().parse().unwrap());
     });
 }
 
@@ -122,14 +122,14 @@ fn stopping_and_cancelling_stop_the_started_processes() {
             for (read_ahead, script) in EVERY_READ_AHEAD.into_iter().zip(scripts) {
                 let (reader, pid) = left_by(Reader::builder().read_ahead(read_ahead), script);
                 reader.close().unwrap();
-                assert_goes(pid);
+                assert_ends(pid);
             }
             let token = CancelToken::new().unwrap();
             let (mut reader, pid) = left_by(Reader::builder().cancel(&token), "sleep 600 & echo $!; exit 0");
             token.cancel();
             assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Cancelled);
             drop(reader);
-            assert_goes(pid);
+            assert_ends(pid);
         });
     });
 }
@@ -175,7 +175,7 @@ fn aborting_does_not_wait_and_leaves_no_process() {
                     pids.push(pid);
                 });
             }
-            pids.into_iter().for_each(assert_goes);
+            pids.into_iter().for_each(assert_ends);
             assert_once_within(limit, || {
                 let mut writer = Writer::command(["sleep", "600"]).unwrap();
                 writer.abort();
@@ -209,5 +209,5 @@ fn a_command_can_end_with_its_parent() {
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let pid = text.split("pid ").nth(1).and_then(|rest| rest.split_whitespace().next());
-    assert_goes(pid.unwrap_or_else(|| panic!("{text}")).parse().unwrap());
+    assert_ends(pid.unwrap_or_else(|| panic!("{text}")).parse().unwrap());
 }

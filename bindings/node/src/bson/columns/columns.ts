@@ -18,9 +18,9 @@ import {
   type OnUnknown,
 } from "../../settings.js";
 import { CoreFiller, type Filler } from "../filler.js";
+import { nodeOnly } from "../node-only.js";
 import { passDocuments } from "../pass.js";
 import { joinPath } from "../path.js";
-import { room } from "../room.js";
 import { assemble, Columns } from "./column.js";
 import { type Field, fieldsOf, type Schema } from "./schema.js";
 
@@ -138,7 +138,7 @@ async function* generate(
 function readerOf(source: string | URL | Uint8Array): Reader<Uint8Array> {
   if (source instanceof Uint8Array) return from(source, { as: "bytes" });
   const isPath = typeof source === "string" || source instanceof URL;
-  if (isPath && room.open !== undefined) return room.open(source);
+  if (isPath && nodeOnly.open !== undefined) return nodeOnly.open(source);
   const found = isPath ? "a path" : source === null ? "null" : typeof source;
   throw misuse({ found, expected: isPath ? "a reader" : "a path, bytes or a reader" });
 }
@@ -257,9 +257,9 @@ function fillerOf(fields: readonly Field[], options: ColumnBatchesOptions, insta
     memoryLimit: Math.floor(memoryLimit),
     batchBytes: Math.min(Math.ceil(batchBytes), NEVER_FULL),
   });
-  const native = options.native === false ? undefined : room.filler?.(plan);
+  const native = options.native === false ? undefined : nodeOnly.filler?.(plan);
   if (native === undefined && options.native === true) {
-    const found = room.reason?.() ?? "a platform without one";
+    const found = nodeOnly.reason?.() ?? "a platform without one";
     throw new MillstreamError("unsupported", { found, expected: "the native part of this package" });
   }
   return native ?? new CoreFiller(plan, instance());

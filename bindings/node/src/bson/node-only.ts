@@ -8,7 +8,7 @@ import type { DocumentFile } from "./file.js";
 import type { Filler } from "./filler.js";
 import type { Passed } from "./pass.js";
 
-export const room: {
+export const nodeOnly: {
   /** Opens a file of one document. */
   openDocument?: (path: string | URL) => Promise<DocumentFile>;
   /** Opens a reader for a file. */
