@@ -145,26 +145,17 @@ def check(quick: bool) -> None:
                 check_elsewhere(name, project, environment)
 
 
-def unpack(name: str, place: pathlib.Path) -> pathlib.Path:
-    file = tarball(name)
-    if not file.is_file():
-        raise Problem(f"{file} is missing: build it first")
-    shutil.unpack_archive(file, place, "gztar", filter="data")
+def unpacked(name: str, place: pathlib.Path) -> pathlib.Path:
+    common.unpack(tarball(name), place)
     return place / "package"
-
-
-def check_files(name: str, folder: pathlib.Path, expected: set[str]) -> None:
-    found = {str(file.relative_to(folder)) for file in folder.rglob("*") if not file.is_dir()}
-    if found != expected:
-        raise Problem(f"the package {name} lacks {sorted(expected - found)}, and should not contain {sorted(found - expected)}")
 
 
 def check_main() -> None:
     with empty_place() as place:
-        folder = unpack("millstream", place)
+        folder = unpacked("millstream", place)
         modules = {str(file.relative_to(SOURCES / "src").with_suffix("")) for file in (SOURCES / "src").rglob("*.ts")}
         types = {f"dist/{kind}/{module}.d.ts" for kind in ["types", "types-cjs"] for module in modules}
-        check_files("millstream", folder, types | {
+        common.check_files(folder, types | {
             "package.json", "README.md", *LICENCES, "dist/index.js", "dist/index.cjs", "dist/browser.js",
             "dist/types-cjs/package.json"})
         manifest = json.loads((folder / "package.json").read_text())
@@ -188,9 +179,9 @@ def check_main() -> None:
 def check_native(name: str, quick: bool) -> None:
     target, cpu, libc = PLATFORMS[name]
     with empty_place() as place:
-        folder = unpack(f"millstream-{name}", place)
+        folder = unpacked(f"millstream-{name}", place)
         addon = f"millstream.{name}.node"
-        check_files(f"millstream-{name}", folder, {"package.json", "README.md", *LICENCES, addon})
+        common.check_files(folder, {"package.json", "README.md", *LICENCES, addon})
         manifest = json.loads((folder / "package.json").read_text())
         found = [manifest[key] for key in ["version", "os", "cpu", "libc", "main"]]
         if found != [VERSION, ["linux"], [cpu], [libc], addon]:

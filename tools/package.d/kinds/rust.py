@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import tomllib
 
+import common
 from common import (CARGO_HOME, DIST, ROOT, TARGET, VERSION, Problem, bare_environment, check_no_paths, empty_place, run,
                     say)
 
@@ -40,9 +41,7 @@ def build(quick: bool) -> None:
 
 def unpack(file: pathlib.Path, place: pathlib.Path) -> pathlib.Path:
     """Unpacks a crate as a source that cargo accepts in place of crates.io."""
-    if not file.is_file():
-        raise Problem(f"{file} is missing: build it first")
-    shutil.unpack_archive(file, place, "gztar", filter="data")
+    common.unpack(file, place)
     folder = place / file.name.removesuffix(".crate")
     sums = {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in folder.rglob("*") if path.is_file()}
