@@ -76,4 +76,6 @@ const error_kinds = (
     stage_failed = 35,
     # A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
     source_changed = 36,
+    # Reading took longer than its total time limit. Everything read before was delivered.
+    timed_out = 37,
 )

@@ -11,6 +11,7 @@ function set_reader_options(how;
     decode_ratio = nothing,
     decode_memory = nothing,
     stall_timeout = nothing,
+    total_timeout = nothing,
     follow = nothing,
     pin = nothing,
     cancel = nothing,
@@ -36,6 +37,8 @@ function set_reader_options(how;
         @call millstream_reader_options_set_decode_memory(how, natural(:decode_memory, decode_memory))
     stall_timeout === nothing ||
         @call millstream_reader_options_set_stall_timeout_ns(how, nanoseconds(:stall_timeout, stall_timeout))
+    total_timeout === nothing ||
+        @call millstream_reader_options_set_total_timeout_ns(how, nanoseconds(:total_timeout, total_timeout))
     follow === nothing ||
         @call millstream_reader_options_set_follow(how, choice(:follow, follow, choices.follow))
     pin === nothing ||
@@ -88,5 +91,29 @@ function set_writer_options(how;
         @call millstream_writer_options_set_cancel(how, token(cancel))
     name === nothing ||
         @call millstream_writer_options_set_name(how, text(:name, name))
+    nothing
+end
+
+function set_command_options(how;
+    success_statuses = nothing,
+    success_signals = nothing,
+    stop_signal = nothing,
+    stop_grace = nothing,
+    process_group = nothing,
+)
+    if success_statuses !== nothing
+        numbers = integers(:success_statuses, success_statuses)
+        @call millstream_command_set_success_statuses(how, numbers, length(numbers))
+    end
+    if success_signals !== nothing
+        numbers = integers(:success_signals, success_signals)
+        @call millstream_command_set_success_signals(how, numbers, length(numbers))
+    end
+    stop_signal === nothing ||
+        @call millstream_command_set_stop_signal(how, natural(:stop_signal, stop_signal))
+    stop_grace === nothing ||
+        @call millstream_command_set_stop_grace_ns(how, nanoseconds(:stop_grace, stop_grace))
+    process_group === nothing ||
+        @call millstream_command_set_process_group(how, choice(:process_group, process_group, choices.process_group))
     nothing
 end

@@ -73,54 +73,60 @@ export type ErrorKind =
   /** A stage of a pipe reported that it could not process a record. */
   | "stage_failed"
   /** A file changed while it was read: the delivered bytes may be a mixture of its old and new content. */
-  | "source_changed";
+  | "source_changed"
+  /** Reading took longer than its total time limit. Everything read before was delivered. */
+  | "timed_out";
 
-/** The fixed number of each kind: it never changes its meaning. */
-export const ERROR_CODES: { readonly [kind in ErrorKind]: number } = {
-  io: 1,
-  open_failed: 2,
-  command_not_started: 3,
-  command_failed: 4,
-  command_status_unknown: 5,
-  record_too_long: 6,
-  frame_truncated: 7,
-  length_invalid: 8,
-  utf8_invalid: 9,
-  decode_damaged: 10,
-  decode_truncated: 11,
-  decode_limit: 12,
-  stalled: 13,
-  cancelled: 14,
-  source_shrank: 15,
-  broken_pipe: 16,
-  invalid_option: 17,
-  unsupported: 18,
-  closed: 19,
-  internal: 20,
-  number_invalid: 21,
-  number_overflow: 22,
-  value_missing: 23,
-  argument_invalid: 24,
-  document_invalid: 25,
-  document_truncated: 26,
-  too_deep: 27,
-  key_missing: 28,
-  shape_mismatch: 29,
-  value_out_of_range: 30,
-  text_invalid: 31,
-  julia_invalid: 32,
-  memory_limit: 33,
-  stage_panicked: 34,
-  stage_failed: 35,
-  source_changed: 36,
-};
+/** The `code` of each kind: it never changes its meaning. `ABORT_ERR` is Node's own. */
+export const ERROR_CODES = {
+  io: "MILLSTREAM_IO",
+  open_failed: "MILLSTREAM_OPEN_FAILED",
+  command_not_started: "MILLSTREAM_COMMAND_NOT_STARTED",
+  command_failed: "MILLSTREAM_COMMAND_FAILED",
+  command_status_unknown: "MILLSTREAM_COMMAND_STATUS_UNKNOWN",
+  record_too_long: "MILLSTREAM_RECORD_TOO_LONG",
+  frame_truncated: "MILLSTREAM_FRAME_TRUNCATED",
+  length_invalid: "MILLSTREAM_LENGTH_INVALID",
+  utf8_invalid: "MILLSTREAM_UTF8_INVALID",
+  decode_damaged: "MILLSTREAM_DECODE_DAMAGED",
+  decode_truncated: "MILLSTREAM_DECODE_TRUNCATED",
+  decode_limit: "MILLSTREAM_DECODE_LIMIT",
+  stalled: "MILLSTREAM_STALLED",
+  cancelled: "ABORT_ERR",
+  source_shrank: "MILLSTREAM_SOURCE_SHRANK",
+  broken_pipe: "MILLSTREAM_BROKEN_PIPE",
+  invalid_option: "MILLSTREAM_INVALID_OPTION",
+  unsupported: "MILLSTREAM_UNSUPPORTED",
+  closed: "MILLSTREAM_CLOSED",
+  internal: "MILLSTREAM_INTERNAL",
+  number_invalid: "MILLSTREAM_NUMBER_INVALID",
+  number_overflow: "MILLSTREAM_NUMBER_OVERFLOW",
+  value_missing: "MILLSTREAM_VALUE_MISSING",
+  argument_invalid: "MILLSTREAM_ARGUMENT_INVALID",
+  document_invalid: "MILLSTREAM_DOCUMENT_INVALID",
+  document_truncated: "MILLSTREAM_DOCUMENT_TRUNCATED",
+  too_deep: "MILLSTREAM_TOO_DEEP",
+  key_missing: "MILLSTREAM_KEY_MISSING",
+  shape_mismatch: "MILLSTREAM_SHAPE_MISMATCH",
+  value_out_of_range: "MILLSTREAM_VALUE_OUT_OF_RANGE",
+  text_invalid: "MILLSTREAM_TEXT_INVALID",
+  julia_invalid: "MILLSTREAM_JULIA_INVALID",
+  memory_limit: "MILLSTREAM_MEMORY_LIMIT",
+  stage_panicked: "MILLSTREAM_STAGE_PANICKED",
+  stage_failed: "MILLSTREAM_STAGE_FAILED",
+  source_changed: "MILLSTREAM_SOURCE_CHANGED",
+  timed_out: "MILLSTREAM_TIMED_OUT",
+} as const satisfies { readonly [kind in ErrorKind]: string };
+
+/** The values of `code`. */
+export type ErrorCode = (typeof ERROR_CODES)[ErrorKind];
 
 /** What to do about each kind. */
 export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = {
   io: "see the operating system's message",
   open_failed: "check the name and the permissions",
   command_not_started: "check that the program exists, is executable and is in PATH",
-  command_failed: "see its standard error; set allow_failure to accept a failing command",
+  command_failed: "see its standard error; set allowFailure to accept a failing command",
   command_status_unknown: "leave SIGCHLD at its default and do not call `wait` on processes you did not start",
   record_too_long: "raise the record limit, or skip this record and continue",
   frame_truncated: "check whether the input was cut short or the frame size is wrong",
@@ -153,4 +159,5 @@ export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = {
   stage_panicked: "fix the stage; the panic message on standard error shows where",
   stage_failed: "check the record, or skip or quarantine failing records",
   source_changed: "read the file again while no other program writes to it",
+  timed_out: "raise the total timeout, or find out why it takes so long",
 };

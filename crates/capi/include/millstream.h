@@ -243,6 +243,10 @@ enum millstream_code
      * A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
      */
     MILLSTREAM_SOURCE_CHANGED = 36,
+    /**
+     * Reading took longer than its total time limit. Everything read before was delivered.
+     */
+    MILLSTREAM_TIMED_OUT = 37,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -747,6 +751,38 @@ typedef uint32_t millstream_durability;
 #endif // __cplusplus
 
 /**
+ * The process group of a command. It decides which processes a signal that stops the command reaches, and which
+ * commands the terminal signals.
+ */
+enum millstream_process_group
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * A shell line, and any command of a process without a controlling terminal, gets a group of its own. Other commands
+     * inherit the group, so that they can read from the terminal.
+     */
+    MILLSTREAM_PROCESS_GROUP_AUTO = 0,
+    /**
+     * The command gets a group of its own. Processes that it started and that did not leave the group are stopped with it.
+     * A terminal's Ctrl-C does not reach it, and it cannot read from the terminal.
+     */
+    MILLSTREAM_PROCESS_GROUP_OWN = 1,
+    /**
+     * The command stays in the group of this process, with its terminal. Only the command itself is signalled.
+     */
+    MILLSTREAM_PROCESS_GROUP_INHERIT = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_process_group millstream_process_group;
+#else
+typedef uint32_t millstream_process_group;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+/**
  * The source of a command's standard input.
  */
 enum millstream_stdin
@@ -989,6 +1025,15 @@ millstream_code millstream_command_set_stdin(millstream_command *command,
                                              millstream_error **error);
 
 /**
+ * Sets its standard input to a copy of these bytes, followed by the end of the input. The command does not have to read
+ * all of them.
+ */
+millstream_code millstream_command_set_stdin_bytes(millstream_command *command,
+                                                   const uint8_t *bytes,
+                                                   size_t len,
+                                                   millstream_error **error);
+
+/**
  * Sets its standard input to a duplicate of this file descriptor; the caller keeps `fd`.
  */
 millstream_code millstream_command_set_stdin_fd(millstream_command *command,
@@ -1018,7 +1063,7 @@ millstream_code millstream_command_set_stderr(millstream_command *command,
                                               millstream_error **error);
 
 /**
- * Accepts a non-zero exit status or death by a signal: millstream_reader_command_ends() and
+ * Makes every exit status and every signal a success: millstream_reader_command_ends() and
  * millstream_writer_command_ends() report the status, but not as an error.
  */
 millstream_code millstream_command_allow_failure(millstream_command *command, millstream_error **error);
@@ -1035,6 +1080,59 @@ millstream_code millstream_command_ends_with_us(millstream_command *command,
  * Frees a command. NULL is accepted.
  */
 void millstream_command_free(millstream_command *command);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- command_options ----
+ *
+ * The options of a command.
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Sets the exit statuses that are successes, instead of 0 alone. Any other status is an error.
+ */
+millstream_code millstream_command_set_success_statuses(millstream_command *command,
+                                                        const int32_t *statuses,
+                                                        size_t count,
+                                                        millstream_error **error);
+
+/**
+ * Sets the signals that may kill the command without this being an error, by their numbers: none by default. A shell
+ * exits with status 128 plus the signal's number if a signal kills one of its commands.
+ */
+millstream_code millstream_command_set_success_signals(millstream_command *command,
+                                                       const int32_t *signals,
+                                                       size_t count,
+                                                       millstream_error **error);
+
+/**
+ * Sets the number of the signal that stops the command when its reader or writer is closed or dropped before the end:
+ * 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within
+ * `stop_grace`, if that is shorter), it is not signalled.
+ */
+millstream_code millstream_command_set_stop_signal(millstream_command *command,
+                                                   int32_t signal,
+                                                   millstream_error **error);
+
+/**
+ * Sets how long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL.
+ */
+millstream_code millstream_command_set_stop_grace_ns(millstream_command *command,
+                                                     uint64_t grace_ns,
+                                                     millstream_error **error);
+
+/**
+ * Sets the process group of the command, to which the signals that stop it are sent.
+ */
+millstream_code millstream_command_set_process_group(millstream_command *command,
+                                                     millstream_process_group group,
+                                                     millstream_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"
@@ -1667,9 +1765,17 @@ millstream_waits millstream_reader_waits(const millstream_reader *reader);
 int32_t millstream_reader_waits_for(const millstream_reader *reader);
 
 /**
- * Ends the stream with MILLSTREAM_STALLED, which the next call reports once no complete record is left. This is for an
- * event loop that has waited for millstream_reader_waits_for() longer than the stall timeout. Without a stall timeout,
- * and after the end, it does nothing.
+ * Returns how long an event loop that waits for millstream_reader_waits_for() may wait now, in nanoseconds, before it
+ * calls millstream_reader_stall(): the stall timeout, or the rest of the total timeout if that is shorter. Returns
+ * UINT64_MAX without a timeout, and for NULL.
+ */
+uint64_t millstream_reader_wait_limit_ns(const millstream_reader *reader);
+
+/**
+ * Ends the stream with MILLSTREAM_STALLED, or with MILLSTREAM_TIMED_OUT if the total timeout has passed. The next call
+ * reports that once no complete record is left. This is for an event loop that has waited for
+ * millstream_reader_waits_for() longer than millstream_reader_wait_limit_ns(). Without a timeout, and after the end, it
+ * does nothing.
  */
 millstream_code millstream_reader_stall(millstream_reader *reader,
                                         millstream_error **error);
@@ -1805,6 +1911,16 @@ millstream_code millstream_reader_options_set_decode_memory(millstream_reader_op
  * After that time, reading fails with MILLSTREAM_STALLED.
  */
 millstream_code millstream_reader_options_set_stall_timeout_ns(millstream_reader_options *options,
+                                                               uint64_t limit_ns,
+                                                               millstream_error **error);
+
+/**
+ * Sets how long reading may take in total, from opening the source to its end, including the exit of a command: no
+ * limit by default. After that time, no more is read from the source, and reading fails with MILLSTREAM_TIMED_OUT once
+ * everything read before has been delivered. A blocked call of a `Read`, of a callback or of an uninterruptible open
+ * is not interrupted.
+ */
+millstream_code millstream_reader_options_set_total_timeout_ns(millstream_reader_options *options,
                                                                uint64_t limit_ns,
                                                                millstream_error **error);
 
@@ -2512,7 +2628,7 @@ millstream_code millstream_writer_end_window(millstream_writer *writer,
  * source succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow a failing
  * item; millstream_pipe_set_batch() with 1 prevents that.
  *
- * All your functions run on the thread that runs the pipe, while it runs.
+ * All your functions run on the thread that runs the pipe, while it runs, except for parallel stages.
  */
 
 /**
@@ -2735,7 +2851,14 @@ void millstream_pipe_free(millstream_pipe *pipe);
  *
  * Your own stage is a function that is called with many items; the library provides other stages. Add each stage to a
  * pipe before the pipe runs for the first time.
+ *
+ * For expensive work, millstream_pipe_add_parallel() adds a stage that several threads run at once.
  */
+
+/**
+ * The services for a parallel stage during a call: the resulting item, and reporting a failure.
+ */
+typedef struct millstream_item_scope millstream_item_scope;
 
 /**
  * The services for a stage during a call: memory for new bytes, additional items, and reporting a failure.
@@ -2760,6 +2883,21 @@ typedef millstream_code (*millstream_stage_callback)(void *user,
                                                      millstream_span *items,
                                                      size_t *count);
 
+/**
+ * A parallel stage. It gets the `len` bytes of one item, which are valid during the call, and passes the resulting item
+ * to millstream_item_append(); if it does not call that function, the item is dropped.
+ *
+ * It is called from threads of the library, and from the thread that runs the pipe, by several of them at once: `user`
+ * and everything else that it uses must be safe to use by several threads. The threads of the library do not handle
+ * signals. It must not use the pipe, its readers or its writers.
+ *
+ * It returns MILLSTREAM_OK. If it fails, it returns the result of millstream_item_fail(), or another code.
+ */
+typedef millstream_code (*millstream_item_callback)(void *user,
+                                                    millstream_item_scope *scope,
+                                                    const char *item,
+                                                    size_t len);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -2774,6 +2912,42 @@ millstream_code millstream_pipe_add_stage(millstream_pipe *pipe,
                                           void *user,
                                           millstream_release_callback release,
                                           millstream_error **error);
+
+/**
+ * Adds a stage that `threads` threads (at least 1, including the caller's) run at once, after the existing stages. The
+ * source, all other stages and the sink stay on the thread that runs the pipe. `user` and `release` are those of
+ * millstream_pipe_add_stage(); `release` may be called from any of the threads.
+ *
+ * If `ordered`, the results are in the order of the items. Otherwise they are passed on as soon as they are ready.
+ *
+ * Memory use is bounded: at most about twice as many chunks of up to 64 KiB are in progress as there are threads, plus
+ * their results, and a slow sink stops the source. A failure is reported after all earlier results have reached the
+ * sink; by then, the stage may have run on later items. The threads end with the pipe: freeing it waits for calls of
+ * `stage`. It cannot be combined with millstream_pipe_merge().
+ */
+millstream_code millstream_pipe_add_parallel(millstream_pipe *pipe,
+                                             const char *name,
+                                             size_t threads,
+                                             bool ordered,
+                                             millstream_item_callback stage,
+                                             void *user,
+                                             millstream_release_callback release,
+                                             millstream_error **error);
+
+/**
+ * For a parallel stage: appends bytes to the resulting item, which exists after the first call, even of 0 bytes.
+ */
+millstream_code millstream_item_append(millstream_item_scope *scope,
+                                       const void *data,
+                                       size_t len,
+                                       millstream_error **error);
+
+/**
+ * For a parallel stage: reports that it failed at its item, for the reason in `message` (UTF-8, or NULL for none).
+ * Returns MILLSTREAM_STAGE_FAILED, for the stage to return.
+ */
+millstream_code millstream_item_fail(millstream_item_scope *scope,
+                                     const char *message);
 
 /**
  * For a stage: returns a copy of `len` bytes, which lives as long as the batch. Returns NULL only if an argument is

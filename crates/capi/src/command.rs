@@ -5,6 +5,7 @@
 
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use millstream::{Command, Result, Stdin, Stdout};
 
@@ -14,7 +15,7 @@ use crate::error::{millstream_code, millstream_error};
 use crate::settings::Settings;
 
 /// A command to start. It is freed by millstream_command_free().
-pub struct millstream_command(Settings<Command>);
+pub struct millstream_command(pub(crate) Settings<Command>);
 
 impl millstream_command {
     /// Returns the command to start.
@@ -127,6 +128,22 @@ pub extern "C" fn millstream_command_set_stdin(
     })
 }
 
+/// Sets its standard input to a copy of these bytes, followed by the end of the input. The command does not have to read
+/// all of them.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_command_set_stdin_bytes(
+    command: Option<&mut millstream_command>,
+    bytes: *const u8,
+    len: usize,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends an array for this call.
+        let bytes = Arc::new(unsafe { items(bytes, len, "bytes")? }.to_vec());
+        set(command, move |command| command.stdin(Stdin::Bytes(Arc::clone(&bytes))))
+    })
+}
+
 /// Sets its standard input to a duplicate of this file descriptor; the caller keeps `fd`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_command_set_stdin_fd(
@@ -183,7 +200,7 @@ pub extern "C" fn millstream_command_set_stderr(
     })
 }
 
-/// Accepts a non-zero exit status or death by a signal: millstream_reader_command_ends() and
+/// Makes every exit status and every signal a success: millstream_reader_command_ends() and
 /// millstream_writer_command_ends() report the status, but not as an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_allow_failure(

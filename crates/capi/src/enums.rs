@@ -216,6 +216,27 @@ choice!(millstream_durability is millstream::Durability {
     All => millstream::Durability::All,
 });
 
+/// The process group of a command. It decides which processes a signal that stops the command reaches, and which
+/// commands the terminal signals.
+#[repr(u32)]
+#[derive(Clone, Copy)]
+pub enum millstream_process_group {
+    /// A shell line, and any command of a process without a controlling terminal, gets a group of its own. Other commands
+    /// inherit the group, so that they can read from the terminal.
+    Auto = 0,
+    /// The command gets a group of its own. Processes that it started and that did not leave the group are stopped with it.
+    /// A terminal's Ctrl-C does not reach it, and it cannot read from the terminal.
+    Own = 1,
+    /// The command stays in the group of this process, with its terminal. Only the command itself is signalled.
+    Inherit = 2,
+}
+
+choice!(millstream_process_group is millstream::ProcessGroup {
+    Auto => millstream::ProcessGroup::Auto,
+    Own => millstream::ProcessGroup::Own,
+    Inherit => millstream::ProcessGroup::Inherit,
+});
+
 /// The source of a command's standard input.
 #[repr(u32)]
 #[derive(Clone, Copy)]

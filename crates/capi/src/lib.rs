@@ -67,6 +67,7 @@ mod bson_type;
 mod bson_write;
 mod cancel;
 mod command;
+mod command_options;
 mod enums;
 mod error;
 mod format;

@@ -9,7 +9,7 @@
 //! source succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow a failing
 //! item; millstream_pipe_set_batch() with 1 prevents that.
 //!
-//! All your functions run on the thread that runs the pipe, while it runs.
+//! All your functions run on the thread that runs the pipe, while it runs, except for parallel stages.
 
 use std::ffi::{CString, c_char, c_void};
 use std::mem::MaybeUninit;
@@ -62,6 +62,9 @@ pub(crate) struct Plan {
     cancel: Option<CancelToken>,
     batch: Option<usize>,
     is_measured: bool,
+    /// Whether a stage runs on several threads. It passes on items of several batches together, and a `Numbering` is
+    /// for the records of one reader.
+    pub(crate) is_parallel: bool,
 }
 
 /// A pipe with arbitrary stages.
@@ -229,6 +232,7 @@ pub extern "C" fn millstream_pipe_new(
             cancel: None,
             batch: None,
             is_measured: false,
+            is_parallel: false,
         };
         to.write(Box::new(millstream_pipe {
             state: State::Plan(Box::new(plan)),
@@ -282,6 +286,18 @@ impl millstream_pipe {
 }
 
 impl Plan {
+    pub(crate) fn readers(&self) -> usize {
+        self.readers.len()
+    }
+
+    /// Refuses more than one reader, for parallel stages.
+    pub(crate) fn refuse_several_readers(&self, count: usize) -> Result<()> {
+        match count {
+            0 | 1 => Ok(()),
+            _ => Err(invalid("a pipe with several readers and a parallel stage", "one of the two")),
+        }
+    }
+
     fn make(mut self, sink: Arc<Mutex<Option<Sink>>>) -> Box<dyn Runs> {
         self.stages.push(sink_stage(sink));
         let mut pipe = Pipe::merge(self.readers).frames(self.framer).on_error(self.on_error);
@@ -310,6 +326,9 @@ pub extern "C" fn millstream_pipe_merge(
     call(error, || {
         let reader = given(reader, "reader")?.into_core()?;
         given(pipe, "pipe")?.plan(|plan| {
+            if plan.is_parallel {
+                plan.refuse_several_readers(plan.readers() + 1)?;
+            }
             plan.readers.push(reader);
             Ok(())
         })

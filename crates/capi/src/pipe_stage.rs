@@ -2,12 +2,15 @@
 //!
 //! Your own stage is a function that is called with many items; the library provides other stages. Add each stage to a
 //! pipe before the pipe runs for the first time.
+//!
+//! For expensive work, millstream_pipe_add_parallel() adds a stage that several threads run at once.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
-use millstream::pipe::{BatchMemory, Pipe, Stage, Stopped};
+use millstream::pipe::{BatchMemory, Pipe, Stage, Stopped, Threads};
 use millstream::{Error, ErrorKind, Result, Writer};
 
 use crate::boundary::{User, bytes, call, given, invalid, items, text};
@@ -110,6 +113,117 @@ pub unsafe extern "C" fn millstream_pipe_add_stage(
             Ok(())
         })
     })
+}
+
+/// The services for a parallel stage during a call: the resulting item, and reporting a failure.
+pub struct millstream_item_scope {
+    made: Option<Vec<u8>>,
+    failed: Option<String>,
+}
+
+/// A parallel stage. It gets the `len` bytes of one item, which are valid during the call, and passes the resulting item
+/// to millstream_item_append(); if it does not call that function, the item is dropped.
+///
+/// It is called from threads of the library, and from the thread that runs the pipe, by several of them at once: `user`
+/// and everything else that it uses must be safe to use by several threads. The threads of the library do not handle
+/// signals. It must not use the pipe, its readers or its writers.
+///
+/// It returns MILLSTREAM_OK. If it fails, it returns the result of millstream_item_fail(), or another code.
+pub type millstream_item_callback = Option<
+    unsafe extern "C" fn(
+        user: *mut c_void,
+        scope: *mut millstream_item_scope,
+        item: *const c_char,
+        len: usize,
+    ) -> millstream_code,
+>;
+
+/// Adds a stage that `threads` threads (at least 1, including the caller's) run at once, after the existing stages. The
+/// source, all other stages and the sink stay on the thread that runs the pipe. `user` and `release` are those of
+/// millstream_pipe_add_stage(); `release` may be called from any of the threads.
+///
+/// If `ordered`, the results are in the order of the items. Otherwise they are passed on as soon as they are ready.
+///
+/// Memory use is bounded: at most about twice as many chunks of up to 64 KiB are in progress as there are threads, plus
+/// their results, and a slow sink stops the source. A failure is reported after all earlier results have reached the
+/// sink; by then, the stage may have run on later items. The threads end with the pipe: freeing it waits for calls of
+/// `stage`. It cannot be combined with millstream_pipe_merge().
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_pipe_add_parallel(
+    pipe: Option<&mut millstream_pipe>,
+    name: *const c_char,
+    threads: usize,
+    ordered: bool,
+    stage: millstream_item_callback,
+    user: *mut c_void,
+    release: millstream_release_callback,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let context = Arc::new(Context { user: User(user), release });
+        // SAFETY: C lends a string for this call.
+        let name = unsafe { text(name, "name")? };
+        let stage = given(stage, "stage")?;
+        let threads = match (threads, ordered) {
+            (0, _) => return Err(invalid("0 threads", "at least 1")),
+            (count, true) => Threads::ordered(count),
+            (count, false) => Threads::unordered(count),
+        };
+        let work = move |item: &[u8]| -> Result<Option<Vec<u8>>> {
+            let mut scope = millstream_item_scope { made: None, failed: None };
+            // SAFETY: this is a C function, called as documented in the header; C allows calls from several threads.
+            let code = unsafe { stage(context.pointer(), &mut scope, item.as_ptr().cast(), item.len()) };
+            if code == 0 && scope.failed.is_none() {
+                return Ok(scope.made);
+            }
+            let error = Error::new(ErrorKind::from_code(code).unwrap_or(ErrorKind::StageFailed));
+            Err(match scope.failed.filter(|message| !message.is_empty()) {
+                Some(message) => error.with_found(message),
+                None => error,
+            })
+        };
+        let pass = |bytes: &Vec<u8>, out: &mut Vec<u8>| out.extend_from_slice(bytes);
+        let stages =
+            Pipe::stages().parallel(threads, |stages| stages.try_map(work).filter_map(|made| made).rewrite(pass));
+        let stage = stages.boxed(name);
+        given(pipe, "pipe")?.plan(|plan| {
+            plan.refuse_several_readers(plan.readers())?;
+            plan.is_parallel = true;
+            plan.stages.push(stage);
+            Ok(())
+        })
+    })
+}
+
+/// For a parallel stage: appends bytes to the resulting item, which exists after the first call, even of 0 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_item_append(
+    scope: Option<&mut millstream_item_scope>,
+    data: *const c_void,
+    len: usize,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends the bytes for this call.
+        let bytes = unsafe { bytes(data, len, "data")? };
+        given(scope, "scope")?.made.get_or_insert_default().extend_from_slice(bytes);
+        Ok(())
+    })
+}
+
+/// For a parallel stage: reports that it failed at its item, for the reason in `message` (UTF-8, or NULL for none).
+/// Returns MILLSTREAM_STAGE_FAILED, for the stage to return.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_item_fail(
+    scope: Option<&mut millstream_item_scope>,
+    message: *const c_char,
+) -> millstream_code {
+    if let Some(scope) = scope {
+        // SAFETY: C lends a string for this call.
+        let message = unsafe { crate::boundary::string(message, "message") };
+        scope.failed = Some(message.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default());
+    }
+    ErrorKind::StageFailed.code()
 }
 
 /// Returns the message of a failed stage.

@@ -738,9 +738,19 @@ pub extern "C" fn millstream_reader_waits_for(reader: Option<&millstream_reader>
     reader.and_then(Reader::waits_for).map_or(-1, |fd| fd.as_raw_fd())
 }
 
-/// Ends the stream with MILLSTREAM_STALLED, which the next call reports once no complete record is left. This is for an
-/// event loop that has waited for millstream_reader_waits_for() longer than the stall timeout. Without a stall timeout,
-/// and after the end, it does nothing.
+/// Returns how long an event loop that waits for millstream_reader_waits_for() may wait now, in nanoseconds, before it
+/// calls millstream_reader_stall(): the stall timeout, or the rest of the total timeout if that is shorter. Returns
+/// UINT64_MAX without a timeout, and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_wait_limit_ns(reader: Option<&millstream_reader>) -> u64 {
+    let limit = reader.and_then(|reader| reader.reader.as_ref()).and_then(Reader::wait_limit);
+    limit.map_or(u64::MAX, |limit| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Ends the stream with MILLSTREAM_STALLED, or with MILLSTREAM_TIMED_OUT if the total timeout has passed. The next call
+/// reports that once no complete record is left. This is for an event loop that has waited for
+/// millstream_reader_waits_for() longer than millstream_reader_wait_limit_ns(). Without a timeout, and after the end, it
+/// does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_stall(
     reader: Option<&mut millstream_reader>,

@@ -152,6 +152,22 @@ pub extern "C" fn millstream_reader_options_set_stall_timeout_ns(
     })
 }
 
+/// Sets how long reading may take in total, from opening the source to its end, including the exit of a command: no
+/// limit by default. After that time, no more is read from the source, and reading fails with MILLSTREAM_TIMED_OUT once
+/// everything read before has been delivered. A blocked call of a `Read`, of a callback or of an uninterruptible open
+/// is not interrupted.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_options_set_total_timeout_ns(
+    options: Option<&mut millstream_reader_options>,
+    limit_ns: u64,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(options, "options")?.0.set(move |builder| builder.total_timeout(Duration::from_nanos(limit_ns)));
+        Ok(())
+    })
+}
+
 /// Sets what happens at the end of a regular file, given by its path or as a file descriptor.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_reader_options_set_follow(

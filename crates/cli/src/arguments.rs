@@ -1,21 +1,51 @@
-//! The command line: its definition, and the one-line error for an invalid one.
+//! The command line: its definition, and the error and the hint for an invalid one.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Args, Command, FromArgMatches, Parser, ValueEnum};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use clap_complete::Shell;
 
-use crate::run::{Options, Source};
+use crate::run::{IN_SUMMARY, Options, Source};
 use crate::{Ending, bench, bson, forgotten, message};
+
+/// The help of the command itself, which begins with examples.
+const HELP: &str = "\
+{about-with-newline}
+Examples:
+  millstream run --count big.csv.gz        count records and bytes
+  millstream run -o out.txt -- pg_dump db  write out.txt only if the command succeeds
+  millstream bson cat dump/orders.bson.gz  print documents as JSON
+  millstream bench lines big.csv           measure each way to read it on this machine
+
+{usage-heading} {usage}
+
+{all-args}{after-help}";
 
 /// Move streams of records between commands, files and sockets, and know that every record arrived
 #[derive(Parser)]
 #[command(name = "millstream", bin_name = "millstream", version, max_term_width = 100)]
+#[command(disable_help_flag = true, help_template = HELP)]
 #[command(after_help = "Manual pages: millstream man | man -l -, millstream man run | man -l -")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) subcommand: Subcommand,
+}
+
+/// Returns the definition of the command line. `--help` fits a screen; `--help-all` describes every option.
+pub(crate) fn command() -> Command {
+    let help = Arg::new("help").short('h').long("help").help("Print a summary of the help");
+    let help_all = Arg::new("help_all").long("help-all").help("Print the help of every option");
+    Arguments::command()
+        .arg(help.action(ArgAction::HelpShort).global(true))
+        .arg(help_all.action(ArgAction::HelpLong).global(true))
+        .mut_subcommand("run", |run| {
+            run.mut_args(|arg| {
+                let is_rare = !IN_SUMMARY.contains(&arg.get_id().as_str());
+                arg.hide_short_help(is_rare)
+            })
+        })
 }
 
 /// Each subcommand is implemented in its own file.
@@ -91,37 +121,55 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
     // If a script's list of words is empty, the command must not read standard input instead.
     let ends_open = args.last().is_some_and(|arg| arg == "--");
     let subcommand = args.get(1).and_then(|arg| Page::from_str(arg.to_str()?, false).ok());
-    let arguments = Arguments::try_parse_from(&args).map_err(|error| explain(&error, subcommand, &args))?;
-    let (command, page) = match &arguments.subcommand {
-        Subcommand::Run(options) => (Some(&options.command[..]), "run"),
-        Subcommand::Bson(options) => (options.0.command(), "bson"),
+    let matches = command().try_get_matches_from(&args);
+    let arguments = matches
+        .and_then(|matches| Arguments::from_arg_matches(&matches))
+        .map_err(|error| explain(&error, subcommand, &args))?;
+    let (command, reads_input, page) = match &arguments.subcommand {
+        Subcommand::Run(options) => (Some(&options.command[..]), options.reads_input(), "run"),
+        Subcommand::Bson(options) => (options.0.command(), options.0.reads_input(), "bson"),
         _ => return Ok(arguments),
     };
     if command.is_some_and(|words| words.first().map_or(ends_open, |program| program.is_empty())) {
-        message::say(&format!("expected a command after '--' (see `millstream {page} --help`)"));
+        message::complain("expected a command after '--'", Some(&format!("see `millstream {page} --help`")));
+        return Err(Ending::USAGE);
+    }
+    if reads_input && std::io::stdin().is_terminal() {
+        message::complain(
+            "no source is given, and standard input is a terminal",
+            Some(&format!(
+                "give a file, a command after '--', or '-' for the terminal; see `millstream {page} --help`"
+            )),
+        );
         return Err(Ending::USAGE);
     }
     Ok(arguments)
 }
 
 fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> Ending {
-    let line = match error.kind() {
+    let (mut line, tip) = match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             return message::print(error.render().to_string().as_bytes());
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => "a subcommand is missing".to_string(),
-        ErrorKind::UnknownArgument => match forgotten::advice_on_option(args, ends_with_source) {
-            Some(advice) => format!("{}; {advice}", one_line(&error.render().to_string())),
-            None => one_line(&error.render().to_string()),
-        },
-        _ => one_line(&error.render().to_string()),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => ("a subcommand is missing".to_string(), None),
+        _ => in_lines(&error.render().to_string()),
     };
-    match subcommand {
-        Some(page) => message::say(&format!("{line} (see `millstream {} --help`)", page.name())),
+    let forgotten = match error.kind() {
+        ErrorKind::UnknownArgument => forgotten::advice_on_option(args, ends_with_source),
+        _ => None,
+    };
+    let page = match subcommand {
+        Some(page) => format!("see `millstream {} --help`", page.name()),
         None => {
-            message::say(&format!("{line}: expected run, bson, bench, completions or man (see `millstream --help`)"))
+            line.push_str(": expected run, bson, bench, completions or man");
+            "see `millstream --help`".to_string()
         }
-    }
+    };
+    let hint = match forgotten.or(tip) {
+        Some(tip) => format!("{tip}; {page}"),
+        None => page,
+    };
+    message::complain(&line, Some(&hint));
     Ending::USAGE
 }
 
@@ -131,16 +179,21 @@ fn ends_with_source(args: &[OsString]) -> bool {
     matches!((options.sources.last(), args.last()), (Some(Source::File(path)), Some(word)) if path == word)
 }
 
-/// Converts clap's explanation to one line. clap writes several: the error, accepted values, tips and the usage, which
-/// is dropped.
-fn one_line(rendered: &str) -> String {
+/// Converts clap's explanation, which has several lines, to one line with the error and the accepted values, and one
+/// with its tip, if there is one. The usage is dropped.
+fn in_lines(rendered: &str) -> (String, Option<String>) {
     let mut line = String::new();
+    let mut tip = None;
     for part in rendered.lines().map(str::trim) {
         if part.starts_with("Usage:") || part.starts_with("For more information") {
             break;
         }
         // The words after `--` are a command, so this tip would mislead.
         if part.is_empty() || part.starts_with("tip: to pass") {
+            continue;
+        }
+        if let Some(text) = part.strip_prefix("tip: ") {
+            tip = Some(text.to_string());
             continue;
         }
         if let Some(values) = part.strip_prefix("[possible values: ") {
@@ -155,7 +208,7 @@ fn one_line(rendered: &str) -> String {
         }
         line.push_str(part.strip_prefix("error: ").unwrap_or(part));
     }
-    line
+    (line, tip)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The `millstream` command as a library, so that other languages can start it.
 //!
 //! [`main`] takes a command line and runs it in this process: it reads standard input, writes standard output and
-//! standard error, and returns an [`Ending`]. Every failure is reported as one line on standard error, no incomplete
-//! output remains, and if a signal stops the command, the process ends by that signal.
+//! standard error, and returns an [`Ending`]. Every failure is reported on standard error, as one line and often a
+//! second one with advice; no incomplete output remains, and if a signal stops the command, the process ends by that
+//! signal.
 //!
 //! While a transfer runs, SIGINT, SIGTERM and SIGHUP are handled, unless they are ignored; a handler of the host is
 //! also called. Afterwards only the host's handler is called: a signal without a handler has no effect, so the process

@@ -1,6 +1,7 @@
-//! Messages for the user: one line, without control characters.
+//! Messages for the user: one line with what is wrong, and often one with what to do, without control characters.
 
-use std::io::IsTerminal;
+use std::borrow::Cow;
+use std::io::{self, IsTerminal};
 
 use millstream::{CommandEnd, Error, ErrorKind, Result};
 
@@ -15,8 +16,16 @@ pub(crate) fn printable(text: &str) -> String {
 
 /// Prints one line on standard error. If standard error is closed or full, the exit status still shows the result.
 pub(crate) fn say(text: &str) {
-    let line = format!("millstream: {}\n", printable(text));
-    let _ = standard::write_error(line.as_bytes());
+    complain(text, None);
+}
+
+/// Prints a line on standard error with what is wrong, and a line with what to do, in one write.
+pub(crate) fn complain(text: &str, hint: Option<&str>) {
+    let mut lines = format!("millstream: {}\n", printable(text));
+    if let Some(hint) = hint {
+        lines.push_str(&format!("hint: {}\n", printable(hint)));
+    }
+    let _ = standard::write_error(lines.as_bytes());
 }
 
 /// Prints one line of a result on standard error, while the records are written elsewhere. For a terminal, control
@@ -46,13 +55,13 @@ pub(crate) fn ended_by(signal: i32) -> Ending {
 
 /// Reports an error, and returns the ending that it causes.
 pub(crate) fn fail(error: &Error) -> Ending {
-    fail_with_advice(error, advice(error))
+    fail_with_advice(error, advice(error).as_deref())
 }
 
 /// Reports an error with advice from a caller that knows more about its cause.
 pub(crate) fn fail_with_advice(error: &Error, advice: Option<&str>) -> Ending {
     let shown = without_last_words(error);
-    say(&join(shown.as_ref().unwrap_or(error), advice));
+    complain(&format!("{:#}", shown.as_ref().unwrap_or(error)), advice);
     match error.kind() {
         ErrorKind::InvalidOption => Ending::USAGE,
         _ => Ending::FAILED,
@@ -61,39 +70,54 @@ pub(crate) fn fail_with_advice(error: &Error, advice: Option<&str>) -> Ending {
 
 /// Formats the complete error in one line, for a report that is read without standard error.
 pub(crate) fn describe(error: &Error) -> String {
-    join(error, advice(error))
-}
-
-/// Returns the advice in terms of options, if the library's advice names its calls.
-fn advice(error: &Error) -> Option<&'static str> {
-    let is_address = |name: &str| name.starts_with("tcp:") || name.starts_with("unix:");
-    match error.kind() {
-        // An error without the operating system's error comes from this program, and states what is expected.
-        ErrorKind::OpenFailed if error.io().is_none() => None,
-        ErrorKind::OpenFailed if error.name().is_some_and(is_address) => {
-            Some("check the address, and that a server is listening there")
-        }
-        // Many commands fail without output.
-        ErrorKind::CommandFailed if error.command().is_some_and(|end| end.stderr_tail.is_empty()) => None,
-        ErrorKind::CommandFailed => Some("see its standard error"),
-        ErrorKind::RecordTooLong => Some("raise --record-limit"),
-        ErrorKind::Stalled => Some("raise --stall-timeout, or find out what the other side is waiting for"),
-        ErrorKind::DecodeLimit => Some("raise --decode-memory if the source is trusted"),
-        ErrorKind::Unsupported => Some("--decode off or --encode off leaves the bytes unchanged"),
-        // No option changes it.
-        ErrorKind::MemoryLimit => None,
-        ErrorKind::BrokenPipe => Some("the reader has closed the pipe or connection"),
-        // The operating system's message is clear enough, or the user caused the error.
-        ErrorKind::Io | ErrorKind::Cancelled => None,
-        kind => Some(kind.advice()),
+    match advice(error) {
+        Some(advice) => format!("{error:#}; {advice}"),
+        None => format!("{error:#}"),
     }
 }
 
-/// Formats the error in the library's words, but with this advice.
-fn join(error: &Error, advice: Option<&str>) -> String {
-    match advice {
-        Some(advice) => format!("{error:#}; {advice}"),
-        None => format!("{error:#}"),
+/// Returns the advice in terms of options, if the library's advice names its calls.
+fn advice(error: &Error) -> Option<Cow<'static, str>> {
+    let fixed = match error.kind() {
+        // An error without the operating system's error comes from this program, and states what is expected.
+        ErrorKind::OpenFailed if error.io().is_none() => return None,
+        ErrorKind::OpenFailed => return Some(advice_on_opening(error)),
+        // Many commands fail without output.
+        ErrorKind::CommandFailed if error.command().is_some_and(|end| end.stderr_tail.is_empty()) => return None,
+        ErrorKind::CommandFailed => "see its standard error",
+        ErrorKind::RecordTooLong => "raise --record-limit",
+        ErrorKind::Stalled => "raise --stall-timeout, or find out what the other side is waiting for",
+        ErrorKind::TimedOut => "raise --total-timeout, or find out why it takes so long",
+        ErrorKind::DecodeLimit => "raise --decode-memory if the source is trusted",
+        ErrorKind::Unsupported => "--decode off or --encode off leaves the bytes unchanged",
+        // No option changes it.
+        ErrorKind::MemoryLimit => return None,
+        ErrorKind::BrokenPipe => "the reader has closed the pipe or connection",
+        // The operating system's message is clear enough, or the user caused the error.
+        ErrorKind::Io | ErrorKind::Cancelled => return None,
+        kind => kind.advice(),
+    };
+    Some(fixed.into())
+}
+
+/// Returns what to do if a source or an output cannot be opened.
+fn advice_on_opening(error: &Error) -> Cow<'static, str> {
+    let name = error.name().unwrap_or_default();
+    if name.starts_with("tcp:") || name.starts_with("unix:") {
+        return "check the address, and that a server is listening there".into();
+    }
+    match error.io().map(io::Error::kind) {
+        Some(io::ErrorKind::NotFound) => match name.split_once("://") {
+            Some(("http" | "https" | "ftp", _)) => {
+                let client = "curl --fail --silent --show-error --location";
+                format!("URLs cannot be read; read the output of a client: millstream run -- {client} '{name}'").into()
+            }
+            Some(_) => "URLs cannot be read; read the output of a client: millstream run -- CLIENT ...".into(),
+            None => "check the name".into(),
+        },
+        Some(io::ErrorKind::PermissionDenied) => "check the permissions".into(),
+        Some(io::ErrorKind::IsADirectory) => "name a file in this directory".into(),
+        _ => ErrorKind::OpenFailed.advice().into(),
     }
 }
 
@@ -103,6 +127,9 @@ fn without_last_words(error: &Error) -> Option<Error> {
     let mut silent = Error::new(error.kind()).with_command(end);
     if let Some(found) = error.found() {
         silent = silent.with_found(found);
+    }
+    if let Some(expected) = error.expected() {
+        silent = silent.with_expected(expected);
     }
     if let Some(offset) = error.offset() {
         silent = silent.with_offset(offset);
@@ -154,8 +181,10 @@ mod tests {
     #[test]
     fn advice_fits_the_cause() {
         let missing = |name: &str| Error::new(ErrorKind::OpenFailed).with_name(name).with_io(NotFound.into());
-        assert!(describe(&missing("a")).ends_with("; check the name and the permissions"));
+        assert!(describe(&missing("a")).ends_with("; check the name"));
         assert!(describe(&missing("unix:a")).ends_with("; check the address, and that a server is listening there"));
+        assert!(describe(&missing("https://a/b?c")).ends_with("--location 'https://a/b?c'"));
+        assert!(describe(&missing("s3://a/b")).ends_with("millstream run -- CLIENT ..."));
         let twice = Error::new(ErrorKind::OpenFailed).with_name("a").with_expected("another file");
         assert_eq!(describe(&twice), "a: open failed: expected another file");
     }
@@ -174,7 +203,7 @@ mod tests {
             format!("{seen}; last line of standard error: out of luck; see its standard error")
         );
         let silent = without_last_words(&error).unwrap();
-        assert_eq!(join(&silent, None), seen);
+        assert_eq!(format!("{silent:#}"), seen);
     }
 
     #[test]

@@ -147,7 +147,9 @@ error_kinds! {
     /// A stage of a pipe reported that it could not process a record.
     35 StageFailed "stage_failed" "check the record, or skip or quarantine failing records";
     /// A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
-    36 SourceChanged "source_changed" "read the file again while no other program writes to it"; // last added
+    36 SourceChanged "source_changed" "read the file again while no other program writes to it";
+    /// Reading took longer than its total time limit. Everything read before was delivered.
+    37 TimedOut "timed_out" "raise the total timeout, or find out why it takes so long"; // last added
 }
 
 impl ErrorKind {
@@ -535,7 +537,7 @@ impl From<Error> for io::Error {
             | ErrorKind::ValueOutOfRange
             | ErrorKind::TextInvalid
             | ErrorKind::JuliaInvalid => io::ErrorKind::InvalidData,
-            ErrorKind::Stalled => io::ErrorKind::TimedOut,
+            ErrorKind::Stalled | ErrorKind::TimedOut => io::ErrorKind::TimedOut,
             ErrorKind::BrokenPipe => io::ErrorKind::BrokenPipe,
             ErrorKind::InvalidOption => io::ErrorKind::InvalidInput,
             ErrorKind::Unsupported => io::ErrorKind::Unsupported,

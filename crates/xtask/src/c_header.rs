@@ -13,12 +13,13 @@ use crate::tables::ErrorKind;
 use crate::text::each;
 
 /// The modules, ordered so that each depends only on earlier ones.
-pub const MODULES: [&str; 22] = [
+pub const MODULES: [&str; 23] = [
     "version",
     "error",
     "enums",
     "cancel",
     "command",
+    "command_options",
     "frame",
     "format",
     "reader",

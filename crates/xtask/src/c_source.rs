@@ -79,21 +79,39 @@ pub fn setters(builder: &Builder, choices: &[Choices]) -> Result<String, String>
     let setters = joined(settable, "\n", |setting| setter(name, setting, choices));
     let used = choices.iter().filter(|found| setters.contains(&format!("MaybeUninit<{}>", c_name(&found.name))));
     let used = joined(used, ", ", |found| c_name(&found.name));
+    // Names that only some options need.
+    let imported = |names: &[&str]| {
+        joined(
+            names.iter().filter(|name| setters.contains(&format!("{name}(")) || setters.contains(&format!("{name}>"))),
+            ", ",
+            |name| name.to_string(),
+        )
+    };
+    let (handle, _) = handle(name);
     formatted(&format!(
         "//! The options of a {name}.
 
-use std::ffi::c_char;
-use std::mem::MaybeUninit;
+{}use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use crate::boundary::{{call, chosen, given, string}};
-use crate::cancel::millstream_cancel_token;
-use crate::enums::{{{used}}};
+use crate::boundary::{{call, chosen, given, {}}};
+{}use crate::enums::{{{used}}};
 use crate::error::{{millstream_code, millstream_error}};
-use crate::{name}::millstream_{name}_options;
+use crate::{name}::{handle};
 
-{setters}"
+{setters}",
+        if setters.contains("c_char") { "use std::ffi::c_char;\n" } else { "" },
+        imported(&["items", "string"]),
+        if setters.contains("millstream_cancel_token") { "use crate::cancel::millstream_cancel_token;\n" } else { "" },
     ))
+}
+
+/// The C type that keeps the options of a builder, and the beginning of its setters' names: a command keeps them itself.
+pub fn handle(builder: &str) -> (String, String) {
+    match builder {
+        "command" => ("millstream_command".into(), "millstream_command_set_".into()),
+        _ => (format!("millstream_{builder}_options"), format!("millstream_{builder}_options_set_")),
+    }
 }
 
 /// Generates the setter of an option.
@@ -104,6 +122,15 @@ fn setter(builder: &str, setting: &Setting, choices: &[Choices]) -> String {
     for (argument, kind) in parameters {
         let (of, prepare, pass) = match kind {
             Kind::Whole(of) => (of.clone(), String::new(), argument.clone()),
+            Kind::Wholes => {
+                safety = "unsafe ";
+                prepared += &format!(
+                    "// SAFETY: C lends an array for this call.\nlet {argument} = unsafe {{ items({argument}, count, {argument:?})? }}.to_vec();\n"
+                );
+                declared += &format!("    {argument}: *const i32,\n    count: usize,\n");
+                passed.push(format!("{argument}.iter().copied()"));
+                continue;
+            }
             Kind::Time => ("u64".into(), String::new(), format!("Duration::from_nanos({argument}_ns)")),
             Kind::Choice(of) => (
                 format!("MaybeUninit<{}>", c_name(of)),
@@ -128,14 +155,16 @@ fn setter(builder: &str, setting: &Setting, choices: &[Choices]) -> String {
         passed.push(pass);
     }
     let call = call.replace("{}", &passed.join(", "));
+    let (handle, setter) = handle(builder);
+    let object = if builder == "command" { "command" } else { "options" };
     format!(
         "{}#[unsafe(no_mangle)]
-pub {safety}extern \"C\" fn millstream_{builder}_options_set_{name}{unit}(
-    options: Option<&mut millstream_{builder}_options>,
+pub {safety}extern \"C\" fn {setter}{name}{unit}(
+    {object}: Option<&mut {handle}>,
 {declared}    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {{
     call(error, || {{
-        {prepared}given(options, \"options\")?.0.set(move |builder| builder.{call});
+        {prepared}given({object}, \"{object}\")?.0.set(move |builder| builder.{call});
         Ok(())
     }})
 }}

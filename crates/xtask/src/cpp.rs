@@ -128,9 +128,11 @@ namespace {namespace} {{
 
 /// Generates `options.hpp`: the structures of options, and the code that passes them to the C ABI.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
-    let structures = each(builders, |Builder { name, options, .. }| {
-        format!(
-            "
+    // Those of a command are methods of `command`.
+    let structures =
+        each(builders.iter().filter(|builder| builder.name != "command"), |Builder { name, options, .. }| {
+            format!(
+                "
 /// The options of a {name}. Those that are not given have their defaults.
 struct {name}_options {{
 {}}};
@@ -143,10 +145,10 @@ inline void set(const {name}_options &options, millstream_{name}_options *to) {{
 
 }} // namespace detail
 ",
-            each(options, |option| documented("    ", &of_field(&option.about), choices) + &field(option)),
-            each(options, |option| passed_on(name, option)),
-        )
-    });
+                each(options, |option| documented("    ", &of_field(&option.about), choices) + &field(option)),
+                each(options, |option| passed_on(name, option)),
+            )
+        });
     let content = format!(
         "#include <chrono>
 #include <cstddef>
@@ -201,6 +203,7 @@ fn type_of(kind: &Kind) -> String {
     match kind {
         Kind::Whole(of) if of == "usize" => "std::size_t".into(),
         Kind::Whole(of) => format!("std::{}_t", of.replace('u', "uint")),
+        Kind::Wholes => "std::vector<std::int32_t>".into(),
         Kind::Time => "std::chrono::nanoseconds".into(),
         Kind::Choice(of) => format!("millstream::{}", snake_case(of)),
         Kind::Text => "std::string".into(),

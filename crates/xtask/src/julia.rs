@@ -2,6 +2,7 @@
 
 use syn::{Expr, ExprLit, GenericArgument, Lit, PathArguments, Type};
 
+use crate::c_source::handle;
 use crate::options::{Builder, Kind, Setting};
 use crate::source::{Declarations, Enumeration, Function, Structure};
 use crate::tables::{ElementType, ErrorKind, Layout};
@@ -84,8 +85,13 @@ pub fn options(builders: &[Builder]) -> String {
                 1 => converted(name, kind, name),
                 _ => converted(name, kind, &format!("part(:{name}, {name}, {count}, {i})")),
             });
-            let setter = format!("millstream_{builder}_options_set_{name}{}", setting.unit());
-            format!("    {name} === nothing ||\n        @call {setter}(how, {values})\n")
+            let setter = format!("{}{name}{}", handle(builder).1, setting.unit());
+            match parameters[..] {
+                [(_, Kind::Wholes)] => format!(
+                    "    if {name} !== nothing\n        numbers = {values}\n        @call {setter}(how, numbers, length(numbers))\n    end\n"
+                ),
+                _ => format!("    {name} === nothing ||\n        @call {setter}(how, {values})\n"),
+            }
         });
         format!("\nfunction set_{builder}_options(how;\n{names})\n{calls}    nothing\nend\n")
     })
@@ -96,6 +102,7 @@ fn converted(option: &str, kind: &Kind, value: &str) -> String {
     match kind {
         Kind::Whole(of) if of == "u32" => format!("min(natural(:{option}, {value}), typemax(UInt32))"),
         Kind::Whole(_) => format!("natural(:{option}, {value})"),
+        Kind::Wholes => format!("integers(:{option}, {value})"),
         Kind::Time => format!("nanoseconds(:{option}, {value})"),
         Kind::Choice(of) => format!("choice(:{option}, {value}, choices.{})", snake_case(of)),
         Kind::Text => format!("text(:{option}, {value})"),

@@ -11,6 +11,8 @@ use crate::text::{joined, snake_case};
 pub struct Builder {
     /// Its name in C, such as `reader`.
     pub name: &'static str,
+    /// Its type in Rust.
+    pub of: &'static str,
     pub options: Vec<Setting>,
 }
 
@@ -41,6 +43,8 @@ impl Setting {
 pub enum Kind {
     /// An integer with this Rust type.
     Whole(String),
+    /// Any number of `i32`s.
+    Wholes,
     /// A duration.
     Time,
     /// A value of an enum.
@@ -83,8 +87,11 @@ pub struct Value {
 }
 
 /// The builders whose options other languages have, and their source files.
-const BUILDERS: [(&str, &str); 2] =
-    [("reader", "crates/millstream/src/reader/builder.rs"), ("writer", "crates/millstream/src/writer/builder.rs")];
+const BUILDERS: [(&str, &str, &str); 3] = [
+    ("reader", "ReaderBuilder", "crates/millstream/src/reader/builder.rs"),
+    ("writer", "WriterBuilder", "crates/millstream/src/writer/builder.rs"),
+    ("command", "Command", "crates/millstream/src/os/command.rs"),
+];
 
 /// Enums that no builder takes but that other languages have: the module of the library, if the C ABI has them, the source
 /// file, and their names.
@@ -105,7 +112,7 @@ pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
         }));
     }
     let (mut builders, mut choices) = (Vec::new(), Vec::new());
-    for (builder, file) in BUILDERS {
+    for (builder, of, file) in BUILDERS {
         let mut options = Vec::new();
         for item in items(root, file)? {
             let Item::Impl(item) = item else { continue };
@@ -137,7 +144,7 @@ pub fn options(root: &Path) -> Result<(Vec<Builder>, Vec<Choices>), String> {
         if options.is_empty() {
             return Err(format!("{file}: no `impl` whose documentation begins with \"Options\""));
         }
-        builders.push(Builder { name: builder, options });
+        builders.push(Builder { name: builder, of, options });
     }
     for (module, file, names) in ENUMS {
         let found = items(root, file)?.into_iter().filter_map(|item| match item {
@@ -173,7 +180,8 @@ fn kind(of: &Type, enums: &[ItemEnum]) -> Result<Kind, String> {
         _ => String::new(),
     };
     Ok(match name.as_str() {
-        "usize" | "u32" | "u64" => Kind::Whole(name),
+        "usize" | "u32" | "u64" | "i32" => Kind::Whole(name),
+        "IntoIterator" => Kind::Wholes,
         "Duration" => Kind::Time,
         "CancelToken" => Kind::Cancel,
         "Into" => Kind::Text,
@@ -213,7 +221,7 @@ fn delay(option: &str, of: &ItemEnum) -> Option<Setting> {
 }
 
 /// Options that a language has in another form or not at all: `(language, builder, option, reason)`.
-pub const OTHERWISE: [(&str, &str, &str, &str); 18] = [
+pub const OTHERWISE: [(&str, &str, &str, &str); 19] = [
     ("cli", "reader", "cancel", "signals"),
     ("cli", "reader", "observer", "--progress"),
     ("cli", "reader", "name", "messages show the words of the command line"),
@@ -227,11 +235,12 @@ pub const OTHERWISE: [(&str, &str, &str, &str); 18] = [
     ("node", "reader", "cancel", "signal, an AbortSignal"),
     ("node", "reader", "observer", "reader.position"),
     ("node", "writer", "lend_pages", "its thread reuses a block as soon as it is written"),
-    ("node", "writer", "cancel", "writer.abort()"),
+    ("node", "writer", "cancel", "signal, an AbortSignal"),
     ("python", "reader", "cancel", "reader.cancel()"),
     ("python", "writer", "cancel", "writer.cancel()"),
     ("cli", "reader", "read_ahead_capacity", "--read-ahead"),
     ("cli", "reader", "follow", "a run ends when its sources end"),
+    ("cli", "command", "process_group", "commands stay in the terminal's group"),
 ];
 
 /// Whether a language has an option in another form, or not at all.

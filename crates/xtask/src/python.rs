@@ -22,7 +22,9 @@ ErrorKind = Literal[
 /// Generates `_options.py`: the names of enum values, and the options of readers and writers except for functions and
 /// tokens.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
-    let mut out = String::from("\"\"\"The library's options.\"\"\"\n\nfrom typing import Literal, TypedDict\n\n");
+    let mut out = String::from(
+        "\"\"\"The library's options.\"\"\"\n\nfrom collections.abc import Sequence\nfrom typing import Literal, TypedDict\n\n",
+    );
     out += &each(choices, |choices| {
         format!("{} = Literal[{}]\n", choices.name, choices.words(", ", |word| format!("\"{word}\"")))
     });
@@ -46,6 +48,7 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
 fn type_of(kind: &Kind) -> Option<&str> {
     match kind {
         Kind::Whole(_) => Some("int"),
+        Kind::Wholes => Some("Sequence[int]"),
         Kind::Time => Some("float"),
         Kind::Choice(of) => Some(of),
         Kind::Text => Some("str"),

@@ -2,7 +2,7 @@
 
 use crate::options::{Builder, Choices, Kind, Setting, find, plain};
 use crate::tables::{Format, supported};
-use crate::text::{comment, each, formatted, joined, pascal_case};
+use crate::text::{comment, each, formatted, joined};
 
 /// Generates `writer/encode.rs`, the option of writers.
 pub fn encode(formats: &[Format]) -> Result<String, String> {
@@ -63,15 +63,14 @@ impl Encode {{
 
 /// Generates `options/table.rs`: a table for each builder, for code that sets options by name.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> Result<String, String> {
-    let tables = each(builders, |Builder { name, options, .. }| {
+    let tables = each(builders, |Builder { name, of, options }| {
         let rows = options.iter().filter_map(|Setting { name, about, parameters, call }| {
             let set = set(parameters, call, choices)?;
             Some(format!("Setting {{ name: {name:?}, about: {:?}, set: Set::{set} }},\n", plain(about, choices)))
         });
         format!(
-            "\n/// The options of a {name}.\npub const {}: &[Setting<{}Builder>] = &[{}];\n",
+            "\n/// The options of a {name}.\npub const {}: &[Setting<{of}>] = &[{}];\n",
             name.to_uppercase(),
-            pascal_case(name),
             rows.collect::<String>()
         )
     });
@@ -79,11 +78,12 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> Result<String, Stri
         "//! The tables.
 
 use super::{{Set, Setting, Word}};
-use crate::{{{}, ReaderBuilder, WriterBuilder}};
+use crate::{{{}, {}}};
 {tables}",
         joined(choices.iter().filter(|choices| tables.contains(&format!("({}::", choices.name))), ", ", |choices| {
             choices.name.clone()
-        })
+        }),
+        joined(builders, ", ", |builder| builder.of.to_string())
     ))
 }
 
@@ -100,6 +100,7 @@ fn set(parameters: &[(String, Kind)], call: &str, choices: &[Choices]) -> Option
             "Numbers(|builder, one, other| builder.{})",
             call(&format!("{}, {}", number("one", of), number("other", other)))
         ),
+        [(_, Kind::Wholes)] => format!("List(|builder, list| builder.{})", call("list.iter().copied()")),
         [(_, Kind::Time)] => format!("Time(|builder, time| builder.{})", call("time")),
         [(_, Kind::Text)] => format!("Text(|builder, text| builder.{})", call("text")),
         [(_, Kind::Choice(of))] => {

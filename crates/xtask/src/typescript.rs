@@ -11,18 +11,34 @@ pub fn error_kinds(kinds: &[ErrorKind]) -> String {
 /** The kinds of error, the same in every language. */
 export type ErrorKind ={};
 
-/** The fixed number of each kind: it never changes its meaning. */
-export const ERROR_CODES: {{ readonly [kind in ErrorKind]: number }} = {{
-{}}};
+/** The `code` of each kind: it never changes its meaning. `ABORT_ERR` is Node's own. */
+export const ERROR_CODES = {{
+{}}} as const satisfies {{ readonly [kind in ErrorKind]: string }};
+
+/** The values of `code`. */
+export type ErrorCode = (typeof ERROR_CODES)[ErrorKind];
 
 /** What to do about each kind. */
 export const ERROR_ADVICE: {{ readonly [kind in ErrorKind]: string }} = {{
 {}}};
 ",
         each(kinds, |kind| format!("\n  /** {} */\n  | \"{}\"", kind.meaning, kind.name)),
-        each(kinds, |kind| format!("  {}: {},\n", kind.name, kind.code)),
-        each(kinds, |kind| format!("  {}: {:?},\n", kind.name, kind.advice)),
+        each(kinds, |kind| format!("  {}: \"{}\",\n", kind.name, error_code(&kind.name))),
+        each(kinds, |kind| format!("  {}: {:?},\n", kind.name, advice(&kind.advice))),
     )
+}
+
+/// The `code` of a kind: a string, as in Node's own errors.
+fn error_code(kind: &str) -> String {
+    match kind {
+        "cancelled" => "ABORT_ERR".to_string(),
+        _ => format!("MILLSTREAM_{}", kind.to_uppercase()),
+    }
+}
+
+/// Writes the names of options in an advice as this language spells them.
+fn advice(text: &str) -> String {
+    joined(text.split(' '), " ", |word| if word.contains('_') { camel_case(word) } else { word.to_string() })
 }
 
 /// Generates `settings.ts`: the options of readers and writers that the package has, the names of enum values, and a
@@ -40,12 +56,13 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
                 }
                 _ if is_otherwise("node", builder, name) => continue,
                 Kind::Whole(_) => ("number", "whole(0)".to_string()),
+                Kind::Wholes => ("readonly number[]", "wholes".into()),
                 Kind::Time => ("number", "number(0)".into()),
                 Kind::Text => ("string", "text".into()),
                 Kind::Choice(of) => (of.as_str(), rule_name(of)),
                 Kind::Cancel | Kind::Function => continue,
             };
-            fields += &format!("  /** {} */\n  {}?: {of};\n", plain(about, choices), camel_case(name));
+            fields += &format!("  /** {} */\n  {}?: {of} | undefined;\n", plain(about, choices), camel_case(name));
             checks += &format!("  {}: {rule},\n", camel_case(name));
         }
         out += &format!(
@@ -69,7 +86,7 @@ export const {}_SETTINGS: Rules<{title}Settings> = {{
         let rule = format!("export const {} = word({});", rule_name(&choices.name), choices.words(", ", quoted));
         format!("\n/** {} */\nexport type {} =\n{values};\n\n{rule}\n", about(&choices.about), choices.name)
     });
-    format!("\nimport {{ number, text, whole, word, type Rules }} from \"./options.js\";\n{enums}{out}")
+    format!("\nimport {{ number, text, whole, wholes, word, type Rules }} from \"./options.js\";\n{enums}{out}")
 }
 
 /// Converts `FlushPolicy` to `FLUSH_POLICY`, the name of the rule for this type.

@@ -142,6 +142,19 @@ enum class durability : std::uint32_t {
     all = MILLSTREAM_DURABILITY_ALL,
 };
 
+/// The process group of a command. It decides which processes a signal that stops the command reaches, and which
+/// commands the terminal signals.
+enum class process_group : std::uint32_t {
+    /// A shell line, and any command of a process without a controlling terminal, gets a group of its own. Other
+    /// commands inherit the group, so that they can read from the terminal.
+    automatic = MILLSTREAM_PROCESS_GROUP_AUTO,
+    /// The command gets a group of its own. Processes that it started and that did not leave the group are stopped with
+    /// it. A terminal's Ctrl-C does not reach it, and it cannot read from the terminal.
+    own = MILLSTREAM_PROCESS_GROUP_OWN,
+    /// The command stays in the group of this process, with its terminal. Only the command itself is signalled.
+    inherit = MILLSTREAM_PROCESS_GROUP_INHERIT,
+};
+
 /// The source of a command's standard input.
 enum class stdin_from : std::uint32_t {
     /// `/dev/null`.

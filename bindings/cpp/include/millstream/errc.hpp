@@ -87,6 +87,8 @@ enum class errc : int {
     stage_failed = 35,
     /// A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
     source_changed = 36,
+    /// Reading took longer than its total time limit. Everything read before was delivered.
+    timed_out = 37,
 };
 
 namespace detail {
@@ -98,7 +100,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1.
-inline constexpr std::array<kind_text, 36> kind_texts{{
+inline constexpr std::array<kind_text, 37> kind_texts{{
     {"io", "see the operating system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -135,6 +137,7 @@ inline constexpr std::array<kind_text, 36> kind_texts{{
     {"stage_panicked", "fix the stage; the panic message on standard error shows where"},
     {"stage_failed", "check the record, or skip or quarantine failing records"},
     {"source_changed", "read the file again while no other program writes to it"},
+    {"timed_out", "raise the total timeout, or find out why it takes so long"},
 }};
 
 } // namespace detail

@@ -53,6 +53,11 @@ struct reader_options {
     /// How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit.
     /// After that time, reading fails with `stalled`.
     std::optional<std::chrono::nanoseconds> stall_timeout{};
+    /// How long reading may take in total, from opening the source to its end, including the exit of a command: no
+    /// limit by default. After that time, no more is read from the source, and reading fails with `timed_out` once
+    /// everything read before has been delivered. A blocked call of a `Read`, of a callback or of an uninterruptible
+    /// open is not interrupted.
+    std::optional<std::chrono::nanoseconds> total_timeout{};
     /// What happens at the end of a regular file, given by its path or as a file descriptor.
     std::optional<millstream::follow> follow{};
     /// Which properties of a regular file, given by its path or as a file descriptor, must not change while it is read.
@@ -91,6 +96,8 @@ inline void set(const reader_options &options, millstream_reader_options *to) {
         call(millstream_reader_options_set_decode_memory, to, *options.decode_memory);
     if (options.stall_timeout)
         call(millstream_reader_options_set_stall_timeout_ns, to, c_time(*options.stall_timeout));
+    if (options.total_timeout)
+        call(millstream_reader_options_set_total_timeout_ns, to, c_time(*options.total_timeout));
     if (options.follow)
         call(millstream_reader_options_set_follow, to, static_cast<millstream_follow>(*options.follow));
     if (options.pin)

@@ -77,4 +77,6 @@ ErrorKind = Literal[
     "stage_failed",
     # A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
     "source_changed",
+    # Reading took longer than its total time limit. Everything read before was delivered.
+    "timed_out",
 ]

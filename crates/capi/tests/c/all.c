@@ -297,6 +297,46 @@ static void waiting_by_oneself(const millstream_command *command) {
     millstream_reader_free(reader);
 }
 
+/* A command that would continue is timed out, and stopped as its options say. */
+static void limits_of_a_command(void) {
+    static const int32_t statuses[] = {0, 3};
+    static const int32_t signals[] = {9};
+    millstream_command *command = shell_command("read line; echo $line; exit $line");
+    millstream_reader_options *options;
+    millstream_reader *reader;
+    const char *line;
+    size_t len;
+
+    MUST(millstream_command_set_success_statuses(command, statuses, 2, &error));
+    MUST(millstream_command_set_success_signals(command, signals, 1, &error));
+    MUST(millstream_command_set_stdin_bytes(command, (const uint8_t *)"3\n", 2, &error));
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    CHECK(millstream_reader_wait_limit_ns(reader) == UINT64_MAX && millstream_reader_wait_limit_ns(NULL) == UINT64_MAX);
+    gives_lines(reader, "3");
+    millstream_reader_free(reader);
+    MUST(millstream_command_set_stdin_bytes(command, (const uint8_t *)"4\n", 2, &error));
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    FAILS(MILLSTREAM_COMMAND_FAILED, millstream_reader_next_line(reader, &line, &len, &error));
+    millstream_reader_free(reader);
+    millstream_command_free(command);
+
+    command = shell_command("trap '' TERM; exec sleep 60");
+    MUST(millstream_command_set_stop_signal(command, 2, &error));
+    MUST(millstream_command_set_stop_grace_ns(command, 0, &error));
+    MUST(millstream_command_set_process_group(command, MILLSTREAM_PROCESS_GROUP_OWN, &error));
+    MUST(millstream_reader_options_new(&options, &error));
+    MUST(millstream_reader_options_set_total_timeout_ns(options, UINT64_C(50000000), &error));
+    MUST(millstream_reader_command(command, options, &reader, &error));
+    CHECK(millstream_reader_wait_limit_ns(reader) <= UINT64_C(50000000));
+    FAILS(MILLSTREAM_TIMED_OUT, millstream_reader_next_line(reader, &line, &len, &error));
+    millstream_reader_free(reader);
+    millstream_reader_options_free(options);
+    MUST(millstream_command_set_stop_signal(command, 999, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_command(command, NULL, &reader, &error));
+    millstream_command_free(command);
+}
+
 /* An event loop that has waited for too long says so, and the reader reports it. */
 static void waiting_too_long(void) {
     const char *const argv[] = {"sleep", "60"};
@@ -348,6 +388,7 @@ static void commands(void) {
     millstream_reader_free(reader);
     waiting_by_oneself(command);
     waiting_too_long();
+    limits_of_a_command();
 
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stdin(command, (millstream_stdin)77, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stdout(command, (millstream_stdout)77, &error));
@@ -1577,6 +1618,7 @@ int main(int argc, char **argv) {
     bson_owning();
     bson_streams();
     pipe_stages();
+    pipe_parallel();
     pipe_ends_early();
     pipe_failing();
     pipe_failing_sources();

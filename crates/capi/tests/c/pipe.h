@@ -215,6 +215,101 @@ static void pipe_stages(void) {
     gives(pipe, "0:+\n0:two\n0:+\n2:three\n2:+\n");
 }
 
+/* The square of each odd number; fails at a number. */
+static millstream_code odd_squares(void *user, millstream_item_scope *scope, const char *item, size_t len) {
+    millstream_span span;
+    char text[32];
+    long number;
+    span.data = item;
+    span.len = len;
+    span.record = 0;
+    number = number_of(span);
+    if (number == ((struct stage *)user)->number)
+        return millstream_item_fail(scope, "no good");
+    if (number % 2 == 0)
+        return MILLSTREAM_OK;
+    snprintf(text, sizeof text, "%ld", number * number);
+    CHECK(millstream_item_append(scope, text, 1, NULL) == MILLSTREAM_OK);
+    return millstream_item_append(scope, text + 1, strlen(text) - 1, NULL);
+}
+
+/* Expects the squares in order. */
+static size_t expect_squares(void *user, const millstream_span *items, size_t count) {
+    struct counted *counted = (struct counted *)user;
+    size_t i;
+    for (i = 0; i < count; i++) {
+        CHECK(number_of(items[i]) == counted->next * counted->next && items[i].record == (uint64_t)counted->next);
+        counted->next += 2;
+    }
+    return count;
+}
+
+static size_t sum_them(void *user, const millstream_span *items, size_t count) {
+    size_t i;
+    for (i = 0; i < count; i++)
+        *(long *)user += number_of(items[i]);
+    return count;
+}
+
+static void pipe_parallel(void) {
+    size_t threads;
+    for (threads = 1; threads <= 4; threads++) {
+        struct stage stage = {-1, 0, 0}, failing = {7777, 0, 0};
+        struct counted seen = {1, -1, -1, 0}, before = {1, -1, -1, 0};
+        millstream_pipe *pipe = piped(numbers(20000));
+        uint64_t record = 0;
+        long sum = 0;
+        MUST(millstream_pipe_add_parallel(pipe, "squares", threads, true, odd_squares, &stage, stage_released, &error));
+        MUST(millstream_pipe_run(pipe, expect_squares, &seen, NULL, &error));
+        CHECK(seen.next == 20001);
+        millstream_pipe_free(pipe);
+        CHECK(stage.released == 1);
+
+        pipe = piped(numbers(1000));
+        MUST(millstream_pipe_add_parallel(pipe, "squares", threads, false, odd_squares, &stage, NULL, &error));
+        MUST(millstream_pipe_run(pipe, sum_them, &sum, NULL, &error));
+        CHECK(sum == 166666500); /* 1 * 1 + 3 * 3 + … + 999 * 999 */
+        millstream_pipe_free(pipe);
+
+        /* An error comes after all results before it. */
+        pipe = piped(numbers(20000));
+        MUST(millstream_pipe_add_parallel(pipe, "squares", threads, true, odd_squares, &failing, NULL, &error));
+        CHECK(millstream_pipe_run(pipe, expect_squares, &before, NULL, &error) == MILLSTREAM_STAGE_FAILED);
+        CHECK(millstream_error_record(error, &record) && record == 7777 && before.next == 7777);
+        CHECK(strstr(millstream_error_message(error), "no good") != NULL);
+        millstream_error_free(error);
+        error = NULL;
+        millstream_pipe_free(pipe);
+
+        pipe = piped(numbers(20000));
+        MUST(millstream_pipe_set_on_error(pipe, MILLSTREAM_ON_ERROR_SKIP, &error));
+        MUST(millstream_pipe_add_parallel(pipe, "squares", threads, true, odd_squares, &failing, NULL, &error));
+        MUST(millstream_pipe_take(pipe, 5000, &error));
+        sum = 0;
+        MUST(millstream_pipe_run(pipe, sum_them, &sum, NULL, &error));
+        millstream_pipe_free(pipe);
+    }
+    {
+        struct stage stage = {-1, 0, 0};
+        millstream_pipe *pipe = piped_text("1\n");
+        FAILS(MILLSTREAM_ARGUMENT_INVALID,
+              millstream_pipe_add_parallel(pipe, "none", 0, true, odd_squares, &stage, stage_released, &error));
+        CHECK(stage.released == 1);
+        FAILS(MILLSTREAM_ARGUMENT_INVALID,
+              millstream_pipe_add_parallel(pipe, "none", 2, true, NULL, NULL, NULL, &error));
+        FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_item_append(NULL, "x", 1, &error));
+        CHECK(millstream_item_fail(NULL, "x") == MILLSTREAM_STAGE_FAILED);
+        MUST(millstream_pipe_add_parallel(pipe, "two", 2, true, odd_squares, &stage, NULL, &error));
+        FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_merge(pipe, memory_reader("2\n"), &error));
+        millstream_pipe_free(pipe);
+        pipe = piped_text("1\n");
+        MUST(millstream_pipe_merge(pipe, memory_reader("2\n"), &error));
+        FAILS(MILLSTREAM_ARGUMENT_INVALID,
+              millstream_pipe_add_parallel(pipe, "two", 2, true, odd_squares, &stage, NULL, &error));
+        millstream_pipe_free(pipe);
+    }
+}
+
 static void pipe_ends_early(void) {
     millstream_command *yes = shell_command("yes");
     millstream_reader *reader;

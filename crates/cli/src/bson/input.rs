@@ -8,7 +8,7 @@ use millstream::bson::{Document, Documents, Element, OnBad, Rules, Skipped, spli
 use millstream::frame::Bson;
 use millstream::{Error, ErrorKind, Reader, Result};
 
-use crate::run::{DEFAULT_RECORD_LIMIT, Decoding, Progress, Show, Source, count_text, record_size};
+use crate::run::{DEFAULT_RECORD_LIMIT, Decoding, Progress, Settings, Show, Source, count_text, record_size};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
@@ -104,7 +104,9 @@ impl File {
     pub(super) fn open(&self, signals: &mut Signals) -> Result<Opened> {
         let place = self.place();
         let limit = self.record_limit.unwrap_or(DEFAULT_RECORD_LIMIT);
-        let mut reader = self.source.open(self.decoding.reader().record_limit(limit).cancel(signals.token()))?;
+        let mut reader = self
+            .source
+            .open(self.decoding.reader().record_limit(limit).cancel(signals.token()), &Settings::default())?;
         signals.watch()?;
         if let Source::File(path) = &self.source
             && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
@@ -163,6 +165,11 @@ impl Stream {
         &self.command
     }
 
+    /// Returns whether standard input is the source because no other is given.
+    pub(super) fn reads_input(&self) -> bool {
+        self.source.is_none() && self.command.is_empty()
+    }
+
     /// Opens the source, and the progress line if one is requested.
     pub(super) fn open(&self, limit: usize, signals: &mut Signals, prints: bool) -> Result<Input> {
         let source = match (&self.source, self.command.is_empty()) {
@@ -175,7 +182,8 @@ impl Stream {
             crate::guard::start();
             signals.watch()?;
         }
-        let reader = source.open(self.decoding.reader().record_limit(limit).cancel(signals.token()))?;
+        let reader =
+            source.open(self.decoding.reader().record_limit(limit).cancel(signals.token()), &Settings::default())?;
         signals.watch()?;
         let progress = self.progress.is_wanted(prints).then(|| Progress::start(reader.progress().source_size));
         if let Some(progress) = &progress {

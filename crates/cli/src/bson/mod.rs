@@ -82,13 +82,22 @@ enum Action {
 impl Options {
     /// Returns the words after `--`, if they are a command.
     pub(crate) fn command(&self) -> Option<&[OsString]> {
-        Some(match &self.action {
-            Action::Ls(_) | Action::Get(_) => return None,
-            Action::Cat(options) => options.stream.command(),
-            Action::Convert(options) => options.stream.command(),
-            Action::Check(options) => options.stream.command(),
-            Action::Count(options) => options.stream.command(),
-        })
+        self.stream().map(input::Stream::command)
+    }
+
+    /// Returns whether standard input is the source because no other is given.
+    pub(crate) fn reads_input(&self) -> bool {
+        self.stream().is_some_and(input::Stream::reads_input)
+    }
+
+    fn stream(&self) -> Option<&input::Stream> {
+        match &self.action {
+            Action::Ls(_) | Action::Get(_) => None,
+            Action::Cat(options) => Some(&options.stream),
+            Action::Convert(options) => Some(&options.stream),
+            Action::Check(options) => Some(&options.stream),
+            Action::Count(options) => Some(&options.stream),
+        }
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct EachOptions {
     #[arg(long, value_name = "COMMAND", help_heading = "Work", conflicts_with = "count", value_hint = ValueHint::CommandString)]
     pub(crate) each: Option<OsString>,
 
-    /// The number of copies of the command that run at once [default: one per processor]
+    /// How many copies run at once [default: one per processor]
     #[arg(short, long, value_name = "N", help_heading = "Work", requires = "each", value_parser = jobs)]
     pub(crate) jobs: Option<NonZeroUsize>,
 

@@ -23,9 +23,9 @@ mod stages;
 mod stats;
 mod transfer;
 
-pub(crate) use options::{DEFAULT_RECORD_LIMIT, Options, Show};
+pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
 pub(crate) use progress::Progress;
-pub(crate) use settings::{Decoding, record_size};
+pub(crate) use settings::{Decoding, Settings, record_size};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
 

@@ -27,7 +27,48 @@ const BUFFER: [&str; 3] = ["capacity", "flush_policy", "flush_delay"];
 /// The default limit for records, which is the library's default.
 pub(crate) const DEFAULT_RECORD_LIMIT: usize = 64 << 20;
 
-/// The end of `--help` and of the manual page. The lines are short enough for both, and begin with a blank where
+/// The options in the summary that `--help` prints.
+pub(crate) const IN_SUMMARY: [&str; 18] = [
+    "sources",
+    "command",
+    "help",
+    "help_all",
+    "output",
+    "append",
+    "tee",
+    "count",
+    "encode",
+    "delimiter",
+    "null",
+    "bson",
+    "stages",
+    "each",
+    "jobs",
+    "stall_timeout",
+    "hash",
+    "stats",
+];
+
+/// The help, which begins with examples.
+const HELP: &str = "\
+{about-with-newline}
+Examples:
+  millstream run --count -- find /usr                   count the records of a command
+  millstream run -o a.sam -- samtools view -h a.bam     keep the output only if the command succeeds
+  millstream run huge.txt.gz | sort -u > unique.txt     show the progress of a long job
+  millstream run tcp:log.example:5140 --append -o log   log what a server sends
+  millstream run a b -o both.zst --hash sha256          join and compress files, with a checksum
+  millstream run t.tsv --stage not:^# --stage fields:2  the second column of lines but comments
+  millstream run huge.log --each 'grep -c error' -j 8   a command for each block of lines, 8 at once
+
+{usage-heading} {usage}
+
+{all-args}{after-help}";
+
+/// The end of the summary.
+const MORE: &str = "All options: millstream run --help-all. Manual page: millstream man run | man -l -";
+
+/// The end of `--help-all` and of the manual page. The lines are short enough for both, and begin with a blank where
 /// they must not be joined.
 pub(super) const MORE_HELP: &str = "\
 Sources:
@@ -63,38 +104,13 @@ Durations: 10ms, 2s, 1m30s.
 
 Exit status:
   0  complete: every source succeeded, every output has all of the data
-  1  a source or an output failed; one line on standard error reports
-     which and why
+  1  a source or an output failed; standard error says which and why
   2  the command line is invalid
 
 If the reader of standard output closes the pipe, millstream ends by
 SIGPIPE. Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU and similar signals
 end it by the same signal, after the command has ended and partial
-outputs are removed; the same signal again ends it immediately.
-
-Examples:
-  Count the records of a command, and check that it succeeded:
-    millstream run --count -- find /usr
-
-  Keep the output only if the command succeeds:
-    millstream run -o reads.sam -- samtools view -h reads.bam
-
-  Watch the progress of a long job:
-    millstream run huge.txt.gz | sort -u > unique.txt
-
-  Log what a server sends:
-    millstream run tcp:log.example:5140 --append -o server.log
-
-  Join two files, with a checksum and statistics as JSON:
-    millstream run a b -o both --hash sha256 --stats both.json
-
-  Compress the second column of all lines but comments with 8 processes:
-    millstream run table.tsv --stage not:^# --stage fields:2 \\
-      --each gzip -j 8 -o column.gz --encode off
-
-  Pass at most 1 MB of names a second, and keep a copy:
-    find / -print0 | millstream run -0 --rate-limit 1MB \\
-      --tee names | xargs -0 ls -ld";
+outputs are removed; the same signal again ends it immediately.";
 
 /// Move records from sources to an output
 ///
@@ -106,7 +122,7 @@ Examples:
 /// unchanged; with --stage, --each, --delimiter or --null, a delimiter missing at the end of a source is added before
 /// the next one.
 #[derive(Args)]
-#[command(after_help = MORE_HELP)]
+#[command(help_template = HELP, after_help = MORE, after_long_help = MORE_HELP)]
 pub(crate) struct Options {
     /// The sources of the records, one after another: files, '-', tcp:HOST:PORT, unix:PATH
     #[arg(value_name = "SOURCE", value_parser = OsStringValueParser::new().try_map(Source::parse))]
@@ -117,7 +133,7 @@ pub(crate) struct Options {
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
 
-    /// The destination of the records: a file, '-', tcp:HOST:PORT or unix:PATH [default: standard output]
+    /// A file, '-', tcp:HOST:PORT or unix:PATH [default: standard output]
     ///
     /// A file appears under its name when it is complete, so that no other process ever sees part of it. Until then a
     /// new file has no name, and a replacement is written next to the old file as .NAME.millstream-XXXXXX.tmp, which
@@ -182,7 +198,7 @@ pub(crate) struct Options {
     #[arg(long, help_heading = "Records", group = "framing")]
     pub(crate) bson: bool,
 
-    /// Send the records through a stage; can be given several times, and stages run in that order
+    /// Send the records through a stage; several stages run in the given order
     ///
     /// A stage gets the content of a record without its delimiter; records that it passes on are written unchanged. The
     /// forms are explained below, under Stages.
@@ -221,6 +237,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Returns whether standard input is the source because no other is given.
+    pub(crate) fn reads_input(&self) -> bool {
+        self.sources.is_empty() && self.command.is_empty()
+    }
+
     /// Returns the maximum length of a record that is read, or created by a stage.
     pub(super) fn longest_record(&self) -> usize {
         self.settings.number("record_limit").map_or(DEFAULT_RECORD_LIMIT, |bytes| bytes as usize)
@@ -331,6 +352,12 @@ impl Options {
             return Err(Error::new(ErrorKind::InvalidOption)
                 .with_found("--existing append with --partial keep")
                 .with_expected("one of them: appended bytes stay in any case"));
+        }
+        let runs_command = !self.command.is_empty() || self.each.each.is_some();
+        if let Some(option) = self.settings.of_command().filter(|_| !runs_command) {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found(format!("--{} without a command", option.replace('_', "-")))
+                .with_expected("a command after --, or --each"));
         }
         let durable = self.settings.has("durability");
         let options =

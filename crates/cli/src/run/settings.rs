@@ -9,17 +9,17 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use millstream::options::{READER, Set, Setting, WRITER, Word};
+use millstream::options::{COMMAND, READER, Set, Setting, WRITER, Word};
 use millstream::{Decode, Reader, ReaderBuilder};
 
-use crate::size;
+use crate::{guard, size};
 
 /// The maximum record limit and record length: a record and its neighbours have to fit into a batch, whose offsets have
 /// 32 bits.
 const RECORD_LIMIT: u64 = 1 << 31;
 
 /// Options that the command has in another form, or does not have; `vectors/options.tsv` lists the reasons.
-const OTHERWISE: [&str; 4] = ["name", "lend_pages", "read_ahead_capacity", "follow"];
+const OTHERWISE: [&str; 5] = ["name", "lend_pages", "read_ahead_capacity", "follow", "process_group"];
 
 /// Returns the range of a number; other numbers have no limit.
 fn range(name: &str) -> RangeInclusive<u64> {
@@ -29,6 +29,7 @@ fn range(name: &str) -> RangeInclusive<u64> {
         "record_limit" => 1..=RECORD_LIMIT,
         "decode_memory" => 1..=2 << 30,
         "level" => 0..=22,
+        "stop_signal" => 1..=i32::MAX as u64,
         _ => 1..=u64::MAX,
     }
 }
@@ -48,10 +49,22 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
             "",
         ),
         "stall_timeout" => (
-            "Fail if no bytes arrive, or none are accepted, for this long, such as 30s or 5m",
-            "This applies to sources, outputs and the copies of --each. A copy fails if it writes no bytes for this \
+            "Fail if no bytes move for this long, such as 30s or 5m",
+            "Bytes move if they arrive or are accepted. This applies to sources, outputs and the copies of --each. A copy fails if it writes no bytes for this \
              long; a copy kept alive by --round-robin fails if it neither reads nor writes.",
         ),
+        "total_timeout" => ("Fail if reading a source takes longer than this in total, such as 1h", ""),
+        "success_statuses" => (
+            "The exit statuses with which a command succeeds, such as 0,1 [default: 0]",
+            "This and the following options apply to the command after -- and to the copies of --each.",
+        ),
+        "success_signals" => ("The numbers of the signals that may kill a command without an error, such as 13,15", ""),
+        "stop_signal" => (
+            "The number of the signal that stops a command [default: 15]",
+            "A command is stopped if no more of its output is needed, or if the run fails. Its pipes are closed first, \
+             and a command that exits within a second is not signalled.",
+        ),
+        "stop_grace" => ("How long a command may continue after that signal before it is killed [default: 1s]", ""),
         "pin" => ("Which properties of a source file must not change while it is read", ""),
         "flush_policy" => (
             "When to flush the output buffer [default: as soon as bytes arrive]",
@@ -77,27 +90,29 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
 }
 
 /// The value of an option.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Value {
     Number(u64),
+    List(Vec<i32>),
     Time(Duration),
     Word(&'static str),
 }
 
 /// The options that were given, with their values.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Settings(Vec<(&'static str, Value)>);
 
 impl Settings {
     /// Sets the options in this table that were given and that `wanted` accepts.
     pub(super) fn apply<B>(&self, table: &[Setting<B>], wanted: impl Fn(&str) -> bool, builder: B) -> B {
         let given = self.0.iter().filter(|(name, _)| wanted(name));
-        given.fold(builder, |builder, &(name, value)| {
-            let Some(option) = table.iter().find(|option| option.name == name) else { return builder };
+        given.fold(builder, |builder, (name, value)| {
+            let Some(option) = table.iter().find(|option| option.name == *name) else { return builder };
             match (&option.set, value) {
-                (Set::Number(set), Value::Number(number)) => set(builder, number),
-                (Set::Time(set), Value::Time(time)) => set(builder, time),
-                (Set::Word(words), Value::Word(found)) => match words.iter().find(|word| word.word == found) {
+                (Set::Number(set), Value::Number(number)) => set(builder, *number),
+                (Set::List(set), Value::List(list)) => set(builder, list),
+                (Set::Time(set), Value::Time(time)) => set(builder, *time),
+                (Set::Word(words), Value::Word(found)) => match words.iter().find(|word| word.word == *found) {
                     Some(word) => (word.set)(builder),
                     None => builder,
                 },
@@ -106,17 +121,27 @@ impl Settings {
         })
     }
 
+    /// Returns the command with the options for commands, and with the guard.
+    pub(crate) fn command(&self, command: millstream::Command) -> millstream::Command {
+        self.apply(COMMAND, |_| true, guard::command(command))
+    }
+
+    /// Returns the first option for commands that was given.
+    pub(super) fn of_command(&self) -> Option<&'static str> {
+        COMMAND.iter().map(|option| option.name).find(|name| self.has(name))
+    }
+
     /// Adds the options with these names that were given.
     fn add(&mut self, matches: &ArgMatches, names: impl Iterator<Item = &'static str>) {
         for name in names.filter(|name| !OTHERWISE.contains(name)) {
             if !self.has(name) && matches.value_source(name) == Some(ValueSource::CommandLine) {
-                self.0.extend(matches.get_one::<Value>(name).map(|value| (name, *value)));
+                self.0.extend(matches.get_one::<Value>(name).map(|value| (name, value.clone())));
             }
         }
     }
 
-    fn get(&self, name: &str) -> Option<Value> {
-        self.0.iter().find(|(given, _)| *given == name).map(|(_, value)| *value)
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
     }
 
     /// Returns whether an option was given.
@@ -125,15 +150,15 @@ impl Settings {
     }
 
     pub(super) fn number(&self, name: &str) -> Option<u64> {
-        self.get(name).and_then(|value| if let Value::Number(number) = value { Some(number) } else { None })
+        self.get(name).and_then(|value| if let Value::Number(number) = value { Some(*number) } else { None })
     }
 
     pub(super) fn time(&self, name: &str) -> Option<Duration> {
-        self.get(name).and_then(|value| if let Value::Time(time) = value { Some(time) } else { None })
+        self.get(name).and_then(|value| if let Value::Time(time) = value { Some(*time) } else { None })
     }
 
     pub(super) fn word(&self, name: &str) -> Option<&'static str> {
-        self.get(name).and_then(|value| if let Value::Word(word) = value { Some(word) } else { None })
+        self.get(name).and_then(|value| if let Value::Word(word) = value { Some(*word) } else { None })
     }
 }
 
@@ -141,6 +166,8 @@ impl Args for Settings {
     fn augment_args(command: Command) -> Command {
         let reader = READER.iter().filter_map(|option| arg(option).map(|arg| arg.help_heading("Flow")));
         let command = command.args(reader);
+        let commands = COMMAND.iter().filter_map(|option| arg(option).map(|arg| arg.help_heading("Commands")));
+        let command = command.args(commands);
         let only = WRITER.iter().filter(|option| READER.iter().all(|other| other.name != option.name));
         command
             .args(only.filter_map(|option| arg(option).map(|arg| arg.help_heading("Output").conflicts_with("count"))))
@@ -159,7 +186,8 @@ impl FromArgMatches for Settings {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.add(matches, READER.iter().map(|option| option.name).chain(WRITER.iter().map(|option| option.name)));
+        let names = READER.iter().map(|option| option.name).chain(WRITER.iter().map(|option| option.name));
+        self.add(matches, names.chain(COMMAND.iter().map(|option| option.name)));
         Ok(())
     }
 }
@@ -208,11 +236,14 @@ fn arg<B>(option: &Setting<B>) -> Option<Arg> {
     let mut default = None;
     let (takes, parser) = match option.set {
         Set::Number(_) => {
-            let takes = if matches!(name, "level" | "decode_ratio") { "NUMBER" } else { "SIZE" };
+            let takes = if matches!(name, "level" | "decode_ratio" | "stop_signal") { "NUMBER" } else { "SIZE" };
             let parse = move |text: &str| size::parse(text, range(name)).map(Value::Number);
             (takes, ValueParser::new(parse))
         }
-        Set::Time(_) => ("DURATION", ValueParser::new(move |text: &str| time(text, name == "linger"))),
+        Set::Time(_) => {
+            ("DURATION", ValueParser::new(move |text: &str| time(text, matches!(name, "linger" | "stop_grace"))))
+        }
+        Set::List(_) => ("NUMBERS", ValueParser::new(numbers)),
         Set::Word(words) => {
             default = words.iter().find(|word| word.is_default).map(|word| word.word);
             ("HOW", self::words(words))
@@ -234,6 +265,11 @@ fn words<B>(words: &'static [Word<B>]) -> ValueParser {
     let known: Vec<&'static str> = words.iter().map(|word| word.word).collect();
     let parser = PossibleValuesParser::new(values);
     parser.map(move |found| Value::Word(known.iter().find(|word| hyphens(word) == found).expect("it is one"))).into()
+}
+
+fn numbers(text: &str) -> Result<Value, String> {
+    let numbers = text.split(',').map(|number| number.trim().parse());
+    numbers.collect::<Result<_, _>>().map(Value::List).map_err(|_| "expected numbers separated by commas".to_string())
 }
 
 fn hyphens(name: &str) -> String {

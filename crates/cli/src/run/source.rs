@@ -12,9 +12,10 @@ use millstream::{Command, Error, ErrorKind, Pin, Reader, ReaderBuilder, Result};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
-use crate::{guard, program, standard};
+use crate::{program, standard};
 
 use super::identity::Identity;
+use super::settings::Settings;
 
 /// A source, as named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,8 +84,8 @@ impl Source {
         }
     }
 
-    /// Opens the source.
-    pub(crate) fn open(&self, builder: ReaderBuilder) -> Result<Reader> {
+    /// Opens the source. `settings` has the options of a command.
+    pub(crate) fn open(&self, builder: ReaderBuilder, settings: &Settings) -> Result<Reader> {
         // Other sources have no content to pin.
         let builder = match self {
             Source::Stdin | Source::File(_) => builder,
@@ -98,7 +99,7 @@ impl Source {
             Source::File(path) => builder.path(path),
             Source::Tcp(address) => builder.tcp(address.as_str()),
             Source::Unix(path) => builder.unix(path),
-            Source::Command(argv) => builder.command(guard::command(Command::new(argv.clone()))),
+            Source::Command(argv) => builder.command(settings.command(Command::new(argv.clone()))),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::signals::Signals;
 use crate::standard::Stream;
 
 use super::checksum::Checksum;
-use super::each::{self, Each};
+use super::each::{self, Copy, Each};
 use super::options::{Options, Show};
 use super::outputs::Outputs;
 use super::overlap;
@@ -59,7 +59,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         }
         None => signals.token().clone(),
     };
-    let first = sources[0].open(reader_builder(options, &input))?;
+    let first = sources[0].open(reader_builder(options, &input), &options.settings)?;
     signals.watch()?;
 
     // Without a stage they add the delimiters between the sources.
@@ -78,7 +78,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         Some(command) => {
             let framer = || framer_or_lines(options);
             Destination::Each(Each::start(
-                command,
+                Copy { line: command.clone(), settings: options.settings.clone() },
                 &options.each,
                 options.stall_timeout(),
                 outputs,
@@ -322,7 +322,7 @@ impl Transfer<'_> {
             if reached == Reached::Enough {
                 break;
             }
-            let reader = source.open(reader_builder(self.options, &self.input))?;
+            let reader = source.open(reader_builder(self.options, &self.input), &self.options.settings)?;
             reached = self.copy(source, reader)?;
         }
         Ok(())

@@ -1,4 +1,5 @@
-//! Invalid use causes one clear line with the offending value and the accepted values, and creates no files.
+//! Invalid use causes one line with the offending value and the accepted values and one with advice, and creates no
+//! files.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,8 +13,13 @@ fn refused(words: &str, message: &str) {
         .run(words)
         .and("-o out a")
         .gets_refused()
-        .says(&format!("millstream: {message} (see `millstream run --help`)\n"));
+        .says(&format!("millstream: {message}{}see `millstream run --help`\n", joint(message)));
     assert_eq!(place.names(), ["a"]);
+}
+
+/// Returns the text between a message, which may contain a hint already, and the advice to read the help.
+fn joint(message: &str) -> &'static str {
+    if message.contains("\nhint: ") { "; " } else { "\nhint: " }
 }
 
 #[test]
@@ -78,7 +84,7 @@ fn options_that_there_are_not() {
     refused("--frobnicate", "unexpected argument '--frobnicate' found");
     refused(
         "--stall-timeou 1s",
-        "unexpected argument '--stall-timeou' found; tip: a similar argument exists: '--stall-timeout'",
+        "unexpected argument '--stall-timeou' found\nhint: a similar argument exists: '--stall-timeout'",
     );
     refused("--count", "the argument '--count' cannot be used with '--output <OUTPUT>'");
 }
@@ -99,13 +105,15 @@ fn a_command_without_dashes() {
     let place = Place::new().file("cat", "one\n");
     let advice = |command: &str| format!("put the command after `--`: millstream run ... -- {command}");
     for words in ["ls -la", "-o out ls -la", "--tee ls ls -la", "cat ls -la"] {
-        let expected =
-            format!("millstream: unexpected argument '-l' found; {} (see `millstream run --help`)\n", advice("ls -la"));
+        let expected = format!(
+            "millstream: unexpected argument '-l' found\nhint: {}; see `millstream run --help`\n",
+            advice("ls -la")
+        );
         place.run(words).gets_refused().says(&expected);
     }
     for (words, command) in [("ls", "ls"), ("-o out ls cat", "ls cat"), ("cat ls --append -o out", "ls")] {
         let expected =
-            format!("millstream: ls: open failed: No such file or directory (os error 2); {}\n", advice(command));
+            format!("millstream: ls: open failed: No such file or directory (os error 2)\nhint: {}\n", advice(command));
         place.run(words).fails().prints("").says(&expected);
     }
     // If a file has this name, it is a source. The message does not apply to a name that is neither a file nor a
@@ -114,8 +122,7 @@ fn a_command_without_dashes() {
         let seen = place.run(words).gets_refused();
         assert!(!seen.stderr.contains("put the command after"), "{words}: {:?}", seen.stderr);
     }
-    let seen =
-        place.run("ls -- cat").fails().complains_of(&["ls: open failed", "; check the name and the permissions"]);
+    let seen = place.run("ls -- cat").fails().complains_of(&["ls: open failed", "\nhint: check the "]);
     assert!(!seen.stderr.contains("put the command after"), "{:?}", seen.stderr);
     assert_eq!(place.names(), ["cat"]);
 }
@@ -133,12 +140,12 @@ fn addresses() {
 #[test]
 fn empty_names() {
     let place = Place::new();
-    let accepted = "expected a file, '-', tcp:HOST:PORT or unix:PATH (see `millstream run --help`)";
+    let accepted = "expected a file, '-', tcp:HOST:PORT or unix:PATH\nhint: see `millstream run --help`";
     let source = format!("millstream: invalid value '' for '[SOURCE]...': {accepted}\n");
     place.run("-o out").word("").gets_refused().says(&source);
     let output = format!("millstream: invalid value '' for '--output <OUTPUT>': {accepted}\n");
     place.run("-o").word("").gets_refused().says(&output);
-    let command = "millstream: expected a command after '--' (see `millstream run --help`)\n";
+    let command = "millstream: expected a command after '--'\nhint: see `millstream run --help`\n";
     place.run("-o out --").word("").gets_refused().says(command);
     assert_eq!(place.names(), [""; 0]);
 }
@@ -149,7 +156,7 @@ fn a_command_that_is_not_there() {
     place
         .run("-o out --")
         .gets_refused()
-        .says("millstream: expected a command after '--' (see `millstream run --help`)\n");
+        .says("millstream: expected a command after '--'\nhint: see `millstream run --help`\n");
     place.run("-o out -- no-such-command").fails().complains_of(&[
         "no-such-command",
         "command not started",
@@ -163,11 +170,11 @@ fn a_command_that_is_not_there() {
 fn subcommands() {
     let place = Place::new();
     place.words("").gets_refused().says(
-        "millstream: a subcommand is missing: expected run, bson, bench, completions or man (see `millstream --help`)\n",
+        "millstream: a subcommand is missing: expected run, bson, bench, completions or man\nhint: see `millstream --help`\n",
     );
     place.words("rum").gets_refused().says(
-        "millstream: unrecognized subcommand 'rum'; tip: a similar subcommand exists: 'run': expected run, bson, bench, \
-         completions or man (see `millstream --help`)\n",
+        "millstream: unrecognized subcommand 'rum': expected run, bson, bench, completions or man\n\
+         hint: a similar subcommand exists: 'run'; see `millstream --help`\n",
     );
     place.words("completions csh").gets_refused().complains_of(&["invalid value 'csh'", "expected one of bash"]);
 }
@@ -186,14 +193,14 @@ fn files_that_cannot_be_read() {
         // The word is the first source, or one that would be opened later.
         for words in [format!("{name} -o out"), format!("a {name} -o out"), format!("a {name} --append -o out")] {
             let name = format!("{name}: open failed");
-            place.run(&words).fails().prints("").complains_of(&[&name, why, "; check the name and the permissions"]);
+            place.run(&words).fails().prints("").complains_of(&[&name, why, "\nhint: "]);
         }
     }
     place.run("a -o out -- no-such-command").fails().complains_of(&["no-such-command: command not started"]);
     place.run("a unix:missing").fails().prints("").complains_of(&[
         "unix:missing: open failed",
         "No such file",
-        "; check the address, and that a server is listening there",
+        "\nhint: check the address, and that a server is listening there",
     ]);
     place.run("a unix:a").fails().prints("").complains_of(&["unix:a: open failed", "ocket"]);
     assert_eq!(place.names(), before);
@@ -214,7 +221,7 @@ fn outputs_that_cannot_be_written() {
     let place = Place::new().file("a", "one\n");
     fs::create_dir(place.path("directory")).unwrap();
     for words in ["-o missing/out", "-o directory", "-o out --tee missing/copy", "-o out --stats missing/stats"] {
-        place.run("a").and(words).fails().complains_of(&["open failed", "; check the name and the permissions"]);
+        place.run("a").and(words).fails().complains_of(&["open failed", "\nhint: "]);
     }
     assert_eq!(place.names(), ["a", "directory"]);
 }
@@ -223,5 +230,16 @@ fn outputs_that_cannot_be_written() {
 fn a_name_cannot_play_tricks_on_the_terminal() {
     let name = "evil\x1b[2J\r\nname\u{202e}txt";
     let seen = Place::new().run("").word(name).fails().complains_of(&["evil[2Jnametxt: open failed"]);
-    assert!(!seen.stderr.trim_end().contains(char::is_control));
+    assert!(!seen.stderr.lines().any(|line| line.contains(char::is_control)));
+}
+
+#[test]
+fn urls() {
+    let place = Place::new();
+    place.run("https://example.org/a.gz").fails().says(
+        "millstream: https://example.org/a.gz: open failed: No such file or directory (os error 2)\n\
+         hint: URLs cannot be read; read the output of a client: millstream run -- \
+         curl --fail --silent --show-error --location 'https://example.org/a.gz'\n",
+    );
+    place.run("s3://bucket/key").fails().complains_of(&["\nhint: URLs cannot be read; "]);
 }

@@ -103,7 +103,7 @@ fn an_unsuitable_input_is_an_error() {
     let gzip = Place::new().file("a", b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x4b\xe4\x02\0\x07\xa1\xea\xdd\x02\0\0\0");
     let advice = ["a: ", "gzip", "not compressed", "bench command -- zcat ", "run --count "];
     gzip.words("bench lines a").fails().prints("").complains_of(&advice);
-    place.words("bench lines").gets_refused().complains_of(&["<FILE>", "(see `millstream bench --help`)"]);
+    place.words("bench lines").gets_refused().complains_of(&["<FILE>", "\nhint: see `millstream bench --help`"]);
     place.words("bench lines a --runs 0").gets_refused().complains_of(&["--runs"]);
 }
 

@@ -133,13 +133,14 @@ fn other_copies_continue_on_request() {
         let expected: String = starts.iter().map(|n| format!("{n}\n")).collect();
         assert_eq!(sorted(&seen.stdout), sorted(expected.as_bytes()));
         let lines: Vec<_> = seen.stderr.lines().collect();
-        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert_eq!(lines.len(), 4, "{lines:?}");
         assert!(
             lines[..2].iter().any(|line| line.contains("status 3") && line.contains("records 16 to 21")),
             "{lines:?}"
         );
         assert!(lines[..2].iter().any(|line| line.contains("records 28 to 33, at byte 74")), "{lines:?}");
         assert!(lines[2].contains("2 failures of the command"), "{lines:?}");
+        assert_eq!(lines[3], "hint: see its standard error");
         assert_eq!((&report(&place)["blocks"], &report(&place)["failed"]), (&16.into(), &2.into()));
     }
     each(&place, "in -j 3 --block 20 --on-error skip -o out", command).fails();
@@ -358,7 +359,7 @@ fn a_time_limit_reaches_the_copies() {
             [("exec tail -f /dev/null", "-j 2 --block 40K"), ("cat > /dev/null; exec tail -f /dev/null", "-j 1")]
         {
             let seen = each(&place, "in --stall-timeout 900ms -o out", command).and(options).and(mode).fails();
-            let _ = seen.complains_of(&["stalled", "0.9 s", "the block of records", "; raise --stall-timeout"]);
+            let _ = seen.complains_of(&["stalled", "0.9 s", "the block of records", "\nhint: raise --stall-timeout"]);
             assert!(!place.path("out").exists());
         }
         assert!(started.elapsed() < crate::place::PATIENCE);

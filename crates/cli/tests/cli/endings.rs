@@ -33,7 +33,7 @@ fn a_failing_command_is_noticed_whatever_the_options() {
 fn a_failing_commands_messages_come_before_the_error() {
     let seen = Place::new().run("").shell("printf 'out of %s\\n' luck >&2; exit 3").fails();
     assert!(seen.stderr.starts_with("out of luck\nmillstream: "), "{:?}", seen.stderr);
-    assert!(seen.stderr.ends_with("; see its standard error\n"), "{:?}", seen.stderr);
+    assert!(seen.stderr.ends_with("\nhint: see its standard error\n"), "{:?}", seen.stderr);
     assert_eq!(seen.stderr.matches("out of luck").count(), 1, "it is not repeated: {:?}", seen.stderr);
 }
 
@@ -69,9 +69,43 @@ fn a_stalled_source_is_an_error() {
         .shell("echo $$ > pid; echo one; exec sleep 60")
         .fails()
         .prints("one\n")
-        .complains_of(&["stalled", "; raise --stall-timeout"]);
+        .complains_of(&["stalled", "\nhint: raise --stall-timeout"]);
     assert!(!is_there(&place.text("pid")));
     assert!(start.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_source_that_takes_too_long_in_total_is_an_error() {
+    let place = Place::new();
+    let seen = place.run("--total-timeout 100ms -o /dev/null").shell("echo $$ > pid; exec yes").fails();
+    let _ = seen.complains_of(&["timed out", "\nhint: raise --total-timeout"]);
+    assert!(!is_there(&place.text("pid")));
+}
+
+#[test]
+fn successes_of_commands_can_be_listed() {
+    let place = Place::new().file("a", "one\ntwo\n");
+    place.run("--success-statuses 0,3").shell("echo one; exit 3").succeeds().prints("one\n");
+    place
+        .run("--success-statuses 0,3")
+        .shell("echo one; exit 4")
+        .fails()
+        .complains_of(&["expected exit status 0 or 3"]);
+    place.run("--success-signals 9").shell("echo one; kill -9 $$").succeeds().prints("one\n");
+    // grep exits with status 1 if it finds nothing.
+    place.run("a --success-statuses 0,1 -j 1 --each").word("grep none").succeeds().prints("");
+    place.run("a -j 1 --each").word("grep none").fails();
+    place.run("a --success-statuses 0,1").gets_refused().complains_of(&["--success-statuses without a command"]);
+    place.run("--success-statuses 256").shell("true").gets_refused().complains_of(&["the exit status 256"]);
+}
+
+#[test]
+fn how_a_command_is_stopped_can_be_chosen() {
+    let place = Place::new();
+    let script = "trap 'echo int > got; exit 0' INT; trap 'echo term > got; exit 0' TERM; \
+                  echo one; while :; do sleep 0.05; done";
+    place.run("--stage take:1 --stop-signal 2").shell(script).succeeds().prints("one\n");
+    assert_eq!(place.text("got"), "int\n");
 }
 
 #[test]
@@ -79,7 +113,7 @@ fn a_stalled_consumer_is_an_error() {
     let place = Place::new();
     let seen = place.run("--stall-timeout 100ms").shell("echo $$ > pid; exec yes").start().ends();
     assert_eq!(seen.status.code(), Some(1));
-    let _ = seen.complains_of(&["standard output: stalled", "; raise --stall-timeout"]);
+    let _ = seen.complains_of(&["standard output: stalled", "\nhint: raise --stall-timeout"]);
     assert!(!is_there(&place.text("pid")));
 }
 
@@ -91,7 +125,7 @@ fn a_closed_consumer_other_than_standard_output_is_named() {
     drop(listener.accept().unwrap());
     let seen = live.ends();
     assert_eq!(seen.status.signal(), Some(Signal::PIPE.as_raw()));
-    let _ = seen.complains_of(&["unix:sock: broken pipe", "; the reader has closed the pipe or connection"]);
+    let _ = seen.complains_of(&["unix:sock: broken pipe", "\nhint: the reader has closed the pipe or connection"]);
 }
 
 #[test]

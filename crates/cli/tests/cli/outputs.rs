@@ -281,7 +281,7 @@ fn a_name_that_implies_an_unsupported_format_is_refused() {
     ];
     for (ending, format) in formats {
         let message = format!(
-            "millstream: b.{ending}: unsupported: found a name that implies {format} data, expected one that implies gzip, bgzf, zstd or xz data; --decode off or --encode off leaves the bytes unchanged\n"
+            "millstream: b.{ending}: unsupported: found a name that implies {format} data, expected one that implies gzip, bgzf, zstd or xz data\nhint: --decode off or --encode off leaves the bytes unchanged\n"
         );
         // This happens before a command is started.
         place.run(&format!("-o b.{ending}")).shell("touch started; echo one").fails().says(&message);

@@ -206,11 +206,13 @@ impl Seen {
         self
     }
 
-    /// Expects one line of `millstream` on standard error that contains each of these parts.
+    /// Expects one line of `millstream` on standard error, perhaps with a hint after it, that contain each of these
+    /// parts.
     #[track_caller]
     pub(crate) fn complains_of(self, parts: &[&str]) -> Seen {
         assert!(self.stderr.starts_with("millstream: "), "{:?}", self.stderr);
-        assert_eq!(self.stderr.matches('\n').count(), 1, "{:?}", self.stderr);
+        assert!(self.stderr.lines().skip(1).all(|line| line.starts_with("hint: ")), "{:?}", self.stderr);
+        assert!(self.stderr.lines().count() <= 2, "{:?}", self.stderr);
         assert!(self.stderr.ends_with('\n'), "{:?}", self.stderr);
         for part in parts {
             assert!(self.stderr.contains(part), "{part:?} is not in {:?}", self.stderr);

@@ -267,7 +267,7 @@ fn the_results_of_a_stage_are_limited() {
         assert_eq!(seen.status.code(), Some(1), "{said}");
         assert_eq!(seen.stdout, b"one\n");
         let expected = "millstream: in: record too long: found a longer record, produced by a stage, expected at most 67108864 bytes, \
-                        at byte 4, record 1 (the first is 0); raise --record-limit\n";
+                        at byte 4, record 1 (the first is 0)\nhint: raise --record-limit\n";
         assert_eq!(said, expected);
     }
     // Several of these records are long, and each is within the limit.

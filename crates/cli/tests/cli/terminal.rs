@@ -122,3 +122,20 @@ fn in_a_pipe_it_is_quiet_by_default() {
     assert!(last.contains("3.91 KiB") && last.contains("1,000 records") && last.contains("100%"), "{last}");
     assert!(!seen.stderr.contains(['\x1b', '\r']), "{:?}", seen.stderr);
 }
+
+#[test]
+fn a_terminal_is_read_only_if_it_is_named() {
+    for (words, page) in [("run --count", "run"), ("bson cat", "bson")] {
+        let (terminal, place) = (Terminal::new(), Place::new());
+        let mut command = place.words(words).into_command();
+        let seen = command.stdin(terminal.stdio()).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        assert_eq!(seen.status.code(), Some(2));
+        assert_eq!(
+            String::from_utf8(seen.stderr).unwrap(),
+            format!(
+                "millstream: no source is given, and standard input is a terminal\n\
+                 hint: give a file, a command after '--', or '-' for the terminal; see `millstream {page} --help`\n"
+            )
+        );
+    }
+}

@@ -1,4 +1,4 @@
-//! The options of readers and writers by name, for programs that get them from elsewhere: a configuration file, a
+//! The options of readers, writers and commands by name, for programs that get them from elsewhere: a configuration file, a
 //! command line, another language.
 //!
 //! ```
@@ -19,7 +19,7 @@ mod table;
 
 use std::time::Duration;
 
-pub use table::{READER, WRITER};
+pub use table::{COMMAND, READER, WRITER};
 
 /// An option of a builder of this type.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub enum Set<B: 'static> {
     Number(fn(B, u64) -> B),
     /// Two numbers.
     Numbers(fn(B, u64, u64) -> B),
+    /// Any number of numbers.
+    List(fn(B, &[i32]) -> B),
     /// A time.
     Time(fn(B, Duration) -> B),
     /// One of these words.

@@ -3,8 +3,8 @@
 
 use super::{Set, Setting, Word};
 use crate::{
-    Decode, Durability, Encode, Existing, FlushPolicy, Follow, Latency, LendPages, Partial, Pin, ReadAhead,
-    ReaderBuilder, WriterBuilder,
+    Command, Decode, Durability, Encode, Existing, FlushPolicy, Follow, Latency, LendPages, Partial, Pin, ProcessGroup,
+    ReadAhead, ReaderBuilder, WriterBuilder,
 };
 
 /// The options of a reader.
@@ -103,6 +103,11 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
         name: "stall_timeout",
         about: "How long a source may deliver no bytes while the reader waits for it, and how long a command may take to exit. After that time, reading fails with `stalled`.",
         set: Set::Time(|builder, time| builder.stall_timeout(time)),
+    },
+    Setting {
+        name: "total_timeout",
+        about: "How long reading may take in total, from opening the source to its end, including the exit of a command: no limit by default. After that time, no more is read from the source, and reading fails with `timed_out` once everything read before has been delivered. A blocked call of a `Read`, of a callback or of an uninterruptible open is not interrupted.",
+        set: Set::Time(|builder, time| builder.total_timeout(time)),
     },
     Setting {
         name: "follow",
@@ -318,5 +323,53 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
         name: "name",
         about: "The name of the sink in error messages, instead of its path, address or command line.",
         set: Set::Text(|builder, text| builder.name(text)),
+    },
+];
+
+/// The options of a command.
+pub const COMMAND: &[Setting<Command>] = &[
+    Setting {
+        name: "success_statuses",
+        about: "The exit statuses that are successes, instead of 0 alone. Any other status is an error.",
+        set: Set::List(|builder, list| builder.success_statuses(list.iter().copied())),
+    },
+    Setting {
+        name: "success_signals",
+        about: "The signals that may kill the command without this being an error, by their numbers: none by default. A shell exits with status 128 plus the signal's number if a signal kills one of its commands.",
+        set: Set::List(|builder, list| builder.success_signals(list.iter().copied())),
+    },
+    Setting {
+        name: "stop_signal",
+        about: "The number of the signal that stops the command when its reader or writer is closed or dropped before the end: 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within `stop_grace`, if that is shorter), it is not signalled.",
+        set: Set::Number(|builder, number| builder.stop_signal(i32::try_from(number).unwrap_or(i32::MAX))),
+    },
+    Setting {
+        name: "stop_grace",
+        about: "How long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL.",
+        set: Set::Time(|builder, time| builder.stop_grace(time)),
+    },
+    Setting {
+        name: "process_group",
+        about: "The process group of the command, to which the signals that stop it are sent.",
+        set: Set::Word(&[
+            Word {
+                word: "auto",
+                about: "A shell line, and any command of a process without a controlling terminal, gets a group of its own. Other commands inherit the group, so that they can read from the terminal.",
+                is_default: true,
+                set: |builder| builder.process_group(ProcessGroup::Auto),
+            },
+            Word {
+                word: "own",
+                about: "The command gets a group of its own. Processes that it started and that did not leave the group are stopped with it. A terminal's Ctrl-C does not reach it, and it cannot read from the terminal.",
+                is_default: false,
+                set: |builder| builder.process_group(ProcessGroup::Own),
+            },
+            Word {
+                word: "inherit",
+                about: "The command stays in the group of this process, with its terminal. Only the command itself is signalled.",
+                is_default: false,
+                set: |builder| builder.process_group(ProcessGroup::Inherit),
+            },
+        ]),
     },
 ];

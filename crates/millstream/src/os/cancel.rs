@@ -95,18 +95,40 @@ pub(crate) fn is_readable(fd: BorrowedFd<'_>) -> bool {
     matches!(Wait::default().poll(Some((fd, PollFlags::IN)), Some(Duration::ZERO)), Ok(true))
 }
 
-/// The conditions that interrupt a wait: tokens and a time limit.
+/// The time by which all waits must be over.
+#[derive(Clone, Copy, Debug)]
+struct Deadline {
+    /// `None` if the clock cannot represent it.
+    at: Option<Instant>,
+    /// The time that was allowed in total, for the message.
+    total: Duration,
+}
+
+impl Deadline {
+    fn left(self) -> Duration {
+        self.at.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// The conditions that interrupt a wait: tokens, a time limit for each wait, and a deadline for all of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wait {
     tokens: Vec<CancelToken>,
     limit: Option<Duration>,
+    deadline: Option<Deadline>,
     /// The file descriptor has just been polled: the next call will not block.
     ready: bool,
 }
 
 impl Wait {
     pub(crate) fn new(token: Option<CancelToken>, limit: Option<Duration>) -> Wait {
-        Wait { tokens: token.into_iter().collect(), limit, ready: false }
+        Wait { tokens: token.into_iter().collect(), limit, deadline: None, ready: false }
+    }
+
+    /// Returns this wait with a deadline that begins now.
+    pub(crate) fn within(mut self, total: Option<Duration>) -> Wait {
+        self.deadline = total.map(|total| Deadline { at: Instant::now().checked_add(total), total });
+        self
     }
 
     /// Returns this wait with an additional token.
@@ -127,7 +149,7 @@ impl Wait {
 
     /// Returns whether anything can interrupt the wait. If not, a plain blocking call is enough.
     pub(crate) fn is_needed(&self) -> bool {
-        !self.tokens.is_empty() || self.limit.is_some()
+        !self.tokens.is_empty() || self.limit.is_some() || self.deadline.is_some()
     }
 
     /// Returns an error if a token is currently cancelled.
@@ -135,6 +157,14 @@ impl Wait {
         match self.tokens.iter().any(CancelToken::is_cancelled) {
             true => Err(Error::new(ErrorKind::Cancelled)),
             false => Ok(()),
+        }
+    }
+
+    /// Returns an error if the deadline has passed.
+    pub(crate) fn check_deadline(&self) -> Result<()> {
+        match self.deadline {
+            Some(deadline) if deadline.left().is_zero() => Err(self.timed_out()),
+            _ => Ok(()),
         }
     }
 
@@ -146,7 +176,7 @@ impl Wait {
     /// Waits like [`readable`](Self::readable), for at most `time`. Returns whether `fd` can be read. A shorter limit
     /// of the wait itself also applies.
     pub(crate) fn readable_within(&self, fd: BorrowedFd<'_>, time: Duration) -> Result<bool> {
-        self.poll(Some((fd, PollFlags::IN)), Some(self.limit.map_or(time, |limit| limit.min(time))))
+        self.poll(Some((fd, PollFlags::IN)), Some(self.limit().map_or(time, |limit| limit.min(time))))
     }
 
     /// Waits until `fd` can be written (or is broken) without blocking.
@@ -155,26 +185,38 @@ impl Wait {
     }
 
     fn ready(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<()> {
-        match self.poll(Some((fd, events)), self.limit)? {
+        match self.poll(Some((fd, events)), self.limit())? {
             true => Ok(()),
-            false => Err(self.stalled()),
+            false => Err(self.too_late()),
         }
     }
 
-    /// Returns the wait's time limit, if there is one.
+    /// Returns how long a wait that begins now may take, if that is limited.
     pub(crate) fn limit(&self) -> Option<Duration> {
-        self.limit
+        self.limit.into_iter().chain(self.deadline.map(Deadline::left)).min()
     }
 
-    /// Returns the error of a wait that exceeds the limit.
-    pub(crate) fn stalled(&self) -> Error {
+    /// Returns the error of a wait that exceeded its limit: the deadline has passed, or nothing happened for too long.
+    pub(crate) fn too_late(&self) -> Error {
+        self.check_deadline().err().unwrap_or_else(|| self.stalled())
+    }
+
+    fn stalled(&self) -> Error {
         Error::new(ErrorKind::Stalled)
             .with_found(format!("no progress for {} s", self.limit.unwrap_or_default().as_secs_f64()))
-            .with_expected("some bytes within that time")
+            .with_expected("some bytes within that time, the stall timeout")
     }
 
-    /// Returns an error if the time limit for a wait that began at `start` has passed.
+    fn timed_out(&self) -> Error {
+        let total = self.deadline.map_or(Duration::ZERO, |deadline| deadline.total);
+        Error::new(ErrorKind::TimedOut)
+            .with_found(format!("a stream that is not complete after {} s", total.as_secs_f64()))
+            .with_expected("its end within that time, the total timeout")
+    }
+
+    /// Returns an error if the time limit for a wait that began at `start`, or the deadline, has passed.
     pub(crate) fn expired(&self, start: Instant) -> Result<()> {
+        self.check_deadline()?;
         match self.limit {
             Some(limit) if start.elapsed() >= limit => Err(self.stalled()),
             _ => Ok(()),
@@ -257,6 +299,24 @@ mod tests {
         let wait = Wait::new(None, Some(Duration::from_millis(5)));
         let (silent, _held) = std::io::pipe().unwrap();
         assert_eq!(wait.readable(silent.as_fd()).unwrap_err().kind(), ErrorKind::Stalled);
+    }
+
+    #[test]
+    fn a_deadline_ends_all_waits() {
+        let wait = Wait::new(None, Some(Duration::from_secs(60))).within(Some(Duration::from_millis(5)));
+        let (silent, mut held) = std::io::pipe().unwrap();
+        for _ in 0..2 {
+            assert_eq!(wait.readable(silent.as_fd()).unwrap_err().kind(), ErrorKind::TimedOut);
+            assert_eq!(wait.check_deadline().unwrap_err().kind(), ErrorKind::TimedOut);
+        }
+        // What is ready needs no wait.
+        std::io::Write::write_all(&mut held, b"x").unwrap();
+        wait.readable(silent.as_fd()).unwrap();
+        // A limit that is shorter is reported first; one that the clock cannot represent never ends.
+        let wait = Wait::new(None, Some(Duration::from_millis(5))).within(Some(Duration::MAX));
+        let (silent, _held) = std::io::pipe().unwrap();
+        assert_eq!(wait.readable(silent.as_fd()).unwrap_err().kind(), ErrorKind::Stalled);
+        wait.check_deadline().unwrap();
     }
 
     #[test]

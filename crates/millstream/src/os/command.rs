@@ -15,13 +15,16 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::time::Duration;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{CommandStatus, Error, ErrorKind, Result};
 use guard::{Guard, MARK};
 use input::Input;
-use millstream_core::internal::show_argv;
-use running::Reach;
+use left::PATIENCE;
+use millstream_core::internal::{refuse, show_argv};
+use running::{Reach, Stop};
 pub(crate) use running::{Running, abandon, stop_all, wait_all};
+use rustix::process::Signal;
 use start::Start;
 use stderr::StderrWatch;
 
@@ -106,6 +109,55 @@ pub enum Stderr {
     Null,
 }
 
+/// The process group of a command. It decides which processes a signal that stops the command reaches, and which
+/// commands the terminal signals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProcessGroup {
+    /// A shell line, and any command of a process without a controlling terminal, gets a group of its own. Other
+    /// commands inherit the group, so that they can read from the terminal.
+    #[default]
+    Auto,
+    /// The command gets a group of its own. Processes that it started and that did not leave the group are stopped with
+    /// it. A terminal's Ctrl-C does not reach it, and it cannot read from the terminal.
+    Own,
+    /// The command stays in the group of this process, with its terminal. Only the command itself is signalled.
+    Inherit,
+}
+
+/// The exits of a command that are successes.
+#[derive(Clone, Debug)]
+struct Success {
+    statuses: Vec<i32>,
+    signals: Vec<i32>,
+    any: bool,
+}
+
+impl Success {
+    /// Only this status, which is a success by default.
+    const STATUS: i32 = 0;
+
+    /// Returns whether a command that ended like this has succeeded.
+    fn includes(&self, status: CommandStatus) -> bool {
+        self.any
+            || match status {
+                CommandStatus::Exited(status) => self.statuses.contains(&status),
+                CommandStatus::Signaled(signal) => self.signals.contains(&signal),
+                _ => false,
+            }
+    }
+
+    /// Returns what was expected, unless that is the default.
+    fn expected(&self) -> Option<String> {
+        let listed = |name: &str, numbers: &[i32]| {
+            let numbers: Vec<String> = numbers.iter().map(i32::to_string).collect();
+            (!numbers.is_empty()).then(|| format!("{name} {}", numbers.join(" or ")))
+        };
+        let parts = [listed("exit status", &self.statuses), listed("signal", &self.signals)];
+        let is_default = self.statuses == [Success::STATUS] && self.signals.is_empty();
+        (!is_default).then(|| parts.into_iter().flatten().collect::<Vec<_>>().join(", or "))
+    }
+}
+
 /// A command to start: a program and its arguments, which are passed unchanged and without a shell.
 ///
 /// ```
@@ -124,7 +176,10 @@ pub struct Command {
     stdin: Stdin,
     stdout: Stdout,
     stderr: Stderr,
-    allow_failure: bool,
+    success: Success,
+    stop_signal: i32,
+    stop_grace: Duration,
+    process_group: ProcessGroup,
     is_shell: bool,
     ends_with_us: bool,
     guard: Option<Arc<Guard>>,
@@ -147,7 +202,10 @@ impl Command {
             stdin: Stdin::default(),
             stdout: Stdout::default(),
             stderr: Stderr::default(),
-            allow_failure: false,
+            success: Success { statuses: vec![Success::STATUS], signals: Vec::new(), any: false },
+            stop_signal: libc::SIGTERM,
+            stop_grace: PATIENCE,
+            process_group: ProcessGroup::default(),
             is_shell: false,
             ends_with_us: false,
             guard: None,
@@ -241,9 +299,9 @@ impl Command {
         self
     }
 
-    /// Accepts a non-zero status or death by a signal: `close` reports the status, but not as an error.
+    /// Makes every exit status and every signal a success: `close` reports the status, but not as an error.
     pub fn allow_failure(mut self) -> Command {
-        self.allow_failure = true;
+        self.success.any = true;
         self
     }
 
@@ -263,6 +321,54 @@ impl Command {
     pub fn guarded(mut self, guard: Option<Arc<Guard>>) -> Command {
         self.guard = guard;
         self
+    }
+
+    /// Checks that the options are valid, individually and together, and returns how the command is to be stopped.
+    pub(crate) fn check(&self) -> Result<Stop> {
+        let Success { statuses, signals, any } = &self.success;
+        let listed = self.success.expected();
+        let no_status = statuses.iter().find(|status| !(0..=255).contains(*status));
+        let no_signal = signals.iter().find(|signal| !(1..=start::LAST_SIGNAL).contains(*signal));
+        let stop_signal = Signal::from_named_raw(self.stop_signal);
+        refuse(&[
+            (self.argv.is_empty(), &"an empty command", &"the program's name, then its arguments"),
+            (
+                statuses.is_empty() && signals.is_empty(),
+                &"no exit status and no signal as a success",
+                &"at least one, such as 0",
+            ),
+            (
+                no_status.is_some(),
+                &format_args!("the exit status {}", no_status.unwrap_or(&0)),
+                &"one that a process can have: 0 to 255",
+            ),
+            (
+                no_signal.is_some(),
+                &format_args!("the signal {}", no_signal.unwrap_or(&0)),
+                &format_args!("the number of a signal: 1 to {}", start::LAST_SIGNAL),
+            ),
+            (
+                stop_signal.is_none(),
+                &format_args!("the signal {} to stop the command", self.stop_signal),
+                &"the number of a signal that has a name, such as 15 for SIGTERM",
+            ),
+            (*any && listed.is_some(), &"allow_failure with a list of successes", &"one of them"),
+            (
+                self.is_shell && self.process_group == ProcessGroup::Inherit,
+                &"a shell line in the group of this process",
+                &"a group of its own, because a signal has to reach the commands of the line",
+            ),
+            (
+                self.guard.is_some() && self.process_group != ProcessGroup::Auto,
+                &"a process group for a guarded command",
+                &"the group that the guard decides on",
+            ),
+        ])
+        .map_err(|error| match self.argv.is_empty() {
+            true => error,
+            false => error.with_name(self.name()),
+        })?;
+        Ok(Stop { signal: stop_signal.unwrap_or(Signal::TERM), grace: self.stop_grace })
     }
 
     /// Returns the command line, for messages.
@@ -309,13 +415,9 @@ impl Command {
     }
 
     fn spawn(self, stdin: Stdio, stdout: Stdio) -> Result<Running> {
-        let Some((program, args)) = self.argv.split_first() else {
-            return Err(Error::new(ErrorKind::InvalidOption)
-                .with_found("an empty command")
-                .with_expected("the program's name, then its arguments"));
-        };
-        let mut std = std::process::Command::new(program);
-        std.args(args).stdin(stdin).stdout(stdout);
+        let stop = self.check()?;
+        let mut std = std::process::Command::new(&self.argv[0]);
+        std.args(&self.argv[1..]).stdin(stdin).stdout(stdout);
         for change in &self.env {
             match change {
                 Env::Set(key, value) => std.env(key, value),
@@ -350,7 +452,7 @@ impl Command {
                 std.env(MARK, ours.map_or(mark.into(), |ours| [ours.as_os_str(), mark.as_ref()].join(":".as_ref())));
                 Reach::Marked(mark.clone())
             }
-            None if self.is_shell || !has_terminal() => {
+            None if self.has_own_group() => {
                 std.process_group(0);
                 Reach::Group
             }
@@ -364,11 +466,65 @@ impl Command {
                 _ => error,
             }
         })?;
-        let mut running = Running::new(child, self.argv, self.allow_failure, reach, watched);
+        let mut running = Running::new(child, self.argv, self.success, stop, reach, watched);
         if let Some(pipe) = stderr {
             running.stderr = Some(StderrWatch::start(pipe, self.stderr)?);
         }
         Ok(running)
+    }
+
+    fn has_own_group(&self) -> bool {
+        match self.process_group {
+            ProcessGroup::Auto => self.is_shell || !has_terminal(),
+            ProcessGroup::Own => true,
+            ProcessGroup::Inherit => false,
+        }
+    }
+}
+
+/// Options that all languages have. If one is invalid or conflicts with another one, starting the command fails with
+/// [`ErrorKind::InvalidOption`].
+impl Command {
+    /// Sets the exit statuses that are successes, instead of 0 alone. Any other status is an error.
+    ///
+    /// ```
+    /// use millstream::{Command, Reader};
+    /// let grep = Command::new(["grep", "-c", "x"]).stdin("a\n").success_statuses([0, 1]); // 1: nothing was found
+    /// let mut reader = Reader::command(grep)?;
+    /// assert_eq!(reader.next_line()?, Some(&b"0"[..]));
+    /// assert_eq!(reader.next_line()?, None);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn success_statuses(mut self, statuses: impl IntoIterator<Item = i32>) -> Command {
+        self.success.statuses = statuses.into_iter().collect();
+        self
+    }
+
+    /// Sets the signals that may kill the command without this being an error, by their numbers: none by default. A
+    /// shell exits with status 128 plus the signal's number if a signal kills one of its commands.
+    pub fn success_signals(mut self, signals: impl IntoIterator<Item = i32>) -> Command {
+        self.success.signals = signals.into_iter().collect();
+        self
+    }
+
+    /// Sets the number of the signal that stops the command when its reader or writer is closed or dropped before the
+    /// end: 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within
+    /// [`stop_grace`](Command::stop_grace), if that is shorter), it is not signalled.
+    pub fn stop_signal(mut self, signal: i32) -> Command {
+        self.stop_signal = signal;
+        self
+    }
+
+    /// Sets how long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL.
+    pub fn stop_grace(mut self, grace: Duration) -> Command {
+        self.stop_grace = grace;
+        self
+    }
+
+    /// Sets the process group of the command, to which the signals that stop it are sent.
+    pub fn process_group(mut self, group: ProcessGroup) -> Command {
+        self.process_group = group;
+        self
     }
 }
 

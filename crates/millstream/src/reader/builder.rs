@@ -99,6 +99,7 @@ pub struct ReaderBuilder {
     decode_limit: DecodeLimit,
     decode_memory: u64,
     stall_timeout: Option<Duration>,
+    total_timeout: Option<Duration>,
     follow: Follow,
     pin: Pin,
     cancel: Option<CancelToken>,
@@ -118,6 +119,7 @@ impl Default for ReaderBuilder {
             decode_limit: DecodeLimit::default(),
             decode_memory: DECODE_MEMORY,
             stall_timeout: None,
+            total_timeout: None,
             follow: Follow::default(),
             pin: Pin::default(),
             cancel: None,
@@ -198,6 +200,29 @@ impl ReaderBuilder {
         self
     }
 
+    /// Sets how long reading may take in total, from opening the source to its end, including the exit of a command: no
+    /// limit by default. After that time, no more is read from the source, and reading fails with
+    /// [`ErrorKind::TimedOut`] once everything read before has been delivered. A blocked call of a `Read`, of a callback
+    /// or of an uninterruptible open is not interrupted.
+    ///
+    /// ```
+    /// use millstream::{ErrorKind, Reader};
+    /// let timeout = std::time::Duration::from_millis(50);
+    /// // It always makes progress, so a stall timeout would not end it.
+    /// let mut reader = Reader::builder().total_timeout(timeout).command(["yes"])?;
+    /// let error = loop {
+    ///     if let Err(error) = reader.next_line() {
+    ///         break error;
+    ///     }
+    /// };
+    /// assert_eq!(error.kind(), ErrorKind::TimedOut);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn total_timeout(mut self, limit: Duration) -> ReaderBuilder {
+        self.total_timeout = Some(limit);
+        self
+    }
+
     /// Sets what happens at the end of a regular file, given by its path or as a file descriptor.
     pub fn follow(mut self, follow: Follow) -> ReaderBuilder {
         self.follow = follow;
@@ -244,8 +269,7 @@ impl ReaderBuilder {
     pub fn path(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         self.check_name(path)?;
-        let wait = self.wait();
-        self.open(Kind::File, path.display().to_string(), Some(path), || FdSource::open(path, &wait))
+        self.open(Kind::File, path.display().to_string(), Some(path), |wait| FdSource::open(path, wait))
     }
 
     /// Reads a duplicate of the standard input's file descriptor, so that standard input stays open.
@@ -253,7 +277,7 @@ impl ReaderBuilder {
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`] if standard input is closed or is a directory.
     pub fn stdin(self) -> Result<Reader> {
-        self.open(Kind::File, "standard input".into(), None, || FdSource::new(duplicate_stdin().map_err(open_failed)?))
+        self.open(Kind::File, "standard input".into(), None, |_| FdSource::new(duplicate_stdin().map_err(open_failed)?))
     }
 
     /// Reads a file descriptor and closes it at the end.
@@ -262,7 +286,7 @@ impl ReaderBuilder {
     /// Returns [`ErrorKind::OpenFailed`] if it is a directory.
     pub fn fd(self, fd: impl Into<OwnedFd>) -> Result<Reader> {
         let fd = fd.into();
-        self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, || FdSource::new(fd))
+        self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, |_| FdSource::new(fd))
     }
 
     /// Reads a duplicate of a file descriptor; the original stays open. The two share their position.
@@ -271,7 +295,7 @@ impl ReaderBuilder {
     /// Returns [`ErrorKind::OpenFailed`] if it is a directory.
     pub fn borrow_fd(self, fd: impl AsFd) -> Result<Reader> {
         let fd = fd.as_fd();
-        self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, || {
+        self.open(Kind::File, format!("file descriptor {}", fd.as_raw_fd()), None, |_| {
             FdSource::new(duplicate(fd).map_err(open_failed)?)
         })
     }
@@ -282,8 +306,7 @@ impl ReaderBuilder {
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`] if the connection fails.
     pub fn tcp(self, address: impl ToSocketAddrs + std::fmt::Display) -> Result<Reader> {
-        let wait = self.wait();
-        self.open(Kind::Connection, format!("tcp:{address}"), None, || FdSource::new(connect::tcp(&address, &wait)?))
+        self.open(Kind::Connection, format!("tcp:{address}"), None, |wait| FdSource::new(connect::tcp(&address, wait)?))
     }
 
     /// Connects to a Unix socket and reads the bytes that its server sends. The end of the stream only means that the
@@ -293,9 +316,8 @@ impl ReaderBuilder {
     /// Returns [`ErrorKind::OpenFailed`] if the connection fails.
     pub fn unix(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
-        let wait = self.wait();
-        self.open(Kind::Connection, format!("unix:{}", path.display()), None, || {
-            FdSource::new(connect::unix(path, &wait)?)
+        self.open(Kind::Connection, format!("unix:{}", path.display()), None, |wait| {
+            FdSource::new(connect::unix(path, wait)?)
         })
     }
 
@@ -327,7 +349,7 @@ impl ReaderBuilder {
     pub fn pipeline<C: Into<Command>>(self, commands: impl IntoIterator<Item = C>) -> Result<Reader> {
         let commands: Vec<Command> = commands.into_iter().map(Into::into).collect();
         let name = commands.iter().map(Command::name).collect::<Vec<_>>().join(" | ");
-        self.open(Kind::Command, name, None, || CommandSource::start(commands))
+        self.open(Kind::Command, name, None, |_| CommandSource::start(commands))
     }
 
     /// Starts the shell command line `bash -o pipefail -c line`, and reads its standard output. Never pass user input
@@ -342,13 +364,13 @@ impl ReaderBuilder {
     /// Reads any `std::io::Read`. It may be read on another thread, one read at a time. A blocked read cannot be
     /// cancelled: if the reader is closed during the read, its thread remains until the read ends.
     pub fn from_read(self, read: impl Read + Send + 'static) -> Result<Reader> {
-        self.open(Kind::Program, "a Read".into(), None, || Ok(ReadSource(read)))
+        self.open(Kind::Program, "a Read".into(), None, |_| Ok(ReadSource(read)))
     }
 
     /// Reads the bytes that a callback writes into the slice it is given. The callback returns the number of bytes, or
     /// 0 at the end. It is called only on the caller's thread.
     pub fn callback(self, fill: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static) -> Result<Reader> {
-        self.open(Kind::Program, "a callback".into(), None, || Ok(CallbackSource(fill)))
+        self.open(Kind::Program, "a callback".into(), None, |_| Ok(CallbackSource(fill)))
     }
 
     /// Reads a source that the program defines. Its bytes are decoded only if that is enabled
@@ -360,10 +382,10 @@ impl ReaderBuilder {
         let source = Checked::new(source)?;
         let name = source.place()?.map_or_else(|| "a Source".into(), |(name, _)| name);
         match source.ready_fd() {
-            Some(_) => self.open(Kind::Program, name, None, || Ok(source)),
+            Some(_) => self.open(Kind::Program, name, None, |_| Ok(source)),
             None => {
                 let ahead = self.ahead;
-                self.open(Kind::Program, name, None, || Apart::start(source, ahead))
+                self.open(Kind::Program, name, None, |_| Apart::start(source, ahead))
             }
         }
     }
@@ -401,11 +423,13 @@ impl ReaderBuilder {
         kind: Kind,
         name: String,
         path: Option<&Path>,
-        open: impl FnOnce() -> Result<S>,
+        open: impl FnOnce(&Wait) -> Result<S>,
     ) -> Result<Reader> {
         self.check(kind)?;
         let name = self.name.clone().unwrap_or(name);
-        let source = open().map_err(|error| error.with_name(&name))?;
+        // The time for opening is part of the total.
+        let plan = self.plan();
+        let source = open(&plan.wait).map_err(|error| error.with_name(&name))?;
         let size = source.size();
         let decode = self.decode.unwrap_or(source.usual_decode());
         refuse(&[(
@@ -421,7 +445,7 @@ impl ReaderBuilder {
         };
         let meter = Meter::new(size.filter(|_| self.follow == Follow::No));
         let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), decode, path, &meter);
-        let supply = Supply::new(source, self.plan());
+        let supply = Supply::new(source, plan);
         let buffer = Buffer::new(self.capacity.min(MOST)).map_err(Error::from)?;
         Ok(self.reader(buffer, supply, name, meter))
     }
@@ -430,7 +454,7 @@ impl ReaderBuilder {
         let name = self.name.clone().unwrap_or(name);
         if self.is_compressed((*memory).as_ref()) {
             let read = ReadSource(std::io::Cursor::new(Shared(memory)));
-            return self.decode(Decode::Auto).open(Kind::Memory, name, None, || Ok(read));
+            return self.decode(Decode::Auto).open(Kind::Memory, name, None, |_| Ok(read));
         }
         let buffer = Buffer::lent(memory);
         let len = buffer.capacity();
@@ -455,6 +479,7 @@ impl ReaderBuilder {
                 &"no more at first than at most",
             ),
             (self.stall_timeout == Some(Duration::ZERO), &"a stall timeout of 0 s", &"a longer one, or no timeout"),
+            (self.total_timeout == Some(Duration::ZERO), &"a total timeout of 0 s", &"a longer one, or no timeout"),
             (
                 self.follow == Follow::Growing && kind != Kind::File,
                 &format_args!("following {kind}"),
@@ -533,13 +558,9 @@ impl ReaderBuilder {
             read_ahead: self.read_ahead,
             ahead: self.ahead,
             coalesce: self.latency == Latency::Normal,
-            wait: self.wait(),
+            wait: Wait::new(self.cancel.clone(), self.stall_timeout).within(self.total_timeout),
             pin: self.pin,
         }
-    }
-
-    fn wait(&self) -> Wait {
-        Wait::new(self.cancel.clone(), self.stall_timeout)
     }
 
     fn reader(self, buffer: Buffer, supply: Supply, name: String, meter: Meter) -> Reader {

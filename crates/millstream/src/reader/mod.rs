@@ -843,9 +843,17 @@ impl Reader {
         Ok(())
     }
 
-    /// Ends the stream with [`ErrorKind::Stalled`], which the next call reports once no complete record is left. This
-    /// is for callers that wait with [`waits_for`](Reader::waits_for) and have waited longer than the reader's stall
-    /// timeout. Without a stall timeout, and after the end, this does nothing.
+    /// Returns how long a caller that waits with [`waits_for`](Reader::waits_for) may wait now, before it calls
+    /// [`stall`](Reader::stall): the stall timeout, or the rest of the total timeout if that is shorter. Returns `None`
+    /// without a timeout.
+    pub fn wait_limit(&self) -> Option<Duration> {
+        self.supply.wait_limit()
+    }
+
+    /// Ends the stream with [`ErrorKind::Stalled`], or with [`ErrorKind::TimedOut`] if the total timeout has passed. The
+    /// next call reports that once no complete record is left. This is for callers that wait with
+    /// [`waits_for`](Reader::waits_for) and have waited longer than [`wait_limit`](Reader::wait_limit). Without a
+    /// timeout, and after the end, this does nothing.
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader};
@@ -856,7 +864,7 @@ impl Reader {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn stall(&mut self) {
-        if let (State::Open, Some(error)) = (&self.state, self.supply.stalled()) {
+        if let (State::Open, Some(error)) = (&self.state, self.supply.too_late()) {
             self.state = State::Ending(Some(error));
         }
     }
@@ -1075,6 +1083,21 @@ impl Reader {
             observer.last = Instant::now();
             (observer.call)(&progress);
         }
+    }
+
+    /// Returns whether the stream has ended: a call has reported the end, or an error after which there is nothing more.
+    /// If it has not, closing or dropping the reader stops its commands.
+    ///
+    /// ```
+    /// let mut reader = millstream::Reader::command(["echo", "hello"])?;
+    /// assert_eq!(reader.next_line()?, Some(&b"hello"[..]));
+    /// assert!(!reader.has_ended());
+    /// assert_eq!(reader.next_line()?, None);
+    /// assert!(reader.has_ended());
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, State::Ended | State::Failed)
     }
 
     /// Returns how all of the source's commands ended. This is known after the end, and after an error that a command

@@ -184,6 +184,7 @@ impl Supply {
     }
 
     fn fill_lent(&mut self, buffer: &mut Buffer) -> Result<usize> {
+        self.plan.wait.check_deadline()?;
         let Mode::Lent { left, file } = &mut self.mode else { unreachable!("called in this mode") };
         let count = (*left).min(REVEAL);
         if let Some((file, stamp)) = file {
@@ -217,9 +218,14 @@ impl Supply {
         }
     }
 
-    /// Returns the error of a wait that exceeded the limit, if there is a limit.
-    pub(crate) fn stalled(&self) -> Option<Error> {
-        self.plan.wait.limit().map(|_| self.plan.wait.stalled())
+    /// Returns how long a wait that begins now may take, if that is limited.
+    pub(crate) fn wait_limit(&self) -> Option<Duration> {
+        self.plan.wait.limit()
+    }
+
+    /// Returns the error of a wait that exceeded its limit, if there is a limit.
+    pub(crate) fn too_late(&self) -> Option<Error> {
+        self.wait_limit().map(|_| self.plan.wait.too_late())
     }
 
     /// Reports, after the end of the bytes, whether the source succeeded. Adds how its commands ended to `ends`.

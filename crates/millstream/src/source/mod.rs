@@ -84,7 +84,8 @@ pub(crate) enum Nature {
     CallerOnly,
 }
 
-/// A source that counts the bytes read from it, before any decoding.
+/// A source that counts the bytes read from it, before any decoding. It is not read after the deadline: waiting for it
+/// would detect that only if it is slow.
 pub(crate) struct Counted<S> {
     source: S,
     count: Arc<AtomicU64>,
@@ -98,6 +99,7 @@ impl<S: ByteSource> Counted<S> {
 
 impl<S: ByteSource> ByteSource for Counted<S> {
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        wait.check_deadline()?;
         let count = self.source.read(space, wait)?;
         self.count.fetch_add(count as u64, Ordering::Relaxed);
         Ok(count)

@@ -18,6 +18,7 @@ mod following;
 mod framing;
 mod handshake;
 mod leaks;
+mod limits;
 mod long_records;
 mod own_sources;
 mod pipelines;

@@ -1,14 +1,12 @@
 //! A new copy of the command for each block.
 
-use std::ffi::OsStr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use millstream::{CancelToken, Command, Decode, ReadAhead, Reader, Result, Stdin};
+use millstream::{CancelToken, Decode, ReadAhead, Reader, Result, Stdin};
 
-use crate::guard;
-
+use super::Copy;
 use super::block::Block;
 use super::control::Control;
 
@@ -17,38 +15,38 @@ use super::control::Control;
 /// # Errors
 /// Returns the errors of starting the threads. Threads that have been started end.
 pub(super) fn start(
-    line: &OsStr,
+    copy: &Copy,
     jobs: usize,
     timeout: Option<Duration>,
     control: &Arc<Control>,
 ) -> Result<Vec<JoinHandle<()>>> {
     let mut threads = Vec::new();
     for _ in 0..jobs {
-        let (line, control) = (line.to_owned(), control.clone());
+        let (copy, control) = (copy.clone(), control.clone());
         let thread = std::thread::Builder::new().name("copy".into());
-        threads.push(thread.spawn(move || work(&line, timeout, &control))?);
+        threads.push(thread.spawn(move || work(&copy, timeout, &control))?);
     }
     Ok(threads)
 }
 
 /// Manages one copy after another until there are no more blocks.
-fn work(line: &OsStr, timeout: Option<Duration>, control: &Control) {
+fn work(copy: &Copy, timeout: Option<Duration>, control: &Control) {
     while let Some((block, token)) = control.take() {
         let mut held = Vec::new();
-        let result = run(line, &block, timeout, &token, |bytes| control.write(block.index, &mut held, bytes));
+        let result = run(copy, &block, timeout, &token, |bytes| control.write(block.index, &mut held, bytes));
         control.end(&block, held, result);
     }
 }
 
 /// Runs one copy, and passes its output to `write`.
 fn run(
-    line: &OsStr,
+    copy: &Copy,
     block: &Block,
     timeout: Option<Duration>,
     token: &CancelToken,
     mut write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let command = guard::command(Command::shell(line)?).stdin(Stdin::Bytes(block.bytes.clone()));
+    let command = copy.command()?.stdin(Stdin::Bytes(block.bytes.clone()));
     let mut builder = Reader::builder().read_ahead(ReadAhead::Off).decode(Decode::Off).cancel(token);
     if let Some(timeout) = timeout {
         builder = builder.stall_timeout(timeout);

@@ -11,7 +11,7 @@ mod round_robin;
 
 pub(super) use control::Report;
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -19,6 +19,7 @@ use std::time::Duration;
 use millstream::frame::Framer;
 use millstream::{CancelToken, Command, Error, ErrorKind, Result};
 
+use super::settings::Settings;
 use crate::signals::Signals;
 
 use super::count_text;
@@ -81,14 +82,28 @@ pub(super) struct Ended {
     pub(super) skipped: Result<()>,
 }
 
+/// What each copy runs.
+#[derive(Clone)]
+pub(super) struct Copy {
+    pub(super) line: OsString,
+    pub(super) settings: Settings,
+}
+
+impl Copy {
+    /// Returns the command to start.
+    fn command(&self) -> Result<Command> {
+        Ok(self.settings.command(Command::shell(&self.line)?))
+    }
+}
+
 impl Each {
-    /// Starts managing copies of `command`. `input` is cancelled when no more blocks are needed, and `framer` creates
+    /// Starts managing copies of a command. `input` is cancelled when no more blocks are needed, and `framer` creates
     /// framers for the records.
     ///
     /// # Errors
     /// Returns the errors of starting threads, and an error if bash is not installed.
     pub(super) fn start(
-        command: &OsStr,
+        copy: Copy,
         options: &EachOptions,
         timeout: Option<Duration>,
         outputs: Outputs,
@@ -96,7 +111,7 @@ impl Each {
         signals: &Signals,
         framer: impl FnMut() -> Result<Box<dyn Framer + Send>>,
     ) -> Result<Each> {
-        Command::shell(command)?; // fails early if there is no bash
+        copy.command()?; // fails early if there is no bash
         let (jobs, block) = (options.jobs(), options.block());
         let policy = Policy {
             order: if options.unordered || options.round_robin { Order::Ends } else { Order::Blocks },
@@ -107,8 +122,8 @@ impl Each {
         let cancelled = control.clone();
         signals.on_arrival(move || cancelled.cancel())?;
         let copies = match options.round_robin {
-            true => RoundRobin::start(command, jobs, timeout, &control, framer).map(Copies::Kept),
-            false => copies::start(command, jobs, timeout, &control).map(Copies::Fresh),
+            true => RoundRobin::start(&copy, jobs, timeout, &control, framer).map(Copies::Kept),
+            false => copies::start(&copy, jobs, timeout, &control).map(Copies::Fresh),
         };
         match copies {
             Ok(copies) => Ok(Each { cutter: Cutter::new(block), control, copies }),

@@ -4,19 +4,17 @@
 //! records. A busy copy is skipped. A copy that stops reading before the end of its input has failed: its blocks are
 //! lost, and it is unknown which part of them it has processed.
 
-use std::ffi::OsStr;
 use std::io::PipeWriter;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use millstream::frame::Framer;
-use millstream::{CancelToken, Command, Decode, Error, ErrorKind, ReadAhead, Reader, Result, Stdin, Writer};
+use millstream::{CancelToken, Decode, Error, ErrorKind, ReadAhead, Reader, Result, Stdin, Writer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::guard;
-
+use super::Copy;
 use super::block::Block;
 use super::control::Control;
 
@@ -98,7 +96,7 @@ impl RoundRobin {
     /// # Errors
     /// Returns the errors of starting them.
     pub(super) fn start(
-        line: &OsStr,
+        copy: &Copy,
         jobs: usize,
         timeout: Option<Duration>,
         control: &Arc<Control>,
@@ -108,7 +106,7 @@ impl RoundRobin {
         let mut robin =
             RoundRobin { seats: Vec::new(), rota: rota.clone(), turn: 0, threads: Vec::new(), unread: None };
         for _ in 0..jobs {
-            if let Err(error) = robin.add(line, timeout.is_some(), control, framer()?) {
+            if let Err(error) = robin.add(copy, timeout.is_some(), control, framer()?) {
                 control.cancel();
                 let _ = robin.close();
                 return Err(error);
@@ -131,7 +129,7 @@ impl RoundRobin {
 
     fn add(
         &mut self,
-        line: &OsStr,
+        copy: &Copy,
         is_watched: bool,
         control: &Arc<Control>,
         mut framer: Box<dyn Framer + Send>,
@@ -140,7 +138,7 @@ impl RoundRobin {
         control.watch(&token);
         let (theirs, ours) = std::io::pipe()?;
         let pipe = ours.try_clone()?;
-        let command = guard::command(Command::shell(line)?).stdin(Stdin::Fd(theirs.into()));
+        let command = copy.command()?.stdin(Stdin::Fd(theirs.into()));
         let builder = Reader::builder().read_ahead(ReadAhead::Off).decode(Decode::Off).cancel(&token);
         let mut reader = builder.command(command)?;
         let mut writer = Writer::builder().cancel(&token).fd(ours)?;

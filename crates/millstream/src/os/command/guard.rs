@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::net::SendFlags;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
 use super::children;
 pub use super::left::MARK;
@@ -111,7 +111,7 @@ pub fn watch(mut from: UnixStream, run: Option<&str>) {
             }
         }
     }
-    end_all(&left.into_values().collect::<Vec<_>>(), PATIENCE);
+    end_all(&left.into_values().collect::<Vec<_>>(), Signal::TERM, PATIENCE);
 }
 
 /// Reaps child processes that are not commands, in a process that adopts orphans.

@@ -25,9 +25,9 @@ pub(super) enum Left {
 }
 
 impl Left {
-    /// Stops the processes with SIGTERM. Processes that still run after `patience` are killed with SIGKILL.
-    pub(super) fn end(&self, patience: Duration) {
-        end_all(std::slice::from_ref(self), patience);
+    /// Stops the processes with this signal. Processes that still run after `grace` are killed with SIGKILL.
+    pub(super) fn end(&self, signal: Signal, grace: Duration) {
+        end_all(std::slice::from_ref(self), signal, grace);
     }
 
     /// Sends this signal to the processes, except for processes that this process may not signal.
@@ -49,15 +49,15 @@ impl Left {
     }
 }
 
-/// Stops all of these processes.
-pub(super) fn end_all(all: &[Left], patience: Duration) {
+/// Stops all of these processes with the signal `first`. Processes that still run after `grace` are killed.
+pub(super) fn end_all(all: &[Left], first: Signal, grace: Duration) {
     if cfg!(not(target_os = "linux")) {
         // The operating system cannot list running processes.
         return all.iter().for_each(|left| left.signal(Signal::KILL));
     }
     let mut left: Vec<&Left> = all.iter().collect();
-    for signal in [Signal::TERM, Signal::KILL] {
-        let deadline = Instant::now() + patience;
+    for (signal, time) in [(first, grace), (Signal::KILL, PATIENCE)] {
+        let start = Instant::now();
         let mut is_first = true;
         loop {
             left.retain(|left| left.is_there());
@@ -69,7 +69,7 @@ pub(super) fn end_all(all: &[Left], patience: Duration) {
                 left.iter().for_each(|left| left.signal(signal));
             }
             is_first = false;
-            if Instant::now() >= deadline {
+            if start.elapsed() >= time {
                 break;
             }
             std::thread::sleep(STEP);

@@ -14,6 +14,7 @@ use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 
+use super::Success;
 use super::children;
 use super::guard::Watched;
 use super::input::Input;
@@ -34,13 +35,29 @@ pub(super) enum Reach {
     Marked(String),
 }
 
+/// How a command is stopped.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stop {
+    pub(super) signal: Signal,
+    /// The time between the signal and SIGKILL.
+    pub(super) grace: Duration,
+}
+
+impl Stop {
+    /// Returns the time that the command has to exit by itself after its pipes have been closed.
+    fn patience(self) -> Duration {
+        self.grace.min(PATIENCE)
+    }
+}
+
 /// A started command. Dropping it stops it as [`stop_all`] does.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
     exited: Option<OwnedFd>,
     argv: Vec<OsString>,
-    allow_failure: bool,
+    success: Success,
+    stop: Stop,
     reach: Reach,
     guard: Option<Watched>,
     pub(super) input: Option<Input>,
@@ -60,7 +77,8 @@ impl Running {
     pub(super) fn new(
         child: Child,
         argv: Vec<OsString>,
-        allow_failure: bool,
+        success: Success,
+        stop: Stop,
         reach: Reach,
         guard: Option<Watched>,
     ) -> Running {
@@ -68,7 +86,8 @@ impl Running {
             exited: pidfd(&child),
             child,
             argv,
-            allow_failure,
+            success,
+            stop,
             reach,
             guard,
             input: None,
@@ -113,7 +132,9 @@ impl Running {
             if let Some(exited) = &self.exited {
                 wait.readable(exited.as_fd())?;
             } else {
+                let start = Instant::now();
                 while self.look(WaitIdOptions::NOHANG) == Look::Runs {
+                    wait.expired(start)?;
                     wait.sleep(Duration::from_millis(1))?;
                 }
             }
@@ -122,6 +143,10 @@ impl Running {
             Look::Exited(status) => Ok(status),
             Look::Runs => Ok(CommandStatus::Unknown), // another part of the program has waited for it
         }
+    }
+
+    fn runs(&self) -> bool {
+        !self.exits_before(Instant::now())
     }
 
     /// Returns whether the command exits before `deadline`.
@@ -194,7 +219,7 @@ impl Running {
     fn end_left(&self) {
         match self.left() {
             Some(Left::Group(_)) if self.is_gone() => {}
-            Some(left) if self.end.is_none() => left.end(PATIENCE),
+            Some(left) if self.end.is_none() => left.end(self.stop.signal, self.stop.grace),
             _ => {}
         }
     }
@@ -272,39 +297,37 @@ fn pidfd(child: &Child) -> Option<OwnedFd> {
     }
 }
 
-/// Stops commands whose pipes have been closed, and returns how they ended. It waits a second, sends SIGTERM, waits
-/// another second, and then kills the commands and their children with SIGKILL. Afterwards all of them have been
-/// reaped.
+/// Stops commands whose pipes have been closed, and returns how they ended. It waits a second, sends the command's stop
+/// signal, waits for its grace period, and then kills the commands and their children with SIGKILL. Afterwards all of
+/// them have been reaped.
 pub(crate) fn stop_all(commands: &mut [Running]) -> Vec<CommandEnd> {
     commands.iter_mut().for_each(|command| command.input = None);
-    for signal in [None, Some(Signal::TERM)] {
-        if let Some(signal) = signal {
-            commands.iter().filter(|command| !command.exits_before(Instant::now())).for_each(|command| {
-                command.signal(signal);
-            });
-        }
-        let deadline = Instant::now() + PATIENCE;
-        for command in commands.iter() {
-            command.exits_before(deadline);
-        }
-    }
-    for command in commands.iter() {
-        if !command.exits_before(Instant::now()) {
-            command.signal(Signal::KILL);
-        }
-    }
+    exit_within(commands, Stop::patience);
+    commands.iter().filter(|command| command.runs()).for_each(|command| command.signal(command.stop.signal));
+    exit_within(commands, |stop| stop.grace);
+    commands.iter().filter(|command| command.runs()).for_each(|command| command.signal(Signal::KILL));
     commands.iter_mut().map(Running::reap_stopped).collect()
 }
 
+/// Waits until the commands exit, each for its own time from now on.
+fn exit_within(commands: &[Running], time: impl Fn(Stop) -> Duration) {
+    let start = Instant::now();
+    for command in commands {
+        // A time that overflows the clock is as good as a year.
+        let deadline = start.checked_add(time(command.stop)).unwrap_or(start + Duration::from_secs(365 * 86_400));
+        command.exits_before(deadline);
+    }
+}
+
 /// Stops commands whose pipes have been closed, on a separate thread and without waiting. With `at_once`, the commands
-/// get SIGTERM before this returns, because the thread may end with the process.
+/// get their stop signal before this returns, because the thread may end with the process.
 pub(crate) fn abandon(mut commands: Vec<Running>, at_once: bool) {
     commands.retain(|command| command.end.is_none());
     if commands.is_empty() {
         return;
     }
     if at_once {
-        commands.iter().for_each(|command| command.signal(Signal::TERM));
+        commands.iter().for_each(|command| command.signal(command.stop.signal));
     }
     // If no thread can be started, the commands are dropped, which waits.
     let _ = std::thread::Builder::new().name("millstream-stop".into()).spawn(move || stop_all(&mut commands));
@@ -312,7 +335,8 @@ pub(crate) fn abandon(mut commands: Vec<Running>, at_once: bool) {
 
 /// Waits for all commands of a pipeline, adds how they ended to `ends`, and reports the first failure.
 pub(crate) fn wait_all(commands: &mut [Running], wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
-    let statuses = commands.iter().map(|command| Ok((command.wait(wait)?, command.allow_failure)));
+    let statuses =
+        commands.iter().map(|command| command.wait(wait).map(|status| (status, command.success.includes(status))));
     let blamed = blame(&statuses.collect::<Result<Vec<_>>>()?);
     // This is reported regardless of how the command ended: a command that did not get all of its input may not have
     // noticed that.
@@ -324,27 +348,32 @@ pub(crate) fn wait_all(commands: &mut [Running], wait: &Wait, ends: &mut Vec<Com
     if let Some(error) = unfed {
         return Err(error);
     }
-    match blamed.and_then(|blamed| commands[blamed].end.clone()) {
+    match blamed.and_then(|blamed| Some((blamed, commands[blamed].end.clone()?))) {
         None => Ok(()),
-        Some(end) => {
+        Some((blamed, end)) => {
             let kind = match end.status {
                 CommandStatus::Unknown => ErrorKind::CommandStatusUnknown,
                 _ => ErrorKind::CommandFailed,
             };
-            Err(Error::new(kind).with_command(end))
+            let expected = commands[blamed].success.expected();
+            let error = Error::new(kind).with_command(end);
+            Err(match expected {
+                Some(expected) => error.with_expected(expected),
+                None => error,
+            })
         }
     }
 }
 
 /// Returns the index of the first command of a pipeline that has failed, if any. Each item is a command's status and
-/// whether the command may fail.
+/// whether it is a success.
 ///
 /// A command that is killed because a later one stopped reading has not failed if all later ones succeeded (like the
 /// `yes` in `yes | head`). If a later one failed, the killed command is not the cause.
 fn blame(statuses: &[(CommandStatus, bool)]) -> Option<usize> {
-    statuses.iter().enumerate().position(|(index, (status, may_fail))| {
+    statuses.iter().enumerate().position(|(index, (status, is_success))| {
         let lost_its_reader = index + 1 < statuses.len() && is_broken_pipe(*status);
-        !status.success() && !may_fail && !lost_its_reader
+        !is_success && !lost_its_reader
     })
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Start {
 const STAY_IGNORED: [i32; 6] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 /// The highest signal number.
-const LAST_SIGNAL: i32 = 64;
+pub(super) const LAST_SIGNAL: i32 = 64;
 
 impl Start {
     pub(super) fn spawn(self, mut command: Command) -> io::Result<Child> {

@@ -18,6 +18,9 @@ pub(crate) struct CommandSource {
 impl CommandSource {
     /// Starts the commands, each of which reads the output of the previous one.
     pub(crate) fn start(commands: Vec<Command>) -> Result<CommandSource> {
+        for command in &commands {
+            command.check()?;
+        }
         let mut running = Vec::with_capacity(commands.len());
         let mut output = None;
         for command in commands {

@@ -42,6 +42,7 @@ impl FdSource {
             FileType::Directory => {
                 return Err(Error::new(ErrorKind::OpenFailed)
                     .with_found("a directory")
+                    .with_io(rustix::io::Errno::ISDIR.into())
                     .with_expected("a file, a pipe, a socket or a device"));
             }
             FileType::RegularFile => {
