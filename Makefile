@@ -53,6 +53,7 @@ lint: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc $(RUST) --no-deps --lib --exclude millstream-capi
 	RUSTDOCFLAGS="-D warnings" cargo doc $(BENCHMARKS) --no-deps --lib
 	tools/cpp format
+	tools/cpp standards
 	tools/node lint
 	tools/python lint
 
@@ -129,6 +130,7 @@ julia: setup
 	tools/julia test
 
 cpp-deep: cpp-sanitized
+	tools/cpp standards-deep
 	tools/cpp clang++ plain
 	tools/cpp g++ sanitized
 	tools/cpp clang++ threads

@@ -239,6 +239,8 @@ enum class errc : int {
     stage_failed = 35,
     /// A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
     source_changed = 36,
+    /// Reading took longer than its total time limit. Everything read before was delivered.
+    timed_out = 37,
 };
 
 namespace detail {
@@ -250,7 +252,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1.
-inline constexpr std::array<kind_text, 36> kind_texts{{
+inline constexpr std::array<kind_text, 37> kind_texts{{
     {"io", "see the operating system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -287,6 +289,7 @@ inline constexpr std::array<kind_text, 36> kind_texts{{
     {"stage_panicked", "fix the stage; the panic message on standard error shows where"},
     {"stage_failed", "check the record, or skip or quarantine failing records"},
     {"source_changed", "read the file again while no other program writes to it"},
+    {"timed_out", "raise the total timeout, or find out why it takes so long"},
 }};
 
 } // namespace detail
@@ -326,6 +329,7 @@ class category_of_millstream final : public std::error_category {
         case errc::broken_pipe:
             return std::errc::broken_pipe;
         case errc::stalled:
+        case errc::timed_out:
             return std::errc::timed_out;
         case errc::cancelled:
             return std::errc::operation_canceled;
@@ -1805,7 +1809,7 @@ class output {
     /// Writes all bytes to the system, and from now on every print immediately. Returns false if this failed: the
     /// reason is in errno, and the bytes are kept for the next attempt. This is for code that must not throw; otherwise
     /// use `flush`.
-    bool flush_finally() noexcept {
+    [[nodiscard]] bool flush_finally() noexcept {
         if (when_ != flushes::never_again) {
             when_ = flushes::at_once;
             end_ = at_;
@@ -1815,7 +1819,7 @@ class output {
 
     /// Writes all bytes to the system. Returns false if the system does not accept them: the reason is in errno, and
     /// the bytes are kept for the next attempt.
-    bool try_flush() noexcept {
+    [[nodiscard]] bool try_flush() noexcept {
         char *from = begin_;
         while (from != at_ && send(from, static_cast<std::size_t>(at_ - from))) {
         }

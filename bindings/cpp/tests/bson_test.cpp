@@ -290,6 +290,15 @@ TEST(Value, IsNumbersThatLieInABinary) {
         ASSERT_EQ(view.size(), 3U);
         EXPECT_EQ(view[1], -2);
         EXPECT_EQ(view.to_vector(), floats);
+        static_assert(std::ranges::random_access_range<bson::numbers<float>> &&
+                      std::ranges::sized_range<bson::numbers<float>>);
+        EXPECT_TRUE(std::ranges::equal(view, floats));
+        EXPECT_EQ(*std::ranges::max_element(view), 3);
+        EXPECT_EQ(view.end()[-1], 3);
+        float sum = 0;
+        for (const float number : view)
+            sum += number;
+        EXPECT_EQ(sum, 2.5F);
         EXPECT_EQ(data.as<std::vector<float>>(), floats);
         if (view.span())
             EXPECT_EQ(data.as<std::span<const float>>()[0], 1.5F);

@@ -6,12 +6,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
+#include <csignal>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -455,6 +458,92 @@ TEST(Pipe, ClosesWhereverItIs) {
     auto pipe = ms::pipe(ms::command{"yes"}).lines().inspect([](std::string_view) {});
     EXPECT_EQ(pipe.close().commands.size(), 1);
     EXPECT_EQ(pipe.count(), 0);
+}
+
+// ---- several threads ----
+
+TEST(PipeParallel, ResultsAreInOrder) {
+    for (const std::size_t threads : {1U, 2U, 4U}) {
+        std::uint64_t expected = 0;
+        const ms::pipe_summary summary =
+            ms::pipe(numbers(50'000))
+                .lines()
+                .parallel(threads,
+                          [](auto stages) {
+                              return std::move(stages)
+                                  .map(number)
+                                  .filter([](std::uint64_t n) { return n % 2 == 0; })
+                                  .flat_map([](std::uint64_t n) {
+                                      return std::vector{n, n + 1};
+                                  })
+                                  .rewrite([](std::uint64_t n, std::string &to) { to += std::to_string(n); });
+                          })
+                .for_each([&](std::string_view text) { EXPECT_EQ(number(text), expected++); });
+        EXPECT_EQ(expected, 50'000U);
+        EXPECT_EQ(summary.items, 50'000U);
+    }
+}
+
+TEST(PipeParallel, AnExceptionComesAfterAllEarlierResults) {
+    for (const std::uint64_t bad : {0U, 1U, 777U, 29'999U}) {
+        std::uint64_t next = 0;
+        auto pipe = ms::pipe(numbers(30'000)).lines().parallel(3, [&](auto stages) {
+            return std::move(stages).map([bad](std::string_view line) {
+                if (number(line) >= bad)
+                    throw std::out_of_range("too large");
+                return number(line);
+            });
+        });
+        EXPECT_THROW(pipe.for_each([&](std::uint64_t n) { EXPECT_EQ(n, next++); }), std::out_of_range);
+        EXPECT_EQ(next, bad);
+        EXPECT_EQ(pipe.last_error()->record(), bad);
+        EXPECT_EQ(thrown_by([&] { pipe.run(); }).code(), ms::errc::closed);
+    }
+}
+
+TEST(PipeParallel, RecordsAreSkippedAndThePipeEndsEarly) {
+    ms::writer bad(ms::to_memory{});
+    const strings all = ms::pipe(ms::memory{"1\nx\n2\ny\n3\n4\n"})
+                            .lines()
+                            .quarantine(bad)
+                            .parallel(2, [](auto stages) { return std::move(stages).map(number); })
+                            .map([](std::uint64_t n) { return std::to_string(n); })
+                            .take(3)
+                            .collect();
+    EXPECT_EQ(all, (strings{"1", "2", "3"}));
+    bad.close();
+    EXPECT_EQ(bad.memory(), "x\ny\n");
+    EXPECT_EQ(thrown_by([] {
+                  (void)ms::pipe(ms::memory{""}).lines().parallel(0, [](auto stages) { return stages; });
+              }).code(),
+              ms::errc::argument_invalid);
+}
+
+TEST(PipeParallel, SeveralThreadsCallTheFunctionsWithAllSignalsBlocked) {
+    // Each of the two calls waits for the other one.
+    std::atomic<int> present = 0;
+    std::atomic<bool> blocked = true;
+    const auto caller = std::this_thread::get_id();
+    ms::pipe(ms::memory{"a\nb\n"})
+        .lines()
+        .parallel(2,
+                  [&](auto stages) {
+                      return std::move(stages).inspect([&](std::string_view) {
+                          ++present;
+                          while (present < 2)
+                              std::this_thread::yield();
+                          sigset_t now;
+                          ::pthread_sigmask(SIG_SETMASK, nullptr, &now);
+                          if (std::this_thread::get_id() != caller && ::sigismember(&now, SIGTERM) != 1)
+                              blocked = false;
+                      });
+                  })
+        .run();
+    EXPECT_EQ(present, 2);
+    EXPECT_TRUE(blocked);
+    sigset_t now;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    EXPECT_EQ(::sigismember(&now, SIGTERM), 0);
 }
 
 } // namespace

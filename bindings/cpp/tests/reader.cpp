@@ -384,6 +384,31 @@ TEST(Failure, ThatIsAllowedIsNone) {
     EXPECT_FALSE(reader.command_ends()[0].success());
 }
 
+TEST(Failure, IsWhatTheListsOfSuccessesExclude) {
+    ms::command command = quiet("read line; echo $line; exit $line");
+    command.success_statuses({0, 3}).success_signals({9}).stdin_from("3\n");
+    ms::reader reader(command);
+    EXPECT_EQ(reader.next_line(), "3");
+    EXPECT_EQ(reader.next_line(), std::nullopt);
+    ms::reader failing(command.stdin_from("4\n"));
+    EXPECT_EQ(failing.next_line(), "4");
+    std::error_code code;
+    failing.next_line(code);
+    EXPECT_EQ(code, ms::errc::command_failed);
+}
+
+TEST(Failure, ToEndInTime) {
+    ms::command command = quiet("trap '' TERM; exec sleep 60");
+    command.stop_signal(2).stop_grace(std::chrono::nanoseconds(0)).process_group(ms::process_group::own);
+    ms::reader reader(command, {.total_timeout = std::chrono::milliseconds(50)});
+    EXPECT_LE(reader.wait_limit(), std::chrono::milliseconds(50));
+    std::error_code code;
+    reader.next_line(code);
+    EXPECT_EQ(code, ms::errc::timed_out);
+    EXPECT_EQ(code, std::errc::timed_out);
+    EXPECT_EQ(ms::reader(ms::memory{"one"}).wait_limit(), std::chrono::nanoseconds::max());
+}
+
 TEST(Failure, OfATruncatedGzipFile) {
     std::string compressed;
     for (ms::reader gzip(ms::shell{"seq 1000 | gzip"}, {.decode = ms::decode::off}); gzip.fill() > 0;) {

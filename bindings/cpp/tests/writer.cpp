@@ -113,15 +113,15 @@ TEST(Sink, Descriptors) {
     const int number = ::open(file.path().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     ms::writer(ms::borrowed_fd{number}).print("one\n").close();
     EXPECT_NE(::fcntl(number, F_GETFD), -1) << "a borrowed descriptor stays open";
-    ms::writer(ms::fd{number}).print("two\n").close();
+    (void)ms::writer(ms::fd{number}).print("two\n").close();
     EXPECT_EQ(::fcntl(number, F_GETFD), -1) << "a given one is closed";
     EXPECT_EQ(file.content(), "one\ntwo\n");
-    EXPECT_EQ(error_of([&] { ms::writer(ms::fd{number}); }).code(), ms::errc::open_failed);
+    EXPECT_EQ(error_of([&] { (void)ms::writer(ms::fd{number}); }).code(), ms::errc::open_failed);
 }
 
 TEST(Sink, ADescriptorThatWasGivenIsClosedWhateverFails) {
     const int number = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-    EXPECT_THROW(ms::writer(ms::fd{number}, {.name = std::string(1, '\0')}), ms::error);
+    EXPECT_THROW((void)ms::writer(ms::fd{number}, {.name = std::string(1, '\0')}), ms::error);
     EXPECT_EQ(::fcntl(number, F_GETFD), -1);
 }
 
@@ -181,7 +181,7 @@ TEST(Sink, Sockets) {
         const ms::tcp peer{"127.0.0.1:" + std::to_string(ntohs(remote.sin_port))};
         ms::writer(peer, options).print("hello\n").close();
     });
-    EXPECT_EQ(error_of([&] { ms::writer(ms::to_memory{}, options); }).code(), ms::errc::invalid_option);
+    EXPECT_EQ(error_of([&] { (void)ms::writer(ms::to_memory{}, options); }).code(), ms::errc::invalid_option);
 }
 
 TEST(Sink, ThatIsGivenUpIsNotWaitedFor) {
@@ -480,13 +480,70 @@ TEST(Failure, IsToldByACode) {
 }
 
 TEST(Failure, OfAnOptionIsAnError) {
-    EXPECT_EQ(error_of([] { ms::writer(ms::to_memory{}, {.capacity = 0}); }).code(), ms::errc::invalid_option);
+    EXPECT_EQ(error_of([] { (void)ms::writer(ms::to_memory{}, {.capacity = 0}); }).code(), ms::errc::invalid_option);
     for (const ms::writer_options &options : {ms::writer_options{.flush_delay = std::chrono::seconds(-1)},
                                               ms::writer_options{.stall_timeout = std::chrono::seconds(-1)},
                                               ms::writer_options{.linger = std::chrono::seconds(-1)}})
-        EXPECT_EQ(error_of([&] { ms::writer(ms::nowhere{}, options); }).code(), ms::errc::invalid_option);
-    EXPECT_EQ(error_of([] { ms::writer(ms::to_memory{}, {.encode = ms::encode::gzip, .level = 77}); }).code(),
+        EXPECT_EQ(error_of([&] { (void)ms::writer(ms::nowhere{}, options); }).code(), ms::errc::invalid_option);
+    EXPECT_EQ(error_of([] { (void)ms::writer(ms::to_memory{}, {.encode = ms::encode::gzip, .level = 77}); }).code(),
               ms::errc::invalid_option);
+}
+
+// ---- a forgotten close ----
+
+TEST(Writer, ReportsDataThatIsLostWithoutClose) {
+    const temporary file("forgotten");
+    testing::internal::CaptureStderr();
+    {
+        ms::writer writer(ms::path{file.path()});
+        writer.print("lost");
+    }
+    const std::string file_lost = testing::internal::GetCapturedStderr();
+    EXPECT_NE(file_lost.find("without close(), so its file does not appear: " + file.path().string()),
+              std::string::npos)
+        << file_lost;
+
+    testing::internal::CaptureStderr();
+    {
+        ms::writer writer(ms::callback{[](std::span<const char>) -> std::size_t { throw std::runtime_error("no"); }});
+        writer.print("lost");
+    }
+    const std::string bytes_lost = testing::internal::GetCapturedStderr();
+    EXPECT_NE(bytes_lost.find("without close() and has lost data: "), std::string::npos) << bytes_lost;
+}
+
+TEST(Writer, ReportsNothingIfNothingIsLost) {
+    const temporary file("complete");
+    testing::internal::CaptureStderr();
+    ms::writer(ms::path{file.path()}).print("closed").close();
+    ms::writer(ms::path{file.path()}).print("aborted").abort();
+    ms::writer(ms::path{file.path()}, {.existing = ms::existing::append}).print("appended");
+    { const ms::writer unused(ms::path{file.path()}); }
+    try {
+        ms::writer writer(ms::path{file.path()});
+        writer.print("lost, and the exception says why");
+        throw std::runtime_error("why");
+    } catch (const std::runtime_error &) {
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    EXPECT_EQ(file.content(), "closedappended");
+}
+
+// ---- misuse ----
+
+TEST(Writer, RefusesCallsAfterItsEnd) {
+    ms::writer writer(ms::to_memory{});
+    writer.print("x").close();
+    EXPECT_EQ(error_of([&] { writer.close(); }).code(), ms::errc::closed);
+    EXPECT_EQ(error_of([&] { writer.print("y"); }).code(), ms::errc::closed);
+    EXPECT_EQ(error_of([&] { writer.flush(); }).code(), ms::errc::closed);
+    EXPECT_EQ(error_of([&] { (void)writer.space(1); }).code(), ms::errc::closed);
+    ms::writer moved = std::move(writer);
+    EXPECT_EQ(moved.memory(), "x");
+    EXPECT_FALSE(writer); // NOLINT: that is what is tested
+    EXPECT_EQ(error_of([&] { writer.print("y"); }).code(), ms::errc::argument_invalid);
+    EXPECT_EQ(error_of([&] { writer.close(); }).code(), ms::errc::argument_invalid);
+    writer.abort();
 }
 
 } // namespace

@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -37,6 +38,11 @@ struct freed_by {
 
 template <class T, void (*Free)(T *)>
 using handle = std::unique_ptr<T, freed_by<T, Free>>;
+
+/// The bytes of a text. (A std::string_view is not a range for std::span in libc++ 14.)
+inline std::span<const std::byte> bytes_of(std::string_view text) noexcept {
+    return std::as_bytes(std::span(text.data(), text.size()));
+}
 
 inline std::string text_or_nothing(const char *text) { return text != nullptr ? text : ""; }
 
@@ -197,7 +203,7 @@ class outcome {
             if (code) [[unlikely]]
                 raise();
         } else {
-            const auto result = act(code);
+            auto result = act(code);
             if (code) [[unlikely]]
                 raise();
             return result;

@@ -85,7 +85,10 @@ struct object_id {
         return text.data();
     }
 
-    friend auto operator<=>(const object_id &, const object_id &) = default;
+    friend bool operator==(const object_id &, const object_id &) = default;
+    friend std::strong_ordering operator<=>(const object_id &a, const object_id &b) noexcept {
+        return std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) <=> 0;
+    }
 };
 
 /// MongoDB's internal timestamp.
@@ -310,6 +313,45 @@ class numbers {
         return std::bit_cast<Number>(bytes);
     }
 
+    /// Numbers in place, one after another: a range with random access, as the algorithms of std::ranges need it. It is
+    /// valid as long as the document's memory.
+    class iterator {
+      public:
+        using iterator_concept = std::random_access_iterator_tag;
+        using iterator_category = std::input_iterator_tag; // because `*` returns a value
+        using value_type = Number;
+        using difference_type = std::ptrdiff_t;
+        using reference = Number;
+        using pointer = void;
+
+        iterator() noexcept = default;
+        iterator(const millstream_bson_numbers &raw, difference_type at) noexcept : raw_(raw), at_(at) {}
+
+        Number operator*() const noexcept { return numbers(raw_)[static_cast<std::size_t>(at_)]; }
+        Number operator[](difference_type by) const noexcept { return *(*this + by); }
+        iterator &operator+=(difference_type by) noexcept {
+            at_ += by;
+            return *this;
+        }
+        iterator &operator-=(difference_type by) noexcept { return *this += -by; }
+        iterator &operator++() noexcept { return *this += 1; }
+        iterator &operator--() noexcept { return *this -= 1; }
+        iterator operator++(int) noexcept { return std::exchange(*this, *this + 1); }
+        iterator operator--(int) noexcept { return std::exchange(*this, *this - 1); }
+        friend iterator operator+(iterator at, difference_type by) noexcept { return at += by; }
+        friend iterator operator+(difference_type by, iterator at) noexcept { return at += by; }
+        friend iterator operator-(iterator at, difference_type by) noexcept { return at -= by; }
+        friend difference_type operator-(const iterator &a, const iterator &b) noexcept { return a.at_ - b.at_; }
+        friend bool operator==(const iterator &a, const iterator &b) noexcept { return a.at_ == b.at_; }
+        friend auto operator<=>(const iterator &a, const iterator &b) noexcept { return a.at_ <=> b.at_; }
+
+      private:
+        millstream_bson_numbers raw_{};
+        difference_type at_ = 0;
+    };
+    iterator begin() const noexcept { return iterator(raw_, 0); }
+    iterator end() const noexcept { return iterator(raw_, static_cast<std::ptrdiff_t>(raw_.count)); }
+
     /// All numbers in place, if they are aligned and the processor is little-endian.
     std::optional<std::span<const Number>> span() const noexcept {
         if (!raw_.usable)
@@ -461,7 +503,7 @@ class document {
         borrow(millstream_bson_borrow, bytes, rules);
     }
     explicit document(std::string_view bytes, const bson::rules &rules = {})
-        : document(std::as_bytes(std::span(bytes)), rules) {}
+        : document(millstream::detail::bytes_of(bytes), rules) {}
     // Temporary memory is not accepted.
     explicit document(std::string &&, const bson::rules & = {}) = delete;
     explicit document(std::vector<std::byte> &&, const bson::rules & = {}) = delete;

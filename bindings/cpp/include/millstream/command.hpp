@@ -11,6 +11,7 @@
 #error "millstream/command.hpp needs C++20: compile it with -std=c++20 or later"
 #else
 
+#include <chrono>
 #include <initializer_list>
 #include <span>
 
@@ -61,6 +62,11 @@ class command {
     command &stdin_from(millstream::stdin_from from) {
         return set(millstream_command_set_stdin, static_cast<millstream_stdin>(from));
     }
+    /// Its standard input is a copy of this text. The command does not have to read all of it.
+    command &stdin_from(std::string_view text) {
+        return set(millstream_command_set_stdin_bytes, reinterpret_cast<const std::uint8_t *>(text.data()),
+                   text.size());
+    }
     /// Its standard input is a duplicate of this file descriptor.
     command &stdin_from(int fd) { return set(millstream_command_set_stdin_fd, std::int32_t{fd}); }
 
@@ -76,8 +82,39 @@ class command {
         return set(millstream_command_set_stderr, static_cast<millstream_stderr>(to));
     }
 
-    /// Accepts a non-zero exit status, or death by a signal: `command_ends` reports it, and there is no error.
+    /// Makes every exit status and every signal a success: `command_ends` reports the status, and there is no error.
     command &allow_failure() { return set(millstream_command_allow_failure); }
+
+    /// The exit statuses that are successes, instead of 0 alone. Any other status is an error.
+    command &success_statuses(std::initializer_list<int> statuses) {
+        return success_statuses(std::span(statuses.begin(), statuses.size()));
+    }
+    command &success_statuses(std::span<const int> statuses) {
+        return set(millstream_command_set_success_statuses, statuses.data(), statuses.size());
+    }
+
+    /// The signals that may kill the command without this being an error: none by default.
+    command &success_signals(std::initializer_list<int> signals) {
+        return success_signals(std::span(signals.begin(), signals.size()));
+    }
+    command &success_signals(std::span<const int> signals) {
+        return set(millstream_command_set_success_signals, signals.data(), signals.size());
+    }
+
+    /// The signal that stops the command when its reader or writer is closed or destroyed before the end: SIGTERM by
+    /// default. The command's pipes are closed first, and if it exits within a second (or within `stop_grace`, if that
+    /// is shorter), it is not signalled.
+    command &stop_signal(int signal) { return set(millstream_command_set_stop_signal, std::int32_t{signal}); }
+
+    /// How long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL.
+    command &stop_grace(std::chrono::nanoseconds grace) {
+        return set(millstream_command_set_stop_grace_ns, detail::c_time(grace));
+    }
+
+    /// The process group of the command, to which the signals that stop it are sent.
+    command &process_group(millstream::process_group group) {
+        return set(millstream_command_set_process_group, static_cast<millstream_process_group>(group));
+    }
 
     /// Makes the system kill the command (SIGKILL) when this process ends for any reason, even by SIGKILL. This works
     /// only on Linux and has no effect elsewhere. It kills only the command itself and not its children, and does not

@@ -68,6 +68,7 @@ class category_of_millstream final : public std::error_category {
         case errc::broken_pipe:
             return std::errc::broken_pipe;
         case errc::stalled:
+        case errc::timed_out:
             return std::errc::timed_out;
         case errc::cancelled:
             return std::errc::operation_canceled;

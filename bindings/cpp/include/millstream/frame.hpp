@@ -216,10 +216,10 @@ class framer {
     }
     /// Like the first form, for text; the NUL of a literal is excluded.
     millstream::batch batch(std::string_view input, extent extent, std::size_t max = all_records) {
-        return batch(std::as_bytes(std::span(input)), extent, max);
+        return batch(detail::bytes_of(input), extent, max);
     }
     millstream::batch batch(std::string_view input, extent extent, std::size_t max, std::error_code &code) noexcept {
-        return batch(std::as_bytes(std::span(input)), extent, max, code);
+        return batch(detail::bytes_of(input), extent, max, code);
     }
 
     /// The bytes to write after a record's content so that this framer finds it again: a newline for lines. They are

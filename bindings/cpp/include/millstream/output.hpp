@@ -149,7 +149,7 @@ class output {
     /// Writes all bytes to the system, and from now on every print immediately. Returns false if this failed: the
     /// reason is in errno, and the bytes are kept for the next attempt. This is for code that must not throw; otherwise
     /// use `flush`.
-    bool flush_finally() noexcept {
+    [[nodiscard]] bool flush_finally() noexcept {
         if (when_ != flushes::never_again) {
             when_ = flushes::at_once;
             end_ = at_;
@@ -159,7 +159,7 @@ class output {
 
     /// Writes all bytes to the system. Returns false if the system does not accept them: the reason is in errno, and
     /// the bytes are kept for the next attempt.
-    bool try_flush() noexcept {
+    [[nodiscard]] bool try_flush() noexcept {
         char *from = begin_;
         while (from != at_ && send(from, static_cast<std::size_t>(at_ - from))) {
         }

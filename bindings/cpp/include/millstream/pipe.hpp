@@ -34,7 +34,8 @@
 // - Batches contain the data that the source has delivered, at most 256 KiB. If there is a cut or a box, earlier stages
 //   may have processed items of the same batch that a later `take` drops, or that follow an item for which a stage
 //   fails. `batch(1)` prevents this.
-// - Everything runs on the caller's thread, and memory is bounded by the readers' buffers and the output of the stages
+// - Everything but the stages of `parallel` runs on the caller's thread, and memory is bounded by the readers' buffers
+// and the output of the stages
 //   for one batch.
 //
 // Needs C++20 and libmillstream.
@@ -46,6 +47,7 @@
 #else
 
 #include <millstream/pipe_chains.hpp>
+#include <millstream/pipe_parallel.hpp>
 #include <millstream/pipe_source.hpp>
 #include <millstream/pipe_stages.hpp>
 
@@ -73,6 +75,8 @@ struct pipe_stats {
 
 template <class In, class Out>
 class stage;
+template <class Chain>
+class stage_chain;
 
 namespace detail::piping {
 
@@ -140,10 +144,38 @@ class with_stages {
 
     /// Cuts the chain here: the stages since the last cut run on a whole batch before later stages see it, and are
     /// measured under this name if the pipe is `measured`.
-    auto cut(std::string name) && {
-        return self().with([&](Chain &&chain) {
-            return cut_here<Chain>{std::move(chain), {{.name = std::move(name)}}};
-        });
+    auto cut(const std::string &name) && {
+        return self().with([&](Chain &&chain) { return cut_here<Chain>{std::move(chain), {{.name = name}}}; });
+    }
+
+    /// Runs stages on `threads` threads at once, of which the caller's is one; the results are in order:
+    ///
+    ///     .parallel(4, [](auto stages) { return std::move(stages).map(expensive).filter(wanted); })
+    ///
+    /// The functions are called from threads of the pipe, several at the same time. Each thread uses its own copies of
+    /// the functions, but what these refer to is shared and must be safe to use by several threads. The stages can be
+    /// `map`, `filter_map`, `flat_map`, `pieces`, `rewrite`, `filter` and `inspect`. All other stages, the source and
+    /// the sink stay on the caller's thread.
+    ///
+    /// Threads share the items of one batch, so memory is bounded by the results for a batch, and a slow sink stops the
+    /// source. This helps if the stages are expensive, about a microsecond or more for an item. An exception is thrown
+    /// after all earlier results have reached the sink; the stages may have run on later items of the batch. The
+    /// threads block all signals, and end with the pipe.
+    template <class F>
+    auto parallel(std::size_t threads, F stages) && {
+        auto given = std::invoke(stages, stage_chain<start<item>>(start<item>{})).release();
+        using given_chain = decltype(given);
+        static_assert(is_stateless<given_chain>, "only stages without state between items can run on several threads");
+        static_assert(std::copy_constructible<given_chain>, "each thread needs a copy of the functions");
+        if (threads == 0) {
+            error_details details;
+            details.kind = errc::argument_invalid;
+            details.found = "0 threads";
+            details.expected = "at least 1";
+            detail::fail(std::move(details));
+        }
+        return self().with(
+            [&](Chain &&chain) { return in_parallel<Chain, given_chain>(std::move(chain), given, threads); });
     }
 
     /// Adds a stage chosen at run time.
@@ -176,12 +208,15 @@ class with_stages {
 
 /// Stages without a source, which can be `boxed`. Created by `millstream::stages`.
 template <class Chain>
-class stage_chain : public detail::piping::with_stages<stage_chain, Chain> {
+class [[nodiscard]] stage_chain : public detail::piping::with_stages<stage_chain, Chain> {
   public:
     explicit stage_chain(Chain chain) : chain_(std::move(chain)) {}
 
     /// Boxes these stages, with a name for statistics.
     stage<typename Chain::in, typename Chain::out> boxed(std::string name) &&;
+
+    // ---- for `parallel` ----
+    Chain release() && { return std::move(chain_); }
 
   private:
     friend class detail::piping::with_stages<stage_chain, Chain>;
@@ -209,7 +244,7 @@ stage_chain<detail::piping::start<In>> stages() {
 ///         }).boxed(word));
 ///     millstream::pipe(source).lines().then_all(std::move(chosen)).write_to(out);
 template <class In = std::string_view, class Out = In>
-class stage {
+class [[nodiscard]] stage {
   public:
     /// The name in statistics.
     const std::string &name() const noexcept { return meter_.stats.name; }
@@ -260,7 +295,7 @@ using owned = std::conditional_t<std::is_same_v<Item, std::string_view>, std::st
 /// continues at the same position; after any other exception of a stage or a sink, it has ended and reports `closed`.
 /// After all items have passed, or `take` has ended the pipe, running it does nothing.
 template <class Chain>
-class pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
+class [[nodiscard]] pipe_chain : public detail::piping::with_stages<pipe_chain, Chain> {
     using flow = detail::piping::flow;
 
   public:

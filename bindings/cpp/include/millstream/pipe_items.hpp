@@ -9,11 +9,14 @@
 #error "millstream/pipe_items.hpp needs C++20: compile it with -std=c++20 or later"
 #else
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory_resource>
+#include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -42,6 +45,38 @@ enum class flow : bool { more, enough };
 
 inline flow both(flow one, flow other) noexcept { return one == flow::enough ? one : other; }
 
+/// Copies of texts in blocks that do not move. (libc++ 14 does not have std::pmr.)
+class text_memory {
+  public:
+    /// Copies a text; the copy is valid until `clear`.
+    std::string_view keep(std::string_view text) {
+        if (text.empty())
+            return {};
+        if (free_.size() < text.size()) {
+            block_ = std::max(2 * block_, text.size());
+            blocks_.emplace_back(new char[block_]);
+            free_ = {blocks_.back().get(), block_};
+        }
+        char *const to = free_.data();
+        text.copy(to, text.size());
+        free_ = free_.subspan(text.size());
+        return {to, text.size()};
+    }
+    /// Invalidates all copies. The last block, which is the largest, is used again.
+    void clear() noexcept {
+        if (blocks_.empty())
+            return;
+        std::swap(blocks_.front(), blocks_.back());
+        blocks_.resize(1);
+        free_ = {blocks_.front().get(), block_};
+    }
+
+  private:
+    std::vector<std::unique_ptr<char[]>> blocks_;
+    std::span<char> free_;
+    std::size_t block_ = 512; // the size of the last block, or half of that of the first
+};
+
 /// The state while a chain works on a batch.
 struct context {
     /// The current record.
@@ -57,13 +92,13 @@ struct context {
     /// The skipped records, until they are processed.
     std::vector<std::uint64_t> passed_over;
     /// Memory for the output of stages for a batch.
-    std::pmr::monotonic_buffer_resource memory;
+    text_memory memory;
 
     /// Starts another batch.
     void begin() {
         sink_failed = false;
         passed_over.clear();
-        memory.release();
+        memory.clear();
     }
 
     /// In an exception handler: skips the current record if that is allowed; otherwise rethrows.
@@ -96,13 +131,7 @@ struct context {
         }
     }
 
-    std::string_view keep(std::string_view bytes) {
-        if (bytes.empty())
-            return {};
-        auto *to = static_cast<char *>(memory.allocate(bytes.size(), 1));
-        bytes.copy(to, bytes.size());
-        return {to, bytes.size()};
-    }
+    std::string_view keep(std::string_view bytes) { return memory.keep(bytes); }
 };
 
 /// The records of a batch as items.
@@ -183,6 +212,9 @@ class waiting {
             return flow::enough;
         }
     }
+
+    /// Whether there is one.
+    explicit operator bool() const noexcept { return thrown_ != nullptr; }
 
     void go_on(context &at) const {
         if (thrown_ == nullptr)

@@ -21,6 +21,8 @@
 #error "millstream/reader.hpp needs C++20: compile it with -std=c++20 or later"
 #else
 
+#include <algorithm>
+#include <chrono>
 #include <iterator>
 
 #include <millstream/boundary.hpp>
@@ -367,8 +369,17 @@ class reader {
         return millstream_reader_waits_for(handle_.get());
     }
 
-    /// Stops reading with `stalled`, which the next call reports when no complete record is left. This is for an event
-    /// loop that has waited for waits_for() longer than the stall timeout. Without a stall timeout it does nothing.
+    /// How long an event loop that waits for waits_for() may wait now, before it calls stall(): the stall timeout, or
+    /// the rest of the total timeout if that is shorter. Without a timeout it is the longest time that there is.
+    std::chrono::nanoseconds wait_limit() const noexcept {
+        constexpr std::uint64_t most = std::chrono::nanoseconds::max().count();
+        return std::chrono::nanoseconds(
+            static_cast<std::int64_t>(std::min(millstream_reader_wait_limit_ns(handle_.get()), most)));
+    }
+
+    /// Stops reading with `stalled`, or with `timed_out` if the total timeout has passed. The next call reports that
+    /// when no complete record is left. This is for an event loop that has waited for waits_for() longer than
+    /// wait_limit(). Without a timeout it does nothing.
     void stall() {
         outcome_.throwing([&](std::error_code &code) { stall(code); });
     }

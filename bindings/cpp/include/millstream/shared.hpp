@@ -17,7 +17,12 @@
 #error "millstream/shared.hpp needs C++20: compile it with -std=c++20 or later"
 #else
 
+#include <array>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include <millstream/writer.hpp>
 
@@ -32,7 +37,7 @@ namespace millstream {
 /// A default-constructed or moved-from writer is not open: its calls fail with `argument_invalid`. If the writer was
 /// not closed, the destructor finishes it as far as possible without reporting errors, like that of
 /// `millstream::writer`.
-class shared_writer {
+class [[nodiscard]] shared_writer {
   public:
     /// Creates a writer that is not open.
     shared_writer() noexcept = default;
@@ -44,7 +49,7 @@ class shared_writer {
         if (callback_ != nullptr)
             turn_ = std::make_unique<std::mutex>();
         // The library owns the writer now, even if the call fails.
-        writer.handle_.release();
+        (void)writer.handle_.release();
         handle_ = detail::made<handle_type>(millstream_shared_writer_new, raw);
     }
 
@@ -71,9 +76,21 @@ class shared_writer {
              code);
     }
     /// Like the first form, for text; the NUL of a literal is excluded.
-    void write_record(std::string_view record) const { write_record(std::as_bytes(std::span(record))); }
+    void write_record(std::string_view record) const { write_record(detail::bytes_of(record)); }
     void write_record(std::string_view record, std::error_code &code) const noexcept {
-        write_record(std::as_bytes(std::span(record)), code);
+        write_record(detail::bytes_of(record), code);
+    }
+
+    /// Prints the parts one after another, as `millstream::writer::print` does, as one record: parts that other threads
+    /// print are before or after it. All of them are accepted, or none after an error.
+    template <printable... Parts>
+    void print(const Parts &...parts) const {
+        with_text([&](std::string_view text) { write_record(text); }, detail::as_part(parts)...);
+    }
+    /// Prints the parts and ends the line.
+    template <printable... Parts>
+    void println(const Parts &...parts) const {
+        print(parts..., '\n');
     }
 
     /// Passes all data that was written so far, by all threads, to the system.
@@ -95,6 +112,22 @@ class shared_writer {
         std::exception_ptr thrown; // the exception of the callback, if that is the error
     };
 
+    /// Calls `use` with the text of all parts.
+    template <class Use, class... Parts>
+    static void with_text(Use use, const Parts &...parts) {
+        const std::size_t most = detail::as_size(detail::max_size_of(parts...));
+        std::array<char, 512> few;
+        std::string many;
+        char *to = few.data();
+        if (most > few.size()) {
+            many.resize(most);
+            to = many.data();
+        }
+        std::size_t count = 0;
+        ((count += parts.put(to + count)), ...);
+        use(std::string_view(to, count));
+    }
+
     /// Calls a function of the C ABI, and returns its error.
     template <class Function, class... Arguments>
     std::optional<failure> call(Function function, Arguments... arguments) const {
@@ -115,8 +148,8 @@ class shared_writer {
         if (!failed) [[likely]]
             return;
         if (failed->thrown != nullptr)
-            std::rethrow_exception(std::move(failed->thrown));
-        detail::fail(std::move(failed->error));
+            std::rethrow_exception(failed->thrown);
+        detail::fail(failed->error);
     }
 
     static void tell(const std::optional<failure> &failed, std::error_code &code) noexcept {

@@ -25,7 +25,9 @@
 #else
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <span>
 
 #include <millstream/boundary.hpp>
@@ -71,8 +73,9 @@ struct io;
 ///
 /// If the writer was not closed, the destructor finishes it as far as possible without reporting errors: it writes the
 /// content of the buffer, and a command gets the end of its input and a short time to exit. But the output is not
-/// complete: a file that appears only if it is complete does not appear, and a compressed stream gets no end.
-class writer {
+/// complete: a file that appears only if it is complete does not appear, and a compressed stream gets no end. Unless
+/// NDEBUG is defined or an exception is being thrown, a line on standard error reports that data is lost in this way.
+class [[nodiscard]] writer {
   public:
     /// Creates a writer that is not open.
     writer() noexcept = default;
@@ -89,6 +92,9 @@ class writer {
         outcome_.keep(std::move(opening.callback));
         handle_ = std::move(opening.writer);
         window_.writer = handle_.get();
+        if constexpr (std::is_same_v<std::remove_cvref_t<Sink>, path>)
+            appears_when_closed_ = options.existing.value_or(existing::replace) == existing::replace &&
+                                   options.partial.value_or(partial::remove) == partial::remove;
     }
 
     /// Opens a sink; if that fails, `code` has the reason and the writer is not open.
@@ -106,19 +112,17 @@ class writer {
 
     writer(writer &&other) noexcept
         : outcome_(std::move(other.outcome_)), handle_(std::move(other.handle_)),
-          window_(std::exchange(other.window_, millstream_output{})) {}
+          window_(std::exchange(other.window_, millstream_output{})), appears_when_closed_(other.appears_when_closed_) {
+    }
     writer &operator=(writer &&other) noexcept {
-        std::error_code ignored;
-        end_window(ignored);
+        finish();
         handle_ = std::move(other.handle_); // first, because the handle that is freed now may still call back
         outcome_ = std::move(other.outcome_);
         window_ = std::exchange(other.window_, millstream_output{});
+        appears_when_closed_ = other.appears_when_closed_;
         return *this;
     }
-    ~writer() {
-        std::error_code ignored;
-        end_window(ignored);
-    }
+    ~writer() { finish(); }
 
     // ---- bytes ----
 
@@ -137,15 +141,15 @@ class writer {
             call(code, millstream_writer_write, static_cast<const void *>(bytes.data()), bytes.size());
     }
     /// Like the first form, for text; the NUL of a literal is excluded.
-    writer &write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
-    void write(std::string_view text, std::error_code &code) noexcept { write(std::as_bytes(std::span(text)), code); }
+    writer &write(std::string_view text) { return write(detail::bytes_of(text)); }
+    void write(std::string_view text, std::error_code &code) noexcept { write(detail::bytes_of(text), code); }
 
     /// Returns at least `least` bytes of space to fill; their content is arbitrary. `commit` accepts bytes of the
     /// space; any other call invalidates it. The buffer grows for a record that is longer than it.
-    std::span<char> space(std::size_t least) {
+    [[nodiscard]] std::span<char> space(std::size_t least) {
         return outcome_.throwing([&](std::error_code &code) { return space(least, code); });
     }
-    std::span<char> space(std::size_t least, std::error_code &code) noexcept {
+    [[nodiscard]] std::span<char> space(std::size_t least, std::error_code &code) noexcept {
         char *space = nullptr;
         std::size_t len = 0;
         call(code, millstream_writer_space, least, &space, &len);
@@ -313,6 +317,27 @@ class writer {
         window_.at += count;
     }
 
+    /// The end of a writer that may not be closed: reports data that is certainly lost, in programs that are debugged.
+    void finish() noexcept {
+        std::error_code code;
+#ifdef NDEBUG
+        end_window(code);
+#else
+        if (handle_ == nullptr || std::uncaught_exceptions() != 0) {
+            end_window(code);
+            return;
+        }
+        flush(code);
+        if (code && code != errc::closed)
+            std::fprintf(stderr, "millstream: a writer was destroyed without close() and has lost data: %s\n",
+                         last_error()->what());
+        else if (!code && appears_when_closed_ && accepted() != 0)
+            std::fprintf(stderr,
+                         "millstream: a writer was destroyed without close(), so its file does not appear: %s\n",
+                         millstream_writer_name(handle_.get()));
+#endif
+    }
+
     /// Accepts the bytes in the window and returns the writer to the functions of the C ABI.
     bool end_window(std::error_code &code) noexcept { return outcome_.call(code, millstream_output_end, &window_); }
 
@@ -343,6 +368,7 @@ class writer {
     // Space in the writer's buffer, to which prints write without a library call. If the writer collects bytes until
     // its buffer is full, the window stays open from one print to the next.
     millstream_output window_{};
+    bool appears_when_closed_ = false; // a file that does not appear without `close`
 };
 
 } // namespace millstream
