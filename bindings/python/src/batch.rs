@@ -4,7 +4,7 @@ use millstream::frame::{Batch as CoreBatch, Trim};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyList, PyMemoryView};
+use pyo3::types::{PyBytes, PyList, PyMemoryView, PySlice};
 
 use crate::memory::{Memory, Owner};
 use crate::record::Encoding;
@@ -129,7 +129,12 @@ impl Batch {
         self.core().len()
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, index: isize) -> PyResult<Bound<'py, PyAny>> {
+    /// A record, or a list of several.
+    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if index.is_instance_of::<PySlice>() {
+            return self.to_list(py)?.as_any().get_item(index);
+        }
+        let index: isize = index.extract()?;
         let batch = self.core();
         let number = if index < 0 { index + batch.len() as isize } else { index };
         let bytes = usize::try_from(number).ok().and_then(|number| batch.get(number));
@@ -137,6 +142,25 @@ impl Batch {
             Some(bytes) => self.record(py, number as usize, bytes),
             None => Err(PyIndexError::new_err(format!("record {index} of {}", batch.len()))),
         }
+    }
+
+    /// The position of the first record that is equal to this value.
+    #[pyo3(signature = (value, start = 0, stop = isize::MAX, /))]
+    fn index(&self, py: Python<'_>, value: &Bound<'_, PyAny>, start: isize, stop: isize) -> PyResult<usize> {
+        self.to_list(py)?.call_method1("index", (value, start, stop))?.extract()
+    }
+
+    /// The number of records that are equal to this value.
+    fn count(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        self.to_list(py)?.call_method1("count", (value,))?.extract()
+    }
+
+    fn __contains__(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.to_list(py)?.contains(value)
+    }
+
+    fn __reversed__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.to_list(py)?.call_method0("__reversed__")
     }
 
     fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Py<BatchRecords>> {

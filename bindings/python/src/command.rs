@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 
+use millstream::options::COMMAND;
 use millstream::{Command, Stderr, Stdin};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -10,6 +11,7 @@ use pyo3::types::{PyDict, PyMapping};
 
 use crate::error;
 use crate::number::Whole;
+use crate::options::{Settings, take};
 
 /// Makes a command from `argv`, or from a shell line, and from its options, which are removed from the others.
 pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyResult<Command> {
@@ -61,7 +63,7 @@ pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyR
     if take::<bool>(options, "allow_failure")?.unwrap_or(false) {
         command = command.allow_failure();
     }
-    Ok(command)
+    Ok(Settings::take(py, options, COMMAND)?.apply(command))
 }
 
 /// The command to start.
@@ -75,25 +77,6 @@ enum Input {
     Bytes(PyBackedBytes),
     Word(String),
     Fd(Whole<RawFd>),
-}
-
-/// Removes and returns an option; returns nothing if it is missing or `None`.
-pub fn take<T>(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<T>>
-where
-    T: for<'a, 'py> FromPyObject<'a, 'py>,
-{
-    let Some(value) = options.get_item(key)? else { return Ok(None) };
-    options.del_item(key)?;
-    if value.is_none() {
-        return Ok(None);
-    }
-    value.extract::<T>().map(Some).map_err(|error| {
-        let error: PyErr = error.into();
-        let note = format!("in the option {key}");
-        // The message is correct without the note, too.
-        let _ = error.value(options.py()).call_method1("add_note", (note,));
-        error
-    })
 }
 
 /// Duplicates a descriptor; the caller owns the result.

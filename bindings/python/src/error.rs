@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use millstream::bson::join_path;
 use millstream::{CommandEnd, CommandStatus, Error, ErrorKind};
+use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -20,7 +21,8 @@ pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
     exception(py, error, None).unwrap_or_else(|failed| failed)
 }
 
-/// Returns the exception for an error of the core, with a Python exception as its cause.
+/// Returns the exception for an error of the core, with a Python exception as its cause. For a `UnicodeDecodeError` it
+/// has the same details instead: it is one, too.
 pub fn raise_from(py: Python<'_>, error: &Error, cause: PyErr) -> PyErr {
     exception(py, error, Some(cause)).unwrap_or_else(|failed| failed)
 }
@@ -39,6 +41,13 @@ pub fn in_use(py: Python<'_>, name: &str) -> PyErr {
 pub fn closed(py: Python<'_>, name: &str) -> PyErr {
     let error = Error::new(ErrorKind::Closed).with_name(name).with_found("a call after close");
     raise(py, &error)
+}
+
+/// Returns the exception for a reader or writer that is `"closed"` or `"in_use"`, for code written in Python.
+#[pyfunction]
+pub fn state_error(py: Python<'_>, state: &str, name: &str) -> Py<PyAny> {
+    let raised = if state == "in_use" { in_use(py, name) } else { closed(py, name) };
+    raised.into_value(py).into_any()
 }
 
 /// Returns the exception for an invalid argument.
@@ -118,9 +127,13 @@ pub fn command_end<'py>(py: Python<'py>, end: &CommandEnd) -> PyResult<Bound<'py
 }
 
 fn exception(py: Python<'_>, error: &Error, cause: Option<PyErr>) -> PyResult<PyErr> {
-    let exception = class(py, "from_native")?.call1((details(py, error)?,))?;
+    let text = cause.as_ref().filter(|cause| cause.is_instance_of::<PyUnicodeDecodeError>(py));
+    let text = text.map(|cause| cause.value(py));
+    let exception = class(py, "from_native")?.call1((details(py, error)?, py.None(), text))?;
     let raised = PyErr::from_value(exception);
-    raised.set_cause(py, cause);
+    if text.is_none() {
+        raised.set_cause(py, cause);
+    }
     Ok(raised)
 }
 

@@ -2,17 +2,17 @@
 //!
 //! Functions are called only on the caller's thread, with the interpreter lock, which the core's call has released.
 
-use std::collections::TryReserveError;
 use std::io::{Error as IoError, ErrorKind, Result as IoResult};
+use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use pyo3::buffer::PyBuffer;
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyMemoryView};
 
 /// A function that the core calls and owns.
 #[derive(Clone)]
@@ -71,12 +71,34 @@ impl Functions {
     }
 }
 
-/// Immutable bytes owned by Python.
-pub struct Memory(pub PyBackedBytes);
+/// The bytes of an object: those of `bytes` itself, and a copy of any other object that supports the buffer protocol,
+/// such as a memoryview, an array or a mapped file, because its bytes may change.
+pub struct Bytes(PyBackedBytes);
 
-impl AsRef<[u8]> for Memory {
-    fn as_ref(&self) -> &[u8] {
+impl<'a, 'py> FromPyObject<'a, 'py> for Bytes {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Bytes> {
+        let bytes = match object.cast::<PyBytes>() {
+            Ok(bytes) => bytes.to_owned(),
+            // `bytes(view)` has the items of any format and shape in order.
+            Err(_) => PyMemoryView::from(&object)?.call_method0("tobytes")?.cast_into::<PyBytes>()?,
+        };
+        Ok(Bytes(bytes.into()))
+    }
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
         &self.0
+    }
+}
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        self
     }
 }
 
@@ -131,18 +153,4 @@ pub fn sink(write: Function) -> impl FnMut(&[u8]) -> IoResult<usize> + Send + 's
         }
         Ok(taken)
     }
-}
-
-/// Copies the bytes of any object that supports the buffer protocol, such as an array, because they may change.
-pub fn copy(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
-    let buffer = PyBuffer::<u8>::get(object)?;
-    let mut bytes = Vec::new();
-    reserve(bytes.try_reserve_exact(buffer.len_bytes()))?;
-    bytes.resize(buffer.len_bytes(), 0);
-    buffer.copy_to_slice(object.py(), &mut bytes)?;
-    Ok(bytes)
-}
-
-pub fn reserve(reserved: Result<(), TryReserveError>) -> PyResult<()> {
-    reserved.map_err(|error| PyMemoryError::new_err(error.to_string()))
 }

@@ -8,7 +8,6 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::command::take;
 use crate::error;
 use crate::foreign::{Function, Functions};
 use crate::framer::{Framer, Spec, Words};
@@ -166,6 +165,10 @@ fn setting<B: 'static>(
         Set::Numbers(set) => {
             take(keywords, name)?.map(|(Whole(one), Whole(other))| boxed(move |builder| set(builder, one, other)))
         }
+        Set::List(set) => take(keywords, name)?.map(|numbers: Vec<Whole<i32>>| {
+            let numbers: Vec<i32> = numbers.into_iter().map(|Whole(number)| number).collect();
+            boxed(move |builder| set(builder, &numbers))
+        }),
         Set::Time(set) => seconds(py, keywords, name)?.map(|time| boxed(move |builder| set(builder, time))),
         Set::Text(set) => take(keywords, name)?.map(|text: String| boxed(move |builder| set(builder, text.clone()))),
         Set::Word(words) => match take::<String>(keywords, name)? {
@@ -178,6 +181,25 @@ fn setting<B: 'static>(
                 }
             },
         },
+    })
+}
+
+/// Removes and returns an option; returns nothing if it is missing or `None`.
+pub fn take<T>(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<T>>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py>,
+{
+    let Some(value) = options.get_item(key)? else { return Ok(None) };
+    options.del_item(key)?;
+    if value.is_none() {
+        return Ok(None);
+    }
+    value.extract::<T>().map(Some).map_err(|error| {
+        let error: PyErr = error.into();
+        let note = format!("in the option {key}");
+        // The message is correct without the note, too.
+        let _ = error.value(options.py()).call_method1("add_note", (note,));
+        error
     })
 }
 

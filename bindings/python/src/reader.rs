@@ -8,14 +8,14 @@ mod lines;
 
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use millstream::frame::{Delimiter, Framer as CoreFramer, Lines};
 
-use millstream::{CommandEnd, Error, ErrorKind, Reader as CoreReader, ReaderBuilder, Waits};
+use millstream::{Command, CommandEnd, Error, ErrorKind, Reader as CoreReader, ReaderBuilder, Waits};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyType};
 
 use crate::batch::{Batch, Loose};
@@ -25,9 +25,9 @@ use crate::error;
 use crate::foreign::{self, Function, Functions};
 use crate::framer::{Spec, Words};
 use crate::number::Whole;
-use crate::options::{Items, Options};
+use crate::options::{Items, Options, take};
 use crate::record::Encoding;
-use crate::wait::{Patience, Token};
+use crate::wait::{Deadline, Patience, Token, unclosed};
 
 /// A source, record by record.
 #[pyclass(frozen, weakref, generic, module = "millstream")]
@@ -38,6 +38,10 @@ pub struct Reader {
     items: Items,
     /// Whether the framer finds lines and removes their ends.
     plain_lines: bool,
+    /// Whether commands are running until the end.
+    is_command: bool,
+    /// Whether an error has been reported; then dropping the reader reports none.
+    has_failed: AtomicBool,
     name: String,
     functions: Functions,
 }
@@ -93,9 +97,20 @@ impl Reader {
             encoding: options.encoding,
             items: options.items,
             plain_lines: options.framer == Spec::Lines { keep: false },
+            is_command: false,
+            has_failed: AtomicBool::new(false),
             name: reader.name().to_owned(),
             state: Mutex::new(State { reader: Some(reader), framer, ends: Vec::new() }),
         })
+    }
+
+    /// Starts commands and reads the output of the last one.
+    fn run(py: Python<'_>, keywords: &Bound<'_, PyDict>, commands: Vec<Command>) -> PyResult<Reader> {
+        // Starting a command does not wait, so no signal can interrupt it.
+        let mut commands = Some(commands);
+        let mut reader = Reader::open(py, keywords, |builder| builder.pipeline(commands.take().unwrap_or_default()))?;
+        reader.is_command = true;
+        Ok(reader)
     }
 
     /// The reader, unless it is in use or closed.
@@ -129,8 +144,56 @@ impl Reader {
         let done = self.token.wait(py, || match parts(state) {
             Some((reader, framer)) => work(reader, framer),
             None => Err(Error::new(ErrorKind::Closed)),
-        })?;
-        done.map_err(|error| error::raise(py, &error))
+        });
+        self.has_failed.fetch_or(!matches!(done, Ok(Ok(_))), Ordering::Relaxed);
+        done?.map_err(|error| error::raise(py, &error))
+    }
+
+    /// Runs long work in slices.
+    fn slices<T: Send>(
+        &self,
+        py: Python<'_>,
+        slice: impl FnMut(Deadline) -> Result<Option<T>, Error> + Send,
+    ) -> PyResult<Result<T, Error>> {
+        let done = self.token.slices(py, slice);
+        self.has_failed.fetch_or(!matches!(done, Ok(Ok(_))), Ordering::Relaxed);
+        done
+    }
+
+    /// Returns the next record if it is in the buffer.
+    #[inline]
+    fn buffered_record<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some((reader, framer)) = parts(state) else { return Ok(None) };
+        let record = match self.items {
+            Items::Lines => reader.buffered_line(),
+            Items::WholeLines => reader.buffered_line_raw(),
+            Items::Records => reader.buffered_frame(framer),
+        };
+        let Some(record) = record else { return Ok(None) };
+        match &self.encoding {
+            Encoding::Bytes => Ok(Some(PyBytes::new(py, record).into_any())),
+            encoding => {
+                // The record's number is computed only if it is needed.
+                encoding.record(py, record, || 0).map(Some).or_else(|error| {
+                    error.value(py).setattr("record", reader.position().records - 1)?;
+                    Err(error)
+                })
+            }
+        }
+    }
+
+    /// Handles a reader that was not closed.
+    fn abandon(&self, py: Python<'_>, reader: Option<CoreReader>) {
+        let Some(reader) = reader else { return };
+        if self.token.is_inherited() {
+            return std::mem::forget(reader);
+        }
+        if self.is_command && !reader.has_ended() && !self.has_failed.load(Ordering::Relaxed) {
+            unclosed(py, &format!("the reader of {} was not closed: its command is stopped before its end", self.name));
+        }
+        self.token.settle();
+        // Closing may have to wait for a command to exit.
+        py.detach(|| drop(reader));
     }
 
     /// Returns the next record if it is not in the buffer.
@@ -165,7 +228,7 @@ impl Reader {
     /// Returns all bytes up to the end, or `max` bytes. Data read before an error is in the exception's `partial`.
     fn read_all(&self, py: Python<'_>, state: &mut State, max: usize) -> PyResult<Vec<u8>> {
         let mut bytes = Vec::new();
-        let done = self.token.slices(py, |deadline| {
+        let done = self.slices(py, |deadline| {
             let Some((reader, _)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
             while bytes.len() < max {
                 if reader.buffer().is_empty() && reader.fill()? == 0 {
@@ -250,7 +313,7 @@ impl Reader {
     #[pyo3(signature = (path, **options))]
     fn path(py: Python<'_>, path: std::path::PathBuf, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
-        let mapped = command::take(&options, "mapped")?.unwrap_or(false);
+        let mapped = take(&options, "mapped")?.unwrap_or(false);
         Reader::open(py, &options, |builder| if mapped { builder.mapped(&path) } else { builder.path(&path) })
     }
 
@@ -269,16 +332,15 @@ impl Reader {
             shared.update(options.as_mapping())?;
             commands.push(command::command(py, command::Words::Argv(argv), &shared)?);
         }
-        let mut commands = Some(commands);
-        Reader::open(py, &shared, |builder| builder.pipeline(commands.take().unwrap_or_default()))
+        Reader::run(py, &shared, commands)
     }
 
     #[staticmethod]
     #[pyo3(signature = (line, **options))]
     fn shell(py: Python<'_>, line: std::ffi::OsString, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
-        let mut commands = Some(vec![command::command(py, command::Words::Shell(line), &options)?]);
-        Reader::open(py, &options, |builder| builder.pipeline(commands.take().unwrap_or_default()))
+        let command = command::command(py, command::Words::Shell(line), &options)?;
+        Reader::run(py, &options, vec![command])
     }
 
     #[staticmethod]
@@ -301,17 +363,12 @@ impl Reader {
 
     #[staticmethod]
     #[pyo3(signature = (memory, **options))]
-    fn memory(py: Python<'_>, memory: Bound<'_, PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+    fn memory(py: Python<'_>, memory: foreign::Bytes, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
-        let mut lent = None;
-        let mut copied = None;
-        match memory.cast::<PyBytes>() {
-            Ok(bytes) => lent = Some(foreign::Memory(PyBackedBytes::from(bytes.clone()))),
-            Err(_) => copied = Some(foreign::copy(&memory)?),
-        }
-        Reader::open(py, &options, |builder| match lent.take() {
-            Some(lent) => builder.memory(lent),
-            None => builder.memory(copied.take().unwrap_or_default()),
+        let mut memory = Some(memory);
+        Reader::open(py, &options, |builder| match memory.take() {
+            Some(memory) => builder.memory(memory),
+            None => Err(Error::new(ErrorKind::Internal)),
         })
     }
 
@@ -347,25 +404,25 @@ impl Reader {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut state = self.state(py)?;
-        let Some((reader, framer)) = parts(&mut state) else { return Err(error::closed(py, &self.name)) };
-        let record = match self.items {
-            Items::Lines => reader.buffered_line(),
-            Items::WholeLines => reader.buffered_line_raw(),
-            Items::Records => reader.buffered_frame(framer),
-        };
-        match record {
-            Some(record) => match &self.encoding {
-                Encoding::Bytes => Ok(Some(PyBytes::new(py, record).into_any())),
-                encoding => {
-                    // The record's number is computed only if it is needed.
-                    encoding.record(py, record, || 0).map(Some).or_else(|error| {
-                        error.value(py).setattr("record", reader.position().records - 1)?;
-                        Err(error)
-                    })
-                }
-            },
-            None => self.read_record(py, &mut state),
+        if state.reader.is_none() {
+            return Err(error::closed(py, &self.name));
         }
+        match self.buffered_record(py, &mut state)? {
+            None => self.read_record(py, &mut state),
+            record => Ok(record),
+        }
+    }
+
+    /// Returns an iterator over the records that are in the buffer, which never waits.
+    fn _buffered(slf: Py<Self>) -> Buffered {
+        Buffered(slf)
+    }
+
+    /// Does what happens when the last reference is dropped, but now.
+    fn _drop(&self, py: Python<'_>) -> PyResult<()> {
+        let reader = self.state(py)?.reader.take();
+        self.abandon(py, reader);
+        Ok(())
     }
 
     /// Returns the next records, as many as are available, or `None` at the end.
@@ -389,7 +446,7 @@ impl Reader {
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         let mut open = self.enter(py)?;
         let (state, mut count): (&mut State, _) = (&mut open, 0);
-        let done = self.token.slices(py, |deadline| {
+        let done = self.slices(py, |deadline| {
             let Some((reader, framer)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
             loop {
                 let Some(batch) = reader.next_batch(framer)? else { return Ok(Some(())) };
@@ -422,7 +479,7 @@ impl Reader {
             return Err(error::refuse(py, "workers=0", "at least 1"));
         }
         let (mut table, max) = (Growing::new(layout, workers), max_records.map_or(usize::MAX, |Whole(max)| max));
-        let done = self.token.slices(py, |deadline| {
+        let done = self.slices(py, |deadline| {
             let Some((reader, framer)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
             while table.records() < max {
                 let next = reader.next_batch_of(framer, max - table.records());
@@ -523,6 +580,14 @@ impl Reader {
         }
         let record = self.wait(py, &mut state, |reader, _| Ok(reader.next_frame(&mut framer)?.map(<[u8]>::to_vec)))?;
         Ok(PyBytes::new(py, &record.unwrap_or_default()))
+    }
+
+    /// Returns the bytes up to this delimiter, including it, if they are in the buffer; this never waits.
+    fn _read_buffered<'py>(&self, py: Python<'py>, delimiter: Words) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let mut state = self.enter(py)?;
+        let framer = Delimiter::bytes(delimiter.into_bytes()).map_err(|error| error::raise(py, &error))?;
+        let found = parts(&mut state).and_then(|(reader, _)| reader.buffered_frame(&mut framer.untrimmed()));
+        Ok(found.map(|found| PyBytes::new(py, found)))
     }
 
     /// Returns the content of the buffer, after one read if it is empty. No bytes are consumed.
@@ -711,14 +776,32 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         let state = self.state.get_mut();
-        if let Some(reader) = state.reader.take() {
-            if self.token.is_inherited() {
-                return std::mem::forget(reader);
-            }
-            self.token.settle();
-            // Closing may have to wait for a command to exit.
-            Python::try_attach(|py| py.detach(|| drop(reader)));
+        let reader = state.reader.take();
+        Python::try_attach(|py| self.abandon(py, reader));
+    }
+}
+
+/// An iterator over the records in a reader's buffer. After its end it continues when the buffer has been filled.
+#[pyclass(frozen, module = "millstream._native")]
+pub struct Buffered(Py<Reader>);
+
+#[pymethods]
+impl Buffered {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let reader = self.0.get();
+        match reader.state.try_lock() {
+            Some(mut state) => reader.buffered_record(py, &mut state),
+            None => Ok(None),
         }
+    }
+
+    /// There is no `__clear__`, because the reader drops its references to this object.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.0)
     }
 }
 

@@ -4,12 +4,14 @@
 //! them. So every wait is interrupted regularly (all waits of the core obey a token, and no data is lost), the handlers
 //! run, and the wait continues. A thread does this while there are waits, and ends when there are none.
 
+use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use millstream::{CancelToken, Error, ErrorKind};
+use pyo3::exceptions::PyResourceWarning;
 use pyo3::prelude::*;
 
 use crate::error;
@@ -75,6 +77,11 @@ impl Token {
         self.patience = patience;
     }
 
+    /// The time limit for waits.
+    pub fn patience(&self) -> Option<&Patience> {
+        self.patience.as_ref()
+    }
+
     /// Interrupts the current wait, or the next one if there is none.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
@@ -96,7 +103,7 @@ impl Token {
         py: Python<'_>,
         work: impl FnMut() -> Result<T, Error> + Send,
     ) -> PyResult<Result<T, Error>> {
-        self.wait_for(py, self.patience.as_ref(), work)
+        self.wait_for(py, self.patience(), work)
     }
 
     /// Like [`wait`](Token::wait), without a time limit.
@@ -111,7 +118,11 @@ impl Token {
         self.wait_for(py, None, work)
     }
 
-    fn wait_for<T: Send>(
+    /// Like [`wait`](Token::wait), with another time limit.
+    ///
+    /// # Errors
+    /// As [`wait`](Token::wait).
+    pub fn wait_for<T: Send>(
         &self,
         py: Python<'_>,
         patience: Option<&Patience>,
@@ -182,6 +193,20 @@ pub struct Deadline(Instant);
 impl Deadline {
     pub fn has_passed(self) -> bool {
         Instant::now() >= self.0
+    }
+}
+
+/// Warns of a reader or writer that was not closed. Python shows this in its development mode.
+pub fn unclosed(py: Python<'_>, message: &str) {
+    let Ok(text) = CString::new(message) else { return };
+    // An exception that is being handled was not raised here.
+    let raising = PyErr::take(py);
+    if let Err(raised) = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), &text, 1) {
+        // The program makes errors of warnings, but a destructor cannot raise them.
+        raised.write_unraisable(py, None);
+    }
+    if let Some(raising) = raising {
+        raising.restore(py);
     }
 }
 

@@ -16,13 +16,13 @@ use parking_lot::{Mutex, MutexGuard};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString, PyTuple};
+use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
 
 use crate::command::{self, duplicate};
 use crate::error;
 use crate::foreign::{self, Function, Functions};
 use crate::number::Whole;
-use crate::wait::{Patience, Token};
+use crate::wait::{Patience, Token, unclosed};
 use crate::writer_options::WriterOptions;
 
 /// How long the sink of a writer that was not closed may accept no data.
@@ -38,6 +38,8 @@ pub struct Writer {
     /// Whether the time limit does not apply to closing: a command may work for a long time after its input has ended,
     /// and a connection has its own limit.
     waits_long: bool,
+    /// Whether it writes to memory: nothing is lost if it is not closed.
+    is_memory: bool,
     /// Whether an error has been reported; then dropping the writer reports none.
     has_failed: AtomicBool,
     name: String,
@@ -93,7 +95,8 @@ impl Writer {
         let state = Mutex::new(State { writer: Some(writer), line: Vec::new() });
         let waits_long = options.linger.is_some();
         let has_failed = AtomicBool::new(false);
-        Ok(Writer { state, token, written, waits_long, has_failed, name, functions: Functions::default() })
+        let (is_memory, functions) = (false, Functions::default());
+        Ok(Writer { state, token, written, waits_long, is_memory, has_failed, name, functions })
     }
 
     /// Runs a function that may wait for the sink.
@@ -101,9 +104,19 @@ impl Writer {
         &self,
         py: Python<'_>,
         writer: &mut CoreWriter,
+        work: impl FnMut(&mut CoreWriter) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.wait_for(py, self.token.patience(), writer, work)
+    }
+
+    fn wait_for<T: Send>(
+        &self,
+        py: Python<'_>,
+        patience: Option<&Patience>,
+        writer: &mut CoreWriter,
         mut work: impl FnMut(&mut CoreWriter) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        let done = self.token.wait(py, || {
+        let done = self.token.wait_for(py, patience, || {
             let done = work(writer);
             self.written.store(writer.written(), Ordering::Relaxed);
             done
@@ -113,19 +126,37 @@ impl Writer {
         done
     }
 
-    /// Handles a writer that was not closed: its bytes are written as long as the sink accepts data, and losses are
-    /// reported.
-    fn forget(&mut self, py: Python<'_>, writer: &mut CoreWriter) {
+    /// Handles a writer that was not closed.
+    fn abandon(&self, py: Python<'_>, writer: Option<CoreWriter>) {
+        let Some(mut writer) = writer else { return };
+        if self.token.is_inherited() {
+            return std::mem::forget(writer);
+        }
+        self.token.settle();
+        // An exception that is being handled was not raised here.
+        let raising = PyErr::take(py);
+        if !self.is_memory && !self.has_failed.load(Ordering::Relaxed) {
+            unclosed(py, &format!("the writer to {} was not closed, which reports whether it succeeded", self.name));
+        }
+        self.forget(py, &mut writer);
+        py.detach(|| writer.abort());
+        if let Some(raising) = raising {
+            raising.restore(py);
+        }
+    }
+
+    /// Writes the bytes as long as the sink accepts data, and reports losses.
+    fn forget(&self, py: Python<'_>, writer: &mut CoreWriter) {
         let finalizing = py.import("sys").and_then(|sys| sys.call_method0("is_finalizing")?.is_truthy());
         // While the program runs, its garbage collector must not wait for a sink that accepts no data. At the end of
         // the program it waits indefinitely, and signals get the dispositions that they had before Python started.
-        if !finalizing.unwrap_or(true) {
+        let patience = (!finalizing.unwrap_or(true)).then(|| {
             let written = self.written.clone();
-            let progress = Box::new(move || written.load(Ordering::Relaxed));
-            self.token.limit(Some(Patience { limit: PATIENCE, progress }));
-        }
+            Patience { limit: PATIENCE, progress: Box::new(move || written.load(Ordering::Relaxed)) }
+        });
         let was_reported = self.has_failed.load(Ordering::Relaxed);
-        let Err(raised) = self.wait(py, writer, CoreWriter::hand_over) else { return };
+        let patience = patience.as_ref().or(self.token.patience());
+        let Err(raised) = self.wait_for(py, patience, writer, CoreWriter::hand_over) else { return };
         if raised.is_instance_of::<PyKeyboardInterrupt>(py) {
             // The signal's exception cannot be raised here, so the signal is sent to the main thread again.
             let again = py.import("_thread").and_then(|threads| threads.call_method0("interrupt_main"));
@@ -193,7 +224,9 @@ impl Writer {
     #[staticmethod]
     #[pyo3(signature = (**options))]
     fn memory(py: Python<'_>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
-        Writer::open(py, &keywords(py, options), WriterBuilder::memory)
+        let mut writer = Writer::open(py, &keywords(py, options), WriterBuilder::memory)?;
+        writer.is_memory = true;
+        Ok(writer)
     }
 
     #[staticmethod]
@@ -227,9 +260,38 @@ impl Writer {
             self.send(py, writer, text.as_bytes())?;
             return Ok(text.len());
         }
-        let bytes = foreign::copy(data)?;
+        let bytes: foreign::Bytes = data.extract()?;
         self.send(py, writer, &bytes)?;
         Ok(bytes.len())
+    }
+
+    /// Writes bytes or UTF-8 text if they fit in the buffer, which never waits, and returns their number.
+    fn _write_buffered(&self, py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+        let mut state = self.state(py)?;
+        let writer = state.writer.as_mut().ok_or_else(|| error::closed(py, &self.name))?;
+        let bytes = match (data.cast::<PyBytes>(), data.cast::<PyString>()) {
+            (Ok(bytes), _) => bytes.as_bytes(),
+            (_, Ok(text)) => text.to_str()?.as_bytes(),
+            _ => return Ok(None),
+        };
+        Ok(writer.write_buffered(bytes).then_some(bytes.len()))
+    }
+
+    /// Writes values if they fit in the buffer, which never waits, and returns whether they did.
+    #[pyo3(signature = (*values, sep = " ", end = "\n"))]
+    fn _put_buffered(&self, py: Python<'_>, values: &Bound<'_, PyTuple>, sep: &str, end: &str) -> PyResult<bool> {
+        let mut state = self.state(py)?;
+        let State { writer, line } = &mut *state;
+        let writer = writer.as_mut().ok_or_else(|| error::closed(py, &self.name))?;
+        print(line, values, sep, end)?;
+        Ok(writer.write_buffered(line))
+    }
+
+    /// Does what happens when the last reference is dropped, but now.
+    fn _drop(&self, py: Python<'_>) -> PyResult<()> {
+        let writer = self.state(py)?.writer.take();
+        self.abandon(py, writer);
+        Ok(())
     }
 
     /// Writes values as `print` does: text, bytes, and numbers.
@@ -238,14 +300,7 @@ impl Writer {
         let mut state = self.state(py)?;
         let State { writer, line } = &mut *state;
         let writer = writer.as_mut().ok_or_else(|| error::closed(py, &self.name))?;
-        line.clear();
-        for (number, value) in values.iter().enumerate() {
-            if number > 0 {
-                line.extend_from_slice(sep.as_bytes());
-            }
-            append(line, &value)?;
-        }
-        line.extend_from_slice(end.as_bytes());
+        print(line, values, sep, end)?;
         self.send(py, writer, line)
     }
 
@@ -356,25 +411,26 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        let Some(mut writer) = self.state.get_mut().writer.take() else { return };
-        if self.token.is_inherited() {
-            return std::mem::forget(writer);
-        }
-        self.token.settle();
-        Python::try_attach(|py| {
-            // An exception that is being handled was not raised here.
-            let raising = PyErr::take(py);
-            self.forget(py, &mut writer);
-            py.detach(|| writer.abort());
-            if let Some(raising) = raising {
-                raising.restore(py);
-            }
-        });
+        let writer = self.state.get_mut().writer.take();
+        Python::try_attach(|py| self.abandon(py, writer));
     }
 }
 
 fn keywords<'py>(py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Bound<'py, PyDict> {
     options.unwrap_or_else(|| PyDict::new(py))
+}
+
+/// The text of several values.
+fn print(line: &mut Vec<u8>, values: &Bound<'_, PyTuple>, sep: &str, end: &str) -> PyResult<()> {
+    line.clear();
+    for (number, value) in values.iter().enumerate() {
+        if number > 0 {
+            line.extend_from_slice(sep.as_bytes());
+        }
+        append(line, &value)?;
+    }
+    line.extend_from_slice(end.as_bytes());
+    Ok(())
 }
 
 /// The text of a value, as in every language.
@@ -392,8 +448,8 @@ fn append(line: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         }
     } else if let Ok(float) = value.cast::<PyFloat>() {
         part(line, float.value());
-    } else if let Ok(bytes) = foreign::copy(value) {
-        line.extend_from_slice(&bytes);
+    } else if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
+        line.extend_from_slice(&value.extract::<foreign::Bytes>()?);
     } else {
         line.extend_from_slice(value.str()?.to_str()?.as_bytes());
     }

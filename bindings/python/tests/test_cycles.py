@@ -13,6 +13,9 @@ import pytest
 from millstream import Writer
 from test_threads import grows
 
+# A cycle that is collected includes a writer that was not closed.
+pytestmark = pytest.mark.filterwarnings("ignore:the writer to a callback was not closed:ResourceWarning")
+
 
 class Friend:
     """An object that a function holds, to detect when it is freed."""

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import copy
+import errno
+import gzip
+import os
 import pickle
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, get_args
 
 import millstream
 import pytest
-from millstream import ErrorKind, _errors
+from millstream import ErrorKind, _errors, bson
 
 CLASSES = [
     value
     for value in (getattr(millstream, name) for name in millstream.__all__)
     if isinstance(value, type) and issubclass(value, (millstream.Error, _errors.Error))
 ]
+
+# Classes that take the arguments of their built-in class.
+ARGUMENTS: dict[type[millstream.Error], tuple[Any, ...]] = {
+    millstream.CommandFailed: (3, ("sh", "-c", "exit 3"), None, b""),
+    millstream.EncodingError: ("utf-8", b"\xff", 0, 1, "invalid start byte"),
+}
 
 DETAILS: dict[str, Any] = {
     "code": 1,
@@ -32,7 +44,9 @@ DETAILS: dict[str, Any] = {
 def the_same(error: millstream.Error) -> None:
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
         assert type(other) is type(error)
-        assert (str(other), other.args, vars(other)) == (str(error), error.args, vars(error))
+        # A table has no `==`.
+        details = [{**vars(one), "partial": repr(one.partial)} for one in (other, error)]
+        assert (str(other), other.args, details[0]) == (str(error), error.args, details[1])
         if isinstance(error, OSError):
             assert isinstance(other, OSError)
             assert (other.errno, other.strerror, other.filename) == (error.errno, error.strerror, error.filename)
@@ -52,7 +66,7 @@ def test_every_kind_pickles_with_all_attributes(kind: str, errno: int | None) ->
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_every_class_pickles(kind: type[millstream.Error]) -> None:
-    error = kind("a message")
+    error = kind(*ARGUMENTS.get(kind, ("a message",)))
     error.offset = 7
     the_same(error)
 
@@ -67,6 +81,149 @@ def test_real_errors_pickle(tmp_path: Any) -> None:
         with pytest.raises(millstream.Error) as caught:
             wrong()
         the_same(caught.value)
+
+
+def fail_with(number: int) -> millstream.Error:
+    details = {**DETAILS, "message": "what went wrong", "kind": "io", "errno": number}
+    return _errors.from_native(details)
+
+
+@pytest.mark.parametrize("number", errno.errorcode)
+def test_every_system_error_is_of_pythons_class_for_it(number: int) -> None:
+    error, pythons = fail_with(number), OSError(number, os.strerror(number), "a name")
+    assert isinstance(error, type(pythons))
+    assert isinstance(error, millstream.FileError)
+    assert isinstance(error, OSError)
+    assert (error.errno, error.strerror, error.filename) == (number, pythons.strerror, "a name")
+    assert str(error) == str(pythons)
+
+
+def cut_off(data: bytes) -> bytes:
+    return gzip.compress(data)[:-4]
+
+
+def documents(data: bytes) -> list[bytes]:
+    return list(millstream.from_bytes(data, framer=millstream.Framer.bson()))
+
+
+# What fails, the class of Millstream, and the built-in class that a user catches.
+CAUGHT: dict[str, tuple[Callable[[Path], object], type[millstream.Error], type[Exception]]] = {
+    "missing file": (lambda there: millstream.open(there / "missing"), millstream.FileError, FileNotFoundError),
+    "directory": (lambda there: list(millstream.open(there)), millstream.FileError, IsADirectoryError),
+    "not a directory": (lambda there: millstream.open("/dev/null/x"), millstream.FileError, NotADirectoryError),
+    "write to a directory": (
+        lambda there: millstream.Writer.path(there).close(),
+        millstream.FileError,
+        IsADirectoryError,
+    ),
+    "missing program": (
+        lambda there: millstream.command(["no-such-program-at-all"]),
+        millstream.CommandNotStarted,
+        FileNotFoundError,
+    ),
+    "no program": (lambda there: millstream.command([str(there)]), millstream.CommandNotStarted, PermissionError),
+    "failed command": (
+        lambda there: list(millstream.command(["false"])),
+        millstream.CommandFailed,
+        subprocess.CalledProcessError,
+    ),
+    "truncated gzip": (
+        lambda there: list(millstream.from_bytes(cut_off(b"one\n"), decode="auto")),
+        millstream.DecodeError,
+        EOFError,
+    ),
+    "truncated record": (
+        lambda there: list(millstream.from_bytes(b"abc", framer=millstream.Framer.fixed(2))),
+        millstream.FrameError,
+        EOFError,
+    ),
+    "truncated document": (lambda there: bson.loads(bson.dumps({"a": 1})[:-1]), millstream.DocumentError, EOFError),
+    "truncated documents": (lambda there: documents(bson.dumps({"a": 1})[:-1]), millstream.FrameError, EOFError),
+    "text": (
+        lambda there: list(millstream.from_bytes(b"\xff", encoding="utf-8")),
+        millstream.EncodingError,
+        UnicodeDecodeError,
+    ),
+    "text of a codec": (
+        lambda there: list(millstream.from_bytes(b"\xff", encoding="ascii")),
+        millstream.EncodingError,
+        UnicodeDecodeError,
+    ),
+    "text in a column": (
+        lambda there: millstream.from_bytes(b"\xff\n").columns("\t", {"a": str}),
+        millstream.EncodingError,
+        UnicodeDecodeError,
+    ),
+    "text in a document": (
+        lambda there: bson.loads(b"\x0e\0\0\0\x02a\0\x02\0\0\0\xff\0\0"),
+        millstream.EncodingError,
+        UnicodeDecodeError,
+    ),
+    "stalled": (
+        lambda there: list(millstream.command(["sleep", "60"], stall_timeout=0.05)),
+        millstream.Stalled,
+        TimeoutError,
+    ),
+    "closed pipe": (lambda there: into_a_closed_pipe(), millstream.FileError, BrokenPipeError),
+    "number": (
+        lambda there: millstream.from_bytes(b"x\n").columns("\t", {"a": int}),
+        millstream.NumberError,
+        ValueError,
+    ),
+    "option": (lambda there: millstream.from_bytes(b"", capacity=0), millstream.OptionError, ValueError),
+}
+
+
+def into_a_closed_pipe() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        with millstream.Writer.fd(writing) as out:
+            out.write("x")
+    finally:
+        os.close(writing)
+
+
+@pytest.mark.parametrize("case", CAUGHT)
+def test_errors_are_caught_by_the_classes_that_python_has(case: str, tmp_path: Path) -> None:
+    fails, ours, pythons = CAUGHT[case]
+    with pytest.raises(pythons) as caught:
+        fails(tmp_path)
+    assert isinstance(caught.value, ours)
+    assert isinstance(caught.value, millstream.Error)
+    the_same(caught.value)
+
+
+def test_a_failed_command_has_the_attributes_of_subprocess() -> None:
+    script = "echo one; echo oops >&2; exit 3"
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        list(millstream.command(["sh", "-c", script], stderr="capture"))
+    error = caught.value
+    assert isinstance(error, millstream.CommandFailed)
+    assert (error.returncode, error.cmd, error.stderr) == (3, ("sh", "-c", script), b"oops\n")
+    assert (error.output, error.stdout) == (None, None)
+    assert (error.status, error.argv, error.stderr_tail) == (error.returncode, error.cmd, error.stderr)
+    assert "exited with status 3" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "range_", "reason"),
+    [
+        ("utf-8", b"ab\xffc", (2, 3), "invalid start byte"),
+        ("ascii", b"ab\xffc", (2, 3), "ordinal not in range(128)"),
+        ("utf-8", b"ab\xc3", (2, 3), "unexpected end of data"),
+    ],
+)
+def test_bad_text_has_the_attributes_of_unicode_errors(
+    encoding: str, data: bytes, range_: tuple[int, int], reason: str
+) -> None:
+    with pytest.raises(UnicodeDecodeError) as caught:
+        list(millstream.from_bytes(data, encoding=encoding, name="data"))
+    error = caught.value
+    assert isinstance(error, millstream.EncodingError)
+    assert (error.encoding, error.object, (error.start, error.end), error.reason) == (encoding, data, range_, reason)
+    assert error.__cause__ is None
+    assert str(error).startswith("utf8 invalid: found ")
 
 
 class Own(millstream.FileError):

@@ -12,7 +12,7 @@ from typing import Any
 import millstream
 import pytest
 from millstream import Framer, Writer, bson
-from millstream._options import WriterSettings
+from millstream._options import CommandSettings, WriterSettings
 from millstream._reader_options import ReaderOptions
 from vectors import cases
 
@@ -248,14 +248,16 @@ def test_nothing_is_connected_before_options_are_checked() -> None:
         assert is_refused(millstream.tcp, "127.0.0.1", wrong)
 
 
-@pytest.mark.parametrize("of", ["reader", "writer"])
+@pytest.mark.parametrize("of", ["reader", "writer", "command"])
 def test_options_are_those_of_every_language(of: str) -> None:
     """Checks the existing options, and the words that each accepts, against `vectors/options.tsv`."""
 
     def call(**options: Any) -> object:
+        if of == "command":
+            return millstream.command(["true"], **options)
         return millstream.from_bytes(b"", **options) if of == "reader" else Writer.memory(**options)
 
-    typed = (ReaderOptions if of == "reader" else WriterSettings).__annotations__
+    typed = {"reader": ReaderOptions, "writer": WriterSettings, "command": CommandSettings}[of].__annotations__
     names = set()
     for builder, name, takes, *otherwise in cases("options.tsv"):
         if builder != of:

@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 import os
+import signal
 import socket
 import sys
 import threading
@@ -100,7 +101,7 @@ def test_what_is_no_text_names_its_record_and_is_passed() -> None:
     with pytest.raises(millstream.EncodingError) as caught:
         next(reader)
     assert (caught.value.kind, caught.value.code, caught.value.record) == ("utf8_invalid", 9, 2)
-    assert isinstance(caught.value.__cause__, UnicodeDecodeError)
+    assert (caught.value.object, caught.value.start, caught.value.__cause__) == (b"\xff\n", 0, None)
     assert list(reader) == ["c\n"]
 
 
@@ -124,7 +125,8 @@ def test_batches() -> None:
 
 def test_offsets_are_numpys_and_outlive_everything() -> None:
     numpy = pytest.importorskip("numpy")
-    offsets = next(millstream.command(["seq", "3"]).batches()).offsets
+    with millstream.command(["seq", "3"]) as reader:
+        offsets = next(reader.batches()).offsets
     assert offsets.dtype == numpy.uint32
     assert not offsets.flags.writeable
     assert offsets[0] == 0
@@ -534,3 +536,29 @@ def test_standard_input(tmp_path: Path) -> None:
     program = "import millstream; print(millstream.stdin().count())"
     done = subprocess.run([sys.executable, "-c", program], input=b"a\nb\n", capture_output=True, check=True)
     assert done.stdout == b"2\n"
+
+
+def test_limits_of_a_command() -> None:
+    """A command can be timed out in total, stopped by other means, and succeed with other statuses."""
+    script = ["sh", "-c", "read line; echo $line; exit $line"]
+    assert list(millstream.command(script, stdin=b"3\n", success_statuses=[0, 3], success_signals=[9])) == [b"3"]
+    with pytest.raises(millstream.CommandFailed, match="expected exit status 0 or 3"):
+        list(millstream.command(script, stdin=b"4\n", success_statuses=[0, 3]))
+    stubborn = millstream.command(
+        ["sh", "-c", "trap '' TERM; exec sleep 60"],
+        total_timeout=0.05,
+        stop_signal=signal.SIGINT,
+        stop_grace=0,
+        process_group="own",
+    )
+    with pytest.raises(TimeoutError) as caught:
+        list(stubborn)
+    assert isinstance(caught.value, millstream.TimedOut)
+    refused: list[dict[str, Any]] = [
+        {"success_statuses": [256]},
+        {"stop_signal": 0},
+        {"success_statuses": [1], "allow_failure": True},
+    ]
+    for wrong in refused:
+        with pytest.raises(millstream.OptionError):
+            millstream.command(["true"], **wrong)

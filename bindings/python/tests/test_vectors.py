@@ -61,7 +61,8 @@ def test_limits(name: str, words: str, limit: str, given: str, records: str, end
 
 
 def is_decoded(reader: Any) -> str:
-    return "yes" if next(reader) == b"1" else "no"
+    with reader:
+        return "yes" if next(reader) == b"1" else "no"
 
 
 def failure(call: Callable[[], object]) -> bool:

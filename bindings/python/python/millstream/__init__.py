@@ -9,11 +9,11 @@ for line in millstream.command(["samtools", "view", "-h", path]):
 
 import io as _io
 import os as _os
+from _collections_abc import Sequence as _Sequence
 
 from ._errors import (
     Cancelled,
     Closed,
-    CommandFailed,
     CommandNotStarted,
     DecodeError,
     DocumentError,
@@ -29,6 +29,7 @@ from ._errors import (
     RecordTooLong,
     StageFailed,
     Stalled,
+    TimedOut,
     TooMuchMemory,
     Unsupported,
 )
@@ -41,7 +42,9 @@ from ._open import command, from_bytes, from_callback, from_fd, from_file, open,
 # this constant as true.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._command import CommandEnd
+    from . import aio as aio
+    from . import bson as bson
+    from ._command import CommandEnd, CommandFailed
     from ._kinds import ErrorKind
     from ._pipe.chain import Pipe
     from ._pipe.parallel import parallel
@@ -52,7 +55,8 @@ if TYPE_CHECKING:
     from ._pipe.summary import StageStats, Summary
 else:
     _LATE = {
-        "_command": ["CommandEnd"],
+        None: ["aio", "bson"],
+        "_command": ["CommandEnd", "CommandFailed"],
         "_kinds": ["ErrorKind"],
         "_pipe.chain": ["Pipe"],
         "_pipe.parallel": ["parallel"],
@@ -71,7 +75,8 @@ else:
         if name not in _MODULES:
             message = f"module {__name__!r} has no attribute {name!r}"
             raise AttributeError(message, name=name, obj=sys.modules[__name__])
-        value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+        module = importlib.import_module(f"{__name__}.{_MODULES[name] or name}")
+        value = getattr(module, name) if _MODULES[name] else module
         globals()[name] = value
         return value
 
@@ -81,6 +86,7 @@ else:
 
 # The abstract classes of `io` require these methods; csv, pandas and others check for the classes.
 _io.BufferedIOBase.register(Reader)
+_Sequence.register(Batch)  # pyright: ignore[reportAttributeAccessIssue]
 # Readers and writers belong to the process that opened them.
 _os.register_at_fork(after_in_child=_forked)
 
@@ -114,6 +120,7 @@ __all__ = [
     "Stalled",
     "Summary",
     "Table",
+    "TimedOut",
     "TooMuchMemory",
     "Unsupported",
     "Writer",

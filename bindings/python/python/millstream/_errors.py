@@ -1,10 +1,12 @@
 """The exceptions: one hierarchy, following the core's table of error kinds.
 
 Every exception is an `Error`. It also derives from a matching built-in exception: an `OSError` with its `errno` for
-system errors (a missing file is a `FileNotFoundError`), a `ValueError` for bad input."""
+system errors (a missing file is a `FileNotFoundError`), `UnicodeDecodeError` for bad text, `EOFError` for input that
+ends too early, and `ValueError` for other bad input."""
 
 from __future__ import annotations
 
+import errno as _errno
 import os
 
 # Type checkers take this as true. Importing `typing` for it takes milliseconds.
@@ -41,24 +43,19 @@ class Error(Exception):
     #: For `read` and `columns`: the data before the error, as bytes or as a `Table`.
     partial: Any = None
 
+    #: The message of errors whose built-in class would print less.
+    _message: str | None = None
+
+    def __str__(self) -> str:
+        return self._message or super().__str__()
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Returns everything that pickle keeps: all but the cause and the traceback, which pickled exceptions lose."""
         kind = type(self)
-        made_of = _made_of.get(kind)
         args = self.args
         if isinstance(self, OSError) and len(args) == 2:
             args = (*args, self.filename)
-        return _rebuild, (made_of or kind, made_of is not None, args), self.__dict__
-
-
-class CommandFailed(Error):
-    """A command exited with a non-zero status or was killed by a signal. Everything it wrote was delivered."""
-
-    argv: tuple[str, ...] = ()
-    #: As in `subprocess`: negative for a signal; `None` if the system does not report it.
-    status: int | None = None
-    #: The last 4 KiB of its standard error.
-    stderr_tail: bytes = b""
+        return _rebuild, (*_made_of.get(kind, (kind, None)), args), self.__dict__
 
 
 class FileError(Error, OSError):
@@ -77,8 +74,11 @@ class FrameError(Error, ValueError):
     """The bytes are not records of the requested kind."""
 
 
-class EncodingError(Error, ValueError):
-    """The bytes are not text in the requested encoding. The cause is Python's own error."""
+class EncodingError(Error, UnicodeDecodeError):
+    """The bytes are not text in the requested encoding.
+
+    As in `UnicodeDecodeError`, `object` has the bytes that were decoded, for example the record, and `start` and `end`
+    are positions in them. `object` is empty if only the position in the stream, `offset`, is known."""
 
 
 class DecodeError(Error, ValueError):
@@ -87,6 +87,10 @@ class DecodeError(Error, ValueError):
 
 class Stalled(Error, TimeoutError):
     """No data arrived, or none was accepted, for longer than `stall_timeout`."""
+
+
+class TimedOut(Error, TimeoutError):
+    """Reading took longer than `total_timeout`. Everything read before was delivered."""
 
 
 class Cancelled(Error):
@@ -140,7 +144,6 @@ _CLASSES: dict[ErrorKind, type[Error]] = {
     "io": FileError,
     "open_failed": FileError,
     "command_not_started": CommandNotStarted,
-    "command_failed": CommandFailed,
     "command_status_unknown": FileError,
     "record_too_long": RecordTooLong,
     "frame_truncated": FrameError,
@@ -150,6 +153,7 @@ _CLASSES: dict[ErrorKind, type[Error]] = {
     "decode_truncated": DecodeError,
     "decode_limit": DecodeError,
     "stalled": Stalled,
+    "timed_out": TimedOut,
     "cancelled": Cancelled,
     "source_shrank": FileError,
     "broken_pipe": FileError,
@@ -175,41 +179,63 @@ _CLASSES: dict[ErrorKind, type[Error]] = {
     "source_changed": FileError,
 }
 
-# Errors that also derive from a built-in exception, such as FileNotFoundError.
-_combined: dict[tuple[type[Error], type[OSError]], type[Error]] = {}
-# Maps each combined class to its Millstream class.
-_made_of: dict[type[Error], type[Error]] = {}
+# Kinds whose errors also derive from another built-in exception: the input ended too early.
+_ALSO: dict[ErrorKind, type[Exception]] = {
+    "decode_truncated": EOFError,
+    "document_truncated": EOFError,
+    "frame_truncated": EOFError,
+    "source_shrank": EOFError,
+}
+
+# Classes that also derive from a built-in exception that only some of their errors have, such as FileNotFoundError.
+_combined: dict[tuple[type[Error], type[Exception]], type[Error]] = {}
+# Maps each combined class to its Millstream class and the built-in one.
+_made_of: dict[type[Error], tuple[type[Error], type[Exception]]] = {}
 
 
-def _as_pythons(ours: type[Error], errno: int) -> type[Error]:
-    pythons = type(OSError(errno, ""))
-    if pythons is OSError:
+def _combine(ours: type[Error], pythons: type[Exception] | None) -> type[Error]:
+    if pythons is None or issubclass(ours, pythons):
         return ours
     pair = (ours, pythons)
     if pair not in _combined:
         combined = type(ours.__name__, pair, {"__doc__": ours.__doc__, "__module__": "millstream"})
-        _combined[pair], _made_of[combined] = combined, ours
+        _combined[pair], _made_of[combined] = combined, pair
     return _combined[pair]
 
 
-def _rebuild(ours: type[Error], is_combined: bool, args: tuple[Any, ...]) -> Error:
+def _rebuild(ours: type[Error], pythons: type[Exception] | None, args: tuple[Any, ...]) -> Error:
     """Creates an error from a pickle."""
-    return _as_pythons(ours, args[0])(*args) if is_combined else ours(*args)
+    return _combine(ours, pythons)(*args)
 
 
-def from_native(details: dict[str, Any], exception: type[Error] | None = None) -> Error:
-    """Returns the exception for an error of the core."""
-    message = details.pop("message")
-    ours = exception or _CLASSES.get(details["kind"], Error)
-    errno = details["errno"]
-    if errno is None and details["kind"] == "broken_pipe":
-        errno = 32
-    error: Error
+def _command_failed() -> type[Error]:
+    # It derives from a class of `subprocess`, which takes longer to import than this package.
+    from ._command import CommandFailed
+
+    return CommandFailed
+
+
+def from_native(
+    details: dict[str, Any], exception: type[Error] | None = None, text: UnicodeDecodeError | None = None
+) -> Error:
+    """Returns the exception for an error of the core; `text` is Python's exception for bytes that are not text."""
+    message, kind, errno = details.pop("message"), details["kind"], details["errno"]
+    ours = exception or (_command_failed() if kind == "command_failed" else _CLASSES.get(kind, Error))
+    if errno is None and kind == "broken_pipe":
+        errno = details["errno"] = _errno.EPIPE
+    args: tuple[Any, ...] = (message,)
+    also = _ALSO.get(kind)
     if issubclass(ours, OSError) and errno is not None:
-        error = _as_pythons(ours, errno)(errno, os.strerror(errno), details["name"])
-        details["errno"] = errno
-    else:
-        error = ours(message)
+        args = (errno, os.strerror(errno), details["name"])
+        # Python chooses the class by the number.
+        also = type(OSError(errno, ""))
+    elif issubclass(ours, UnicodeDecodeError):
+        args = text.args if text else ("utf-8", b"", 0, 0, message)
+        details["_message"] = message
+    elif kind == "command_failed":
+        args = (details.pop("status"), details.pop("argv"), None, details.pop("stderr_tail"))
+        details["_message"] = message
+    error = _combine(ours, also)(*args)
     for name, value in details.items():
         setattr(error, name, value)
     error.add_note(message) if str(error) != message else None

@@ -5,7 +5,7 @@ import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from types import ModuleType, TracebackType
-from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, Unpack, final
+from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, Unpack, final, overload
 
 import numpy as np
 from typing_extensions import Buffer
@@ -24,6 +24,7 @@ __version__: str
 def forked() -> None: ...
 def command_line(argv: Sequence[str], closed: tuple[bool, bool, bool]) -> int: ...
 def option_error(found: str, expected: str) -> Error: ...
+def state_error(state: Literal["closed", "in_use"], name: str) -> Error: ...
 def document_error(
     kind: Literal["key_missing", "value_out_of_range", "shape_mismatch"],
     keys: list[str],
@@ -95,7 +96,10 @@ class Batch(Sequence[T], Generic[T]):
     def to_list(self) -> list[T]:
         """The records as a list."""
     def __len__(self) -> int: ...
-    def __getitem__(self, index: int, /) -> T: ...  # type: ignore[override]
+    @overload
+    def __getitem__(self, index: int, /) -> T: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[T]: ...
     def __iter__(self) -> Iterator[T]: ...
 
 @final
@@ -127,6 +131,9 @@ class Reader(Iterator[T], Generic[T]):
     def callback(read: Callable[[int], bytes | None], **options: Any) -> Reader[Any]: ...
     def __iter__(self) -> Self: ...
     def __next__(self) -> T: ...
+    def _buffered(self) -> Iterator[T]: ...
+    def _read_buffered(self, delimiter: bytes | str | int, /) -> bytes | None: ...
+    def _drop(self) -> None: ...
     def next_batch(self, max_records: int | None = None) -> Batch[T] | None:
         """The next records, as many as are available; `None` at the end."""
     def batches(self, max_records: int | None = None) -> Iterator[Batch[T]]:
@@ -283,6 +290,9 @@ class Writer:
         """Writes bytes, or UTF-8 text, and returns how many bytes there were."""
     def put(self, *values: object, sep: str = " ", end: str = "\n") -> None:
         """Writes values as `print` does. Numbers and booleans look the same as in every language of Millstream."""
+    def _write_buffered(self, data: Buffer | str, /) -> int | None: ...
+    def _put_buffered(self, *values: object, sep: str = " ", end: str = "\n") -> bool: ...
+    def _drop(self) -> None: ...
     def writelines(self, lines: Iterable[Buffer | str], /) -> None:
         """Writes pieces; no line ends are added."""
     def flush(self) -> None:
@@ -348,7 +358,7 @@ class Columns:
 
     def __init__(
         self,
-        source: bytes | str | PathLike[str] | Reader[Any],
+        source: Buffer | str | PathLike[str] | Reader[Any],
         *,
         schema: dict[str, Any] | None = None,
         infer: int | None = None,

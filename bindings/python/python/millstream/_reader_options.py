@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from ._native import Framer
-from ._options import ReaderSettings, Stderr, Stdin
+from ._options import CommandSettings, ReaderSettings, Stderr, Stdin
 from ._types import Progress
 
 
@@ -28,8 +28,8 @@ class ReaderOptions(ReaderSettings, total=False):
     observer_interval: float
 
 
-class CommandOptions(ReaderOptions, total=False):
-    """The options of a reader of commands."""
+class CommandOptions(ReaderOptions, CommandSettings, total=False):
+    """The options of a reader of commands: those of a reader, those of the library for commands, and these."""
 
     current_dir: str | os.PathLike[str] | None
     env: Mapping[str, str] | None
@@ -37,5 +37,5 @@ class CommandOptions(ReaderOptions, total=False):
     stdin: Stdin | bytes | int | IO[Any]
     #: `"forward"`: shown live, and its last lines kept for the error. `"capture"`: only kept.
     stderr: Stderr
-    #: Whether a status other than 0 is accepted.
+    #: Whether every exit status and every signal is a success.
     allow_failure: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Protocol, TypeAlias, Union
+from typing import TYPE_CHECKING, Protocol, TypeAlias, Union
 
 
 class Readable(Protocol):
@@ -25,6 +25,10 @@ class Bar(Protocol):
     def update(self, n: float | None = ..., /) -> bool | None: ...
 
 
-Buffer: TypeAlias = bytes | bytearray | memoryview
+if TYPE_CHECKING:
+    # An object that supports the buffer protocol: bytes, a memoryview, an array, a mapped file.
+    from typing_extensions import Buffer as Buffer
+else:
+    Buffer = bytes | bytearray | memoryview
 Argument: TypeAlias = Union[str, bytes, "os.PathLike[str]"]
 Progress: TypeAlias = Bar | Callable[[int, int | None, int], object]

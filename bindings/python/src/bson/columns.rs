@@ -14,7 +14,6 @@ use millstream::{Error, ErrorKind, Reader as CoreReader};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyString};
 
 use crate::reader::Reader;
@@ -41,7 +40,7 @@ struct Counts {
 #[derive(FromPyObject)]
 pub enum Source {
     Reader(Py<Reader>),
-    Bytes(PyBackedBytes),
+    Bytes(foreign::Bytes),
     Path(PathBuf),
 }
 
@@ -82,7 +81,7 @@ impl Columns {
         let is_inferred = wishes.schema.is_none();
         let (core, reader) = match source {
             Source::Reader(reader) => (reader.get().take(py)?, Some(reader)),
-            Source::Bytes(bytes) => (raised(py, CoreReader::memory(foreign::Memory(bytes)))?, None),
+            Source::Bytes(bytes) => (raised(py, CoreReader::memory(bytes))?, None),
             Source::Path(path) => (raised(py, py.detach(|| CoreReader::path(path)))?, None),
         };
         let mut documents = Some(Documents::new(core));

@@ -6,11 +6,11 @@
 use millstream::Error;
 use millstream::bson::{Cursor, Document, ElementType, Rules};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
 use super::Types;
 use crate::error;
+use crate::foreign::Bytes;
 
 /// The number of keys that are cached.
 const KEYS: usize = 512;
@@ -166,22 +166,14 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 /// The dict of a document.
 #[pyfunction]
-pub fn bson_loads<'py>(
-    py: Python<'py>,
-    data: PyBackedBytes,
-    types: &Bound<'py, Types>,
-) -> PyResult<Bound<'py, PyDict>> {
+pub fn bson_loads<'py>(py: Python<'py>, data: Bytes, types: &Bound<'py, Types>) -> PyResult<Bound<'py, PyDict>> {
     let document = Document::new(&data).map_err(|error| error::raise(py, &error))?;
     one(&mut Decoder::new(py, types.get()), py, &document)
 }
 
 /// The dicts of consecutive documents.
 #[pyfunction]
-pub fn bson_decode_all<'py>(
-    py: Python<'py>,
-    data: PyBackedBytes,
-    types: &Bound<'py, Types>,
-) -> PyResult<Bound<'py, PyList>> {
+pub fn bson_decode_all<'py>(py: Python<'py>, data: Bytes, types: &Bound<'py, Types>) -> PyResult<Bound<'py, PyList>> {
     let (list, mut decoder) = (PyList::empty(py), Decoder::new(py, types.get()));
     let (mut rest, mut count) = (&data[..], 0_u64);
     while !rest.is_empty() {

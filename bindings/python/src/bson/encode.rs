@@ -97,7 +97,7 @@ fn put_other(
         "as" => put(builder, key, &part(0)?, other),
         "date" => add(builder, key, &DateTime(part(0)?.extract()?)),
         "binData" => {
-            let bytes = foreign::copy(&part(0)?)?;
+            let bytes = part(0)?.extract::<foreign::Bytes>()?.to_vec();
             add(builder, key, &Binary { subtype: part(1)?.extract()?, bytes })
         }
         "regex" => add(builder, key, &Value::Regex { pattern: part(0)?.extract()?, options: part(1)?.extract()? }),

@@ -12,11 +12,11 @@ use millstream::bson::julia::{Array, Graph, Id, Kind, Options, Scalar, Value};
 use millstream::bson::{Document, Mapped};
 use millstream::{Error, ErrorKind};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyList, PyString};
 
 use super::decode::{Trouble, raise};
 use crate::error;
+use crate::foreign::Bytes;
 use crate::memory::{Memory, Owner};
 
 /// Values that are not converted yet.
@@ -284,7 +284,7 @@ fn unknown(kind: &Kind<'_>) -> Trouble {
 pub fn julia_load<'py>(
     module: Bound<'py, PyModule>,
     path: Option<PathBuf>,
-    data: Option<PyBackedBytes>,
+    data: Option<Bytes>,
     memory: u64,
     types: Vec<(String, Vec<String>)>,
 ) -> PyResult<Bound<'py, PyAny>> {

@@ -122,11 +122,15 @@ impl Table {
         let parts = columns.into_iter().zip(&fields).map(|(parts, field)| {
             let parts = parts.into_iter().map(|part| part.restore(field)).collect::<PyResult<Vec<_>>>()?;
             let len: usize = parts.iter().map(|part| part.len()).sum();
-            if len == rows && !parts.is_empty() { Ok(parts) } else { Err(broken("a column of a different length")) }
+            if len == rows && (rows == 0 || !parts.is_empty()) {
+                Ok(parts)
+            } else {
+                Err(broken("a column of a different length"))
+            }
         });
         let columns = parts.collect::<PyResult<Vec<_>>>()?;
         let most = columns.iter().map(Vec::len).max().unwrap_or_default();
-        if columns.iter().any(|parts| parts.len() != 1 && parts.len() != most) {
+        if rows > 0 && columns.iter().any(|parts| parts.len() != 1 && parts.len() != most) {
             return Err(broken("columns whose parts differ in length"));
         }
         let table = Table::new(Arc::new(Schema::new(fields)), rows, columns);

@@ -41,6 +41,8 @@ from . import _typed, julia
 if TYPE_CHECKING:
     import numpy as np
 
+    from .._types import Buffer
+
 __all__ = [
     "Binary",
     "Code",
@@ -220,13 +222,13 @@ class TypedOptions(Options, total=False):
 
 
 @overload
-def loads(data: bytes | bytearray, **options: Unpack[Options]) -> dict[str, Any]: ...
+def loads(data: Buffer, **options: Unpack[Options]) -> dict[str, Any]: ...
 @overload
-def loads(data: bytes | bytearray, *, type: builtins.type[T], **options: Unpack[TypedOptions]) -> T: ...
+def loads(data: Buffer, *, type: builtins.type[T], **options: Unpack[TypedOptions]) -> T: ...
 @overload
-def loads(data: bytes | bytearray, *, type: Any, **options: Unpack[TypedOptions]) -> Any: ...
+def loads(data: Buffer, *, type: Any, **options: Unpack[TypedOptions]) -> Any: ...
 def loads(
-    data: bytes | bytearray,
+    data: Buffer,
     *,
     type: Any = None,
     classes: Classes = "millstream",
@@ -249,22 +251,22 @@ def loads(
 
 
 @overload
-def decode(data: bytes | bytearray, type: builtins.type[T], **options: Unpack[TypedOptions]) -> T: ...
+def decode(data: Buffer, type: builtins.type[T], **options: Unpack[TypedOptions]) -> T: ...
 @overload
-def decode(data: bytes | bytearray, type: Any, **options: Unpack[TypedOptions]) -> Any: ...
-def decode(data: bytes | bytearray, type: Any, **options: Unpack[TypedOptions]) -> Any:
+def decode(data: Buffer, type: Any, **options: Unpack[TypedOptions]) -> Any: ...
+def decode(data: Buffer, type: Any, **options: Unpack[TypedOptions]) -> Any:
     """Returns one document as an object of `type`, like `loads`."""
     return loads(data, type=type, **options)
 
 
 @overload
-def decode_all(data: bytes | bytearray, **options: Unpack[Options]) -> list[dict[str, Any]]: ...
+def decode_all(data: Buffer, **options: Unpack[Options]) -> list[dict[str, Any]]: ...
 @overload
-def decode_all(data: bytes | bytearray, *, type: builtins.type[T], **options: Unpack[TypedOptions]) -> list[T]: ...
+def decode_all(data: Buffer, *, type: builtins.type[T], **options: Unpack[TypedOptions]) -> list[T]: ...
 @overload
-def decode_all(data: bytes | bytearray, *, type: Any, **options: Unpack[TypedOptions]) -> list[Any]: ...
+def decode_all(data: Buffer, *, type: Any, **options: Unpack[TypedOptions]) -> list[Any]: ...
 def decode_all(
-    data: bytes | bytearray,
+    data: Buffer,
     *,
     type: Any = None,
     classes: Classes = "millstream",
@@ -385,7 +387,7 @@ def _letters(flags: int) -> str:
 
 
 def columns(
-    source: bytes | str | os.PathLike[str] | _native.Reader[Any],
+    source: Buffer | str | os.PathLike[str] | _native.Reader[Any],
     *,
     schema: Mapping[str, ColumnType] | None = None,
     infer: int | None = None,

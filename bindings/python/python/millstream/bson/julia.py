@@ -33,10 +33,13 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from typing import NamedTuple as _NamedTuple
 
 from .. import _native
+
+if TYPE_CHECKING:
+    from .._types import Buffer
 
 __all__ = [
     "Char",
@@ -159,7 +162,7 @@ def load(
     return _native.julia_load(_MODULE, path, None, memory, _described(types))
 
 
-def loads(data: bytes | bytearray, *, memory: int = 1 << 30, types: Mapping[str, Sequence[str]] | None = None) -> Any:
+def loads(data: Buffer, *, memory: int = 1 << 30, types: Mapping[str, Sequence[str]] | None = None) -> Any:
     """Returns the values in bytes, from which arrays are copied."""
     return _native.julia_load(_MODULE, None, data, memory, _described(types))
 
