@@ -61,7 +61,7 @@ pub(crate) fn fail(error: &Error) -> Ending {
 /// Reports an error with advice from a caller that knows more about its cause.
 pub(crate) fn fail_with_advice(error: &Error, advice: Option<&str>) -> Ending {
     let shown = without_last_words(error);
-    complain(&format!("{:#}", shown.as_ref().unwrap_or(error)), advice);
+    complain(&format!("{:#}", shown.as_ref().unwrap_or(error).without_advice()), advice);
     match error.kind() {
         ErrorKind::InvalidOption => Ending::USAGE,
         _ => Ending::FAILED,
@@ -70,9 +70,10 @@ pub(crate) fn fail_with_advice(error: &Error, advice: Option<&str>) -> Ending {
 
 /// Formats the complete error in one line, for a report that is read without standard error.
 pub(crate) fn describe(error: &Error) -> String {
+    let message = error.without_advice();
     match advice(error) {
-        Some(advice) => format!("{error:#}; {advice}"),
-        None => format!("{error:#}"),
+        Some(advice) => format!("{message:#}; {advice}"),
+        None => format!("{message:#}"),
     }
 }
 
@@ -203,7 +204,7 @@ mod tests {
             format!("{seen}; last line of standard error: out of luck; see its standard error")
         );
         let silent = without_last_words(&error).unwrap();
-        assert_eq!(format!("{silent:#}"), seen);
+        assert_eq!(silent.without_advice().to_string(), seen);
     }
 
     #[test]

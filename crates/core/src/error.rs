@@ -452,9 +452,39 @@ impl Error {
     }
 }
 
-/// Formats what was found, what was expected, and where, followed by the advice, which `{:#}` omits.
+/// Formats what was found, what was expected and where, followed by the advice. `{:#}` adds the causes of the operating
+/// system's or the stage's error, each after a colon.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(f)?;
+        write!(f, "; {}", self.0.kind.advice())
+    }
+}
+
+/// An error without its advice: see [`Error::without_advice`].
+struct WithoutAdvice<'e>(&'e Error);
+
+impl fmt::Display for WithoutAdvice<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.describe(f)
+    }
+}
+
+impl Error {
+    /// Returns the message without the advice, for programs that give their own. It is formatted like the error
+    /// itself.
+    ///
+    /// ```
+    /// use millstream::{Error, ErrorKind};
+    /// let error = Error::new(ErrorKind::RecordTooLong).with_name("a.txt");
+    /// assert_eq!(error.without_advice().to_string(), "a.txt: record too long");
+    /// assert!(error.to_string().starts_with("a.txt: record too long; "));
+    /// ```
+    pub fn without_advice(&self) -> impl fmt::Display + '_ {
+        WithoutAdvice(self)
+    }
+
+    fn describe(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let e = &*self.0;
         // The name is omitted for a command, because the text contains the command line.
         if let (Some(name), None) = (e.name.as_ref().filter(|name| !name.is_empty()), &e.command) {
@@ -472,6 +502,11 @@ impl fmt::Display for Error {
         }
         if let Some(io) = &e.io {
             write!(f, ": {io}")?;
+            let mut cause = std::error::Error::source(io).filter(|_| f.alternate());
+            while let Some(error) = cause {
+                write!(f, ": {error}")?;
+                cause = error.source();
+            }
         }
         if let Some(path) = &e.path {
             write!(f, ", in {path}")?;
@@ -496,10 +531,7 @@ impl fmt::Display for Error {
                 if c.is_control() { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
             }
         }
-        if f.alternate() {
-            return Ok(());
-        }
-        write!(f, "; {}", e.kind.advice())
+        Ok(())
     }
 }
 
@@ -592,6 +624,34 @@ mod tests {
             (back.kind(), back.offset(), back.record(), back.name()),
             (ErrorKind::FrameTruncated, Some(7), Some(2), Some("x"))
         );
+    }
+
+    /// An error with two causes.
+    #[derive(Debug)]
+    struct Chained(&'static str, Option<Box<Chained>>);
+
+    impl fmt::Display for Chained {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+
+    impl std::error::Error for Chained {
+        fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+            self.1.as_deref().map(|cause| cause as _)
+        }
+    }
+
+    #[test]
+    fn the_alternate_message_adds_the_causes() {
+        let chain = Chained("no row", Some(Box::new(Chained("no table", Some(Box::new(Chained("no file", None)))))));
+        let error = Error::new(ErrorKind::StageFailed).with_io(io::Error::other(chain)).with_record(2);
+        let (place, advice) = ("record 2 (the first is 0)", ErrorKind::StageFailed.advice());
+        assert_eq!(error.to_string(), format!("stage failed: no row, {place}; {advice}"));
+        assert_eq!(format!("{error:#}"), format!("stage failed: no row: no table: no file, {place}; {advice}"));
+        let without = error.without_advice();
+        assert_eq!(without.to_string(), format!("stage failed: no row, {place}"));
+        assert_eq!(format!("{without:#}"), format!("stage failed: no row: no table: no file, {place}"));
     }
 
     #[test]

@@ -415,7 +415,7 @@ impl<R: ReadRecords> Documents<R> {
             .with_name(self.reader.name())
             .with_offset(offset)
             .with_record(record)
-            .with_found(format!("{found}, after this error: {:#}", search.error))
+            .with_found(format!("{found}, after this error: {}", search.error.without_advice()))
             .with_expected("a document followed by another one or by the end of the stream"))
     }
 

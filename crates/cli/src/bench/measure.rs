@@ -192,7 +192,7 @@ impl Contender for Candidate<'_> {
         let is_over = stop.reset() || time > limit;
         match found {
             _ if is_over => Err(Outcome::Over(limit)),
-            Err(error) => Err(Outcome::Failed(format!("{error:#}"))),
+            Err(error) => Err(Outcome::Failed(error.without_advice().to_string())),
             Ok(answer) if !answer.is_right(self.expected) => Err(Outcome::Wrong(answer)),
             Ok(_) => {
                 if counts {

@@ -166,7 +166,7 @@ fn column(text: &str) -> std::result::Result<Field, String> {
         "json" => DataType::Json,
         _ => return Err(EXPECTED.into()),
     };
-    Field::new(path, data_type).map_err(|error| format!("{error:#}"))
+    Field::new(path, data_type).map_err(|error| error.without_advice().to_string())
 }
 
 impl Options {

@@ -86,7 +86,7 @@ impl Place {
                 }
             }
         };
-        let keys = split_path(path).map_err(|error| format!("{error:#}"))?;
+        let keys = split_path(path).map_err(|error| error.without_advice().to_string())?;
         Ok(Place { document, keys })
     }
 }

@@ -109,6 +109,7 @@ use stages::{Skip, Take};
 /// `F` is the origin of the records ([`Attached`], or [`Detached`] for stages without a source), and `C` is the chain
 /// of stages, which turns items of the kind `I` into items of the kind `O`. Programs rarely name these types: see [the
 /// module](self).
+#[must_use = "a pipe does nothing until its items are requested, such as with `write_to`"]
 pub struct Pipe<F, I, C, O> {
     feed: F,
     chain: C,

@@ -69,6 +69,7 @@ where
 }
 
 /// The items of a pipe, as a [`Stream`]. It is created by [`Pipe::into_stream`].
+#[must_use = "a stream does nothing unless it is polled"]
 pub struct ItemStream<T> {
     batches: Pin<Box<Receiver<Result<Vec<T>>>>>,
     batch: vec::IntoIter<T>,

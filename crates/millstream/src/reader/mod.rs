@@ -73,6 +73,7 @@ const BATCH_BYTES: usize = 256 << 10;
 ///
 /// Dropping a reader before the end of its source stops its commands as [`close`](Reader::close) does, which may take
 /// two seconds, and reports no error. A reader owns its source; to split borrowed memory, use the framers directly.
+#[must_use = "dropping a reader stops its commands and reports no error"]
 pub struct Reader {
     buffer: Buffer,
     index: LineIndex,

@@ -406,6 +406,7 @@ fn count_lines(bytes: &[u8]) -> u64 {
 }
 
 /// An iterator over the values of a reader: see [`Reader::values`].
+#[must_use = "an iterator reads nothing until it is advanced"]
 pub struct Values<'r, T> {
     reader: &'r mut Reader,
     separator: Separator,

@@ -225,7 +225,7 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> io::Result<T>) -> io::Result<T> 
     });
     result.map_err(|error| match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
         Some(ours) if ours.kind().is_resumable() => {
-            wrong(format!("a source that failed: {ours:#}"), "an error that ends the stream").into()
+            wrong(format!("a source that failed: {}", ours.without_advice()), "an error that ends the stream").into()
         }
         _ => error,
     })

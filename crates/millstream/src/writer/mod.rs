@@ -80,6 +80,7 @@ use space::Space;
 ///
 /// `Writer` implements [`std::io::Write`], so `write!` and other libraries can use it. It then returns its errors
 /// inside [`io::Error`]s, and [`Error::from_io`] extracts them.
+#[must_use = "output is complete only after `close`; dropping a writer reports no error"]
 pub struct Writer {
     /// The buffer: empty until the first byte, then of `capacity` bytes, or more after a long record.
     space: Space,

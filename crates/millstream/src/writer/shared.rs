@@ -29,6 +29,7 @@ use millstream_core::internal;
 /// # Ok::<(), millstream::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+#[must_use = "output is complete only after `close`; dropping a writer reports no error"]
 pub struct SharedWriter {
     writer: Arc<Mutex<Writer>>,
     name: Arc<str>,
