@@ -12,6 +12,17 @@ export eachrecord, batches, record
 # Errors
 export MillstreamError
 
+# Declares names as public that are too general to be exported: programs write `using Millstream: Reader`. Julia has had a
+# keyword for them since version 1.11.
+macro public(names...)
+    list = :(const public_names = $names)
+    esc(VERSION >= v"1.11" ? Expr(:toplevel, Expr(:public, names...), list) : list)
+end
+
+@public(Reader, Writer, Command, Shell, Mapped, Tcp, UnixSocket, progress, name, Framer, Lines, Delimiter, AnyOf, Fixed,
+    LengthPrefixed, Documents, Batch, next_line, next_frame, skip_record, scan, rest_of_line, columns, columns!, CancelToken,
+    cancel, iscancelled, CommandEnd, error_kinds, library_version, BSON)
+
 include("declarations.jl")
 include("library.jl")
 include("kinds.jl")
@@ -19,6 +30,7 @@ include("errors.jl")
 include("cancel.jl")
 include("commands.jl")
 include("available.jl")
+include("bytestream.jl")
 include("frame.jl")
 include("batch.jl")
 include("options.jl")
@@ -26,6 +38,7 @@ include("reader.jl")
 include("waiting.jl")
 include("batches.jl")
 include("scan.jl")
+include("columns.jl")
 include("writer.jl")
 include("put.jl")
 include("bibuffered.jl")
@@ -36,6 +49,10 @@ include("bson/BSON.jl")
 BSON.documents(source; options...) = Records(batches(source, Documents(); options...), decoded)
 
 @inline decoded(batch::Batch, i) = BSON.decode(record(batch, i))
+
+include("show.jl")
+
+include("warm.jl")
 
 function __init__()
     open_library()

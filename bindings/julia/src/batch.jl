@@ -25,11 +25,19 @@ Base.IndexStyle(::Type{Batch}) = IndexLinear()
 # The position of a record's content: the number of bytes before it, and its length.
 @inline function content(batch::Batch, i::Int)
     @boundscheck checkbounds(batch, i)
-    offsets, bytes, trim = batch.offsets, batch.bytes, batch.trim
-    @inbounds first, last = Int(offsets[i]), Int(offsets[i+1])
-    if batch.terminated || i < length(offsets) - 1
+    offsets = batch.offsets
+    @inbounds bounds_of(batch, pointer(batch.bytes), Int(offsets[i]), Int(offsets[i+1]), i == length(offsets) - 1)
+end
+
+@inline content(batch::CBatch, i::Int) =
+    bounds_of(batch, batch.bytes, Int(unsafe_load(batch.offsets, i)), Int(unsafe_load(batch.offsets, i + 1)), i == batch.count)
+
+# Without the parts of the record from `first` to `last` that are not content.
+@inline function bounds_of(batch, bytes, first, last, is_last)
+    trim = batch.trim
+    if batch.terminated || !is_last
         last = max(first, last - trim.tail)
-        if trim.carriage_return && last > first && @inbounds(bytes[last]) == 0x0d
+        if trim.carriage_return && last > first && unsafe_load(bytes, last) == 0x0d
             last -= 1
         end
     end

@@ -9,9 +9,14 @@ function next_batch(reader::Reader, framer::Framer, most)
     reader.batch[]
 end
 
-# Marks as unread the records that a loop over single records has not used, so that every call continues after the last
-# record used.
-function give_back(reader::Reader)
+# Consumes the used bytes of the window, and marks as unread the records that a loop over single records has not used, so
+# that every call continues after the last byte or record used.
+function settle(reader::Reader)
+    if reader.start != C_NULL
+        used = reader.at - reader.start
+        reader.start = reader.at = reader.stop = C_NULL
+        used == 0 || @call millstream_reader_consume(reader, used)
+    end
     _, left = not_used(reader)
     reader.in_use = nothing
     left == 0 && return
@@ -116,7 +121,7 @@ end
     next_line(reader)
 
 Returns the next line, or `nothing` at the end, which means that the source succeeded. """
-next_line(reader::Reader) = next_frame(reader, Lines())
+next_line(reader::Reader) = next_frame(reader, lines(reader, false))
 
 """
     next_frame(reader, framer)
@@ -131,6 +136,12 @@ function next_frame(reader::Reader, framer::Framer)
     reader.buffer[] == C_NULL ? nothing : unsafe_string(reader.buffer[], reader.len[])
 end
 
+# The framer of a reader's lines; creating one for each line would cost more than reading the line.
+function lines(reader, keep)
+    isempty(reader.lines) && append!(reader.lines, (Lines(), Lines(keep = true)))
+    reader.lines[1+keep]
+end
+
 """
     skip_record(reader[, framer])
 
@@ -138,7 +149,7 @@ Skips a record of any length, such as one that was too long. Returns whether the
 """
 function skip_record(reader::Reader, framer::Framer = Lines())
     check_open(reader)
-    give_back(reader)
+    settle(reader)
     skipped = Ref(false)
     with_failure(reader.source) do
         @call millstream_reader_skip_record(reader, framer, skipped)
@@ -158,4 +169,59 @@ function Base.count(reader::Reader, framer::Framer = Lines())
         found == 0 && return count
         count += Int(found)
     end
+end
+
+# ---- as an IO ----
+
+"""
+    readline(reader; keep = false)
+    eachline(reader; keep = false)
+
+The next line, which is empty only for an empty line and at the end; all lines, like [`eachrecord`](@ref).
+"""
+Base.readline(reader::Reader; keep::Bool = false) = something(next_frame(reader, lines(reader, keep)), "")
+Base.eachline(reader::Reader; keep::Bool = false) = eachrecord(reader, Lines(keep = keep))
+
+"""
+    readuntil(reader, delimiter; keep = false)
+
+The bytes up to a delimiter, or up to the end: a `Vector{UInt8}` if the delimiter is a byte or bytes, and a `String` if
+it is a character or text.
+"""
+Base.readuntil(reader::Reader, delimiter::AbstractString; keep::Bool = false) =
+    something(next_frame(reader, Delimiter(delimiter, keep = keep)), "")
+Base.readuntil(reader::Reader, delimiter::AbstractChar; keep::Bool = false) = readuntil(reader, string(delimiter); keep = keep)
+Base.readuntil(reader::Reader, delimiter::Vector{UInt8}; keep::Bool = false) =
+    Vector{UInt8}(codeunits(readuntil(reader, String(copy(delimiter)); keep = keep)))
+Base.readuntil(reader::Reader, delimiter::UInt8; keep::Bool = false) = readuntil(reader, [delimiter]; keep = keep)
+
+function Base.eof(reader::Reader)
+    reader.at < reader.stop && return false
+    bytesavailable(reader) == 0 || return false
+    await_readable(reader)
+    check_open(reader) # another task may have closed it
+    with_failure(reader.source) do
+        @call millstream_reader_fill(reader, reader.buffer, reader.len, reader.added)
+    end
+    open_window(reader) == 0
+end
+
+"""
+    bytesavailable(reader)
+
+The number of bytes that can be read without waiting; 0 does not mean that a read would wait.
+"""
+function Base.bytesavailable(reader::Reader)
+    reader.at < reader.stop && return Int(reader.stop - reader.at)
+    check_open(reader)
+    settle(reader)
+    @call millstream_reader_buffer(reader, reader.buffer, reader.len)
+    open_window(reader)
+end
+
+# Makes the bytes that the library has just returned readable.
+function open_window(reader)
+    reader.start = reader.at = reader.buffer[]
+    reader.stop = reader.at + reader.len[]
+    Int(reader.len[])
 end

@@ -1,8 +1,7 @@
 # `BiBufferedStream` is an `IO` that reads lines fast from a command or any other `IO`.
 #
-# The unread bytes are between two pointers, `at` and `stop`; reading is arithmetic on them. When the pointers meet, the
-# supply returns the next window. A line that crosses the end of a window is collected in separate memory, so only
-# memory limits the length of lines.
+# It is a `ByteStream`: when the pointers of its window meet, the supply returns the next window. A line that crosses the
+# end of a window is collected in separate memory, so only memory limits the length of lines.
 
 # The bytes have ended, and the source has reported whether it succeeded.
 @enum State is_open bytes_ended is_judged is_closed
@@ -19,7 +18,7 @@ It replaces the type of the same name of BiBufferedStreams.jl: it has [`readline
 `ignorestatus` and all other properties of a `Cmd` work as usual, because Julia starts it.
 
 `bufsize` limits how much is read at a time. Only one task at a time can read. """
-mutable struct BiBufferedStream{S} <: IO
+mutable struct BiBufferedStream{S} <: ByteStream
     supply::S
     # The argument, which is closed at the end; a command is also asked for its status.
     io::IO
@@ -45,7 +44,7 @@ BiBufferedStream(command::Base.AbstractCmd, bufsize::Integer = 2^24) = BiBuffere
 # A size that fits in the second-level cache; larger windows are slower.
 const largest_window = 2^18
 
-const Command = Union{Base.Process,Base.ProcessChain}
+const Processes = Union{Base.Process,Base.ProcessChain}
 
 # ---- supplies ----
 
@@ -63,7 +62,7 @@ end
 supply_of(io::IO, size) = FromIO(io, Vector{UInt8}(undef, size))
 
 # If Julia has not started to read a command's pipe, the library reads it.
-function supply_of(command::Command, size)
+function supply_of(command::Processes, size)
     pipe = command.out
     if pipe isa Base.PipeEndpoint && pipe.status == Base.StatusOpen && bytesavailable(pipe) == 0
         reader = Reader(Base._fd(pipe); decode = :off, read_ahead = :off, capacity = size)
@@ -125,7 +124,7 @@ end
 
 judge(::IO) = nothing
 
-function judge(command::Command)
+function judge(command::Processes)
     foreach(wait, processes(command))
     failed = filter(process -> !process.cmd.ignorestatus && has_failed(process), processes(command))
     isempty(failed) || throw(Base.ProcessFailedException(failed))
@@ -136,10 +135,6 @@ processes(process::Base.Process) = [process]
 processes(chain::Base.ProcessChain) = chain.processes
 
 has_failed(process) = process.exitcode != 0 || process.termsignal != 0
-
-# Returns the position of the first such byte among the unread ones, or C_NULL.
-@inline find(s::BiBufferedStream, byte::UInt8) =
-    ccall(:memchr, Ptr{UInt8}, (Ptr{UInt8}, Cint, Csize_t), s.at, byte, s.stop - s.at)
 
 # ---- lines ----
 
@@ -232,62 +227,6 @@ function Base.eof(s::BiBufferedStream)
     true
 end
 
-@inline function Base.read(s::BiBufferedStream, ::Type{UInt8})
-    s.at < s.stop || eof(s) && throw(EOFError())
-    byte = GC.@preserve s unsafe_load(s.at)
-    s.at += 1
-    byte
-end
-
-function Base.peek(s::BiBufferedStream, ::Type{UInt8} = UInt8)
-    eof(s) && throw(EOFError())
-    GC.@preserve s unsafe_load(s.at)
-end
-
-function Base.unsafe_read(s::BiBufferedStream, to::Ptr{UInt8}, count::UInt)
-    left = Int(count)
-    while left > 0
-        taken = take_some(s, to, left)
-        taken == 0 && throw(EOFError())
-        to += taken
-        left -= taken
-    end
-end
-
-# Copies at most this many bytes and waits for at least one; returns their number, 0 at the end.
-function take_some(s, to, most)
-    eof(s) && return 0
-    count = min(most, bytesavailable(s))
-    GC.@preserve s unsafe_copyto!(to, s.at, count)
-    s.at += count
-    count
-end
-
-"""
-    readbytes!(s::BiBufferedStream, bytes, count = length(bytes); all = true)
-
-Reads `count` bytes, or fewer at the end; with `all = false`, reads only the bytes that are available. Returns the
-number of bytes.
-"""
-function Base.readbytes!(s::BiBufferedStream, bytes::AbstractVector{UInt8}, count = length(bytes); all::Bool = true)
-    done, had = 0, length(bytes)
-    while done < count
-        eof(s) && break
-        some = min(Int(count) - done, bytesavailable(s))
-        length(bytes) < done + some && resize!(bytes, min(Int(count), max(done + some, 2 * length(bytes))))
-        GC.@preserve s bytes unsafe_copyto!(pointer(bytes, done + 1), s.at, some)
-        s.at += some
-        done += some
-        all || break
-    end
-    length(bytes) > max(had, done) && resize!(bytes, max(had, done))
-    done
-end
-
-Base.readavailable(s::BiBufferedStream) = eof(s) ? UInt8[] : read(s, bytesavailable(s))
-
-Base.bytesavailable(s::BiBufferedStream) = Int(s.stop - s.at)
-
 """
     position(s::BiBufferedStream)
 
@@ -295,19 +234,9 @@ The number of bytes that have been read.
 """
 Base.position(s::BiBufferedStream) = s.passed - bytesavailable(s)
 
-function Base.skip(s::BiBufferedStream, count::Integer)
-    count >= 0 || throw(ArgumentError("a stream cannot be read backwards, by $count bytes"))
-    while count > 0 && !eof(s)
-        some = min(count, bytesavailable(s))
-        s.at += some
-        count -= some
-    end
-    s
-end
+Base.bytesavailable(s::BiBufferedStream) = Int(s.stop - s.at)
 
 Base.isopen(s::BiBufferedStream) = s.state != is_closed
-Base.isreadable(s::BiBufferedStream) = isopen(s)
-Base.iswritable(::BiBufferedStream) = false
 
 Base.show(io::IO, s::BiBufferedStream) =
     print(io, "BiBufferedStream(", s.io, isopen(s) ? ", $(bytesavailable(s)) bytes waiting)" : ", closed)")
@@ -330,7 +259,7 @@ end
 
 close_source(io::IO, _) = close(io)
 
-function close_source(command::Command, is_judged_before)
+function close_source(command::Processes, is_judged_before)
     yield() # so that Julia detects processes that have ended
     failed = filter(process -> process_exited(process) && !process.cmd.ignorestatus && has_failed(process), processes(command))
     close(command)

@@ -49,6 +49,47 @@ function command_handle(cmd::Cmd)
 end
 
 """
+    Command(cmd; options...)
+
+A `Cmd` with the options that Julia's own do not have. `env`, `dir` and `ignorestatus` of the `Cmd` apply as usual.
+
+Options, with their defaults:
+- `success_statuses`: the exit statuses that are successes, `[0]`; `success_signals`: the signals that may kill the
+  command without this being an error, `Int[]`
+- `stop_signal`: the signal that stops it when the stream is closed before the end, 15 (SIGTERM); `stop_grace`: the
+  seconds that it may then continue before SIGKILL, 1
+- `process_group`: `:auto`, `:own` (its children are stopped with it), `:inherit` (it can use the terminal)
+- `stdin`: its standard input, as text or bytes: nothing by default
+
+```julia
+Reader(Millstream.Command(`grep -c x`; stdin = "a\n", success_statuses = [0, 1])) # 1: nothing was found
+```
+"""
+struct Command
+    cmd::Cmd
+    stdin::Union{Nothing,Vector{UInt8}}
+    options::NamedTuple
+    Command(cmd::Cmd; stdin = nothing, options...) = new(cmd, bytes_of(:stdin, stdin), values(options))
+end
+
+bytes_of(::Symbol, ::Nothing) = nothing
+bytes_of(::Symbol, text::AbstractString) = Vector{UInt8}(codeunits(String(text)))
+bytes_of(::Symbol, bytes::AbstractVector{UInt8}) = Vector{UInt8}(bytes)
+bytes_of(option::Symbol, value) = wrong(option, value, "text or bytes")
+
+function with_commands(use, command::Command)
+    handle = command_handle(command.cmd)
+    try
+        set_command_options(handle; command.options...)
+        bytes = command.stdin
+        bytes === nothing || @call millstream_command_set_stdin_bytes(handle, bytes, length(bytes))
+        use([handle])
+    finally
+        @c millstream_command_free(handle)
+    end
+end
+
+"""
     Shell(line)
 
 A shell line, which is run with `bash -o pipefail -c`. Never put user input or file names into it; a `Cmd` passes

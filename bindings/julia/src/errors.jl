@@ -101,6 +101,12 @@ function natural(option::Symbol, value)
     Int(value)
 end
 
+function integers(option::Symbol, value)
+    all(number -> number isa Integer && !(number isa Bool) && typemin(Int32) <= number <= typemax(Int32), value) ||
+        wrong(option, value, "whole numbers")
+    collect(Int32, value)
+end
+
 function seconds(option::Symbol, value)
     value isa Real && !(value isa Bool) && 0 <= value < 1e10 || wrong(option, value, "a number of seconds")
     Float64(value)

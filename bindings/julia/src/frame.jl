@@ -5,9 +5,11 @@ Finds the ends of records: [`Lines`](@ref), [`Delimiter`](@ref), [`AnyOf`](@ref)
 [`LengthPrefixed`](@ref) or [`Documents`](@ref). """
 mutable struct Framer
     handle::Ptr{Cvoid}
+    # The call that creates it.
+    text::String
 
-    function Framer(handle)
-        framer = new(handle)
+    function Framer(handle, text)
+        framer = new(handle, text)
         finalizer(framer -> (@c millstream_framer_free(framer.handle)), framer)
     end
 end
@@ -15,20 +17,22 @@ end
 Base.unsafe_convert(::Type{Ptr{Cvoid}}, framer::Framer) = framer.handle
 
 # Creates a framer with a function that stores its handle in a reference.
-function framer(make)
+function framer(make, text)
     out = Ref{Ptr{Cvoid}}(C_NULL)
     make(out)
-    Framer(out[])
+    Framer(out[], text)
 end
 
 delimited(keep) = keep ? 0x00000001 : 0x00000000
+
+and_keep(keep) = keep ? "; keep = true" : ""
 
 """
     Lines(; keep = false)
 
 Records are lines, which end with a line feed; the last line need not. Unless `keep` is true, the line feed and a
 carriage return before it are not part of the record. """
-Lines(; keep::Bool = false) = framer() do out
+Lines(; keep::Bool = false) = framer("Lines($(and_keep(keep)))") do out
     @call millstream_framer_lines(delimited(keep), out)
 end
 
@@ -40,7 +44,7 @@ Records end with a byte, a character or a string; the last record need not.
 function Delimiter(delimiter::Union{UInt8,Char,AbstractString,AbstractVector{UInt8}}; keep::Bool = false)
     bytes = delimiter isa UInt8 ? [delimiter] : delimiter isa AbstractVector ? Vector{UInt8}(delimiter) :
         Vector{UInt8}(codeunits(string(delimiter)))
-    framer() do out
+    framer("Delimiter($(repr(delimiter))$(and_keep(keep)))") do out
         @call millstream_framer_delimiter(bytes, length(bytes), delimited(keep), out)
     end
 end
@@ -57,7 +61,7 @@ function AnyOf(bytes; keep::Bool = false)
     foreach(byte -> ends[UInt8(byte)+1] = true, bytes)
     # The library queries each byte while it creates the framer, and not later.
     ask = @cfunction(is_among, Bool, (Ptr{Bool}, UInt8))
-    framer() do out
+    framer("AnyOf($(repr(bytes))$(and_keep(keep)))") do out
         @call millstream_framer_predicate(ask, ends, delimited(keep), out)
     end
 end
@@ -67,7 +71,7 @@ end
 
 Records have `length` bytes. A stream that ends inside a record is an error.
 """
-Fixed(length::Integer) = framer() do out
+Fixed(length::Integer) = framer("Fixed($length)") do out
     @call millstream_framer_fixed(length, out)
 end
 
@@ -76,7 +80,8 @@ end
 
 Records are preceded by their length, a number of an unsigned type such as `UInt32`, which counts the bytes after it or,
 with `counts = :itself`, also its own. """
-LengthPrefixed(::Type{T}; endian = :little, counts = :payload) where {T<:Unsigned} = framer() do out
+LengthPrefixed(::Type{T}; endian = :little, counts = :payload) where {T<:Unsigned} =
+    framer("LengthPrefixed($T; endian = $(repr(endian)), counts = $(repr(counts)))") do out
     @call millstream_framer_length_prefixed(sizeof(T), choice(:endian, endian),
         choice(:counts, counts, choices.prefix_counts), out)
 end
@@ -85,6 +90,6 @@ end
     Documents()
 
 Records are consecutive BSON documents, as written by mongodump. """
-Documents() = framer() do out
+Documents() = framer("Documents()") do out
     @call millstream_framer_bson(out)
 end

@@ -40,7 +40,8 @@ duplicate is read), an `IO`, bytes in memory, [`Mapped`](@ref), [`Tcp`](@ref), [
 and commands are decoded.
 
 The end means that the source succeeded: if a command fails, a [`MillstreamError`](@ref) is thrown after all its output.
-Only one task at a time can use a reader.
+A reader is an `IO`: `readline`, `eachline`, `readuntil`, `read`, `eof` and all other functions of `Base` for a readable
+`IO` work too, and `record_limit` limits the length of a line. Only one task at a time can use a reader.
 
 Options, with their defaults first:
 - `read_ahead`: `:auto` (`:off` for commands and sockets, since Julia cannot wait for read-ahead), `:on`, `:off`
@@ -48,10 +49,15 @@ Options, with their defaults first:
   `decode_memory`: the memory for the window of a zstd frame or an xz block, 128 MiB
 - `record_limit`: the maximum length of a record, 64 MiB; `capacity`: the initial size of the buffer, 256 KiB
 - `latency`: `:normal`, `:low`; `follow`: `:no`, `:growing`; `pin`: `:content` (a file may grow while it is read), `:identity`; `stall_timeout`: seconds
+- `total_timeout`: the seconds that reading may take from opening to the end: no limit by default
 - `cancel`: a [`CancelToken`](@ref); `name`: the name of the source in errors
 """
-mutable struct Reader
+mutable struct Reader <: ByteStream
     handle::Ptr{Cvoid}
+    # The window: the unread bytes in the library's memory, or NULL if none is open. They are used up to `at`.
+    start::Ptr{UInt8}
+    at::Ptr{UInt8}
+    stop::Ptr{UInt8}
     # Objects that the library borrows, which must stay alive.
     source::Any
     # Whether the library created the file descriptor, so that Julia may change its flags in order to wait for it.
@@ -64,8 +70,8 @@ mutable struct Reader
     added::Base.RefValue{Csize_t}
     # A task is waiting, so no other task may read.
     waits::Bool
-    # The limits of the waiting that Julia does itself: seconds (0 if there is no limit), and a token.
-    stall_timeout::Float64
+    # The limits of the waiting that Julia does itself: whether there is a timeout, and a token.
+    has_timeout::Bool
     cancel::Union{CancelToken,Nothing}
     # A wait that a timeout or the token interrupted, which the next wait continues.
     pending::Union{Pending,Nothing}
@@ -73,12 +79,14 @@ mutable struct Reader
     in_use::Union{Batch,Nothing}
     # The number of records that such a loop requests next; it is small after an early exit, so that exits cost little.
     ahead::Int
+    # The framers of `readline`, without and with line ends, once they are needed.
+    lines::Vector{Framer}
 
-    function Reader(source; stall_timeout = nothing, cancel = nothing, options...)
-        reader = new(C_NULL, nothing, false, nothing, -1, Ref{CBatch}(), Ref{Ptr{UInt8}}(C_NULL), Ref{Csize_t}(0), Ref{Csize_t}(0), false,
-            stall_timeout === nothing ? 0.0 : seconds(:stall_timeout, stall_timeout), token(cancel), nothing, nothing, typemax(Int))
+    function Reader(source; stall_timeout = nothing, total_timeout = nothing, cancel = nothing, options...)
+        reader = new(C_NULL, C_NULL, C_NULL, C_NULL, nothing, false, nothing, -1, Ref{CBatch}(), Ref{Ptr{UInt8}}(C_NULL), Ref{Csize_t}(0), Ref{Csize_t}(0), false,
+            stall_timeout !== nothing || total_timeout !== nothing, token(cancel), nothing, nothing, typemax(Int), Framer[])
         finalizer(forget, reader)
-        with_reader_options(source; stall_timeout = stall_timeout, cancel = cancel, options...) do how
+        with_reader_options(source; stall_timeout = stall_timeout, total_timeout = total_timeout, cancel = cancel, options...) do how
             out = Ref{Ptr{Cvoid}}(C_NULL)
             reader.source, reader.is_ours = open_source(source, how, out)
             reader.handle = out[]
@@ -106,8 +114,6 @@ end
 
 Base.unsafe_convert(::Type{Ptr{Cvoid}}, reader::Reader) = reader.handle
 
-Base.show(io::IO, reader::Reader) = print(io, "Reader(", isopen(reader) ? repr(name(reader)) : "closed", ")")
-
 # ---- sources ----
 
 # Each method stores a handle in `out`, and returns the objects to keep alive and whether the library created the file
@@ -123,7 +129,7 @@ function open_source(source::Mapped, how, out)
     nothing, false
 end
 
-function open_source(cmd::Base.AbstractCmd, how, out)
+function open_source(cmd::Union{Base.AbstractCmd,Command}, how, out)
     with_commands(cmd) do handles
         @call millstream_reader_pipeline(handles, length(handles), how, out)
     end
@@ -169,7 +175,7 @@ open_source(other, how, out) = throw(ArgumentError("a $(typeof(other)) is not a 
 
 function with_reader_options(use, source; read_ahead = nothing, options...)
     # Julia cannot wait for a reader that reads ahead (see above).
-    if read_ahead === nothing && source isa Union{Base.AbstractCmd,Shell,Tcp,UnixSocket}
+    if read_ahead === nothing && source isa Union{Base.AbstractCmd,Command,Shell,Tcp,UnixSocket}
         read_ahead = :off
     end
     out = Ref{Ptr{Cvoid}}(C_NULL)
@@ -206,15 +212,23 @@ end
 """
     position(reader)
 
-The number of `bytes` (after decoding) and of `records` that have been taken or skipped. A loop over
-[`eachrecord`](@ref) takes one record at a time, and a loop over [`batches`](@ref) takes a whole batch.
+The number of bytes, after decoding, that have been read or skipped. [`progress`](@ref) has more.
 """
-function Base.position(reader::Reader)
+Base.position(reader::Reader) = progress(reader).bytes
+
+"""
+    progress(reader)
+
+How far a reader is: the `bytes`, after decoding, and the `records` that have been taken or skipped. A loop over
+[`eachrecord`](@ref) takes one record at a time, and a loop over [`batches`](@ref) takes a whole batch. Bytes that are
+read by the functions of an `IO` do not count as records, except those of `readline`, `readuntil` and `eachline`.
+"""
+function progress(reader::Reader)
     check_open(reader)
     bytes, records = Ref{UInt64}(0), Ref{UInt64}(0)
     @call millstream_reader_position(reader, bytes, records)
     left_bytes, left = not_used(reader)
-    (bytes = Int(bytes[]) - left_bytes, records = Int(records[]) - left)
+    (bytes = Int(bytes[]) - left_bytes + Int(reader.at - reader.start), records = Int(records[]) - left)
 end
 
 """
@@ -243,6 +257,7 @@ end
 # Errors of closing are not reported.
 function free(reader::Reader)
     unwatch(reader)
+    reader.start = reader.at = reader.stop = C_NULL
     handle, reader.handle = reader.handle, C_NULL
     @c millstream_reader_free(handle)
 end

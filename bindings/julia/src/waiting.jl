@@ -7,7 +7,7 @@
 # Waits with `wait_for_it` and returns its result, or `nothing` if the reader's timeout or its token ended the wait. The
 # library reports a cancellation when it is called; a timeout is passed to it here, unless `is_ready()` now.
 function wait_within(wait_for_it, is_ready, reader)
-    reader.stall_timeout == 0 && reader.cancel === nothing && return wait_for_it()
+    reader.has_timeout || reader.cancel !== nothing || return wait_for_it()
     pending = reader.pending
     if pending === nothing
         pending = reader.pending = Pending(wait_for_it)
@@ -18,7 +18,7 @@ function wait_within(wait_for_it, is_ready, reader)
     end
     event = pending.event
     is_late = Ref(false)
-    alarm = reader.stall_timeout == 0 ? nothing : Timer(_ -> (is_late[] = true; notify(event)), reader.stall_timeout)
+    alarm = reader.has_timeout ? Timer(_ -> (is_late[] = true; notify(event)), wait_limit(reader)) : nothing
     try
         while_waking(() -> wait(event), reader.cancel, event)
     finally
@@ -33,12 +33,15 @@ function wait_within(wait_for_it, is_ready, reader)
     nothing
 end
 
+# The seconds that a wait may take: the stall timeout, or the rest of the total timeout.
+wait_limit(reader) = (@c millstream_reader_wait_limit_ns(reader)) / 1e9
+
 # Reads, after Julia has waited for data, until `is_enough(bytes, length)` is true for the unread bytes. It stops
 # earlier if only the library can continue: at the end, if there is an error to report, and for sources that Julia
 # cannot wait for.
 function await(is_enough, reader::Reader)
     check_open(reader)
-    give_back(reader)
+    settle(reader)
     while true
         @call millstream_reader_buffer(reader, reader.buffer, reader.len)
         reader.len[] > 0 && is_enough(reader.buffer[], reader.len[]) && return

@@ -42,7 +42,7 @@ mutable struct Writer <: IO
 
     function Writer(sink = nothing; options...)
         writer = new(C_NULL, nothing, C_NULL, C_NULL, C_NULL, false, Ref((Ptr{UInt8}(C_NULL), Ptr{UInt8}(C_NULL))), Ref(false),
-            sink isa Union{Base.AbstractCmd,RawFD,Tcp,UnixSocket} || sink isa AbstractString && isfifo(sink), false)
+            sink isa Union{Base.AbstractCmd,Command,RawFD,Tcp,UnixSocket} || sink isa AbstractString && isfifo(sink), false)
         finalizer(forget, writer)
         with_writer_options(; options...) do how
             out = Ref{Ptr{Cvoid}}(C_NULL)
@@ -73,8 +73,6 @@ end
 
 Base.unsafe_convert(::Type{Ptr{Cvoid}}, writer::Writer) = writer.handle
 
-Base.show(io::IO, writer::Writer) = print(io, "Writer(", isopen(writer) ? repr(name(writer)) : "closed", ")")
-
 # ---- sinks ----
 
 # Each method stores a handle in `out` and returns the objects to keep alive.
@@ -83,7 +81,7 @@ function open_sink(path::AbstractString, how, out)
     @call millstream_writer_path(String(path), how, out)
 end
 
-function open_sink(cmd::Base.AbstractCmd, how, out)
+function open_sink(cmd::Union{Base.AbstractCmd,Command}, how, out)
     with_commands(cmd) do handles
         length(handles) == 1 || throw(ArgumentError("a sink is one command, and $cmd is " *
             "several: use `bash -o pipefail -c \"one | another\"`"))

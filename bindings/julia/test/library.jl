@@ -17,7 +17,8 @@ end
 
 @testset "the names of options are those of every language" begin
     rows = split.(filter(!startswith("#"), readlines(joinpath(folder, "..", "..", "vectors", "options.tsv"))), '\t')
-    for (of, set) in (("reader", Millstream.set_reader_options), ("writer", Millstream.set_writer_options))
+    for (of, set) in (("reader", Millstream.set_reader_options), ("writer", Millstream.set_writer_options),
+        ("command", Millstream.set_command_options))
         names = [Symbol(row[2]) for row in rows if row[1] == of && !occursin("julia: ", join(row[4:end]))]
         words = Dict(row[2] => Tuple(Symbol.(split(replace(row[3], "*" => ""), '|'))) for row in rows if occursin("|", row[3]))
         @test all(getproperty(Millstream.choices, Symbol(name)) == words[name] for name in keys(words))

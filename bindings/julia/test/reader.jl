@@ -1,6 +1,6 @@
 using Millstream, Test
 using Millstream: Reader, Shell, Mapped, UnixSocket, Tcp, Lines, Fixed, Delimiter, CancelToken, cancel, next_line, next_frame, skip_record,
-    scan, rest_of_line, name
+    scan, rest_of_line, name, progress
 using Sockets
 
 const directory = mktempdir()
@@ -62,7 +62,7 @@ end
     @test next_line(reader) == "line 1"
     @test next_frame(reader, Delimiter("ne ")) == "li"
     @test scan(reader, Int64) == 2
-    @test position(reader) == (bytes = 13, records = 2)
+    @test progress(reader) == (bytes = 13, records = 2)
     @test rest_of_line(reader) == ""
     @test scan(reader, String) == "line"
     @test rest_of_line(reader) == "3"
@@ -97,7 +97,7 @@ end
     reader() = Reader(b"header\na\nb\n3 4\nlast")
     r = reader()
     @test first(eachrecord(r)) == "header"
-    @test position(r) == (bytes = 7, records = 1)
+    @test progress(r) == (bytes = 7, records = 1)
     @test next_line(r) == "a"
     @test collect(eachrecord(r)) == ["b", "3 4", "last"]
     @test next_line(r) === nothing
@@ -107,7 +107,7 @@ end
         line == "b" && break
     end
     @test (scan(r, Int64), scan(r, Int64), rest_of_line(r)) == (3, 4, "")
-    @test position(r) == (bytes = 15, records = 4)
+    @test progress(r) == (bytes = 15, records = 4)
 
     r = reader()
     @test_throws ErrorException("mine") foreach(line -> line == "a" && error("mine"), eachrecord(r))
@@ -174,6 +174,13 @@ end
     @test error.command.argv[1:2] == ["sh", "-c"]
     @test (try collect(eachrecord(`sh -c 'kill -9 $$'`)) catch error; error end).command.signal == 9
     @test collect(eachrecord(ignorestatus(`sh -c 'echo one; exit 3'`))) == ["one"]
+    echo = `sh -c 'read line; echo $line; exit $line'`
+    three = Millstream.Command(echo; stdin = "3\n", success_statuses = [0, 3], success_signals = [9])
+    @test collect(eachrecord(three)) == ["3"]
+    @test (try collect(eachrecord(Millstream.Command(echo; stdin = "4\n"))) catch error; error end).kind == :command_failed
+    stubborn = Millstream.Command(`sh -c "trap '' TERM; exec sleep 60"`; stop_signal = 2, stop_grace = 0, process_group = :own)
+    @test (try Reader(next_line, stubborn; total_timeout = 0.05) catch error; error end).kind == :timed_out
+    @test_throws ArgumentError Reader(Millstream.Command(`true`; success_statuses = ["1"]))
     @test (try collect(eachrecord(pipeline(`false`, `cat`))) catch error; error.command.argv end) == ["false"]
 
     reader = Reader(Vector{UInt8}("short\n" * "x"^100 * "\nend\n"); record_limit = 10)

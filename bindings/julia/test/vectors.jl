@@ -1,6 +1,6 @@
 # The examples of behaviour that all languages share: `vectors/*.tsv`.
 using Millstream, Test
-using Millstream: Reader, Writer, scan, Lines, Delimiter, AnyOf, Fixed, LengthPrefixed, Documents
+using Millstream: Reader, Writer, scan, columns!, Lines, Delimiter, AnyOf, Fixed, LengthPrefixed, Documents
 
 const folder = normpath(joinpath(@__DIR__, "..", "..", "..", "vectors"))
 
@@ -90,6 +90,28 @@ end
 
 const integers = Dict("$(letter)$(bits)" => getfield(Base, Symbol(name, bits))
     for (letter, name) in (("u", "UInt"), ("i", "Int")) for bits in (8, 16, 32, 64, 128))
+
+is_space(byte) = byte == 0x20 || 0x09 <= byte <= 0x0d
+
+# Columns have the same numbers: here each number is a field of a record.
+@testset "a column: $name" for (name, type, input, expected) in cases("scan.tsv")
+    T = get(integers, type, get(numbers, type, nothing))
+    T !== nothing && sizeof(T) <= 8 || continue
+    lines = UInt8[]
+    for byte in hex(input)
+        is_space(byte) ? isempty(lines) || last(lines) == 0x0a || push!(lines, 0x0a) : push!(lines, byte)
+    end
+    table, ending = (a = T[],), []
+    try
+        columns!(table, Reader(lines))
+    catch error
+        push!(ending, kind_of(error))
+    end
+    words = split(expected)
+    found = [table.a; ending]
+    @test length(found) == length(words)
+    @test all(map(same, found, words))
+end
 
 # Returns the value to write, or `nothing` for kinds that Julia does not have.
 function put_value(kind, value)

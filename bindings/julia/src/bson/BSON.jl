@@ -22,7 +22,13 @@ module BSON
 
 using Mmap: Mmap
 
+using ..Millstream: @public
+
 export bson
+
+@public(load, parse, tags, lower, structdata, initstruct, newstruct!, roundtrip, fileio_load, fileio_save, load_compat, Document,
+    decode, encode, documents, Map, ObjectId, Binary, RegularExpression, Timestamp, Code, CodeWithScope, FarDateTime, Name,
+    DBPointer, Undef, Undefined, MinKey, MaxKey, Decimal128, BSONError)
 
 include("errors.jl")
 include("elements.jl")

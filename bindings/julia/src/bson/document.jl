@@ -80,3 +80,11 @@ function Base.iterate(doc::Document, i = 1)
 end
 
 Base.Dict(doc::Document{T}) where {T} = Dict{Symbol,T}(key => doc[key] for key in doc.order)
+
+Base.show(io::IO, doc::Document) = (print(io, "Document("); join(io, map(repr, doc.order), ", "); print(io, ")"))
+
+function Base.show(io::IO, ::MIME"text/plain", doc::Document{T}) where {T}
+    print(io, "Document{", T, "} with ", length(doc.order), length(doc.order) == 1 ? " member" : " members")
+    isempty(doc.order) || print(io, ": ")
+    join(io, map(repr, doc.order), ", ")
+end
