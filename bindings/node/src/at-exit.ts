@@ -1,21 +1,56 @@
 /** Writes the accepted bytes of writers that were not closed when the process exits. Compressed streams get no trailer,
  * because only `close` writes one. Bytes that cannot be written any more are reported, and the process exits with
- * status 1. Imported for its effect.
+ * status 1.
  */
 
-import { atExit, endsWithTrailer, endWriterNow, type Writer } from "./writer.js";
+import { forgotten } from "./forgotten.js";
+import { atExit, type Exiting, type Unclosed, type Writer } from "./writer.js";
 
-const open = new Set<Writer>();
+const open = new Set<Exiting>();
+const unclosed = new Set<Unclosed>();
+const LOST = "its writer was never closed, so the file does not appear; await its `close`";
 
-atExit.keep = (writer) => {
-  // Before the exit of sinks themselves.
-  if (open.size === 0) process.on("beforeExit", flushAll).prependListener("exit", endAll);
+/** Reports writers that were collected. Those that exist at the exit are reported then. */
+const collected = /* @__PURE__ */ new FinalizationRegistry<Unclosed>((file) => {
+  if (unclosed.delete(file)) forgotten.warn?.(`${file.name}: ${LOST}`);
+});
+
+/** Called by every function that creates a writer which needs this. */
+export function useAtExit(): void {
+  atExit.keep ??= keep;
+  atExit.forget ??= forget;
+  atExit.expectClose ??= expectClose;
+  atExit.closed ??= closed;
+}
+
+function keep(writer: Exiting): void {
+  listen();
   open.add(writer);
-};
+}
 
-atExit.forget = (writer) => {
-  if (open.delete(writer) && open.size === 0) process.off("beforeExit", flushAll).off("exit", endAll);
-};
+function forget(writer: Exiting): void {
+  if (open.delete(writer)) unlisten();
+}
+
+function expectClose(writer: Writer, file: Unclosed): void {
+  listen();
+  unclosed.add(file);
+  collected.register(writer, file, file);
+}
+
+function closed(file: Unclosed): void {
+  collected.unregister(file);
+  if (unclosed.delete(file)) unlisten();
+}
+
+function listen(): void {
+  // Before the exit of sinks themselves.
+  if (open.size + unclosed.size === 0) process.on("beforeExit", flushAll).prependListener("exit", endAll);
+}
+
+function unlisten(): void {
+  if (open.size + unclosed.size === 0) process.off("beforeExit", flushAll).off("exit", endAll);
+}
 
 /**
  * The event loop is empty, so there is time to wait. Flushed bytes cannot be lost any more, and are not flushed
@@ -23,11 +58,11 @@ atExit.forget = (writer) => {
  */
 function flushAll(): void {
   for (const writer of open) {
-    if (endsWithTrailer(writer)) continue;
+    if (writer.endsWithTrailer) continue;
     writer.flush().then(
-      () => atExit.forget?.(writer),
+      () => forget(writer),
       ({ message }) => {
-        atExit.forget?.(writer);
+        forget(writer);
         fail(message);
       },
     );
@@ -36,8 +71,9 @@ function flushAll(): void {
 
 /** The process exits, by `process.exit` or because a sink never finished. */
 function endAll(): void {
+  for (const { name } of unclosed) fail(`${name}: ${LOST}`);
   for (const writer of open) {
-    const lost = endWriterNow(writer);
+    const lost = writer.endNow();
     if (lost !== null) fail(`${writer.name}: the process ended before it was closed: ${lost}; await its close()`);
   }
 }

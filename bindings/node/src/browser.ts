@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 /** Millstream without Node: everything that needs no operating system. */
 
 export type { Content, InputOptions, OutputOptions } from "./adapters/options.js";
@@ -6,6 +8,7 @@ export {
   toWebReadable,
   toWebTransform,
   toWebWritable,
+  type WebPair,
   type WebReadableOptions,
   type WebTransformOptions,
   type WebWritableOptions,
@@ -33,7 +36,7 @@ export type { DecodeOptions, Document } from "./bson/decode.js";
 export * from "./bson/values.js";
 export { type Bson, bson } from "./bson.js";
 export { type CommandEnd, MillstreamError } from "./error.js";
-export { ERROR_ADVICE, ERROR_CODES, type ErrorKind } from "./errors.js";
+export { ERROR_ADVICE, ERROR_CODES, type ErrorCode, type ErrorKind } from "./errors.js";
 export {
   anyOf,
   type DelimiterOptions,

@@ -48,7 +48,7 @@ export interface Bson {
 }
 
 /** BSON documents: `bson()` finds them in a stream, `bson.decode` decodes them into objects. */
-export const bson: Bson = Object.assign(() => documentFramer(), {
+export const bson: Bson = /* @__PURE__ */ Object.assign(() => documentFramer(), {
   decode,
   decodeAll,
   check,

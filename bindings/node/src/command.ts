@@ -7,20 +7,20 @@
 import { fileURLToPath } from "node:url";
 import { isMainThread } from "node:worker_threads";
 import { misuse } from "./error.js";
-import type { NativeCommand } from "./native.js";
+import { type NativeCommand, nativeOptions } from "./native.js";
 import { boolean, type Rules, show } from "./options.js";
-import { STDERR, type Stderr } from "./settings.js";
+import { COMMAND_SETTINGS, type CommandSettings, STDERR, type Stderr } from "./settings.js";
 
 /** Options of every command. */
-export interface CommandOptions {
+export interface CommandOptions extends CommandSettings {
   /** The working directory. */
-  currentDir?: string | URL;
+  currentDir?: string | URL | undefined;
   /** The environment; by default, the environment of this process. */
-  env?: { readonly [name: string]: string | undefined };
+  env?: { readonly [name: string]: string | undefined } | undefined;
   /** The destination of standard error: `"forward"` by default. */
-  stderr?: Stderr;
-  /** Whether a non-zero status, or a signal that kills the command, is accepted: false by default. */
-  allowFailure?: boolean;
+  stderr?: Stderr | undefined;
+  /** Whether every exit status and every signal is a success: false by default. */
+  allowFailure?: boolean | undefined;
 }
 
 /** @internal */
@@ -38,7 +38,10 @@ export const COMMAND_RULES: Rules<CommandOptions> = {
   },
   stderr: STDERR,
   allowFailure: boolean,
+  ...COMMAND_SETTINGS,
 };
+
+const NATIVE_OPTIONS = Object.keys(COMMAND_SETTINGS) as (keyof CommandSettings)[];
 
 /** Checks the words of a command.
  *
@@ -57,12 +60,24 @@ export function argvOf(call: string, file: string, args: readonly string[]): rea
   return argv;
 }
 
-/** Returns the words of a command for the native part.
+/** Checks a shell line.
+ *
+ * @internal
+ */
+export function lineOf(call: string, line: string): string {
+  if (typeof line === "string" && line !== "" && !line.includes("\0")) return line;
+  throw misuse(
+    { stream: call, found: `the line ${show(line)}`, expected: "a shell line, a string without a NUL" },
+    "invalid_option",
+  );
+}
+
+/** Returns a command for the native part: its words, or a shell line.
  *
  * @internal
  */
 export function nativeCommand(
-  argv: readonly string[],
+  words: readonly string[] | string,
   options: CommandOptions,
   streams: Pick<NativeCommand, "stdin" | "stdinFd" | "stdout" | "stdoutFd">,
 ): NativeCommand {
@@ -72,5 +87,8 @@ export function nativeCommand(
   const given = Object.entries(all ?? {}).filter(([, value]) => value !== undefined);
   const env = all && Object.fromEntries(given.map(([name, value]) => [name, `${value}`]));
   const directory = currentDir instanceof URL ? fileURLToPath(currentDir) : currentDir;
-  return { argv, currentDir: directory, env, ...streams, stderr, allowFailure };
+  const shell = typeof words === "string";
+  const argv = shell ? [words] : words;
+  const settings = nativeOptions(options, NATIVE_OPTIONS);
+  return { argv, shell, currentDir: directory, env, ...streams, stderr, allowFailure, settings };
 }

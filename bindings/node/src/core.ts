@@ -1,6 +1,6 @@
 /** The core as WebAssembly. `bindings/node/wasm` describes each function.
  *
- * The module is part of the bundle and is compiled by the first call that needs it. So programs that do not need it pay
+ * The module is a file of the package in base64, and is compiled by the first call that needs it. So programs that do not need it pay
  * nothing, `require` works, and synchronous functions (`bson.columns`) stay synchronous; browsers compile a module of
  * this size without a promise.
  *
@@ -8,12 +8,10 @@
  * callers never get a view of it.
  */
 
+import MODULE from "./core-wasm.js";
 import { type ErrorDetails, MillstreamError } from "./error.js";
 import type { ErrorKind } from "./errors.js";
 import { platform } from "./text.js";
-
-/** The module in base64, which `scripts/build.mjs` inserts. */
-declare const MILLSTREAM_CORE: string;
 
 /** The functions of the module. Addresses are signed here, because WebAssembly's integers are. */
 interface Exports {
@@ -66,11 +64,22 @@ export class Core {
   put(bytes: Uint8Array): number {
     const { length } = bytes;
     if (length > this.#space) {
-      this.#input = this.call.input(length) >>> 0;
+      this.#input = this.#allocate(length);
       this.#space = length;
     }
     this.memory.set(bytes, this.#input);
     return length;
+  }
+
+  /** Allocates the input. WebAssembly has 4 GiB, and stops the program if they do not suffice. */
+  #allocate(length: number): number {
+    try {
+      return this.call.input(length) >>> 0;
+    } catch (cause) {
+      if (shared === this) shared = undefined;
+      const found = `${length} bytes at once`;
+      throw new MillstreamError("memory_limit", { found, expected: "less than WebAssembly has memory for", cause });
+    }
   }
 
   /** Returns the reply to the last call. */
@@ -91,7 +100,7 @@ let module: WebAssembly.Module | undefined;
 function compiled(): WebAssembly.Module {
   if (module !== undefined) return module;
   try {
-    module = new WebAssembly.Module(platform.fromBase64(MILLSTREAM_CORE));
+    module = new WebAssembly.Module(platform.fromBase64(MODULE));
   } catch (cause) {
     const expected = "a platform with WebAssembly; in a page with a content security policy, 'wasm-unsafe-eval' in it";
     throw new MillstreamError("unsupported", { expected, cause });

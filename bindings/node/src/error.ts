@@ -1,11 +1,11 @@
-/** All errors are of one class, with the same kinds and codes as in every other language.
+/** All errors are of one class, with the same kinds as in every other language.
  *
  * There is no need to parse messages: use `code`, `kind`, `stream`, `offset`, `record`, `found` and `expected`. The
  * underlying error is `cause`, and the system's error number `errno`. The table itself is `errors.ts`, which is
  * generated.
  */
 
-import { ERROR_ADVICE, ERROR_CODES, type ErrorKind } from "./errors.js";
+import { ERROR_ADVICE, type ErrorCode, type ErrorKind } from "./errors.js";
 
 /** How a command ended. */
 export interface CommandEnd {
@@ -21,17 +21,17 @@ export interface CommandEnd {
 
 /** The position and the details of an error. */
 export interface ErrorDetails {
-  stream?: string;
-  offset?: number;
-  record?: number;
-  found?: string;
-  expected?: string;
-  path?: string;
-  written?: number;
-  command?: CommandEnd;
+  stream?: string | undefined;
+  offset?: number | undefined;
+  record?: number | undefined;
+  found?: string | undefined;
+  expected?: string | undefined;
+  path?: string | undefined;
+  written?: number | undefined;
+  command?: CommandEnd | undefined;
   /** The index of the stage in its pipeline; the first is 0. */
-  stage?: number;
-  cause?: unknown;
+  stage?: number | undefined;
+  cause?: unknown | undefined;
 }
 
 const DETAILS = ["stream", "offset", "record", "found", "expected", "path", "written", "command", "stage"] as const;
@@ -41,14 +41,16 @@ const BRAND = Symbol.for("millstream.error");
 
 /** The class of all errors of this package.
  *
- * `code` is fixed for each `kind`: the same number in C, C++, Python, Julia and Rust. The error for an invalid argument
- * or option (`argument_invalid`, `invalid_option`) is also a `TypeError`.
+ * `kind` is the same in every language, and `code` is the same for Node: `command_failed`, `MILLSTREAM_COMMAND_FAILED`.
+ * The error of an aborted `signal` is an `AbortError` as in Node: its `name` says so, its `code` is `ABORT_ERR`, and its
+ * `cause` is the signal's reason. The error for an invalid argument or option (`argument_invalid`, `invalid_option`) is
+ * also a `TypeError`.
  */
 export class MillstreamError extends Error {
   /** The kind, in snake case. */
   readonly kind: ErrorKind;
-  /** The fixed number of the kind. */
-  readonly code: number;
+  /** The kind as a code of Node: `MILLSTREAM_` and the kind in upper case, or `ABORT_ERR`. */
+  readonly code: ErrorCode;
   /** The source or sink: a path, a command line. */
   declare readonly stream?: string;
   /** The position in the stream, in bytes from its start (after decoding). */
@@ -79,7 +81,7 @@ export class MillstreamError extends Error {
   constructor(kind: ErrorKind, details: ErrorDetails = {}) {
     super(...messageAndCause(kind, details));
     this.kind = kind;
-    this.code = ERROR_CODES[kind];
+    this.code = codeOf(kind);
     this.advice = ERROR_ADVICE[kind];
     assignDetails(this, details);
   }
@@ -97,6 +99,11 @@ export class MillstreamError extends Error {
     const details = detailsOf(this);
     return remade(this, { ...details, found: details.found === undefined ? bytes : `${details.found}, and ${bytes}` });
   }
+}
+
+/** Returns what `ERROR_CODES` lists, without the list, which bundles therefore need not contain. */
+function codeOf(kind: ErrorKind): ErrorCode {
+  return kind === "cancelled" ? "ABORT_ERR" : (`MILLSTREAM_${kind.toUpperCase()}` as ErrorCode);
 }
 
 /** The number of bytes of an unfinished record that a message shows. */
@@ -125,6 +132,9 @@ function assignDetails(error: object, details: ErrorDetails): void {
   if (typeof errno === "number") Object.assign(error, { errno });
 }
 
+/** The error of an aborted signal, under the name that Node and the web use. */
+class AbortError extends MillstreamError {}
+
 /**
  * The error for a caller's mistake: a `TypeError`, as usual in JavaScript, with all properties of a
  * `MillstreamError`.
@@ -132,7 +142,7 @@ function assignDetails(error: object, details: ErrorDetails): void {
 class Misuse extends TypeError {
   constructor(kind: ErrorKind, details: ErrorDetails = {}) {
     super(...messageAndCause(kind, details));
-    Object.assign(this, { kind, code: ERROR_CODES[kind], advice: ERROR_ADVICE[kind] });
+    Object.assign(this, { kind, code: codeOf(kind), advice: ERROR_ADVICE[kind] });
     assignDetails(this, details);
   }
 }
@@ -147,6 +157,7 @@ export function misuse(
 
 // This is not in the class, because minifiers may rename the class.
 Object.defineProperty(MillstreamError.prototype, "name", { value: "MillstreamError", configurable: true });
+Object.defineProperty(AbortError.prototype, "name", { value: "AbortError", configurable: true });
 Object.defineProperty(MillstreamError.prototype, BRAND, { value: true });
 Object.defineProperty(Misuse.prototype, BRAND, { value: true });
 for (const method of ["at", "withUnfinished"] as const) {
@@ -156,13 +167,15 @@ for (const method of ["at", "withUnfinished"] as const) {
 /** Converts the error of a system call or stream to a `MillstreamError`, unless it is one already. */
 export function fromSystem(error: unknown, kind: ErrorKind, details: ErrorDetails = {}): MillstreamError {
   if (error instanceof MillstreamError) return error.at(details);
-  const { code } = (error ?? {}) as { code?: unknown };
+  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
+  // A stream that the program has aborted by its own signal.
+  if (name === "AbortError") return new AbortError("cancelled", { ...details, cause: error });
   return new MillstreamError(kind === "io" && code === "EPIPE" ? "broken_pipe" : kind, { ...details, cause: error });
 }
 
 /** Creates the error for an `AbortSignal` that has been triggered. */
 export function cancelled(signal: AbortSignal, details: ErrorDetails = {}): MillstreamError {
-  return new MillstreamError("cancelled", { ...details, cause: signal.reason });
+  return new AbortError("cancelled", { ...details, cause: signal.reason });
 }
 
 /** Formats a command line for messages; words with blanks or control characters are quoted. */

@@ -55,7 +55,7 @@ export interface Framer {
    * The byte that ends every record and does not occur within records, if there is one. Readers may use it to find
    * the ends.
    */
-  readonly delimiter?: number;
+  readonly delimiter?: number | undefined;
 }
 
 /** A growable list of offsets. */
@@ -91,7 +91,7 @@ export class Ends {
 /** Options of framers whose records end with a delimiter. */
 export interface DelimiterOptions {
   /** Whether the delimiter is part of the record. */
-  keepDelimiter?: boolean;
+  keepDelimiter?: boolean | undefined;
 }
 
 export const DELIMITER_RULES: Rules<DelimiterOptions> = { keepDelimiter: boolean };
@@ -166,11 +166,11 @@ const MOST_FIXED = 2 ** 32 - 1;
 /** Options of `lengthPrefixed`. */
 export interface LengthPrefixedOptions {
   /** The number of bytes of the length: 4 by default. */
-  width?: 1 | 2 | 4 | 8;
+  width?: 1 | 2 | 4 | 8 | undefined;
   /** The byte order: by default `"little"`, the lowest byte first. Most network protocols use `"big"`. */
-  endian?: Endian;
+  endian?: Endian | undefined;
   /** Whether the length counts only the bytes after it, or also its own bytes. */
-  counts?: PrefixCounts;
+  counts?: PrefixCounts | undefined;
 }
 
 const PREFIX_RULES: Rules<LengthPrefixedOptions> = {

@@ -1,9 +1,9 @@
 /** Readers for sources that every platform has: memory, iterables, web streams, blobs, responses. */
 
 import { MillstreamError, misuse } from "./error.js";
-import type { Rules } from "./options.js";
+import { type Rules, rules } from "./options.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
-import { type Decode, READER_SETTINGS } from "./settings.js";
+import { DECODE, type Decode } from "./settings.js";
 import { type Chunk, ChunkSource, iterateWebStream } from "./source/chunks.js";
 import { MemorySource, memory } from "./source/memory.js";
 import { PlainSource, type Source } from "./source/source.js";
@@ -25,10 +25,10 @@ export interface FromOptions<A extends As = As> extends ReaderOptions<A> {
   /** Whether compressed memory (gzip, for example) is detected from its first bytes and decoded. The default in Node is
    * `"auto"`; the native part decodes it. In browsers, and for sources that deliver chunks, bytes are not decoded.
    */
-  decode?: Decode;
+  decode?: Decode | undefined;
 }
 
-const FROM_RULES: Rules<FromOptions> = { ...READER_RULES, decode: READER_SETTINGS.decode };
+const FROM_RULES: Rules<FromOptions> = rules(READER_RULES, { decode: DECODE });
 
 /** Returns a reader for the bytes of a string or of memory, or for the chunks of an async iterable, a Node `Readable`,
  * a `ReadableStream`, a `Blob` or a `Response`.

@@ -1,9 +1,10 @@
 /** Millstream for Node. */
 
-import "./platform.js";
-import "./at-exit.js";
-import "./bson/node.js";
-import "./source/compressed.js";
+import { usePlatform } from "./platform.js";
+import { useCompressed } from "./source/compressed.js";
+
+usePlatform();
+useCompressed();
 
 export {
   type ReadableOptions,
@@ -15,9 +16,11 @@ export {
 } from "./adapters/node.js";
 export * from "./browser.js";
 export type { DocumentFile, NumberArrayClass } from "./bson/file.js";
+export { bson } from "./bson/node.js";
 export type { CommandOptions } from "./command.js";
 export { type Native, native } from "./native.js";
-export { type CommandReaderOptions, command, fd, type OpenOptions, open, stdin } from "./open.js";
+export { type CommandReaderOptions, command, fd, type OpenOptions, open, pipeline, shell, stdin } from "./open.js";
+export { type ParallelOptions, parallel } from "./pipe/parallel.js";
 export type { Stderr, Stdin, Stdout } from "./settings.js";
 export {
   type CommandWriterOptions,

@@ -3,7 +3,7 @@
 import { constants } from "node:os";
 import { getSystemErrorName } from "node:util";
 import { type CommandEnd, MillstreamError } from "./error.js";
-import { ERROR_CODES, type ErrorKind } from "./errors.js";
+import { ERROR_ADVICE, type ErrorKind } from "./errors.js";
 import type { NativeEnd, NativeFailure } from "./native.js";
 
 const nothing = () => {};
@@ -41,7 +41,7 @@ function waking(target: { call(): void }): () => void {
 /** Converts an error of the native part. */
 export function nativeError(failure: NativeFailure, stream: string): MillstreamError {
   const { kind, found, expected } = failure;
-  return new MillstreamError(kind in ERROR_CODES ? (kind as ErrorKind) : "internal", {
+  return new MillstreamError(kind in ERROR_ADVICE ? (kind as ErrorKind) : "internal", {
     stream,
     found,
     expected,

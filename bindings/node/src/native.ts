@@ -13,19 +13,19 @@ declare const MILLSTREAM_VERSION: string;
 /** How a command ended, as reported by the native part. */
 export interface NativeEnd {
   readonly argv: readonly string[];
-  readonly status?: number;
-  readonly signal?: number;
+  readonly status?: number | undefined;
+  readonly signal?: number | undefined;
   readonly stderrTail: Uint8Array;
 }
 
 /** An error, as reported by the native part. */
 export interface NativeFailure {
   readonly kind: string;
-  readonly command?: NativeEnd;
-  readonly found?: string;
-  readonly expected?: string;
-  readonly errno?: number;
-  readonly system?: string;
+  readonly command?: NativeEnd | undefined;
+  readonly found?: string | undefined;
+  readonly expected?: string | undefined;
+  readonly errno?: number | undefined;
+  readonly system?: string | undefined;
 }
 
 /** A reader of the native part. Every call returns immediately; `native/src/reader.rs` describes each. */
@@ -58,20 +58,23 @@ export interface NativeWriter {
 
 /** The words of a command, in the form that the native part needs. */
 export interface NativeCommand {
+  /** The program and its arguments; for a shell line, only the line. */
   readonly argv: readonly string[];
-  readonly currentDir?: string;
-  readonly env?: { readonly [name: string]: string };
+  readonly shell: boolean;
+  readonly currentDir?: string | undefined;
+  readonly env?: { readonly [name: string]: string } | undefined;
   readonly stdin: string;
-  readonly stdinFd?: number;
+  readonly stdinFd?: number | undefined;
   readonly stdout: string;
-  readonly stdoutFd?: number;
+  readonly stdoutFd?: number | undefined;
   readonly stderr: string;
   readonly allowFailure: boolean;
+  readonly settings: NativeOptions;
 }
 
 /** The given options of the library, by their names in Rust. */
 export interface NativeOptions {
-  readonly [name: string]: number | string;
+  readonly [name: string]: number | string | number[];
 }
 
 /** Columns of the native part; `native/src/bson.rs` describes each call. Replies are JSON. */
@@ -86,7 +89,7 @@ interface Binding {
   checkDocuments(bytes: Uint8Array): string;
   readonly NativeColumns: new (plan: string) => NativeColumns;
   readonly NativeReader: {
-    command(words: NativeCommand, options: NativeOptions, wake: () => void): NativeReader;
+    commands(words: readonly NativeCommand[], options: NativeOptions, wake: () => void): NativeReader;
     path(path: string, options: NativeOptions, wake: () => void): NativeReader;
     fd(fd: number, options: NativeOptions, wake: () => void): NativeReader;
     memory(bytes: Uint8Array, options: NativeOptions, wake: () => void): NativeReader;
@@ -146,6 +149,12 @@ export function neededBinding(call: string): Binding {
   });
 }
 
+/** Returns the names of the options that are not among the others. */
+// @__NO_SIDE_EFFECTS__
+export function optionsWithout<O extends object>(all: O, others: object): (keyof O & string)[] {
+  return (Object.keys(all) as (keyof O & string)[]).filter((name) => !(name in others));
+}
+
 /** Returns the given options among these, by their names in Rust.
  *
  * @internal
@@ -162,9 +171,9 @@ export interface Native {
   /** Whether it is installed. */
   readonly available: boolean;
   /** The reason why it is not installed. */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** Its version, which is the version of this package. */
-  readonly version?: string;
+  readonly version?: string | undefined;
 }
 
 /**

@@ -1,9 +1,9 @@
 /** Readers for files, descriptors, standard input and commands. The native part reads them. */
 
-import { argvOf, COMMAND_RULES, type CommandOptions, nativeCommand } from "./command.js";
-import { showArgv } from "./error.js";
-import { type NativeOptions, nativeOptions, neededBinding } from "./native.js";
-import { checkOption, either, type Rule, type Rules, whole } from "./options.js";
+import { argvOf, COMMAND_RULES, type CommandOptions, lineOf, nativeCommand } from "./command.js";
+import { misuse, showArgv } from "./error.js";
+import { type NativeOptions, nativeOptions, neededBinding, optionsWithout } from "./native.js";
+import { checkOption, either, type Rule, type Rules, rules, show, whole } from "./options.js";
 import { pathOf } from "./path.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
 import { READER_SETTINGS, type ReaderSettings, STDIN, type Stdin } from "./settings.js";
@@ -12,20 +12,18 @@ import { NativeSource } from "./source/native.js";
 /** Options of readers of files, descriptors and commands. */
 export interface OpenOptions<A extends As = As> extends ReaderOptions<A>, ReaderSettings {}
 
-/** Options of `command`. */
+/** Options of `command`, `pipeline` and `shell`. */
 export interface CommandReaderOptions<A extends As = As> extends OpenOptions<A>, CommandOptions {
   /** The command's standard input: nothing (the default), the standard input of this process, or a file descriptor. */
-  stdin?: Stdin | number;
+  stdin?: Stdin | number | undefined;
 }
 
 const FD: Rule = whole(0, 0x7fffffff);
 
-const OPEN_RULES: Rules<OpenOptions> = { ...READER_SETTINGS, ...READER_RULES };
-const COMMAND_READER_RULES: Rules<CommandReaderOptions> = {
-  ...OPEN_RULES,
-  ...COMMAND_RULES,
+const OPEN_RULES: Rules<OpenOptions> = rules(READER_SETTINGS, READER_RULES);
+const COMMAND_READER_RULES: Rules<CommandReaderOptions> = rules(OPEN_RULES, COMMAND_RULES, {
   stdin: either(STDIN, FD),
-};
+});
 
 /** Reads a file. The first read opens the file and reports `open_failed`.
  *
@@ -69,19 +67,64 @@ export function command<A extends As = "text">(
   options: CommandReaderOptions<A> = {},
 ): Reader<ItemOf<A>> {
   const argv = argvOf("command", file, args);
-  checkReaderOptions("command", options, COMMAND_READER_RULES);
-  const { NativeReader } = neededBinding("command");
+  return started("command", showArgv(argv), [argv], options);
+}
+
+/**
+ * Starts commands without a shell, each of which reads the output of the previous one, and reads the output of the last.
+ *
+ * All of them must succeed, as with `command`; an error names the command that failed. The options apply to all of them,
+ * `stdin` to the first.
+ */
+export function pipeline<A extends As = "text">(
+  commands: readonly (readonly [file: string, ...args: string[]])[],
+  options: CommandReaderOptions<A> = {},
+): Reader<ItemOf<A>> {
+  const refuse = (found: string) => {
+    const expected = 'an array of commands: pipeline([["cat", "names.txt"], ["sort"]])';
+    return misuse({ stream: "pipeline", found, expected }, "invalid_option");
+  };
+  if (!Array.isArray(commands)) throw refuse(show(commands));
+  if (commands.length === 0) throw refuse("no command");
+  const argvs = commands.map((argv) => {
+    if (!Array.isArray(argv)) throw refuse(`the command ${show(argv)}`);
+    const [file, ...args] = argv;
+    return argvOf("pipeline", file, args);
+  });
+  return started("pipeline", argvs.map(showArgv).join(" | "), argvs, options);
+}
+
+/** Starts a shell line, `bash -o pipefail -c line`, and reads its standard output: each command in it must succeed.
+ *
+ * Never put user input or file names into the line: `command` passes arguments unchanged.
+ *
+ * @throws `unsupported` at the first read if bash is not installed: other shells do not report every failure.
+ */
+export function shell<A extends As = "text">(line: string, options: CommandReaderOptions<A> = {}): Reader<ItemOf<A>> {
+  lineOf("shell", line);
+  return started("shell", line, [line], options);
+}
+
+/** Starts commands now and returns the reader of the last. */
+function started<A extends As>(
+  call: string,
+  name: string,
+  commands: readonly (readonly string[] | string)[],
+  options: CommandReaderOptions<A>,
+): Reader<ItemOf<A>> {
+  checkReaderOptions(call, options, COMMAND_READER_RULES);
+  const { NativeReader } = neededBinding(call);
   const { stdin = "null" } = options;
   const input = typeof stdin === "number" ? { stdin: "null", stdinFd: stdin } : { stdin };
-  const words = nativeCommand(argv, options, { ...input, stdout: "inherit" });
-  const start = (wake: () => void) => NativeReader.command(words, settings(options), wake);
-  return new Reader<ItemOf<A>>(NativeSource.started(showArgv(argv), start), options);
+  const all = commands.map((words, index) =>
+    nativeCommand(words, options, { ...(index === 0 ? input : { stdin: "null" }), stdout: "inherit" }),
+  );
+  const start = (wake: () => void) => NativeReader.commands(all, settings(options), wake);
+  return new Reader<ItemOf<A>>(NativeSource.started(name, start), options);
 }
 
 /** The library's options, but for those that `Reader` has itself. */
-const NATIVE_OPTIONS = (Object.keys(READER_SETTINGS) as (keyof ReaderSettings)[]).filter(
-  (name) => !(name in READER_RULES),
-);
+const NATIVE_OPTIONS = optionsWithout(READER_SETTINGS, READER_RULES);
 
 /** The options for the native part. */
 function settings(options: OpenOptions): NativeOptions {

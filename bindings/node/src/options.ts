@@ -15,6 +15,12 @@ export interface Rule {
 /** A rule for each option. If one is missing, the code does not compile. */
 export type Rules<O> = { readonly [name in keyof Required<O>]: Rule };
 
+/** Joins rules. Unlike a spread, bundlers omit it if the result is unused. */
+// @__NO_SIDE_EFFECTS__
+export function rules<A extends object, B extends object, C extends object>(a: A, b: B, c = {} as C): A & B & C {
+  return { ...a, ...b, ...c };
+}
+
 /** Throws unless all options are known and each has a valid value. */
 export function checkOptions<O extends object>(call: string, options: O, rules: Rules<O>): void {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
@@ -64,6 +70,7 @@ export function show(value: unknown): string {
 }
 
 /** A rule for one of these words. */
+// @__NO_SIDE_EFFECTS__
 export function word(...words: readonly string[]): Rule {
   const quoted = words.map((each) => JSON.stringify(each));
   const expected = [quoted.slice(0, -1).join(", "), quoted.at(-1)].filter(Boolean).join(" or ");
@@ -71,6 +78,7 @@ export function word(...words: readonly string[]): Rule {
 }
 
 /** A rule for a whole number between two limits. */
+// @__NO_SIDE_EFFECTS__
 export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Rule {
   const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`;
   return {
@@ -79,12 +87,20 @@ export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Rule {
   };
 }
 
+/** A rule for an array of whole numbers. */
+export const wholes: Rule = {
+  expected: "an array of whole numbers",
+  accepts: (value) => Array.isArray(value) && value.every(Number.isSafeInteger),
+};
+
 /** A rule for a number with a lower limit, which need not be whole. */
+// @__NO_SIDE_EFFECTS__
 export function number(least: number): Rule {
   return { expected: `a number, ${least} or more`, accepts: (value) => typeof value === "number" && value >= least };
 }
 
 /** A rule for values that either rule accepts. */
+// @__NO_SIDE_EFFECTS__
 export function either(one: Rule, other: Rule): Rule {
   return {
     expected: `${one.expected}, or ${other.expected}`,

@@ -17,6 +17,7 @@
 
 import { Batch, type InvalidUtf8 } from "./batch.js";
 import { type CommandEnd, cancelled, fromSystem, MillstreamError } from "./error.js";
+import { forgotten } from "./forgotten.js";
 import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, lineFramer } from "./frame.js";
 import {
   abortSignal,
@@ -56,15 +57,15 @@ export type ItemOf<A extends As> = A extends "bytes" ? Uint8Array : string;
 /** Options of every reader. */
 export interface ReaderOptions<A extends As = As> extends Pick<ReaderSettings, "recordLimit" | "name"> {
   /** Whether records are strings or views of bytes. */
-  as?: A;
+  as?: A | undefined;
   /** The framer that finds records: lines by default. */
-  framer?: Framer;
+  framer?: Framer | undefined;
   /** Whether lines keep their LF or CRLF. */
-  keepDelimiter?: boolean;
+  keepDelimiter?: boolean | undefined;
   /** What to do with bytes that are not UTF-8. */
-  invalidUtf8?: InvalidUtf8;
+  invalidUtf8?: InvalidUtf8 | undefined;
   /** Stops the reader when it is triggered, with an error of kind `cancelled`. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 export const READER_RULES: Rules<ReaderOptions> = {
@@ -97,7 +98,7 @@ export interface BatchOptions {
    * until the next one is requested; then its memory may be overwritten, which is faster than new memory for each
    * batch.
    */
-  memory?: "kept" | "reused";
+  memory?: "kept" | "reused" | undefined;
 }
 
 const BATCH_RULES: Rules<BatchOptions> = { memory: word("kept", "reused") };
@@ -131,7 +132,7 @@ interface Block {
 
 const EMPTY = new Uint8Array(0);
 const NO_BLOCK: Block = {
-  view: { framer: lineFramer(), as: "text" },
+  view: { framer: /* @__PURE__ */ lineFramer(), as: "text" },
   items: [],
   index: 0,
   start: 0,
@@ -155,7 +156,13 @@ export let claim: (reader: Reader<any>) => boolean;
 const abandoned =
   typeof FinalizationRegistry === "undefined"
     ? undefined
-    : new FinalizationRegistry<Source>((source) => void source.close().catch(() => {}));
+    : /* @__PURE__ */ new FinalizationRegistry<Source>((source) => {
+        if (source.isOpen) {
+          const advice = "read it to its end, call `close`, or declare it with `await using`";
+          forgotten.warn?.(`${source.name}: a reader was dropped before its end and never closed; ${advice}`);
+        }
+        source.close().catch(() => {});
+      });
 
 /** Reads a source record by record. Created by `open`, `command`, `lines` and `from`.
  *
@@ -262,7 +269,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   /** Iterates over the remaining lines as strings. */
-  lines(options: { keepDelimiter?: boolean } = {}): AsyncIterableIterator<string> {
+  lines(options: { keepDelimiter?: boolean | undefined } = {}): AsyncIterableIterator<string> {
     checkOptions("lines", options, DELIMITER_RULES);
     return this.#iterate<string>({ framer: lineFramer(options), as: "text" });
   }
@@ -270,7 +277,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   /** Iterates over the remaining records of this framer; the reader's options are the defaults. */
   records(framer: Framer): AsyncIterableIterator<T>;
   records<A extends As>(framer: Framer, options: { as: A }): AsyncIterableIterator<ItemOf<A>>;
-  records(framer: Framer, options: { as?: As } = {}): AsyncIterableIterator<string | Uint8Array> {
+  records(framer: Framer, options: { as?: As | undefined } = {}): AsyncIterableIterator<string | Uint8Array> {
     checkOption("records", "framer", framer ?? null, FRAMER);
     checkOptions("records", options, { as: READER_RULES.as });
     return this.#iterate({ framer, as: options.as ?? this.#view.as });

@@ -1,14 +1,25 @@
 /** Writers to files, descriptors, standard output and commands. */
 
 import { isatty } from "node:tty";
-import { argvOf, COMMAND_RULES, type CommandOptions, nativeCommand } from "./command.js";
+import { useAtExit } from "./at-exit.js";
+import { argvOf, COMMAND_RULES, type CommandOptions, lineOf, nativeCommand } from "./command.js";
 import { showArgv } from "./error.js";
-import { type NativeOptions, nativeOptions, neededBinding } from "./native.js";
-import { checkOption, checkOptions, either, type Rule, type Rules, whole } from "./options.js";
+import { type NativeOptions, nativeOptions, neededBinding, optionsWithout } from "./native.js";
+import { checkOption, checkOptions, either, number, type Rule, type Rules, rules, whole } from "./options.js";
 import { pathOf } from "./path.js";
-import { STDOUT, type Stdout, WRITER_SETTINGS, type WriterSettings } from "./settings.js";
+import {
+  DURABILITY,
+  ENCODE,
+  EXISTING,
+  PARTIAL,
+  STDOUT,
+  type Stdout,
+  WRITER_SETTINGS,
+  type WriterSettings,
+} from "./settings.js";
 import { NativeSink } from "./sink/native.js";
-import { Writer as PlainWriter, WRITER_RULES, type WriterOptions } from "./writer.js";
+import type { NodeWritable } from "./sink/stream.js";
+import { Writer as PlainWriter, type StreamWriterOptions, WRITER_RULES, type WriterOptions } from "./writer.js";
 
 /** Options of writers that the native part writes. */
 export interface EncodedWriterOptions
@@ -23,42 +34,32 @@ export interface PathWriterOptions
 /** Options of `Writer.fd` and `Writer.stdout`. */
 export interface FdWriterOptions extends EncodedWriterOptions, Pick<WriterSettings, "durability" | "linger"> {}
 
-/** Options of `Writer.command`. */
+/** Options of `Writer.command` and `Writer.shell`. */
 export interface CommandWriterOptions extends EncodedWriterOptions, CommandOptions {
   /**
    * The command's standard output: the standard output of this process (the default), nothing, or a file descriptor.
    */
-  stdout?: Stdout | number;
+  stdout?: Stdout | number | undefined;
 }
 
 const FD: Rule = whole(0, 0x7fffffff);
-const ENCODED_RULES: Rules<EncodedWriterOptions> = {
-  ...WRITER_RULES,
-  encode: WRITER_SETTINGS.encode,
-  level: WRITER_SETTINGS.level,
-  stallTimeout: WRITER_SETTINGS.stallTimeout,
-};
-const PATH_RULES: Rules<PathWriterOptions> = {
-  ...ENCODED_RULES,
-  existing: WRITER_SETTINGS.existing,
-  partial: WRITER_SETTINGS.partial,
-  durability: WRITER_SETTINGS.durability,
-};
-const FD_RULES: Rules<FdWriterOptions> = {
-  ...ENCODED_RULES,
-  durability: WRITER_SETTINGS.durability,
-  linger: WRITER_SETTINGS.linger,
-};
-const COMMAND_WRITER_RULES: Rules<CommandWriterOptions> = {
-  ...ENCODED_RULES,
-  ...COMMAND_RULES,
+const ENCODED_RULES: Rules<EncodedWriterOptions> = rules(WRITER_RULES, {
+  encode: ENCODE,
+  level: whole(0),
+  stallTimeout: number(0),
+});
+const PATH_RULES: Rules<PathWriterOptions> = rules(ENCODED_RULES, {
+  existing: EXISTING,
+  partial: PARTIAL,
+  durability: DURABILITY,
+});
+const FD_RULES: Rules<FdWriterOptions> = rules(ENCODED_RULES, { durability: DURABILITY, linger: number(0) });
+const COMMAND_WRITER_RULES: Rules<CommandWriterOptions> = rules(ENCODED_RULES, COMMAND_RULES, {
   stdout: either(STDOUT, FD),
-};
+});
 
 /** The library's options, but for those that `Writer` has itself. */
-const NATIVE_OPTIONS = (Object.keys(WRITER_SETTINGS) as (keyof WriterSettings)[]).filter(
-  (name) => !(name in WRITER_RULES),
-);
+const NATIVE_OPTIONS = optionsWithout(WRITER_SETTINGS, WRITER_RULES);
 
 /** The options for the native part. */
 function settings(options: WriterSettings): NativeOptions {
@@ -67,6 +68,11 @@ function settings(options: WriterSettings): NativeOptions {
 
 /** Writes bytes and strings to a sink through a buffer: the sinks of every platform, and those of Node. */
 export class Writer extends PlainWriter {
+  static override to(stream: NodeWritable | WritableStream<any>, options: StreamWriterOptions = {}): Writer {
+    useAtExit();
+    return PlainWriter.to(stream, options);
+  }
+
   /** Writes a file, which appears complete when the writer is closed, or which is appended to or written in place
    * (`existing`, `partial`). It is compressed if its name ends in `.gz`, `.bgz`, `.zst` or `.xz`.
    *
@@ -82,7 +88,7 @@ export class Writer extends PlainWriter {
     const { existing = "replace", partial = "remove" } = options;
     const isNothingAtExit = existing === "replace" && partial === "remove";
     const start = (wake: () => void) => NativeWriter.path(name, settings(options), wake);
-    return new Writer(new NativeSink(start, { name, isNothingAtExit }), options);
+    return native(new NativeSink(start, { name, isNothingAtExit }), options);
   }
 
   /** Writes to a file descriptor, which the caller still owns. */
@@ -91,7 +97,7 @@ export class Writer extends PlainWriter {
     checkOptions("Writer.fd", options, FD_RULES);
     const { NativeWriter } = neededBinding("Writer.fd");
     const start = (wake: () => void) => NativeWriter.fd(fd, settings(options), wake);
-    return new Writer(new NativeSink(start, { name: `fd ${fd}`, isTerminal: isatty(fd) }), options);
+    return native(new NativeSink(start, { name: `fd ${fd}`, isTerminal: isatty(fd) }), options);
   }
 
   /**
@@ -109,12 +115,32 @@ export class Writer extends PlainWriter {
    */
   static command(file: string, args: readonly string[] = [], options: CommandWriterOptions = {}): Writer {
     const argv = argvOf("Writer.command", file, args);
-    checkOptions("Writer.command", options, COMMAND_WRITER_RULES);
-    const { NativeWriter } = neededBinding("Writer.command");
-    const { stdout = "inherit" } = options;
-    const output = typeof stdout === "number" ? { stdout: "null", stdoutFd: stdout } : { stdout };
-    const words = nativeCommand(argv, options, { stdin: "null", ...output });
-    const start = (wake: () => void) => NativeWriter.command(words, settings(options), wake);
-    return new Writer(new NativeSink(start, { name: showArgv(argv) }), options);
+    return started("Writer.command", showArgv(argv), argv, options);
   }
+
+  /**
+   * Starts a shell line, `bash -o pipefail -c line`, and writes to its standard input. Never put user input or file names
+   * into the line.
+   *
+   * `close` waits for it and fails if a command in it fails.
+   */
+  static shell(line: string, options: CommandWriterOptions = {}): Writer {
+    return started("Writer.shell", lineOf("Writer.shell", line), line, options);
+  }
+}
+
+/** Starts a command now and returns its writer. */
+function started(call: string, name: string, command: readonly string[] | string, options: CommandWriterOptions) {
+  checkOptions(call, options, COMMAND_WRITER_RULES);
+  const { NativeWriter } = neededBinding(call);
+  const { stdout = "inherit" } = options;
+  const output = typeof stdout === "number" ? { stdout: "null", stdoutFd: stdout } : { stdout };
+  const words = nativeCommand(command, options, { stdin: "null", ...output });
+  const start = (wake: () => void) => NativeWriter.command(words, settings(options), wake);
+  return native(new NativeSink(start, { name }), options);
+}
+
+function native(sink: NativeSink, options: WriterOptions): Writer {
+  useAtExit();
+  return new Writer(sink, options);
 }

@@ -4,11 +4,22 @@
  * reports an error with the number of bytes that are safely written. Waiting is needed only when the buffer is full.
  */
 
-import { type CommandEnd, fromSystem, MillstreamError } from "./error.js";
-import { checkOption, checkOptions, type Rule, type Rules, textOrBytes, whole } from "./options.js";
+import { type CommandEnd, cancelled, fromSystem, MillstreamError } from "./error.js";
+import {
+  abortSignal,
+  checkOption,
+  checkOptions,
+  number,
+  type Rule,
+  type Rules,
+  rules,
+  text,
+  textOrBytes,
+  whole,
+} from "./options.js";
 import { bytesOf, encodeRecords, joinTexts } from "./record.js";
-import { WRITER_SETTINGS, type WriterSettings } from "./settings.js";
-import { type ByteSink, MemorySink, NowhereSink } from "./sink/sink.js";
+import { FLUSH_POLICY, type WriterSettings } from "./settings.js";
+import { type ByteSink, MemorySink, NowhereSink, type RunningSink } from "./sink/sink.js";
 import { NodeStreamSink, type NodeWritable, WebStreamSink } from "./sink/stream.js";
 import { platform } from "./text.js";
 
@@ -18,17 +29,23 @@ const CAPACITY = 256 << 10;
 /** Options of every writer. */
 export interface WriterOptions extends Pick<WriterSettings, "flushPolicy" | "flushDelay" | "name"> {
   /** The size of the buffer in bytes: 256 KiB by default. */
-  capacity?: number;
+  capacity?: number | undefined;
   /** The bytes after each record from `writeRecord`, `writeRecords` and pipelines: a line feed by default. */
-  delimiter?: string | Uint8Array;
+  delimiter?: string | Uint8Array | undefined;
+  /**
+   * Stops the writer when it is triggered, without waiting for the sink: later calls and those in progress fail with an
+   * `AbortError`, and a file that appears only if it is complete does not appear.
+   */
+  signal?: AbortSignal | undefined;
 }
 
 export const WRITER_RULES: Rules<WriterOptions> = {
   capacity: whole(1),
-  flushPolicy: WRITER_SETTINGS.flushPolicy,
-  flushDelay: WRITER_SETTINGS.flushDelay,
+  flushPolicy: FLUSH_POLICY,
+  flushDelay: number(0),
   delimiter: textOrBytes,
-  name: WRITER_SETTINGS.name,
+  signal: abortSignal,
+  name: text,
 };
 
 /** Options of `Writer.to`. */
@@ -37,7 +54,7 @@ export interface StreamWriterOptions extends WriterOptions, Pick<WriterSettings,
 /** The time in which the peer of a socket has to close its side, by default. */
 const LINGER = 30_000;
 
-const STREAM_WRITER_RULES: Rules<StreamWriterOptions> = { ...WRITER_RULES, linger: WRITER_SETTINGS.linger };
+const STREAM_WRITER_RULES: Rules<StreamWriterOptions> = rules(WRITER_RULES, { linger: number(0) });
 
 const STREAM: Rule = {
   expected: "a Writable or a WritableStream",
@@ -59,24 +76,31 @@ export interface WriterEnd {
   readonly memory: Uint8Array | undefined;
 }
 
-/** Set by Node's entry point: it registers writers that have accepted data, and closes the remaining ones when the
- * process exits. Platforms without an exit event do not set it.
+/** What a writer that has accepted data can still do when the process exits. */
+export interface Exiting {
+  readonly name: string;
+  /** Whether the output is complete only with a trailer that `close` writes. */
+  readonly endsWithTrailer: boolean;
+  flush(): Promise<void>;
+  /** Writes accepted bytes without waiting, and describes what is lost, or returns null. */
+  endNow(): string | null;
+}
+
+/** Set for Node's sinks: it registers writers that have accepted data, and ends the remaining ones when the process
+ * exits. Platforms without an exit event do not set it.
  */
-export const atExit: { keep?: (writer: Writer) => void; forget?: (writer: Writer) => void } = {};
+export const atExit: {
+  keep?: (writer: Exiting) => void;
+  forget?: (writer: Exiting) => void;
+  /** Registers a writer that has accepted data and whose file appears only when it is closed. */
+  expectClose?: (writer: Writer, promise: Unclosed) => void;
+  closed?: (promise: Unclosed) => void;
+} = {};
 
-/** Aborts a writer in any state, for a cancelled pipeline. */
-export let stopWriter: (writer: Writer, error: unknown) => Promise<void>;
-
-/** Marks a writer that another owner closes, so that it is not closed when the process exits. */
-export let ownWriter: (writer: Writer) => void;
-
-/** Whether the output is complete only with a trailer that `close` writes. */
-export let endsWithTrailer: (writer: Writer) => boolean;
-
-/**
- * Called when the process exits and cannot wait: writes accepted bytes, and describes what is lost, or returns null.
- */
-export let endWriterNow: (writer: Writer) => string | null;
+/** A file that appears when its writer is closed. It does not refer to the writer, so that it can be collected. */
+export interface Unclosed {
+  readonly name: string;
+}
 
 /**
  * Writes bytes and strings to a sink through a buffer.
@@ -108,6 +132,9 @@ export class Writer implements AsyncDisposable {
   /** Whether the sink is flushed after these chunks. */
   #isFlushing = false;
   #waitingForSpace: (() => void)[] = [];
+  readonly #signal: AbortSignal | undefined;
+  /** Ends the waits in progress when the signal is triggered. */
+  readonly #waits = new Set<(error: unknown) => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #accepted = 0;
   #written = 0;
@@ -116,16 +143,8 @@ export class Writer implements AsyncDisposable {
   #abandoned = false;
   /** Whether the writer is registered for the exit of the process, or need not be. */
   #isKept: boolean;
-
-  static {
-    stopWriter = (writer, error) => writer.#stop(error);
-    ownWriter = (writer) => {
-      writer.#isKept = true;
-      atExit.forget?.(writer);
-    };
-    endsWithTrailer = (writer) => writer.#sink.endsWithTrailer === true;
-    endWriterNow = (writer) => writer.#endNow();
-  }
+  readonly #exiting: Exiting;
+  #unclosed: Unclosed | undefined;
 
   constructor(sink: ByteSink, options: WriterOptions = {}) {
     const { capacity = CAPACITY, flushPolicy = "auto", flushDelay, delimiter = "\n" } = options;
@@ -137,6 +156,15 @@ export class Writer implements AsyncDisposable {
     this.#delimiter = bytesOf(delimiter);
     this.#buffer = platform.allocate(capacity);
     this.name = options.name ?? sink.name;
+    this.#exiting = {
+      name: this.name,
+      endsWithTrailer: sink.endsWithTrailer === true,
+      flush: () => this.flush(),
+      endNow: () => this.#endNow(),
+    };
+    this.#signal = options.signal;
+    if (this.#signal?.aborted) this.#cancel();
+    else this.#signal?.addEventListener("abort", this.#cancel);
   }
 
   /** Writes to another stream: a Node `Writable`, which is ended, or a `WritableStream`, which is closed. */
@@ -165,8 +193,8 @@ export class Writer implements AsyncDisposable {
   }
 
   /**
-   * The number of bytes that the sink has accepted so far; for a file or descriptor, those that the system has
-   * accepted, after encoding.
+   * The number of bytes that the sink has accepted so far; for a file, a descriptor or a command, those that the system
+   * has accepted, after encoding. It advances when a block of up to `capacity` bytes has been written, not within one.
    */
   get written(): number {
     return this.#sink.taken ?? this.#written;
@@ -204,7 +232,7 @@ export class Writer implements AsyncDisposable {
   async flush(): Promise<void> {
     this.#check();
     this.#flushBuffer();
-    await this.#draining;
+    await this.#orStopped(this.#draining);
     if (this.#failure !== undefined) throw this.#failure;
   }
 
@@ -214,7 +242,7 @@ export class Writer implements AsyncDisposable {
    * A file appears now; a command gets the end of its input and must succeed.
    */
   close(): Promise<WriterEnd> {
-    this.#closing ??= this.#close().finally(() => atExit.forget?.(this));
+    this.#closing ??= (this.#orStopped(this.#close()) as Promise<WriterEnd>).finally(() => this.#forget());
     return this.#closing;
   }
 
@@ -228,7 +256,7 @@ export class Writer implements AsyncDisposable {
       return;
     }
     this.#abandoned = true;
-    atExit.forget?.(this);
+    this.#forget();
     this.#stopTimer();
     if (this.#failure === undefined) {
       this.#sendBuffer();
@@ -240,12 +268,36 @@ export class Writer implements AsyncDisposable {
   /** Aborts without waiting for the sink; bytes that it has not accepted are dropped. */
   async #stop(error: unknown): Promise<void> {
     this.#abandoned = true;
-    atExit.forget?.(this);
+    this.#forget();
     this.#stopTimer();
     this.#failure ??= this.#failed(error);
     this.#length = 0;
     this.#wake();
+    for (const reject of this.#waits) reject(this.#failure);
     await this.#sink.abandon(error, true).catch(() => {});
+  }
+
+  readonly #cancel = (): void => void this.#stop(cancelled(this.#signal!));
+
+  /** Waits for a call of the sink, which may never settle once the writer was stopped. */
+  async #orStopped<R>(pending: Promise<R> | undefined): Promise<R | undefined> {
+    if (pending === undefined || this.#signal === undefined) return pending;
+    let interrupt: (error: unknown) => void = () => {};
+    const stopped = new Promise<never>((_, reject) => {
+      interrupt = reject;
+    });
+    this.#waits.add(interrupt);
+    try {
+      return await Promise.race([pending, stopped]);
+    } finally {
+      this.#waits.delete(interrupt);
+    }
+  }
+
+  #forget(): void {
+    atExit.forget?.(this.#exiting);
+    if (this.#unclosed !== undefined) atExit.closed?.(this.#unclosed);
+    this.#signal?.removeEventListener("abort", this.#cancel);
   }
 
   #endNow(): string | null {
@@ -261,13 +313,27 @@ export class Writer implements AsyncDisposable {
     return fromSystem(error, "io", { stream: this.name, written });
   }
 
+  /** The sink of a pipeline, which then owns the writer: it need not be ended when the process exits.
+   *
+   * @internal
+   */
+  asSink(): RunningSink {
+    this.#isKept = true;
+    atExit.forget?.(this.#exiting);
+    return {
+      write: (items) => this.writeRecords(items),
+      finish: () => this.close(),
+      abandon: (error, now) => (now ? this.#stop(error) : this.abort()),
+    };
+  }
+
   /** Aborts the writer unless it was closed. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.abort();
   }
 
   async #close(): Promise<WriterEnd> {
-    if (this.#abandoned) throw new MillstreamError("closed", { stream: this.name });
+    if (this.#abandoned) throw this.#failure ?? new MillstreamError("closed", { stream: this.name });
     this.#stopTimer();
     this.#sendBuffer();
     await this.#draining;
@@ -293,16 +359,22 @@ export class Writer implements AsyncDisposable {
   #check(): void {
     if (this.#failure !== undefined) {
       // The error was reported to the caller.
-      atExit.forget?.(this);
+      this.#forget();
       throw this.#failure;
     }
     if (this.#closing !== undefined || this.#abandoned) throw new MillstreamError("closed", { stream: this.name });
   }
 
   #keep(): void {
-    if (this.#isKept) return;
+    if (this.#isKept) {
+      if (this.#unclosed === undefined && this.#sink.losesFile) {
+        this.#unclosed = { name: this.name };
+        atExit.expectClose?.(this, this.#unclosed);
+      }
+      return;
+    }
     this.#isKept = true;
-    atExit.keep?.(this);
+    atExit.keep?.(this.#exiting);
   }
 
   #text(text: string): void {

@@ -232,6 +232,6 @@ test("a WritableStream with stages and a sink", async () => {
   const memory = Writer.memory();
   const given = toWebWritable(memory);
   await given.abort(new Error("enough"));
-  assert.equal((await failure(memory.close())).kind, "closed");
+  assert.equal((await failure(memory.close())).kind, "cancelled");
   assert.throws(() => toWebWritable(upper() as never), { kind: "argument_invalid" });
 });

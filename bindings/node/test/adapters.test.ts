@@ -431,7 +431,7 @@ test("a Writable fails if its pipeline fails, and abandons its sink when it is d
   await sleep(1);
   stopped.destroy();
   await new Promise((resolve) => stopped.once("close", resolve));
-  assert.equal((await failure(file.close())).kind, "closed");
+  assert.equal((await failure(file.close())).kind, "cancelled");
 });
 
 test("they are Node's own kinds of stream", () => {

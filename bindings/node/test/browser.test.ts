@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { transformSync } from "esbuild";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { repository } from "./twin.js";
@@ -122,7 +123,8 @@ for (const policy of ["without a policy", "under a content security policy"] as 
     await picture(page, isStrict ? "strict" : "light");
 
     const file = join(directory, "lines.txt");
-    writeFileSync(file, `${"Grüße\r\n→\n".repeat(500)}the last`);
+    const content = `${"Grüße\r\n→\n".repeat(500)}the last`;
+    writeFileSync(file, isStrict ? gzipSync(content) : content);
     await page.getByLabel("File", { exact: true }).setInputFiles(file);
     assert(await page.getByLabel("A file of yours").isChecked());
     for (const { stages, ours, theirs } of await measure(page)) {
@@ -132,10 +134,19 @@ for (const policy of ["without a policy", "under a content security policy"] as 
 
     await page.getByLabel("An address, by fetch").check();
     for (const { ours } of await measure(page)) assert.equal(ours, 100_000);
+    assert.doesNotMatch((await page.locator("#results").textContent()) ?? "", /[-−]\d/, "a negative cost");
     assert.deepEqual(complaints, []);
     await page.close();
   });
 }
+
+test("without a server, the page shows how to serve it", { skip }, async () => {
+  const page = await context.newPage();
+  await page.goto(new URL("bindings/node/examples/browser/index.html", repository).href);
+  await page.getByText("node examples/browser/serve.mjs").waitFor();
+  assert(await page.getByRole("button", { name: "Measure" }).isDisabled());
+  await page.close();
+});
 
 test("errors are shown", { skip }, async () => {
   // The page measures until it is stopped.

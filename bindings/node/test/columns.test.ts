@@ -353,6 +353,11 @@ test("invalid schemas and options", () => {
   for (const path of ["", "a.", '"a', '"a"b'])
     assert.equal(refused({ schema: { [path]: "int" } }), "text_invalid", path);
   assert.equal(refused({ memoryLimit: 2 ** 31 }), "invalid_option");
+  // WebAssembly would run out of memory before it reached this limit.
+  assert.equal(refused({ memoryLimit: 2 ** 30 + 1, native: false }), "invalid_option");
+  assert.throws(() => bson.columnBatches(document([]), { memoryLimit: 2 ** 30 + 1, native: false }), /in WebAssembly/);
+  assert.equal(bson.columns(document([]), { memoryLimit: 2 ** 30, native: false }).length, 1);
+  assert.equal(bson.columns(document([]), { memoryLimit: 2 ** 30 + 1, native: true }).length, 1);
   assert.equal(refused({ mismatch: "skip" }), "invalid_option");
   assert.equal(refused({ unknown: "skip" }), "invalid_option");
   assert.equal(refused({ mixed: "text" }), "invalid_option");

@@ -3,7 +3,19 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { collect, command, fixed, forEach, matching, pipe, take, toReadable, Writer } from "millstream";
+import {
+  collect,
+  command,
+  fixed,
+  forEach,
+  matching,
+  pipe,
+  pipeline,
+  shell,
+  take,
+  toReadable,
+  Writer,
+} from "millstream";
 import { failure, repository, sleep, toArray } from "./twin.js";
 
 /** Whether a process exists, possibly as a zombie. */
@@ -31,7 +43,7 @@ test("a non-zero status is an error after the last complete record; the rest is 
     assert.deepEqual(found, ["100", "200"]);
     assert.deepEqual(
       [error.kind, error.code, error.command?.status, error.command?.signal, error.offset, error.record],
-      ["command_failed", 4, 3, null, 10, 2],
+      ["command_failed", "MILLSTREAM_COMMAND_FAILED", 3, null, 10, 2],
     );
     assert.equal(Buffer.from(error.command!.stderrTail).toString(), "first\noops\n");
     assert.match(
@@ -89,6 +101,14 @@ test("death by a signal is an error; both can be allowed", async () => {
   );
 });
 
+test("other statuses can be successes, and a command can be timed out in total", async () => {
+  assert.deepEqual(await toArray(sh("echo one; exit 3", { successStatuses: [0, 3], successSignals: [9] })), ["one"]);
+  assert.equal((await failure(toArray(sh("exit 4", { successStatuses: [0, 3] })))).kind, "command_failed");
+  const options = { totalTimeout: 50, stopSignal: 2, stopGrace: 0, processGroup: "own" } as const;
+  assert.equal((await failure(toArray(sh("trap '' TERM; exec sleep 60", options)))).kind, "timed_out");
+  assert.equal((await failure(toArray(sh("true", { stopSignal: 99 })))).kind, "invalid_option");
+});
+
 test("every byte of a failing command is delivered first", async () => {
   const reader = sh("seq 300000; exit 1");
   let count = 0;
@@ -115,7 +135,7 @@ test("a grandchild that keeps standard error open delays the end only briefly", 
 
 test("a program that does not exist", async () => {
   const error = await failure(toArray(command("millstream-no-such-program")));
-  assert.deepEqual([error.kind, error.code], ["command_not_started", 3]);
+  assert.deepEqual([error.kind, error.code], ["command_not_started", "MILLSTREAM_COMMAND_NOT_STARTED"]);
   assert.equal((await failure(toArray(sh("true", { currentDir: "/no/such/directory" })))).kind, "command_not_started");
   assert.throws(() => command("a\0b"), { kind: "invalid_option" });
 });
@@ -208,7 +228,7 @@ test("if a command exits early, the pipeline into it fails", async () => {
   assert.equal(error.command?.status, 5);
   const quiet = Writer.command("true");
   const gone = await failure(pipe(sh("seq 1000000"), quiet));
-  assert.deepEqual([gone.kind, gone.code], ["broken_pipe", 16]);
+  assert.deepEqual([gone.kind, gone.code], ["broken_pipe", "MILLSTREAM_BROKEN_PIPE"]);
 });
 
 test("a loop that ended early does not delay the exit, and standard error is forwarded", () => {
@@ -267,4 +287,40 @@ test("standard input", () => {
   `;
   const run = spawnSync(process.execPath, ["--input-type=module", "-e", program], { input, encoding: "utf8" });
   assert.equal(run.stdout, input.toUpperCase());
+});
+
+test("in a pipeline of commands, each reads the output of the previous one, and all must succeed", async () => {
+  const sorted = pipeline([["printf", "b\\na\\nb\\n"], ["sort"], ["uniq", "-c"]]);
+  assert.deepEqual(
+    (await toArray(sorted)).map((line) => line.trim()),
+    ["1 a", "2 b"],
+  );
+  assert.deepEqual(
+    sorted.commandEnds.map(({ argv, status }) => [argv[0], status]),
+    [
+      ["printf", 0],
+      ["sort", 0],
+      ["uniq", 0],
+    ],
+  );
+  const broken = pipeline([["sh", "-c", "echo one; exit 3"], ["cat"]], { stderr: "capture" });
+  const found: string[] = [];
+  const error = await failure(
+    pipe(
+      broken,
+      forEach((line: string) => found.push(line)),
+    ),
+  );
+  assert.deepEqual([error.code, error.command?.argv[0], error.command?.status], ["MILLSTREAM_COMMAND_FAILED", "sh", 3]);
+  assert.deepEqual(found, ["one"]);
+});
+
+test("a shell line fails if any command in it fails", async () => {
+  assert.deepEqual(await toArray(shell("printf 'b\\na\\n' | sort")), ["a", "b"]);
+  const error = await failure(toArray(shell("false | cat")));
+  assert.deepEqual([error.kind, error.command?.status], ["command_failed", 1]);
+  assert.match(error.message, /false \| cat/);
+  const writer = Writer.shell("cat | (cat; exit 7)", { stdout: "null" });
+  await writer.write("one\n");
+  assert.equal((await failure(writer.close())).command?.status, 7);
 });

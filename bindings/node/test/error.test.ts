@@ -2,11 +2,14 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import { ERROR_ADVICE, ERROR_CODES, MillstreamError } from "millstream";
+import { ERROR_ADVICE, ERROR_CODES, type ErrorKind, MillstreamError } from "millstream";
 
 test("the table has codes and advice", () => {
-  assert.equal(ERROR_CODES.command_failed, 4);
-  assert.equal(ERROR_CODES.source_changed, 36);
+  assert.equal(ERROR_CODES.command_failed, "MILLSTREAM_COMMAND_FAILED");
+  assert.equal(ERROR_CODES.cancelled, "ABORT_ERR");
+  for (const [kind, code] of Object.entries(ERROR_CODES)) {
+    assert.equal(new MillstreamError(kind as ErrorKind).code, code);
+  }
   assert.deepEqual(Object.keys(ERROR_ADVICE), Object.keys(ERROR_CODES));
 });
 
@@ -21,7 +24,7 @@ test("a message contains the error, its position, and advice", () => {
   assert.equal(error.advice, "check whether the input was cut short or the frame size is wrong");
   assert.deepEqual(
     [error.code, error.kind, error.name, error.stream],
-    [7, "frame_truncated", "MillstreamError", "a.bin"],
+    ["MILLSTREAM_FRAME_TRUNCATED", "frame_truncated", "MillstreamError", "a.bin"],
   );
   assert.deepEqual(Object.keys(error).sort(), [
     "advice",

@@ -17,11 +17,13 @@ test("without the native part, importing works, and calls that need it name the 
   const entry = fileURLToPath(new URL("bindings/node/dist/index.js", repository));
   // A module that was moved finds no native part next to it.
   const program = `
-    import { cpSync, mkdtempSync, rmSync } from "node:fs";
+    import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
     import { tmpdir } from "node:os";
     import { join } from "node:path";
     const directory = mkdtempSync(join(tmpdir(), "millstream-"));
     cpSync(${JSON.stringify(entry)}, directory + "/index.mjs");
+    cpSync(${JSON.stringify(entry.replace("index.js", "core-wasm.js"))}, directory + "/core-wasm.js");
+    writeFileSync(directory + "/package.json", '{ "type": "module" }');
     const { command, fd, from, native, open, stdin, Writer } = await import(directory + "/index.mjs");
     rmSync(directory, { recursive: true });
     for await (const line of from(["one"])) console.log(line, native.available, typeof native.reason);

@@ -19,17 +19,21 @@ const calls: { [name: string]: (options: any) => unknown } = {
   fd: (options) => ms.fd(0, options),
   stdin: (options) => ms.stdin(options),
   command: (options) => ms.command("touch", [mark], options),
+  pipeline: (options) => ms.pipeline([["touch", mark], ["cat"]], options),
+  shell: (options) => ms.shell(`touch ${mark}`, options),
   from: (options) => ms.from("", options),
   lines: (options) => ms.lines("", options),
   "Writer.path": (options) => ms.Writer.path(join(directory, "output"), options),
   "Writer.fd": (options) => ms.Writer.fd(1, options),
   "Writer.stdout": (options) => ms.Writer.stdout(options),
   "Writer.command": (options) => ms.Writer.command("touch", [mark], options),
+  "Writer.shell": (options) => ms.Writer.shell(`touch ${mark}`, options),
   "Writer.to": (options) => ms.Writer.to(new WritableStream(), options),
   "Writer.memory": (options) => ms.Writer.memory(options),
   "Writer.nowhere": (options) => ms.Writer.nowhere(options),
   "pipe.options": (options) => ms.pipe.options(options),
   asyncMap: (options) => ms.asyncMap(async (item) => item, options),
+  parallel: (options) => ms.parallel("no/such/module.js", options),
   lineFramer: (options) => ms.lineFramer(options),
   delimiter: (options) => ms.delimiter(";", options),
   anyOf: (options) => ms.anyOf(() => true, options),
@@ -50,11 +54,14 @@ const calls: { [name: string]: (options: any) => unknown } = {
   "bson.columnBatches": (options) => ms.bson.columnBatches(new Uint8Array(0), options),
 };
 
-const readers = ["open", "fd", "stdin", "command", "from", "lines"];
+const commands = ["command", "pipeline", "shell"];
+const nativeReaders = ["open", "fd", "stdin", ...commands];
+const readers = [...nativeReaders, "from", "lines"];
 const inputs = ["toWritable.options", "toTransform.options", "toWebWritable.options", "toWebTransform.options"];
 const pipelines = ["pipe.options", ...inputs];
-const writers = ["Writer.path", "Writer.fd", "Writer.stdout", "Writer.command", "Writer.to", "Writer.memory"];
-const nativeWriters = ["Writer.path", "Writer.fd", "Writer.stdout", "Writer.command"];
+const commandWriters = ["Writer.command", "Writer.shell"];
+const nativeWriters = ["Writer.path", "Writer.fd", "Writer.stdout", ...commandWriters];
+const writers = [...nativeWriters, "Writer.to", "Writer.memory"];
 const columns = ["bson.columns", "bson.columnBatches"];
 
 /** An option, invalid values, and the calls that accept the option. */
@@ -64,20 +71,28 @@ const wrong: [string, unknown[], string[]][] = [
   ["keepDelimiter", ["no", 0, null], [...readers, ...inputs, "lineFramer", "delimiter", "anyOf", "reader.lines"]],
   ["recordLimit", [0, -1, 1.5, NaN, "64M", null], [...readers, ...inputs]],
   ["invalidUtf8", ["Error", "ignore", true], [...readers, ...inputs]],
-  ["signal", [new AbortController(), 1, null], [...readers, ...pipelines, "toReadable", "toWebReadable"]],
+  ["signal", [new AbortController(), 1, null], [...readers, ...writers, ...pipelines, "toReadable", "toWebReadable"]],
   ["name", [1, null], [...readers, ...writers]],
   ["decode", ["no", "on", false, true, null], readers],
-  ["decodeLimit", [-1, "1G", null], ["open", "fd", "stdin", "command"]],
-  ["decodeRatio", [-1, 1.5, null], ["open", "fd", "stdin", "command"]],
-  ["decodeMemory", [-1, Infinity, null], ["open", "fd", "stdin", "command"]],
-  ["stallTimeout", [-1, "1s", null], ["open", "fd", "stdin", "command", ...nativeWriters]],
+  ["decodeLimit", [-1, "1G", null], nativeReaders],
+  ["decodeRatio", [-1, 1.5, null], nativeReaders],
+  ["decodeMemory", [-1, Infinity, null], nativeReaders],
+  ["stallTimeout", [-1, "1s", null], [...nativeReaders, ...nativeWriters]],
+  ["totalTimeout", [-1, "1s", null], nativeReaders],
+  ["follow", ["grow", true, null], nativeReaders],
+  ["pin", ["size", true, null], nativeReaders],
   ["native", ["yes", 1, null], ["bson.check", ...columns]],
-  ["stdin", ["pipe", -1, 1.5, null], ["command"]],
-  ["stdout", ["pipe", -1, null], ["Writer.command"]],
-  ["currentDir", [1, null], ["command", "Writer.command"]],
-  ["env", [{ A: 1 }, "A=1", null], ["command", "Writer.command"]],
-  ["stderr", ["pipe", "ignore", true], ["command", "Writer.command"]],
-  ["allowFailure", ["ignore", 0, null], ["command", "Writer.command"]],
+  ["stdin", ["pipe", -1, 1.5, null], commands],
+  ["stdout", ["pipe", -1, null], commandWriters],
+  ["currentDir", [1, null], [...commands, ...commandWriters]],
+  ["env", [{ A: 1 }, "A=1", null], [...commands, ...commandWriters]],
+  ["stderr", ["pipe", "ignore", true], [...commands, ...commandWriters]],
+  ["allowFailure", ["ignore", 0, null], [...commands, ...commandWriters]],
+  ["successStatuses", [1, ["1"], [0.5], null], [...commands, ...commandWriters]],
+  ["successSignals", [15, ["SIGTERM"], null], [...commands, ...commandWriters]],
+  ["stopSignal", [-1, 1.5, "SIGTERM", null], [...commands, ...commandWriters]],
+  ["stopGrace", [-1, "1s", null], [...commands, ...commandWriters]],
+  ["processGroup", ["new", true, null], [...commands, ...commandWriters]],
   ["capacity", [0, 1.5, "1k", Infinity], writers],
   ["flushPolicy", ["each", "full", {}, 1, null], writers],
   ["flushDelay", [-1, NaN, "1", null], writers],
@@ -93,7 +108,9 @@ const wrong: [string, unknown[], string[]][] = [
   ["onError", ["Stop", "ignore", {}, { quarantine: 1 }, { quarantine() {}, more: 1 }, null], pipelines],
   ["onSummary", ["x", {}], pipelines],
   ["concurrency", [0, 1.5, "8"], ["asyncMap"]],
-  ["ordered", ["no", 0], ["asyncMap"]],
+  ["ordered", ["no", 0], ["asyncMap", "parallel"]],
+  ["workers", [0, 1.5, "8"], ["parallel"]],
+  ["export", [1, null], ["parallel"]],
   ["width", [3, "4"], ["lengthPrefixed"]],
   ["endian", ["Big", "le"], ["lengthPrefixed"]],
   ["counts", ["self", true], ["lengthPrefixed"]],
@@ -141,7 +158,11 @@ test("every invalid value of every option is rejected", () => {
 
 test("the names of options, and their words, are those of every language", () => {
   const rows = cases("options.tsv");
-  const takers: { [of: string]: string[] } = { reader: ["open"], writer: ["Writer.path", "Writer.to"] };
+  const takers: { [of: string]: string[] } = {
+    reader: ["open"],
+    writer: ["Writer.path", "Writer.to"],
+    command: ["command", "Writer.command"],
+  };
   const refusal = (name: string, option: string, value: unknown) => {
     try {
       calls[name]({ [option]: value });
@@ -196,7 +217,8 @@ test("every unknown name, and arguments that are not options, are rejected", () 
 
 test("undefined options are treated as missing", () => {
   for (const [option, , names] of wrong) {
-    const harmless = names.filter((name) => !["command", "Writer.command", "Writer.path"].includes(name));
+    const starting = [...commands, ...commandWriters, "Writer.path"];
+    const harmless = names.filter((name) => !starting.includes(name));
     for (const name of harmless) calls[name]({ [option]: undefined });
   }
 });
@@ -209,6 +231,14 @@ test("invalid arguments are rejected", () => {
     ["command", () => any.command("echo", ["a\0b"])],
     ["command", () => any.command(["echo", "hi"])],
     ["command", () => any.command("")],
+    ["pipeline", () => any.pipeline([])],
+    ["pipeline", () => any.pipeline("cat")],
+    ["pipeline", () => any.pipeline(["cat", "sort"])],
+    ["pipeline", () => any.pipeline([["cat", 1]])],
+    ["shell", () => any.shell("")],
+    ["shell", () => any.shell(["cat"])],
+    ["shell", () => any.shell("cat\0")],
+    ["Writer.shell", () => any.Writer.shell("")],
     ["Writer.command", () => any.Writer.command("cat", "file")],
     ["fd", () => any.fd("0")],
     ["fd", () => any.fd()],

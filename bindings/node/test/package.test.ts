@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { build } from "esbuild";
 import { repository } from "./twin.js";
 
 const root = fileURLToPath(new URL("bindings/node/", repository));
@@ -77,43 +77,36 @@ test("without the native part, the calls that need it name its package", () => {
   assert.match(run("d.mjs", program), /^unsupported true the package millstream-\w+-\w+.*\n$/);
 });
 
-test("types, for both", () => {
-  const program = `
-    import { collect, filter, lines, map, MillstreamError, open, pipe, toTransform, toWritable, Writer } from "millstream";
-    async function use(): Promise<number[]> {
-      const lengths = await pipe(lines("a\\n"), map((line) => line.length), filter((n) => n > 0), collect());
-      await pipe(open("x", { as: "bytes" }), map((record) => record.subarray(1)), Writer.path("y"));
-      for await (const n of pipe([1], map((x) => x * 2))) lengths.push(n);
-      process.stdin.pipe(toTransform(map((line) => line.length), map((n) => n.toFixed(2)))).pipe(process.stdout);
-      toTransform.options({ as: "bytes" })(map((record) => record.subarray(1)));
-      // @ts-expect-error: a number has no such member
-      toTransform(map((line) => line.length), map((n) => n.trim()));
-      lengths.push(...(await toWritable(map((line) => line.length), collect()).result));
-      // @ts-expect-error: a string has no such member
-      await pipe(lines("a"), map((line) => line.nonsense), collect());
-      return lengths;
-    }
-    export const code = (error: MillstreamError): number => error.code;
-    export default use;
-  `;
-  writeFileSync(join(directory, "b.mts"), program);
-  writeFileSync(join(directory, "b.cts"), program);
-  const options = {
-    strict: true,
-    noEmit: true,
-    module: "nodenext",
-    target: "es2022",
-    lib: ["es2022", "dom", "esnext.disposable"],
+test("a bundle contains only what its program uses", async () => {
+  /** Returns the size of the JavaScript, and whether it contains the core as WebAssembly. */
+  const bundled = async (entry: string, names: string) => {
+    const contents = `export { ${names} } from ${JSON.stringify(join(root, "dist", entry))};`;
+    const platform = entry === "index.js" ? "node" : "browser";
+    const options = {
+      bundle: true,
+      minify: true,
+      format: "esm",
+      write: false,
+      metafile: true,
+      target: "es2022",
+    } as const;
+    const { outputFiles, metafile } = await build({ ...options, platform, stdin: { contents, resolveDir: root } });
+    const [{ inputs, bytes }] = Object.values(metafile.outputs);
+    const core = Object.entries(inputs).find(([name]) => name.endsWith("core-wasm.js"))?.[1].bytesInOutput ?? 0;
+    return { text: outputFiles[0].text, size: bytes - core, hasCore: core > 0 };
   };
-  // Some declarations refer to streams of Node.
-  const types = { types: ["node"], typeRoots: [join(root, "node_modules/@types")] };
-  const config = { compilerOptions: { ...options, ...types }, files: ["b.mts", "b.cts"] };
-  writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(config));
-  const tsc = createRequire(import.meta.url)
-    .resolve("typescript/package.json")
-    .replace("package.json", "bin/tsc");
-  const result = spawnSync(process.execPath, [tsc, "-p", directory], { encoding: "utf8" });
-  assert.equal(result.status, 0, result.stdout);
+  // Sizes of the JavaScript, in bytes, without the core as WebAssembly (450 kB).
+  for (const [most, entry, names] of [
+    [30_000, "browser.js", "lines"],
+    [48_000, "browser.js", "lines, pipe, map"],
+    [34_000, "index.js", "open"],
+    [54_000, "index.js", "open, lines, pipe, map"],
+  ] as const) {
+    const { text, size } = await bundled(entry, names);
+    assert(size <= most, `${names} of ${entry}: ${size} bytes`);
+    assert.doesNotMatch(text, /toWritable|NumberColumn|Decimal128/, names);
+  }
+  assert((await bundled("browser.js", "bson")).hasCore);
 });
 
 test("the browser's entry contains no code of Node", () => {

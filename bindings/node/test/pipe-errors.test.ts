@@ -95,7 +95,7 @@ test("an error at every stage and record: earlier records reach the sink, and th
           const label = `${kind} at ${place}, record ${bad}`;
           assert.deepEqual(
             [error.kind, error.code, error.record, error.stage],
-            ["stage_failed", 35, bad, place],
+            ["stage_failed", "MILLSTREAM_STAGE_FAILED", bad, place],
             label,
           );
           assert((error.cause as Error) instanceof RangeError);

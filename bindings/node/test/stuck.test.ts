@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -220,24 +220,20 @@ test("data that cannot be written when the process exits is reported, with statu
 });
 
 test("a file that was not closed does not appear, and leaves nothing behind", () => {
-  assert.equal(run(`const w = Writer.path("unclosed"); w.write("one\\n"); await w.flush();`).status, 0);
-  assert.equal(
-    run(`const w = Writer.path("unclosed"); w.write("one\\n"); await w.flush(); process.exit(0);`).status,
-    0,
-  );
-  assert(!existsSync(join(directory, "unclosed")));
+  const program = `const w = Writer.path("unclosed"); w.write("one\\n"); await w.flush();`;
   // The bytes of a file that is replaced are in a named temporary file.
-  writeFileSync(join(directory, "unclosed"), "before");
-  assert.equal(
-    run(`const w = Writer.path("unclosed"); w.write("one\\n"); await w.flush(); process.exit(0);`).status,
-    0,
-  );
+  for (const before of [undefined, "before"]) {
+    if (before !== undefined) writeFileSync(join(directory, "unclosed"), before);
+    for (const end of ["", "process.exit(0);"]) {
+      const { status, stderr } = run(program + end);
+      assert.equal(status, 1);
+      assert.match(stderr, /unclosed: its writer was never closed/);
+      const found = readdirSync(directory).filter((name) => name.includes("unclosed"));
+      assert.deepEqual(found, before === undefined ? [] : ["unclosed"]);
+    }
+  }
   assert.equal(readFileSync(join(directory, "unclosed"), "utf8"), "before");
   rmSync(join(directory, "unclosed"));
-  assert.deepEqual(
-    readdirSync(directory).filter((name) => name.includes("unclosed")),
-    [],
-  );
 });
 
 test("the number of written bytes includes partially written chunks", async () => {

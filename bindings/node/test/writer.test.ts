@@ -83,7 +83,7 @@ inDirectory("a file that cannot be written", async (path) => {
   const writer = Writer.path(path("no/such/directory"));
   await writer.write("one");
   const error = await failure(writer.close());
-  assert.deepEqual([error.kind, error.code], ["open_failed", 2]);
+  assert.deepEqual([error.kind, error.code], ["open_failed", "MILLSTREAM_OPEN_FAILED"]);
   assert.equal((await failure(Writer.path(path(".")).close())).kind, "open_failed");
   assert.throws(() => writer.write("more"), { kind: "open_failed" });
 });
@@ -368,4 +368,23 @@ inDirectory("a writer that is no longer referenced leaves no temporary file", as
   }
   assert(!temporary());
   assert.equal(readFileSync(path("a"), "utf8"), "before");
+});
+
+inDirectory("an aborted writer fails, at once and ever after, and its file does not appear", async (path) => {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const writer = Writer.path(path("a.txt"), { signal });
+  await writer.write("one\n");
+  // It reads nothing, so the bytes cannot leave.
+  const stuck = Writer.command("sleep", ["60"], { signal, capacity: 1 << 20 });
+  await stuck.write(new Uint8Array(4 << 20));
+  const closing = failure(stuck.close());
+  await sleep(20);
+  controller.abort();
+  for (const error of [await closing, await failure(stuck.close()), await failure(writer.close())]) {
+    assert.deepEqual([error.name, error.code, error.cause], ["AbortError", "ABORT_ERR", signal.reason]);
+  }
+  assert.throws(() => writer.write("two"), { name: "AbortError" });
+  assert.deepEqual(readdirSync(path(".")), []);
+  assert.equal((await failure(Writer.memory({ signal }).close())).name, "AbortError");
 });

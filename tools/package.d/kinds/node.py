@@ -31,6 +31,7 @@ PLATFORMS = {
     "linux-x64-musl": ("x86_64-unknown-linux-musl", "x64", "musl"),
     "linux-arm64-musl": ("aarch64-unknown-linux-musl", "arm64", "musl"),
 }
+BUNDLES = ["index.js", "index.cjs", "browser.js"]
 LICENCES = ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY-LICENSES.txt"]
 
 # Node for the platforms that this machine is not: wheels of PyPI, which contain Node's own builds.
@@ -156,8 +157,8 @@ def check_main() -> None:
         modules = {str(file.relative_to(SOURCES / "src").with_suffix("")) for file in (SOURCES / "src").rglob("*.ts")}
         types = {f"dist/{kind}/{module}.d.ts" for kind in ["types", "types-cjs"] for module in modules}
         common.check_files(folder, types | {
-            "package.json", "README.md", *LICENCES, "dist/index.js", "dist/index.cjs", "dist/browser.js",
-            "dist/types-cjs/package.json"})
+            "package.json", "README.md", *LICENCES, "dist/types-cjs/package.json", "dist/core-wasm.js", "dist/core-wasm.cjs",
+            *(f"dist/{name}" for bundle in BUNDLES for name in [bundle, f"{bundle}.map"])})
         manifest = json.loads((folder / "package.json").read_text())
         expected = {f"millstream-{name}": VERSION for name in PLATFORMS}
         if (manifest["version"], manifest.get("optionalDependencies")) != (VERSION, expected):
@@ -165,13 +166,15 @@ def check_main() -> None:
                           f"{manifest.get('optionalDependencies')}; expected {VERSION} and {expected}")
         if unwanted := {"dependencies", "devDependencies", "scripts"} & manifest.keys():
             raise Problem(f"the package millstream has {', '.join(sorted(unwanted))}, which users must not need")
-        for bundle in ["index.js", "index.cjs", "browser.js"]:
-            file = folder / "dist" / bundle
-            common.check_no_paths(file)
-            core = place / f"{bundle}.wasm"
-            core.write_bytes(base64.b64decode(max(re.findall(r"[A-Za-z0-9+/=]{1000,}", file.read_text()), key=len)))
+        for bundle in BUNDLES:
+            common.check_no_paths(folder / "dist" / bundle)
+            common.check_no_paths(folder / "dist" / f"{bundle}.map")
+        for name in ["core-wasm.js", "core-wasm.cjs"]:
+            core = place / f"{name}.wasm"
+            text = (folder / "dist" / name).read_text()
+            core.write_bytes(base64.b64decode(max(re.findall(r"[A-Za-z0-9+/=]{1000,}", text), key=len)))
             if core.read_bytes()[:4] != b"\0asm":
-                raise Problem(f"{bundle} does not contain the core in WebAssembly")
+                raise Problem(f"{name} does not contain the core in WebAssembly")
             common.check_no_paths(core)
         say(f"{tarball('millstream').name}: {tarball('millstream').stat().st_size:,} bytes")
 

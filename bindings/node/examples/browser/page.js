@@ -21,7 +21,8 @@ const exact = new Intl.NumberFormat();
 const rough = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3 });
 const short = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3, notation: "compact" });
 
-const change = new Intl.NumberFormat(undefined, { maximumSignificantDigits: 3, signDisplay: "exceptZero" });
+/** The cost of a stage: a difference of two measurements, which is noise if it is negative. */
+const costOf = (perStage) => (perStage > 0 ? `${rough.format(perStage)} ns` : "less than can be measured");
 
 /** Opens the chosen bytes. */
 async function chosen() {
@@ -29,14 +30,14 @@ async function chosen() {
     case "file": {
       const [file] = fileField.files;
       if (file === undefined) throw new Error("Please choose a file.");
-      return () => file.stream();
+      return () => decompressed(file.stream());
     }
     case "address": {
       const address = addressField.value;
       const open = async () => {
         const response = await fetch(address);
         if (!response.ok) throw new Error(`${address}: ${response.status} ${response.statusText}`);
-        return response.body;
+        return decompressed(response.body);
       };
       return open;
     }
@@ -45,6 +46,17 @@ async function chosen() {
       return () => sample.stream();
     }
   }
+}
+
+/** Decompresses a stream if its first bytes are those of gzip. Browsers do so only for a response that says it is. */
+async function decompressed(stream) {
+  const [beginning, all] = stream.tee();
+  const reader = beginning.getReader();
+  const { value } = await reader.read();
+  // It waits until the other one is cancelled, too.
+  reader.cancel();
+  const isGzip = value?.[0] === 0x1f && value[1] === 0x8b;
+  return isGzip ? all.pipeThrough(new DecompressionStream("gzip")) : all;
 }
 
 /** Lines like those of a log. */
@@ -78,7 +90,7 @@ function cell({ nanoseconds, perStage }, whose) {
   bar.className = `bar ${whose}`;
   bar.dataset.rate = 1e9 / nanoseconds;
   const cost = document.createElement("small");
-  cost.textContent = perStage === undefined ? "no stage" : `${change.format(perStage)} ns`;
+  cost.textContent = perStage === undefined ? "no stage" : costOf(perStage);
   td.append(rate, bar, cost);
   return td;
 }
@@ -90,12 +102,11 @@ function drawBars() {
 }
 
 function conclude({ count, ours, theirs }) {
-  const cost = (perStage) => (perStage > 0 ? `${rough.format(perStage)} ns` : "less than can be measured");
   const times = ours.perStage > 0 ? theirs.perStage / ours.perStage : 0;
   const compared = times > 1 ? `, ${rough.format(times)} times as much` : "";
   return (
-    `With ${exact.format(count)} stages, each costs ${cost(ours.perStage)} per line here and ` +
-    `${cost(theirs.perStage)} in TransformStream${compared}.`
+    `With ${exact.format(count)} stages, each costs ${costOf(ours.perStage)} per line here and ` +
+    `${costOf(theirs.perStage)} in TransformStream${compared}.`
   );
 }
 

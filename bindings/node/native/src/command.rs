@@ -2,16 +2,20 @@
 
 use std::collections::HashMap;
 
+use millstream::options::COMMAND;
 use millstream::{Command, Error, Stderr, Stdin, Stdout};
 use napi_derive::napi;
 
 use crate::descriptor::duplicate;
+use crate::options::{Options, with_options};
 
 /// The command and how to start it. TypeScript checks this; an unknown word means the default.
 #[napi(object, object_to_js = false)]
 pub struct CommandWords {
-    /// The program, then its arguments.
+    /// The program, then its arguments; for a shell line, only the line.
     pub argv: Vec<String>,
+    /// Whether it is a shell line.
+    pub shell: bool,
     /// The working directory.
     pub current_dir: Option<String>,
     /// The whole environment, if it is not the environment of this process.
@@ -28,6 +32,8 @@ pub struct CommandWords {
     pub stderr: String,
     /// Whether a non-zero status is accepted.
     pub allow_failure: bool,
+    /// The library's options.
+    pub settings: Options,
 }
 
 impl TryFrom<CommandWords> for Command {
@@ -44,7 +50,8 @@ impl TryFrom<CommandWords> for Command {
             None if words.stdout == "null" => Stdout::Null,
             None => Stdout::Inherit,
         };
-        let mut command = Command::new(words.argv).stdin(stdin).stdout(stdout).stderr(match words.stderr.as_str() {
+        let started = if words.shell { Command::shell(words.argv.concat())? } else { Command::new(words.argv) };
+        let mut command = started.stdin(stdin).stdout(stdout).stderr(match words.stderr.as_str() {
             "capture" => Stderr::Capture,
             "inherit" => Stderr::Inherit,
             "null" => Stderr::Null,
@@ -59,6 +66,7 @@ impl TryFrom<CommandWords> for Command {
                 command = command.env(key, value);
             }
         }
-        Ok(if words.allow_failure { command.allow_failure() } else { command })
+        let command = if words.allow_failure { command.allow_failure() } else { command };
+        Ok(with_options(COMMAND, command, words.settings))
     }
 }

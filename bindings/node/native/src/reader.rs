@@ -38,12 +38,14 @@ pub struct NativeReader {
 
 #[napi]
 impl NativeReader {
-    /// Starts a command. After `front` or `is_gone` had no result, `wake` is called when there is one.
+    /// Starts commands, each of which reads the output of the previous one. After `front` or `is_gone` had no result,
+    /// `wake` is called when there is one.
     #[napi(factory)]
-    pub fn command(words: CommandWords, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
-        // The command is started here and not on the thread, so that it gets the current directory and environment.
+    pub fn commands(words: Vec<CommandWords>, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+        // They are started here and not on the thread, so that they get the current directory and environment.
         start(options, wake, |builder| {
-            let reader = Command::try_from(words).and_then(|command| builder.command(command));
+            let commands: Result<Vec<_>, _> = words.into_iter().map(Command::try_from).collect();
+            let reader = commands.and_then(|commands| builder.pipeline(commands));
             move || reader
         })
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use millstream::options::WRITER;
 use millstream::{CancelToken, Command, Error, Writer, WriterBuilder};
-use napi::bindgen_prelude::{BufferSlice, Either, Function};
+use napi::bindgen_prelude::{BufferSlice, Either3, Function};
 use napi_derive::napi;
 
 use crate::command::CommandWords;
@@ -160,7 +160,7 @@ pub fn leave_files(patience: u32) {
 
 /// Whether bytes to anything but a path are compressed: `auto` means `off`.
 fn encodes(options: &Options) -> bool {
-    matches!(options.get("encode"), Some(Either::B(word)) if word != "auto" && word != "off")
+    matches!(options.get("encode"), Some(Either3::B(word)) if word != "auto" && word != "off")
 }
 
 /// JavaScript's writer has the buffer, so each of its blocks is passed on.

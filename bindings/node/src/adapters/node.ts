@@ -9,7 +9,7 @@
 import { Buffer } from "node:buffer";
 import { Duplex, Readable, Writable, type WritableOptions } from "node:stream";
 import { misuse } from "../error.js";
-import { type Rules, whole } from "../options.js";
+import { type Rules, rules, whole } from "../options.js";
 import { isSink } from "../pipe/sink.js";
 import type { PipeSource } from "../pipe/source.js";
 import { Feed } from "./feed.js";
@@ -31,7 +31,7 @@ const OBJECTS = 1024;
 /** Options of `toReadable`. */
 export interface ReadableOptions extends OutputOptions {
   /** The number of bytes or objects that are read ahead; the default is Node's own. */
-  highWaterMark?: number;
+  highWaterMark?: number | undefined;
 }
 
 /** Options of `toWritable`. */
@@ -40,19 +40,19 @@ export interface WritableInputOptions extends InputOptions {
    * The number of bytes (by default Node's own) or objects (1024) that may wait before the chain until the writer has
    * to wait.
    */
-  highWaterMark?: number;
+  highWaterMark?: number | undefined;
 }
 
 /** Options of `toTransform`. */
 export interface TransformOptions extends WritableInputOptions, OutputOptions {
   /** The number of bytes or objects that may wait to be read after the chain; the default is Node's own. */
-  readableHighWaterMark?: number;
+  readableHighWaterMark?: number | undefined;
 }
 
 const SIZE = whole(0);
-const READABLE_RULES: Rules<ReadableOptions> = { ...OUTPUT_RULES, highWaterMark: SIZE };
-const WRITABLE_RULES: Rules<WritableInputOptions> = { ...INPUT_RULES, highWaterMark: SIZE };
-const TRANSFORM_RULES: Rules<TransformOptions> = { ...WRITABLE_RULES, ...OUTPUT_RULES, readableHighWaterMark: SIZE };
+const READABLE_RULES: Rules<ReadableOptions> = rules(OUTPUT_RULES, { highWaterMark: SIZE });
+const WRITABLE_RULES: Rules<WritableInputOptions> = rules(INPUT_RULES, { highWaterMark: SIZE });
+const TRANSFORM_RULES: Rules<TransformOptions> = rules(WRITABLE_RULES, OUTPUT_RULES, { readableHighWaterMark: SIZE });
 
 /** Returns a `Readable` for a reader, a pipeline without a sink, or any iterable.
  *

@@ -1,7 +1,7 @@
 /** The options of all adapters. */
 
 import { misuse } from "../error.js";
-import { abortSignal, type Rules, textOrBytes, word } from "../options.js";
+import { abortSignal, type Rules, rules, textOrBytes, word } from "../options.js";
 import { PIPE_RULES, type PipeOptions } from "../pipe/pipe.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, type ReaderOptions } from "../reader.js";
 
@@ -11,32 +11,32 @@ export type Content = "bytes" | "objects";
 /** Options of an adapter that is written to: how records are found in its input, and the options of its pipeline. */
 export interface InputOptions<A extends As = As> extends ReaderOptions<A>, PipeOptions {
   /** The input: bytes, in which records are found (the default), or objects, each of which is an item. */
-  input?: Content;
+  input?: Content | undefined;
   /**
    * Ends it when it is triggered, as the streams of its platform end: with an `AbortError` in Node, otherwise with
    * the reason.
    */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** Options of an adapter that is read. */
 export interface OutputOptions {
   /** The output: records as bytes (the default), or unchanged items. */
-  output?: Content;
+  output?: Content | undefined;
   /** The bytes after each record: a line feed by default. */
-  delimiter?: string | Uint8Array;
+  delimiter?: string | Uint8Array | undefined;
   /**
    * Ends it when it is triggered, as the streams of its platform end: with an `AbortError` in Node, otherwise with
    * the reason.
    */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 const CONTENT = word("bytes", "objects");
 
 export const OUTPUT_RULES: Rules<OutputOptions> = { output: CONTENT, delimiter: textOrBytes, signal: abortSignal };
 
-export const INPUT_RULES: Rules<InputOptions> = { ...READER_RULES, ...PIPE_RULES, input: CONTENT };
+export const INPUT_RULES: Rules<InputOptions> = rules(READER_RULES, PIPE_RULES, { input: CONTENT });
 
 /** Throws unless these are valid options for an adapter with these rules and can be combined. */
 export function checkAdapterOptions<O extends InputOptions & OutputOptions>(

@@ -46,6 +46,7 @@ export interface AtEnd<A, S, Options extends InputOptions> {
 }
 
 /** A function with `options`, which returns the same function with these options added. */
+// @__NO_SIDE_EFFECTS__
 export function withOptions<O extends InputOptions & OutputOptions, F>(
   name: string,
   rules: Rules<O>,

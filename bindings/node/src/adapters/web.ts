@@ -5,7 +5,7 @@
  */
 
 import { misuse } from "../error.js";
-import { number, type Rules } from "../options.js";
+import { number, type Rules, rules } from "../options.js";
 import { isSink } from "../pipe/sink.js";
 import type { PipeSource } from "../pipe/source.js";
 import { Feed } from "./feed.js";
@@ -24,13 +24,13 @@ import { type AtEnd, type Between, withOptions } from "./types.js";
 /** Options of `toWebReadable`. */
 export interface WebReadableOptions extends OutputOptions {
   /** The number of chunks that are read ahead: none by default. An error overtakes these chunks. */
-  highWaterMark?: number;
+  highWaterMark?: number | undefined;
 }
 
 /** Options of `toWebWritable`. */
 export interface WebWritableOptions extends InputOptions {
   /** The number of chunks that may wait before the chain until the writer has to wait: 1 by default. */
-  highWaterMark?: number;
+  highWaterMark?: number | undefined;
 }
 
 /** Options of `toWebTransform`. */
@@ -38,13 +38,21 @@ export interface WebTransformOptions extends WebWritableOptions, OutputOptions {
   /**
    * The number of chunks that may wait to be read after the chain: none by default. An error overtakes these chunks.
    */
-  readableHighWaterMark?: number;
+  readableHighWaterMark?: number | undefined;
 }
 
 const SIZE = number(0);
-const READABLE_RULES: Rules<WebReadableOptions> = { ...OUTPUT_RULES, highWaterMark: SIZE };
-const WRITABLE_RULES: Rules<WebWritableOptions> = { ...INPUT_RULES, highWaterMark: SIZE };
-const TRANSFORM_RULES: Rules<WebTransformOptions> = { ...WRITABLE_RULES, ...OUTPUT_RULES, readableHighWaterMark: SIZE };
+/** Both ends of a transformation, for `pipeThrough`. Node's types have no global name for it. */
+export interface WebPair {
+  readonly readable: ReadableStream<any>;
+  readonly writable: WritableStream<any>;
+}
+
+const READABLE_RULES: Rules<WebReadableOptions> = rules(OUTPUT_RULES, { highWaterMark: SIZE });
+const WRITABLE_RULES: Rules<WebWritableOptions> = rules(INPUT_RULES, { highWaterMark: SIZE });
+const TRANSFORM_RULES: Rules<WebTransformOptions> = rules(WRITABLE_RULES, OUTPUT_RULES, {
+  readableHighWaterMark: SIZE,
+});
 
 /** Returns a `ReadableStream` for a reader, a pipeline without a sink, or any iterable.
  *
@@ -96,7 +104,7 @@ export const toWebWritable: AtEnd<string, WritableStream<any>, WebWritableOption
  * A chain that accepts no more data, for example after `take`, closes the readable side and makes the writable side
  * fail, which cancels the source, like `terminate` in a `TransformStream`.
  */
-export const toWebTransform: Between<string, ReadableWritablePair<any, any>, WebTransformOptions> = withOptions(
+export const toWebTransform: Between<string, WebPair, WebTransformOptions> = withOptions(
   "toWebTransform",
   TRANSFORM_RULES,
   makeTransform,
@@ -122,7 +130,7 @@ function makeWritable(
   return Object.assign(side.stream, { result: run.result });
 }
 
-function makeTransform(options: WebTransformOptions, parts: unknown[]): ReadableWritablePair<any, any> {
+function makeTransform(options: WebTransformOptions, parts: unknown[]): WebPair {
   const input = new WritableSide(options);
   const output = new ReadableSide(options, options.readableHighWaterMark ?? 0);
   const run = new Run<unknown>(input.source, [...parts, output.sink], options);

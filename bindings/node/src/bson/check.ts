@@ -10,7 +10,7 @@ import { type Passed, passDocuments } from "./pass.js";
 /** Options of `bson.check`. */
 export interface CheckOptions {
   /** Whether to use the native part; by default it is used if it is installed. */
-  native?: boolean;
+  native?: boolean | undefined;
 }
 
 const CHECK_RULES: Rules<CheckOptions> = { native: boolean };

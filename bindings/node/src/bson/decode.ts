@@ -32,9 +32,9 @@ export interface Document {
 /** Options of `bson.decode` and `bson.decodeAll`. */
 export interface DecodeOptions {
   /** The type of a 64-bit integer: by default a `number` if that is exact, otherwise a `bigint`. */
-  int64?: "number" | "bigint";
+  int64?: "number" | "bigint" | undefined;
   /** The maximum nesting depth of documents, at most 1000: 200 by default. */
-  depth?: number;
+  depth?: number | undefined;
 }
 
 const MOST_DEPTH = 1000;

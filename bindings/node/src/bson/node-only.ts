@@ -10,9 +10,9 @@ import type { Passed } from "./pass.js";
 
 export const nodeOnly: {
   /** Opens a file of one document. */
-  openDocument?: (path: string | URL) => Promise<DocumentFile>;
+  openDocument?: ((path: string | URL) => Promise<DocumentFile>) | undefined;
   /** Opens a reader for a file. */
-  open?: (path: string | URL) => Reader<Uint8Array>;
+  open?: ((path: string | URL) => Reader<Uint8Array>) | undefined;
   /** Fills columns in the native part, if installed. */
   filler?: (plan: string) => Filler | undefined;
   /** Checks documents in the native part, if installed. */

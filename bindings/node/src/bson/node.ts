@@ -1,5 +1,6 @@
-/** The Node-only parts of BSON: files, and the native part. Imported for its effect. */
+/** BSON with the Node-only parts: files, and the native part. */
 
+import { type Bson, bson as plain } from "../bson.js";
 import { MillstreamError } from "../error.js";
 import { type NativeColumns, native, nativeBinding } from "../native.js";
 import { open } from "../open.js";
@@ -9,17 +10,23 @@ import type { Filler, Taken, TakeReply } from "./filler.js";
 import { nodeOnly } from "./node-only.js";
 import { type Passed, passDocuments } from "./pass.js";
 
-nodeOnly.openDocument = DocumentFile.open;
-nodeOnly.open = (path) => open(path, { as: "bytes" });
-nodeOnly.filler = (plan) => {
-  const binding = nativeBinding();
-  return binding && new NativeFiller(new binding.NativeColumns(plan));
-};
-nodeOnly.checker = () => {
-  const binding = nativeBinding();
-  return binding && ((bytes) => passAll(bytes, (all) => binding.checkDocuments(all)));
-};
-nodeOnly.reason = () => native.reason;
+export const bson: Bson = onNode();
+
+// @__NO_SIDE_EFFECTS__
+function onNode(): Bson {
+  nodeOnly.openDocument = DocumentFile.open;
+  nodeOnly.open = (path) => open(path, { as: "bytes" });
+  nodeOnly.filler = (plan) => {
+    const binding = nativeBinding();
+    return binding && new NativeFiller(new binding.NativeColumns(plan));
+  };
+  nodeOnly.checker = () => {
+    const binding = nativeBinding();
+    return binding && ((bytes) => passAll(bytes, (all) => binding.checkDocuments(all)));
+  };
+  nodeOnly.reason = () => native.reason;
+  return plain;
+}
 
 class NativeFiller implements Filler {
   readonly #columns: NativeColumns;

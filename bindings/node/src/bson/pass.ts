@@ -9,9 +9,9 @@ const PIECE = 256 << 10;
 export interface Reply {
   readonly documents: number;
   readonly bytes: number;
-  readonly isFull?: boolean;
-  readonly need?: number;
-  readonly failure?: Failure;
+  readonly isFull?: boolean | undefined;
+  readonly need?: number | undefined;
+  readonly failure?: Failure | undefined;
 }
 
 /** The number of documents that have been passed. */
@@ -21,7 +21,7 @@ export interface Passed {
   /** Whether the core needs no more documents. */
   readonly isFull: boolean;
   /** The error of the next document, with its offset from the first byte. */
-  readonly error?: unknown;
+  readonly error?: unknown | undefined;
 }
 
 /** Passes documents piece by piece, until the core has enough of them or one is invalid. */

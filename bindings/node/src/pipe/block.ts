@@ -15,9 +15,9 @@ export interface Block {
   /** The indexes of the items before stages that drop or add items; `null` if there was no such stage. */
   readonly origin: Origin | null;
   /** For a block whose items are being expanded: the rest of its first item. */
-  readonly rest?: Iterator<any>;
+  readonly rest?: Iterator<any> | undefined;
   /** For a block that is passed on in parts: the start of the next part. */
-  readonly start?: number;
+  readonly start?: number | undefined;
 }
 
 /** Item `i` after a stage was item `from[i]` before it. The stage owns the memory, which is valid for one block. */

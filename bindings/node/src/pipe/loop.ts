@@ -33,9 +33,6 @@ const NO_INDEXES = new Uint32Array(0);
 /** Runs over `items[index .. end]`; returns the index of the item it stopped at, or `end`. */
 export type Loop = (run: Run, items: any[], index: number, end: number) => number;
 
-/** The kinds of loop. */
-export type LoopKind = keyof typeof BODIES;
-
 /** When a function gets its own loop: after enough items, immediately, or never. */
 export type Stamping = "worthwhile" | "always" | "never";
 
@@ -48,76 +45,25 @@ const WORTHWHILE = 1 << 16;
 const IF_PROMISE = `if (typeof value !== "string" && typeof value === "object" && value !== null && typeof value.then === "function")`;
 const STOP = `{ run.value = value; run.thrown = false; return index; }`;
 
-const BODIES = {
-  /** `items[i] = f(items[i])` */
-  map: `
-    const value = f(items[index]);
-    ${IF_PROMISE} ${STOP}
-    items[index] = value;`,
-  /** Like `map`, for a function that is expected to return promises. */
-  collect: `
-    items[index] = f(items[index]);`,
-  /** Only calls the function. */
-  each: `
-    const value = f(items[index]);
-    ${IF_PROMISE} ${STOP}`,
-  /** Keeps items for which `f` returns true. */
-  filter: `
-    const item = items[index];
-    const value = f(item);
-    if (value === true) { from[kept] = index; items[kept++] = item; }
-    else if (value !== false) {
-      ${IF_PROMISE} { run.kept = kept; run.value = value; run.thrown = false; return index; }
-      if (value) { from[kept] = index; items[kept++] = item; }
-    }`,
-  /** `f(state, item)` */
-  scan: `
-    const value = f(run.state, items[index]);
-    ${IF_PROMISE} ${STOP}
-    items[index] = value;`,
-  /** `state = f(state, item)` */
-  fold: `
-    const value = f(run.state, items[index]);
-    ${IF_PROMISE} ${STOP}
-    run.state = value;`,
-} as const;
-
-/**
- * The number of items per iteration of a loop: the overhead of an iteration is a quarter of a stage that does
- * nothing.
+/** A kind of loop: the source of its body, and the loop that all stages share, as a plain function with the same source.
+ *
+ * The first items are processed by the shared one, when no code is compiled yet and each call is expensive, so few values
+ * are checked for promises. Each kind is a constant of its own, so that a bundle contains only those that it uses.
  */
-const UNROLLED = 4;
-
-/**
- * Returns the source of a loop. The name makes each source unique, because equal ones would share the engine's type
- * feedback.
- */
-function text(kind: LoopKind, name: string): string {
-  const counts = kind === "filter";
-  // A body that stops returns `index`, so each body has to update it.
-  const bodies = Array.from({ length: UNROLLED }, () => `{${BODIES[kind]}\n    index++; }`).join("\n    ");
-  return `return function ${name}(run, items, index, end) {
-  ${counts ? "const { from } = run; let { kept } = run;" : ""}
-  try {
-    for (const last = end - ${UNROLLED}; index <= last;) {
-    ${bodies}
-    }
-    for (; index < end; index++) {${BODIES[kind]}
-    }
-  } catch (error) {
-    run.value = error;
-    run.thrown = true;
-  }
-  ${counts ? "run.kept = kept;" : ""}
-  return index;
-};`;
+export interface LoopKind {
+  readonly name: string;
+  readonly body: () => string;
+  readonly shared: (f: (...of: any[]) => any) => Loop;
 }
 
-/** The loops that all stages share, as plain functions with the same source. The first items are processed here when no
- * code is compiled yet and each call is expensive, so few values are checked for promises.
- */
-const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop } = {
-  map: (f) => (run, items, index, end) => {
+/** `items[i] = f(items[i])` */
+export const MAP: LoopKind = {
+  name: "map",
+  body: () => `
+    const value = f(items[index]);
+    ${IF_PROMISE} ${STOP}
+    items[index] = value;`,
+  shared: (f) => (run, items, index, end) => {
     try {
       for (; index < end; index++) {
         const value = f(items[index]);
@@ -129,7 +75,14 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
     }
     return index;
   },
-  collect: (f) => (run, items, index, end) => {
+};
+
+/** Like `map`, for a function that is expected to return promises. */
+export const COLLECT: LoopKind = {
+  name: "collect",
+  body: () => `
+    items[index] = f(items[index]);`,
+  shared: (f) => (run, items, index, end) => {
     try {
       for (; index < end; index++) items[index] = f(items[index]);
     } catch (error) {
@@ -137,7 +90,15 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
     }
     return index;
   },
-  each: (f) => (run, items, index, end) => {
+};
+
+/** Only calls the function. */
+export const EACH: LoopKind = {
+  name: "each",
+  body: () => `
+    const value = f(items[index]);
+    ${IF_PROMISE} ${STOP}`,
+  shared: (f) => (run, items, index, end) => {
     try {
       for (; index < end; index++) {
         const value = f(items[index]);
@@ -148,7 +109,20 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
     }
     return index;
   },
-  filter: (f) => (run, items, index, end) => {
+};
+
+/** Keeps items for which `f` returns true. */
+export const FILTER: LoopKind = {
+  name: "filter",
+  body: () => `
+    const item = items[index];
+    const value = f(item);
+    if (value === true) { from[kept] = index; items[kept++] = item; }
+    else if (value !== false) {
+      ${IF_PROMISE} { run.kept = kept; run.value = value; run.thrown = false; return index; }
+      if (value) { from[kept] = index; items[kept++] = item; }
+    }`,
+  shared: (f) => (run, items, index, end) => {
     const { from } = run;
     let { kept } = run;
     try {
@@ -170,7 +144,16 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
     run.kept = kept;
     return index;
   },
-  scan: (f) => (run, items, index, end) => {
+};
+
+/** `f(state, item)` */
+export const SCAN: LoopKind = {
+  name: "scan",
+  body: () => `
+    const value = f(run.state, items[index]);
+    ${IF_PROMISE} ${STOP}
+    items[index] = value;`,
+  shared: (f) => (run, items, index, end) => {
     try {
       for (; index < end; index++) {
         const value = f(run.state, items[index]);
@@ -182,7 +165,16 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
     }
     return index;
   },
-  fold: (f) => (run, items, index, end) => {
+};
+
+/** `state = f(state, item)` */
+export const FOLD: LoopKind = {
+  name: "fold",
+  body: () => `
+    const value = f(run.state, items[index]);
+    ${IF_PROMISE} ${STOP}
+    run.state = value;`,
+  shared: (f) => (run, items, index, end) => {
     try {
       for (; index < end; index++) {
         const value = f(run.state, items[index]);
@@ -195,6 +187,37 @@ const SHARED: { readonly [kind in LoopKind]: (f: (...of: any[]) => any) => Loop 
     return index;
   },
 };
+
+/**
+ * The number of items per iteration of a loop: the overhead of an iteration is a quarter of a stage that does
+ * nothing.
+ */
+const UNROLLED = 4;
+
+/**
+ * Returns the source of a loop. The name makes each source unique, because equal ones would share the engine's type
+ * feedback.
+ */
+function text(kind: LoopKind, name: string): string {
+  const counts = kind.name === "filter";
+  // A body that stops returns `index`, so each body has to update it.
+  const bodies = Array.from({ length: UNROLLED }, () => `{${kind.body()}\n    index++; }`).join("\n    ");
+  return `return function ${name}(run, items, index, end) {
+  ${counts ? "const { from } = run; let { kept } = run;" : ""}
+  try {
+    for (const last = end - ${UNROLLED}; index <= last;) {
+    ${bodies}
+    }
+    for (; index < end; index++) {${kind.body()}
+    }
+  } catch (error) {
+    run.value = error;
+    run.thrown = true;
+  }
+  ${counts ? "run.kept = kept;" : ""}
+  return index;
+};`;
+}
 
 /** Returns whether a value is a promise or a thenable. */
 export function isPromise(value: any): value is PromiseLike<any> {
@@ -239,7 +262,7 @@ const known = new WeakMap<object, Known>();
 let stamps = 0;
 
 function stamp(kind: LoopKind, f: (...of: any[]) => any, loops: Map<LoopKind, Loop>): Loop {
-  const loop = loops.get(kind) ?? (new Function("f", text(kind, `${kind}_${stamps++}`))(f) as Loop);
+  const loop = loops.get(kind) ?? (new Function("f", text(kind, `${kind.name}_${stamps++}`))(f) as Loop);
   loops.set(kind, loop);
   return loop;
 }
@@ -257,7 +280,7 @@ export class StageLoop {
   ) {
     this.#known = known.get(f) ?? { loops: new Map(), items: 0 };
     known.set(f, this.#known);
-    this.#loop = SHARED[kind](f);
+    this.#loop = kind.shared(f);
     this.#waits = stamping !== "never" && stampingAllowed();
     if (this.#waits && (stamping === "always" || this.#known.items >= WORTHWHILE)) this.#stamp();
   }

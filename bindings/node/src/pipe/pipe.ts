@@ -4,19 +4,17 @@
  * only reject the promise that `pipe` returns.
  */
 
-import { type CommandEnd, fromSystem, MillstreamError, misuse } from "../error.js";
+import { type CommandEnd, fromSystem, misuse } from "../error.js";
 import { abortSignal, boolean, callable, checkOptions, either, type Rules, word } from "../options.js";
 import type { RunningSink } from "../sink/sink.js";
-import { AsyncMapped } from "./async-map.js";
 import type { Block, BlockSource } from "./block.js";
 import { Chain, type Link } from "./chain.js";
 import { Context } from "./context.js";
 import { isPromise, type Stamping } from "./loop.js";
 import type { Step } from "./place.js";
 import { isSink, runningSink, type Sink, type StreamSink, type StreamSummary } from "./sink.js";
-import { BLOCKS, blocksOf, mergeBlocks, type PipeSource } from "./source.js";
+import { BLOCKS, blocksOf, type PipeSource } from "./source.js";
 import { isStage, type Stage, type StageKind } from "./stage.js";
-import { BatchStep, FilterStep, MapStep, SequentialStep, SkipStep, SpreadStep, TakeStep, TeeStep } from "./step.js";
 import type { OnError, Part, Summary } from "./types.js";
 
 /** Options of a pipeline: `pipe.options({ … })(source, …)`. */
@@ -24,15 +22,15 @@ export interface PipeOptions {
   /** Whether a stage gets its own loop, created with `new Function` if that is allowed: after enough items (`true`, the
    * default), immediately (`"always"`), or never (`false`).
    */
-  stamp?: boolean | "always";
+  stamp?: boolean | "always" | undefined;
   /** Whether the summary includes the statistics of each stage. */
-  stats?: boolean;
+  stats?: boolean | undefined;
   /** What to do with a record for which a stage fails; by default, the pipeline stops. */
-  onError?: OnError;
+  onError?: OnError | undefined;
   /** Stops the pipeline when it is triggered, with an error of kind `cancelled`. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
   /** Called at the end, even if the pipeline fails, for sinks whose result is not a summary. */
-  onSummary?: (summary: Summary) => void;
+  onSummary?: ((summary: Summary) => void) | undefined;
 }
 
 export const PIPE_RULES: Rules<PipeOptions> = {
@@ -251,6 +249,7 @@ export interface Pipe {
  */
 export const pipe: Pipe = withOptions({});
 
+// @__NO_SIDE_EFFECTS__
 function withOptions(options: PipeOptions): Pipe {
   const run = (source: PipeSource<any>, ...parts: unknown[]) => start(source, parts.flat(), options);
   run.options = (more: PipeOptions) => {
@@ -334,14 +333,11 @@ class Build {
   add(kind: StageKind): void {
     const stage = this.#stage++;
     this.context.stages.push({ name: kind.kind, items: 0, itemsIn: 0, time: 0 });
-    if (kind.kind === "asyncMap") {
-      const { f, concurrency, ordered } = kind;
-      this.#source = new AsyncMapped(this.#upstream(), f, concurrency, ordered, stage, this.context);
-    } else if (kind.kind === "merge") {
-      const others = kind.sources.map((source) => this.#counted(blocksOf(source)));
-      this.#source = mergeBlocks([this.#upstream(), ...others]);
+    if ("source" in kind) {
+      const open = (source: PipeSource<any>) => this.#counted(blocksOf(source));
+      this.#source = kind.source(this.#upstream(), { stage, context: this.context, open });
     } else {
-      for (const step of stepsOf(kind, this.context.stamping)) this.#links.push({ step, stage });
+      for (const step of kind.steps(this.context.stamping)) this.#links.push({ step, stage });
     }
   }
 
@@ -390,30 +386,6 @@ class Build {
       },
       close: () => source.close(),
     };
-  }
-}
-
-function stepsOf(stage: StageKind, stamping: Stamping): Step[] {
-  switch (stage.kind) {
-    case "map":
-    case "inspect":
-      return [new MapStep(stage.kind, stage.f, stamping)];
-    case "flatMap":
-      return [new MapStep("flatMap", stage.f, stamping), new SpreadStep()];
-    case "filter":
-      return [new FilterStep(stage.f, stamping)];
-    case "scan":
-      return [new SequentialStep("scan", stage.f, stamping, stage.init())];
-    case "take":
-      return [new TakeStep(stage.count)];
-    case "skip":
-      return [new SkipStep(stage.count)];
-    case "batch":
-      return [new BatchStep(stage.count)];
-    case "tee":
-      return [new TeeStep(runningSink(stage.sink, stamping))];
-    default:
-      throw new MillstreamError("internal", { found: stage.kind, expected: "a stage that works in place" });
   }
 }
 

@@ -10,7 +10,7 @@ export interface Step {
   /** Processes a block and returns the output; returns a promise only if it has to wait. */
   run(block: Block, at: Place): Block | Promise<Block>;
   /** Whether further items would be dropped. */
-  readonly wantsNothing?: boolean;
+  readonly wantsNothing?: boolean | undefined;
   /** Called after the last block, or on an early stop. */
   finish?(): Promise<void>;
   abandon?(error: unknown, now: boolean): Promise<void>;

@@ -7,8 +7,8 @@ import { misuse } from "../error.js";
 import { checkedFunction } from "../options.js";
 import type { RunningSink } from "../sink/sink.js";
 import { type NodeWritable, toNodeWritable, toWebStream } from "../sink/stream.js";
-import { ownWriter, stopWriter, Writer, type WriterEnd } from "../writer.js";
-import { isPromise, type Stamping } from "./loop.js";
+import type { Writer, WriterEnd } from "../writer.js";
+import { EACH, FOLD, isPromise, type Stamping } from "./loop.js";
 import type { Step } from "./place.js";
 import { SequentialStep } from "./step.js";
 import type { Awaitable, Part, Summary } from "./types.js";
@@ -23,14 +23,14 @@ export interface Sink<A, R> extends Part<A, R, "sink"> {
 export type StreamSink = Writer | NodeWritable | WritableStream<any>;
 
 /** The result of a pipeline into this kind of sink: the statistics, and how the writer ended. */
-export type StreamSummary = Summary & { readonly writer?: WriterEnd };
+export type StreamSummary = Summary & { readonly writer?: WriterEnd | undefined };
 
 /** Calls `f` for each item. A promise is awaited before the next call, so that a slow function stops the source. */
 export function forEach<A>(f: (item: A) => unknown): Sink<A, Summary> {
   checkedFunction(f);
   return {
     sink: (stamping) => ({
-      step: new SequentialStep("forEach", f, stamping, undefined),
+      step: new SequentialStep("forEach", EACH, f, stamping, undefined),
       running: new Calling(f),
       result: (summary) => summary,
     }),
@@ -59,7 +59,13 @@ export function fold<A, S>(init: S | (() => S), f: (state: S, item: A) => Awaita
   checkedFunction(f);
   return {
     sink: (stamping) => {
-      const step = new SequentialStep("fold", f, stamping, typeof init === "function" ? (init as () => S)() : init);
+      const step = new SequentialStep(
+        "fold",
+        FOLD,
+        f,
+        stamping,
+        typeof init === "function" ? (init as () => S)() : init,
+      );
       return { step, running: new Plain(() => {}), result: () => step.state };
     },
   };
@@ -73,7 +79,7 @@ export function count(): Sink<any, number> {
 /** Returns whether a value is a sink and not a stage. */
 export function isSink(value: unknown): value is Sink<any, any> | StreamSink {
   if (typeof value !== "object" || value === null) return false;
-  return "sink" in value || value instanceof Writer || isWebStream(value) || isNodeWritable(value);
+  return "sink" in value || isWriter(value) || isWebStream(value) || isNodeWritable(value);
 }
 
 /** Starts a sink, for `tee` and the quarantine. */
@@ -83,7 +89,7 @@ export function runningSink(sink: unknown, stamping: Stamping): RunningSink {
       const { running } = (sink as Sink<any, any>).sink(stamping);
       return running;
     }
-    if (sink instanceof Writer) return new Writing(sink);
+    if (isWriter(sink)) return sink.asSink();
     if (isWebStream(sink)) return toWebStream(sink);
     if (isNodeWritable(sink)) return toNodeWritable(sink);
   }
@@ -91,6 +97,11 @@ export function runningSink(sink: unknown, stamping: Stamping): RunningSink {
     found: sink === null ? "null" : typeof sink,
     expected: "a Writer, a Writable, a WritableStream, or what forEach, collect, fold and count make",
   });
+}
+
+/** A writer of either build of this package; its class is not imported, so that a bundle without writers has none. */
+function isWriter(value: object): value is Writer {
+  return "asSink" in value;
 }
 
 function isWebStream(value: object): value is WritableStream<any> {
@@ -130,23 +141,5 @@ class Calling implements RunningSink {
   async #rest(first: PromiseLike<unknown>, items: any[]): Promise<void> {
     await first;
     for (const item of items) await this.f(item);
-  }
-}
-
-class Writing implements RunningSink {
-  constructor(readonly writer: Writer) {
-    ownWriter(writer);
-  }
-
-  write(items: any[]): void | Promise<void> {
-    return this.writer.writeRecords(items);
-  }
-
-  finish(): Promise<WriterEnd> {
-    return this.writer.close();
-  }
-
-  abandon(error: unknown, now: boolean): Promise<void> {
-    return now ? stopWriter(this.writer, error) : this.writer.abort();
   }
 }

@@ -24,7 +24,6 @@ export function blocksOf(source: PipeSource<any>): BlockSource {
   if (source instanceof Reader) return new ReaderBlocks(source);
   if (typeof source === "object" && source !== null) {
     if (BLOCKS in source) return (source as { [BLOCKS](): BlockSource })[BLOCKS]();
-    if ("merged" in source) return new MergedBlocks(source.merged.map(blocksOf));
     if (Array.isArray(source)) return new ArrayBlocks(source);
     if ("getReader" in source) return new AsyncItems(iterateWebStream(source));
     if (Symbol.asyncIterator in source) return new AsyncItems(source[Symbol.asyncIterator]());

@@ -1,4 +1,4 @@
-/** Stages: the operations on items. These functions only describe stages; `chain.ts` runs them.
+/** Stages: the operations on items. These functions only describe stages; `pipe.ts` and `chain.ts` run them.
  *
  * A stage may be used in several pipelines, and several times in one.
  */
@@ -15,8 +15,14 @@ import {
   show,
   whole,
 } from "../options.js";
-import { isSink, type Sink, type StreamSink } from "./sink.js";
-import type { PipeSource } from "./source.js";
+import { AsyncMapped } from "./async-map.js";
+import type { BlockSource } from "./block.js";
+import type { Context } from "./context.js";
+import { EACH, MAP, SCAN, type Stamping } from "./loop.js";
+import type { Step } from "./place.js";
+import { isSink, runningSink, type Sink, type StreamSink } from "./sink.js";
+import { BLOCKS, blocksOf, mergeBlocks, type PipeSource } from "./source.js";
+import { BatchStep, FilterStep, MapStep, SequentialStep, SkipStep, SpreadStep, TakeStep, TeeStep } from "./step.js";
 import type { Awaitable, Part } from "./types.js";
 
 const INFINITE: Rule = { expected: "Infinity", accepts: (value) => value === Number.POSITIVE_INFINITY };
@@ -27,19 +33,27 @@ export interface Stage<A, B> extends Part<A, B, "stage"> {
   readonly stage: StageKind;
 }
 
-/** The operation of a stage. */
-export type StageKind =
-  | { readonly kind: "map" | "filter" | "flatMap" | "inspect"; readonly f: (item: any) => any }
-  | { readonly kind: "scan"; readonly init: () => any; readonly f: (state: any, item: any) => any }
-  | { readonly kind: "take" | "skip" | "batch"; readonly count: number }
-  | { readonly kind: "tee"; readonly sink: any }
-  | { readonly kind: "merge"; readonly sources: readonly PipeSource<any>[] }
+/** What a stage does in a pipeline. It contains its own code, so that a bundle has only that of the stages it uses. */
+export type StageKind = {
+  /** The name in statistics. */
+  readonly kind: string;
+} & (
   | {
-      readonly kind: "asyncMap";
-      readonly f: (item: any) => any;
-      readonly concurrency: number;
-      readonly ordered: boolean;
-    };
+      /** Creates the steps of a stage that works in place, for one run. */
+      readonly steps: (stamping: Stamping) => Step[];
+    }
+  | {
+      /** Creates the source that replaces the stages before. `open` opens and counts other sources. */
+      readonly source: (upstream: BlockSource, at: SourcePlace) => BlockSource;
+    }
+);
+
+/** The position of a stage that becomes a source. */
+export interface SourcePlace {
+  readonly stage: number;
+  readonly context: Context;
+  open(source: PipeSource<any>): BlockSource;
+}
 
 function make<A, B>(stage: StageKind): Stage<A, B> {
   return { stage };
@@ -51,14 +65,16 @@ function make<A, B>(stage: StageKind): Stage<A, B> {
  * all are awaited at once; order is kept. For slow work use `asyncMap` and set its concurrency.
  */
 export function map<A, B>(f: (item: A) => Awaitable<B>): Stage<A, B> {
-  return make({ kind: "map", f: checkedFunction(f) });
+  checkedFunction(f);
+  return make({ kind: "map", steps: (stamping) => [new MapStep("map", MAP, f, stamping)] });
 }
 
 /** Keeps the items for which `f` returns true. Promises are awaited as in `map`. */
 export function filter<A, B extends A>(f: (item: A) => item is B): Stage<A, B>;
 export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A>;
 export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A> {
-  return make({ kind: "filter", f: checkedFunction(f) });
+  checkedFunction(f);
+  return make({ kind: "filter", steps: (stamping) => [new FilterStep(f, stamping)] });
 }
 
 /** Replaces each item with none, one or several items: `f` returns an array or another iterable.
@@ -66,12 +82,15 @@ export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A> {
  * Any other result fails the stage, even a string: return an array of one.
  */
 export function flatMap<A, B>(f: (item: A) => Awaitable<Iterable<B>>): Stage<A, B> {
-  return make({ kind: "flatMap", f: checkedFunction(f) });
+  checkedFunction(f);
+  const steps = (stamping: Stamping) => [new MapStep("flatMap", MAP, f, stamping), new SpreadStep()];
+  return make({ kind: "flatMap", steps });
 }
 
 /** Calls `f` with each item and passes the item on. */
 export function inspect<A>(f: (item: A) => unknown): Stage<A, A> {
-  return make({ kind: "inspect", f: checkedFunction(f) });
+  checkedFunction(f);
+  return make({ kind: "inspect", steps: (stamping) => [new MapStep("inspect", EACH, f, stamping)] });
 }
 
 /** Passes on the first items and then ends the pipeline: the source is closed, and a command is stopped.
@@ -80,12 +99,14 @@ export function inspect<A>(f: (item: A) => unknown): Stage<A, A> {
  * first to prevent this.
  */
 export function take<A>(count: number): Stage<A, A> {
-  return make({ kind: "take", count: counted("take", count, 0) });
+  counted("take", count, 0);
+  return make({ kind: "take", steps: () => [new TakeStep(count)] });
 }
 
 /** Drops the first items. */
 export function skip<A>(count: number): Stage<A, A> {
-  return make({ kind: "skip", count: counted("skip", count, 0) });
+  counted("skip", count, 0);
+  return make({ kind: "skip", steps: () => [new SkipStep(count)] });
 }
 
 /**
@@ -93,7 +114,8 @@ export function skip<A>(count: number): Stage<A, A> {
  * arrays.
  */
 export function batch<A>(count: number): Stage<A, A> {
-  return make({ kind: "batch", count: counted("batch", count, 1) });
+  counted("batch", count, 1);
+  return make({ kind: "batch", steps: () => [new BatchStep(count)] });
 }
 
 /** Replaces each item with the result of `f` for a state and the item. `init` creates the state once for each run of
@@ -102,13 +124,15 @@ export function batch<A>(count: number): Stage<A, A> {
  * If `f` returns a promise, it is awaited before the next call.
  */
 export function scanState<A, S, B>(init: () => S, f: (state: S, item: A) => Awaitable<B>): Stage<A, B> {
-  return make({ kind: "scan", init: checkedFunction(init), f: checkedFunction(f) });
+  checkedFunction(init);
+  checkedFunction(f);
+  return make({ kind: "scan", steps: (stamping) => [new SequentialStep("scan", SCAN, f, stamping, init())] });
 }
 
 /** Also passes each item to a sink. A slow sink stops the source; a sink that fails stops the pipeline. */
 export function tee<A>(sink: Sink<A, any> | StreamSink): Stage<A, A> {
   if (!isSink(sink)) throw misuse({ stream: "tee", found: show(sink), expected: "a sink" });
-  return make({ kind: "tee", sink });
+  return make({ kind: "tee", steps: (stamping) => [new TeeStep(runningSink(sink, stamping))] });
 }
 
 /** Adds the items of other sources as they arrive. The pipeline ends when all sources have ended, and fails when one
@@ -117,15 +141,19 @@ export function tee<A>(sink: Sink<A, any> | StreamSink): Stage<A, A> {
  * It can be used as a source, `pipe(merge(a, b), …)`, or as a stage, `pipe(a, merge(b), …)`.
  */
 export function merge<A>(...sources: PipeSource<A>[]): Stage<A, A> & { readonly merged: readonly PipeSource<A>[] } {
-  return { ...make<A, A>({ kind: "merge", sources }), merged: sources };
+  const stage: StageKind = {
+    kind: "merge",
+    source: (upstream, { open }) => mergeBlocks([upstream, ...sources.map(open)]),
+  };
+  return { stage, merged: sources, [BLOCKS]: () => mergeBlocks(sources.map(blocksOf)) } as never;
 }
 
 /** Options of `asyncMap`. */
 export interface AsyncMapOptions {
   /** The maximum number of calls in progress at once: 8 by default. */
-  concurrency?: number;
+  concurrency?: number | undefined;
   /** Whether results keep the order of the items: true by default. */
-  ordered?: boolean;
+  ordered?: boolean | undefined;
 }
 
 const ASYNC_RULES: Rules<AsyncMapOptions> = { concurrency: either(whole(1), INFINITE), ordered: boolean };
@@ -137,7 +165,11 @@ const ASYNC_RULES: Rules<AsyncMapOptions> = { concurrency: either(whole(1), INFI
 export function asyncMap<A, B>(f: (item: A) => Awaitable<B>, options: AsyncMapOptions = {}): Stage<A, B> {
   checkOptions("asyncMap", options, ASYNC_RULES);
   const { concurrency = 8, ordered = true } = options;
-  return make({ kind: "asyncMap", f: checkedFunction(f), concurrency, ordered });
+  checkedFunction(f);
+  return make({
+    kind: "asyncMap",
+    source: (upstream, { stage, context }) => new AsyncMapped(upstream, f, concurrency, ordered, stage, context),
+  });
 }
 
 /** Returns whether a value is a stage. */
@@ -145,7 +177,6 @@ export function isStage(value: unknown): value is Stage<any, any> {
   return typeof value === "object" && value !== null && "stage" in value;
 }
 
-function counted(call: string, count: number, least: number): number {
+function counted(call: string, count: number, least: number): void {
   checkOption(call, "count", count ?? null, either(whole(least), INFINITE));
-  return count;
 }

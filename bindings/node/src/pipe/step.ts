@@ -8,7 +8,17 @@
 import { misuse } from "../error.js";
 import type { RunningSink } from "../sink/sink.js";
 import { type Block, descend, Indexes, part } from "./block.js";
-import { isAsync, isPromise, newRun, type Run, StageLoop, type Stamping } from "./loop.js";
+import {
+  COLLECT,
+  FILTER,
+  isAsync,
+  isPromise,
+  type LoopKind,
+  newRun,
+  type Run,
+  StageLoop,
+  type Stamping,
+} from "./loop.js";
 import type { Place, Step } from "./place.js";
 
 /** The number of promises of a stage that are awaited at once. */
@@ -104,13 +114,15 @@ export class MapStep implements Step {
   readonly #async: boolean;
   readonly #indexes = new Indexes();
 
+  /** `loop` is `MAP`, or `EACH` if the items stay. */
   constructor(
     readonly kind: "map" | "inspect" | "flatMap",
+    loop: LoopKind,
     f: (item: any) => any,
     stamping: Stamping,
   ) {
-    this.#loop = new StageLoop(kind === "inspect" ? "each" : "map", f, stamping);
-    this.#collect = new StageLoop("collect", f, stamping);
+    this.#loop = new StageLoop(loop, f, stamping);
+    this.#collect = new StageLoop(COLLECT, f, stamping);
     this.#async = isAsync(f);
   }
 
@@ -181,8 +193,8 @@ export class FilterStep implements Step {
   readonly #indexes = new Indexes();
 
   constructor(f: (item: any) => any, stamping: Stamping) {
-    this.#loop = new StageLoop("filter", f, stamping);
-    this.#collect = new StageLoop("collect", f, stamping);
+    this.#loop = new StageLoop(FILTER, f, stamping);
+    this.#collect = new StageLoop(COLLECT, f, stamping);
     this.#async = isAsync(f);
   }
 
@@ -238,12 +250,13 @@ export class SequentialStep implements Step {
 
   constructor(
     readonly kind: "scan" | "forEach" | "fold",
+    loop: LoopKind,
     f: (...of: any[]) => any,
     stamping: Stamping,
     /** The initial state. */
     state: unknown,
   ) {
-    this.#loop = new StageLoop(kind === "forEach" ? "each" : kind, f, stamping);
+    this.#loop = new StageLoop(loop, f, stamping);
     this.#run.state = state;
   }
 

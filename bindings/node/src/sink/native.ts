@@ -20,8 +20,8 @@ const LEAVING = 1000;
 export interface NativeSinkOptions {
   readonly name: string;
   /** Whether there is no output unless the sink is finished. */
-  readonly isNothingAtExit?: boolean;
-  readonly isTerminal?: boolean;
+  readonly isNothingAtExit?: boolean | undefined;
+  readonly isTerminal?: boolean | undefined;
 }
 
 let leavesFiles = false;
@@ -56,6 +56,10 @@ export class NativeSink implements ByteSink {
 
   get taken(): number {
     return this.#writer.written();
+  }
+
+  get losesFile(): boolean {
+    return this.isNothingAtExit;
   }
 
   get vanishes(): boolean {

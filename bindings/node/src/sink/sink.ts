@@ -24,15 +24,17 @@ export interface ByteSink {
    */
   abandon(error: unknown, now?: boolean): Promise<void>;
   /** Whether the sink is a terminal. */
-  readonly isTerminal?: boolean;
+  readonly isTerminal?: boolean | undefined;
   /** The number of bytes that the system has accepted, if it is known more exactly than in complete chunks. */
-  readonly taken?: number;
+  readonly taken?: number | undefined;
   /** Whether a failure leaves no output, as for a file that appears complete. */
-  readonly vanishes?: boolean;
+  readonly vanishes?: boolean | undefined;
   /** Whether closing is useless when the process exits; then the sink is aborted. */
-  readonly isNothingAtExit?: boolean;
+  readonly isNothingAtExit?: boolean | undefined;
+  /** Whether closing makes a file appear, which is lost otherwise. */
+  readonly losesFile?: boolean;
   /** Whether the stream needs a trailer, as compressed data does. */
-  readonly endsWithTrailer?: boolean;
+  readonly endsWithTrailer?: boolean | undefined;
   /** Writes synchronously when the process exits; returns false if not all chunks, and this one, have left the sink. */
   writeSync?(chunk: Uint8Array): boolean;
   /** How its commands ended, for those that have ended. */

@@ -11,10 +11,10 @@ import type { ByteSink, RunningSink } from "./sink.js";
 
 /** The part of Node's `Writable` that is needed here. */
 export interface NodeWritable {
-  readonly writableObjectMode?: boolean;
-  readonly writableNeedDrain?: boolean;
-  readonly destroyed?: boolean;
-  readonly isTTY?: boolean;
+  readonly writableObjectMode?: boolean | undefined;
+  readonly writableNeedDrain?: boolean | undefined;
+  readonly destroyed?: boolean | undefined;
+  readonly isTTY?: boolean | undefined;
   write(chunk: any, callback?: (error?: Error | null) => void): boolean;
   end(callback?: () => void): unknown;
   destroy?(error?: Error): unknown;

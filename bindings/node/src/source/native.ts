@@ -65,6 +65,10 @@ export class NativeSource implements Source {
     return null;
   }
 
+  get isOpen(): boolean {
+    return this.#reader?.isGone() === false;
+  }
+
   reuse(chunk: Uint8Array): void {
     if (chunk.buffer.byteLength === HEADROOM + BLOCK_BYTES) spare = new Uint8Array(chunk.buffer as ArrayBuffer);
   }

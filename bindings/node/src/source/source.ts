@@ -7,6 +7,8 @@ import type { CommandEnd } from "../error.js";
 
 /** Delivers bytes. The receiver owns the memory of a chunk; the source does not use it again. */
 export interface Source {
+  /** Whether it holds a file, a descriptor or a command, which should be closed. */
+  readonly isOpen?: boolean;
   /** The name in messages: a path or a command line. */
   readonly name: string;
 
@@ -17,13 +19,13 @@ export interface Source {
   read(): Promise<Uint8Array | null>;
 
   /** The number of bytes before each chunk, in its memory, that the receiver also owns, for unread bytes. */
-  readonly headroom?: number;
+  readonly headroom?: number | undefined;
 
   /**
    * The positions after each line feed of the last chunk, if the source has searched for them. Valid until the next
    * read.
    */
-  readonly lineEnds?: Uint32Array;
+  readonly lineEnds?: Uint32Array | undefined;
 
   /** Returns the memory of a chunk that is no longer used. */
   reuse?(chunk: Uint8Array): void;

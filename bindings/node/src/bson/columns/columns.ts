@@ -5,7 +5,7 @@ import { Core, core, errorOf } from "../../core.js";
 import { MillstreamError, misuse } from "../../error.js";
 import { documentFramer } from "../../frame.js";
 import { from } from "../../from.js";
-import { boolean, checkOptions, type Rules, whole } from "../../options.js";
+import { boolean, checkOptions, type Rules, rules, whole } from "../../options.js";
 import { Reader } from "../../reader.js";
 import {
   ON_ABSENT,
@@ -27,34 +27,34 @@ import { type Field, fieldsOf, type Schema } from "./schema.js";
 /** Options of `bson.columns` and `bson.columnBatches`. */
 export interface ColumnsOptions {
   /** The columns; by default they are inferred from the first documents. */
-  schema?: Schema;
+  schema?: Schema | undefined;
   /** The number of first documents (at most 32 MiB) from which the columns are inferred: 10,000 by default. */
-  infer?: number;
+  infer?: number | undefined;
   /** What to do with an inferred column whose types do not fit together; `"json"` by default. */
-  mixed?: OnMixed;
+  mixed?: OnMixed | undefined;
   /** What to do with a value that does not fit its column: throw an error (the default), or use null and count it. */
-  mismatch?: OnMismatch;
+  mismatch?: OnMismatch | undefined;
   /** What to do with a member without a column, and with a duplicate key in a document. Both are counted.
    *
    * `"error"`: both are errors; the default for inferred columns. `"ignore"`: the member is ignored, the duplicate key
    * is an error; the default with a schema. `"count"`: both are ignored.
    */
-  unknown?: OnUnknown;
+  unknown?: OnUnknown | undefined;
   /**
    * What to do with a column for which no document had a member: throw an error (the default), because its path may
    * be misspelt, or use nulls.
    */
-  absent?: OnAbsent;
-  /** The maximum number of bytes that columns may use, less than 2 GiB: 1 GiB by default. */
-  memoryLimit?: number;
+  absent?: OnAbsent | undefined;
+  /** The maximum number of bytes that columns may use, less than 2 GiB: 1 GiB by default, the maximum in WebAssembly. */
+  memoryLimit?: number | undefined;
   /** Whether to use the native part; by default it is used if it is installed. The results are the same. */
-  native?: boolean;
+  native?: boolean | undefined;
 }
 
 /** Options of `bson.columnBatches`. */
 export interface ColumnBatchesOptions extends ColumnsOptions {
   /** The size in bytes at which a batch is full: 32 MiB by default. */
-  batchBytes?: number;
+  batchBytes?: number | undefined;
 }
 
 const COLUMNS_RULES: Rules<ColumnsOptions> = {
@@ -74,14 +74,16 @@ const COLUMNS_RULES: Rules<ColumnsOptions> = {
   native: boolean,
 };
 
-const BATCHES_RULES: Rules<ColumnBatchesOptions> = {
-  ...COLUMNS_RULES,
-  batchBytes: { expected: "a number above 0", accepts: (value) => typeof value === "number" && value > 0 },
-};
+const BATCHES_RULES: Rules<ColumnBatchesOptions> = rules(COLUMNS_RULES, {
+  batchBytes: { expected: "a number above 0", accepts: (value: unknown) => typeof value === "number" && value > 0 },
+});
 
 /** The number of documents and of their bytes from which columns are inferred. */
 const SAMPLE = 10_000;
 const SAMPLE_BYTES = 32 << 20;
+
+/** The most that columns may take in WebAssembly, whose memory of 4 GiB also holds what they grow into. */
+const MOST_IN_WASM = 1 << 30;
 
 /** A number larger than any memory limit. */
 const NEVER_FULL = 2 ** 32 - 1;
@@ -93,6 +95,7 @@ const NEVER_FULL = 2 ** 32 - 1;
  */
 export function columns(bytes: Uint8Array, options: ColumnsOptions = {}): Columns {
   checkOptions("bson.columns", options, COLUMNS_RULES);
+  checkMemory("bson.columns", options);
   if (!(bytes instanceof Uint8Array)) {
     throw misuse({ found: bytes === null ? "null" : typeof bytes, expected: "bytes" });
   }
@@ -116,6 +119,7 @@ export function columnBatches(
   options: ColumnBatchesOptions = {},
 ): AsyncGenerator<Columns, void, void> {
   checkOptions("bson.columnBatches", options, BATCHES_RULES);
+  checkMemory("bson.columnBatches", options);
   return generate(source, options);
 }
 
@@ -240,6 +244,14 @@ function inferred(
   const fields = core.reply();
   if (!Array.isArray(fields)) throw errorOf(fields);
   return fields;
+}
+
+function checkMemory(call: string, { memoryLimit = 0, native = true }: ColumnsOptions): void {
+  const isNative = native && nodeOnly.filler !== undefined && nodeOnly.reason?.() === undefined;
+  if (isNative || memoryLimit <= MOST_IN_WASM) return;
+  const found = `memoryLimit: ${memoryLimit}`;
+  const expected = `${MOST_IN_WASM} or less in WebAssembly, or the native part of this package`;
+  throw misuse({ stream: call, found, expected }, "invalid_option");
 }
 
 function fillerOf(fields: readonly Field[], options: ColumnBatchesOptions, instance: () => Core): Filler {

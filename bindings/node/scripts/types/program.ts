@@ -1,0 +1,86 @@
+// A program for Node, compiled in every module resolution: see scripts/lint.mjs.
+
+import { Readable } from "node:stream";
+import {
+  asyncMap,
+  type Batch,
+  bson,
+  collect,
+  command,
+  filter,
+  from,
+  lines,
+  MillstreamError,
+  map,
+  open,
+  pipe,
+  pipeline,
+  type Reader,
+  shell,
+  toReadable,
+  toTransform,
+  toWebTransform,
+  toWritable,
+  Writer,
+} from "millstream";
+
+export async function use(signal: AbortSignal | undefined): Promise<number[]> {
+  const found = await pipe(
+    lines("a\n"),
+    map((line) => line.length),
+    filter((n) => n > 0),
+    asyncMap(async (n) => n + 1, { concurrency: 2, ordered: undefined }),
+    collect(),
+  );
+  await pipe(
+    open("x", { as: "bytes", signal }),
+    map((record) => record.subarray(1)),
+    Writer.path("y", { durability: "all", level: undefined }),
+  );
+  for await (const n of pipe(
+    [1],
+    map((x) => x * 2),
+  ))
+    found.push(n);
+  const sources: Reader[] = [
+    command("ls", ["-l"], { stderr: "capture" }),
+    pipeline([["ls"], ["sort"]]),
+    shell("ls|sort"),
+  ];
+  for (const source of sources) for await (const line of source) found.push(line.length);
+  Readable.from([])
+    .pipe(
+      toTransform(
+        map((line) => line.length),
+        map((n) => n.toFixed(2)),
+      ),
+    )
+    .pipe(process.stdout);
+  toReadable(["a"]).pipe(toWritable(collect()));
+  new Response("a\n").body?.pipeThrough(toWebTransform(map((line) => line.trim())));
+  toTransform(
+    map((line) => line.length),
+    // @ts-expect-error: a number has no such member
+    map((n) => n.trim()),
+  );
+  await pipe(
+    lines("a"),
+    // @ts-expect-error: a string has no such member
+    map((line) => line.nonsense),
+    collect(),
+  );
+  // @ts-expect-error: there is no such option
+  open("x", { encoding: "utf8" });
+  const batch: Batch | null = await from(new Uint8Array(1)).nextBatch();
+  const end = await Writer.memory().close();
+  found.push(batch?.length ?? 0, bson.columns(end.memory ?? new Uint8Array(0)).length);
+  await using writer = Writer.nowhere();
+  await writer.write("a");
+  return found;
+}
+
+export function isFailedCommand(error: unknown): boolean {
+  // @ts-expect-error: there is no such code
+  if (error instanceof MillstreamError && error.code === "MILLSTREAM_NONSENSE") return false;
+  return error instanceof MillstreamError && error.code === "MILLSTREAM_COMMAND_FAILED" && error.command?.status === 1;
+}

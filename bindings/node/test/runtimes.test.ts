@@ -1,0 +1,75 @@
+// The same program gives the same results in Node, Deno and Bun, with the native part.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import { repository } from "./twin.js";
+
+const root = fileURLToPath(new URL("bindings/node/", repository));
+const directory = mkdtempSync(join(tmpdir(), "millstream-"));
+after(() => rmSync(directory, { recursive: true }));
+
+writeFileSync(join(directory, "lines.txt.gz"), gzipSync("x\ny\n"));
+writeFileSync(
+  join(directory, "program.mjs"),
+  `
+  import { existsSync, readFileSync } from "node:fs";
+  import { bson, collect, command, from, map, native, open, parallel, pipe, shell, Writer } from ${JSON.stringify(join(root, "dist/index.js"))};
+
+  console.log(native.available);
+  try {
+    for await (const line of command("sh", ["-c", "echo one; echo two; exit 3"])) console.log(line);
+  } catch (error) {
+    console.log(error.name, error.code, error.command.status);
+  }
+  await pipe(["a", "b"], map((x) => x + x), Writer.path("a.txt"));
+  console.log(JSON.stringify(readFileSync("a.txt", "utf8")));
+  await pipe(open("lines.txt.gz"), Writer.path("lines.txt.zst"));
+  console.log(await pipe(open("lines.txt.zst"), collect()).then(String));
+  const failing = (function* () { yield "one"; throw new Error("no"); })();
+  console.log(await pipe(failing, Writer.path("b.txt")).catch((error) => error.kind), existsSync("b.txt"));
+
+  const bytes = Uint8Array.from([12, 0, 0, 0, 16, 110, 0, 5, 0, 0, 0, 0]);
+  console.log(bson.decode(bytes).n, bson.columns(bytes).column("n", "int").values[0], bson.check(bytes));
+  console.log((await pipe(from(new Blob(["p\\nq\\n"]).stream()), collect())).join());
+  console.log((await pipe(shell("seq 100000 | cat"), collect())).length);
+  const stopped = pipe(command("sleep", ["60"], { signal: AbortSignal.timeout(50) }), collect());
+  console.log(await stopped.catch((error) => error.name));
+  console.log((await pipe([1, 2, 3], parallel((n) => n * 2, { workers: 2 }), collect())).join());
+`,
+);
+
+const expected = `true
+one
+two
+MillstreamError MILLSTREAM_COMMAND_FAILED 3
+"aa\\nbb\\n"
+x,y
+io false
+5 5 1
+p,q
+100000
+AbortError
+2,4,6
+`;
+
+for (const [name, ...command] of [
+  ["node", process.execPath],
+  ["deno", join(root, "node_modules/.bin/deno"), "run", "--allow-all"],
+  ["bun", join(root, "node_modules/.bin/bun"), "run"],
+]) {
+  const isMissing = !existsSync(command[0]);
+  test(name, { skip: isMissing && process.env.CI !== "true" && `SKIPPED: ${name} is missing` }, () => {
+    const [program, ...args] = command;
+    // Deno stores what it compiles in its own folder.
+    const env = { ...process.env, DENO_DIR: join(directory, "deno"), DENO_NO_UPDATE_CHECK: "1" };
+    const options = { cwd: directory, encoding: "utf8", env, timeout: 60_000 } as const;
+    const { stdout, stderr, status } = spawnSync(program, [...args, "program.mjs"], options);
+    assert.deepEqual([stdout, status], [expected, 0], stderr);
+  });
+}
