@@ -3,6 +3,11 @@
 # Returns the next records, in the library's memory: at least one, or none at the end.
 function next_batch(reader::Reader, framer::Framer, most)
     await_record(reader, framer)
+    next_batch_now(reader, framer, most)
+end
+
+# The same after Julia has waited.
+function next_batch_now(reader, framer, most)
     with_failure(reader.source) do
         @call millstream_reader_next_batch(reader, framer, most, reader.batch)
     end
@@ -32,7 +37,7 @@ function not_used(reader)
     Int(last(batch.offsets) - batch.offsets[batch.used+1]), length(batch) - batch.used
 end
 
-# Waits, without blocking other tasks, until the next record is available.
+# Waits, without blocking other tasks, until the next record is available. Returns false if the reader's waker ended the wait.
 await_record(reader, framer) = await(reader) do bytes, len
     code = @c millstream_framer_batch(framer, bytes, len, false, 1, reader.batch, C_NULL)
     # The call that follows reports errors.

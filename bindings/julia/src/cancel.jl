@@ -83,3 +83,25 @@ function start(pending::Pending, wait_for_it)
     end
     pending
 end
+
+# Ends the waits of a reader when the results of a stage can be passed on. Other threads set it.
+mutable struct Waker
+    condition::Threads.Condition
+    is_ready::Bool
+    event::Union{Base.Event,Nothing}
+
+    Waker() = new(Threads.Condition(), false, nothing)
+end
+
+is_awake(waker::Waker) = waker.is_ready
+is_awake(::Nothing) = false
+
+function while_waking(act, waker::Waker, event)
+    set(event) = lock(() -> (waker.event = event; waker.is_ready && event !== nothing && notify(event)), waker.condition)
+    set(event)
+    try
+        act()
+    finally
+        set(nothing)
+    end
+end

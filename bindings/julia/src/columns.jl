@@ -268,12 +268,5 @@ function too_few(table, batch, row, index)
     field_error(:value_missing, keys(table)[index], batch, row, start + len, index == 2 ? "1 field" : "$(index - 1) fields", "at least $(length(table))")
 end
 
-function field_error(kind, column, batch, row, at, found, expected)
-    code, offset, record = error_kinds[kind], Int64(batch.offset) + at, Int64(batch.first_record) + row - 1
-    function named(name)
-        advice = unsafe_string(@c millstream_code_advice(code))
-        message = "$name: $(replace(string(kind), '_' => ' ')): found $found, expected $expected, in $column, at byte $offset, " *
-            "record $record (the first is 0); $advice"
-        MillstreamError(code, kind, message; name = name, offset = offset, record = record, expected = expected, found = found, path = string(column))
-    end
-end
+field_error(kind, column, batch, row, at, found, expected) =
+    name -> record_error(kind, name, batch.offset + at, batch.first_record + row - 1; found = found, expected = expected, path = string(column))

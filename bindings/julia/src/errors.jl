@@ -17,7 +17,7 @@ An error: what went wrong, where, and what to do about it.
 `message` is the whole error in one sentence. Everything else is `nothing` if unknown: the `name` of the source or sink,
 the byte `offset` and the number of the `record` in the stream (the first is 0), what was `expected` and `found`, the
 number of bytes that are certainly `written` to a sink, the `path` of a value in a BSON document, the system's `errno`,
-and how the `command` ended. """
+how the `command` ended, and the exception that is its `cause`. """
 struct MillstreamError <: Exception
     code::Int
     kind::Symbol
@@ -31,11 +31,22 @@ struct MillstreamError <: Exception
     path::Union{String,Nothing}
     errno::Union{Int,Nothing}
     command::Union{CommandEnd,Nothing}
+    cause::Any
 end
 
 MillstreamError(code, kind, message; name = nothing, offset = nothing, record = nothing, expected = nothing, found = nothing,
-    written = nothing, path = nothing, errno = nothing, command = nothing) =
-    MillstreamError(code, kind, message, name, offset, record, expected, found, written, path, errno, command)
+    written = nothing, path = nothing, errno = nothing, command = nothing, cause = nothing) =
+    MillstreamError(code, kind, message, name, offset, record, expected, found, written, path, errno, command, cause)
+
+# An error at a record that is found in Julia, in the words of the library.
+function record_error(kind, name, offset, record; found, expected = nothing, path = nothing, cause = nothing)
+    code = error_kinds[kind]
+    message = string(name, ": ", replace(string(kind), '_' => ' '), ": found ", found, expected === nothing ? "" : ", expected $expected",
+        path === nothing ? "" : ", in $path", ", at byte $offset, record $record (the first is 0); ",
+        unsafe_string(@c millstream_code_advice(code)))
+    MillstreamError(code, kind, message; name = name, offset = Int64(offset), record = Int64(record), expected = expected, found = found,
+        path = path, cause = cause)
+end
 
 Base.showerror(io::IO, error::MillstreamError) = print(io, "MillstreamError: ", error.message)
 

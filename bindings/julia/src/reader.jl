@@ -73,6 +73,8 @@ mutable struct Reader <: ByteStream
     # The limits of the waiting that Julia does itself: whether there is a timeout, and a token.
     has_timeout::Bool
     cancel::Union{CancelToken,Nothing}
+    # Ends a wait when the results of a stage are ready.
+    waker::Union{Waker,Nothing}
     # A wait that a timeout or the token interrupted, which the next wait continues.
     pending::Union{Pending,Nothing}
     # The batch of a loop over single records. Unused records are put back.
@@ -84,7 +86,7 @@ mutable struct Reader <: ByteStream
 
     function Reader(source; stall_timeout = nothing, total_timeout = nothing, cancel = nothing, options...)
         reader = new(C_NULL, C_NULL, C_NULL, C_NULL, nothing, false, nothing, -1, Ref{CBatch}(), Ref{Ptr{UInt8}}(C_NULL), Ref{Csize_t}(0), Ref{Csize_t}(0), false,
-            stall_timeout !== nothing || total_timeout !== nothing, token(cancel), nothing, nothing, typemax(Int), Framer[])
+            stall_timeout !== nothing || total_timeout !== nothing, token(cancel), nothing, nothing, nothing, typemax(Int), Framer[])
         finalizer(forget, reader)
         with_reader_options(source; stall_timeout = stall_timeout, total_timeout = total_timeout, cancel = cancel, options...) do how
             out = Ref{Ptr{Cvoid}}(C_NULL)

@@ -4,10 +4,10 @@
 # task waits for an event that the other task, the timeout or the token notifies. An interrupted wait continues in the
 # background, and the next wait uses its result, so that no data is lost.
 
-# Waits with `wait_for_it` and returns its result, or `nothing` if the reader's timeout or its token ended the wait. The
-# library reports a cancellation when it is called; a timeout is passed to it here, unless `is_ready()` now.
+# Waits with `wait_for_it` and returns its result, or `nothing` if the reader's timeout, its token or its waker ended the
+# wait. The library reports a cancellation when it is called; a timeout is passed to it here, unless `is_ready()` now.
 function wait_within(wait_for_it, is_ready, reader)
-    reader.has_timeout || reader.cancel !== nothing || return wait_for_it()
+    reader.has_timeout || reader.cancel !== nothing || reader.waker !== nothing || return wait_for_it()
     pending = reader.pending
     if pending === nothing
         pending = reader.pending = Pending(wait_for_it)
@@ -20,7 +20,7 @@ function wait_within(wait_for_it, is_ready, reader)
     is_late = Ref(false)
     alarm = reader.has_timeout ? Timer(_ -> (is_late[] = true; notify(event)), wait_limit(reader)) : nothing
     try
-        while_waking(() -> wait(event), reader.cancel, event)
+        while_waking(() -> while_waking(() -> wait(event), reader.cancel, event), reader.waker, event)
     finally
         alarm === nothing || close(alarm)
     end
@@ -38,30 +38,32 @@ wait_limit(reader) = (@c millstream_reader_wait_limit_ns(reader)) / 1e9
 
 # Reads, after Julia has waited for data, until `is_enough(bytes, length)` is true for the unread bytes. It stops
 # earlier if only the library can continue: at the end, if there is an error to report, and for sources that Julia
-# cannot wait for.
+# cannot wait for. Returns false if the reader's waker ended the wait.
 function await(is_enough, reader::Reader)
     check_open(reader)
     settle(reader)
     while true
         @call millstream_reader_buffer(reader, reader.buffer, reader.len)
-        reader.len[] > 0 && is_enough(reader.buffer[], reader.len[]) && return
-        await_readable(reader) || return
+        reader.len[] > 0 && is_enough(reader.buffer[], reader.len[]) && return true
+        readable = await_readable(reader)
+        readable === nothing && return false
+        readable || return true
         error = Ref{Ptr{Cvoid}}(C_NULL)
         code = @c millstream_reader_fill(reader, reader.buffer, reader.len, reader.added, error)
         if code == record_too_long
             # The call that follows reports the error, with its position.
             @c millstream_error_free(error[])
-            return
+            return true
         end
         code == 0 || with_failure(() -> throw_error(code, error[]), reader.source)
-        reader.added[] == 0 && return
+        reader.added[] == 0 && return true
     end
 end
 
 const record_too_long = 6
 
 # Waits until a read would find bytes. Returns false at the end, after a timeout or a cancellation, and if Julia cannot
-# determine this.
+# determine this; `nothing` if the reader's waker ended the wait.
 function await_readable(reader::Reader)
     reader.source isa Outside || reader.is_ours || return false
     reader.waits && throw(only_one_task())
@@ -78,17 +80,23 @@ only_one_task() = ErrorException("another task is already waiting for this strea
 function await_io(reader, io)
     reader.cancel !== nothing && iscancelled(reader.cancel) && return false
     reader.pending === nothing && bytesavailable(io) > 0 && return true
-    wait_within(() -> eof(io), () -> bytesavailable(io) > 0, reader) === false
+    is_at_end = wait_within(() -> eof(io), () -> bytesavailable(io) > 0, reader)
+    is_at_end === nothing && is_awake(reader.waker) ? nothing : is_at_end === false
 end
 
 function await_fd(reader)
     while isopen(reader)
         reader.cancel !== nothing && iscancelled(reader.cancel) && return false
         fd = @c millstream_reader_waits_for(reader)
-        fd < 0 && return false
+        if fd < 0
+            # The library would wait itself: results come first.
+            would_wait = reader.waker !== nothing && (@c millstream_reader_waits(reader)) == waits_yes
+            return would_wait ? nothing : false
+        end
         ready = poll_now(fd)
         # At the end of a pipe there are no bytes, and it may be necessary to wait for the command's exit.
         ready == 0 || return ready & POLLIN != 0
+        is_awake(reader.waker) && return nothing
         watch(reader, fd)
         watcher = reader.watcher
         wait_within(() -> wait(watcher), () -> poll_now(fd) != 0, reader)
@@ -97,6 +105,9 @@ function await_fd(reader)
 end
 
 const POLLIN = Cshort(1)
+
+# MILLSTREAM_WAITS_YES
+const waits_yes = 2
 
 # Returns the operations for which a file descriptor is ready, without waiting.
 function poll_now(fd)

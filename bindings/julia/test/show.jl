@@ -37,6 +37,7 @@ end
     @test repr(batch) == "[\"one\", \"\\xfftwo\"]"
     @test repr(batches(reader())) == "batches(Reader(\"it\"), Lines())"
     @test plain(eachrecord(reader(), Delimiter(';'))) == "eachrecord(Reader(\"it\"), Delimiter(';'))"
+    @test repr(Millstream.parallel(length, eachrecord(reader()))) == "parallel(length, eachrecord(Reader(\"it\"), Lines()))"
     @test repr(BSON.documents(reader())) == "documents(Reader(\"it\"))"
     # The text of a framer creates it again.
     for framer in (Lines(), Lines(keep = true), Delimiter("::"), Delimiter(0x00, keep = true), AnyOf(b" \t"), Fixed(8), LengthPrefixed(UInt16), Documents())
