@@ -8,11 +8,16 @@ import { atExit, type Exiting, type Unclosed, type Writer } from "./writer.js";
 
 const open = new Set<Exiting>();
 const unclosed = new Set<Unclosed>();
-const LOST = "its writer was never closed, so the file does not appear; await its `close`";
+
+/** Describes what a writer that was never closed has lost. */
+function lost({ name, vanishes }: Unclosed): string {
+  const what = vanishes() ? "the file does not appear" : "its last bytes may be missing";
+  return `${name}: its writer was never closed, so ${what}; await its \`close\``;
+}
 
 /** Reports writers that were collected. Those that exist at the exit are reported then. */
 const collected = /* @__PURE__ */ new FinalizationRegistry<Unclosed>((file) => {
-  if (unclosed.delete(file)) forgotten.warn?.(`${file.name}: ${LOST}`);
+  if (unclosed.delete(file)) forgotten.warn?.(lost(file));
 });
 
 /** Called by every function that creates a writer which needs this. */
@@ -71,10 +76,10 @@ function flushAll(): void {
 
 /** The process exits, by `process.exit` or because a sink never finished. */
 function endAll(): void {
-  for (const { name } of unclosed) fail(`${name}: ${LOST}`);
+  for (const file of unclosed) fail(lost(file));
   for (const writer of open) {
-    const lost = writer.endNow();
-    if (lost !== null) fail(`${writer.name}: the process ended before it was closed: ${lost}; await its close()`);
+    const missing = writer.endNow();
+    if (missing !== null) fail(`${writer.name}: the process ended before it was closed: ${missing}; await its close()`);
   }
 }
 

@@ -100,6 +100,8 @@ export const atExit: {
 /** A file that appears when its writer is closed. It does not refer to the writer, so that it can be collected. */
 export interface Unclosed {
   readonly name: string;
+  /** Whether it does not appear otherwise, unlike a FIFO. */
+  vanishes(): boolean;
 }
 
 /**
@@ -233,7 +235,7 @@ export class Writer implements AsyncDisposable {
     this.#check();
     this.#flushBuffer();
     await this.#orStopped(this.#draining);
-    if (this.#failure !== undefined) throw this.#failure;
+    this.#checkFailure();
   }
 
   /** Writes the remaining bytes and finishes the sink. Only this reports whether everything succeeded. It can be called
@@ -356,19 +358,24 @@ export class Writer implements AsyncDisposable {
     };
   }
 
+  #checkFailure(): void {
+    if (this.#failure === undefined) return;
+    // The caller knows now that the output is incomplete.
+    this.#forget();
+    throw this.#failure;
+  }
+
   #check(): void {
-    if (this.#failure !== undefined) {
-      // The error was reported to the caller.
-      this.#forget();
-      throw this.#failure;
-    }
+    this.#checkFailure();
     if (this.#closing !== undefined || this.#abandoned) throw new MillstreamError("closed", { stream: this.name });
   }
 
   #keep(): void {
     if (this.#isKept) {
       if (this.#unclosed === undefined && this.#sink.losesFile) {
-        this.#unclosed = { name: this.name };
+        const { name } = this;
+        const sink = this.#sink;
+        this.#unclosed = { name, vanishes: () => sink.vanishes === true };
         atExit.expectClose?.(this, this.#unclosed);
       }
       return;

@@ -198,3 +198,25 @@ test("a worker thread that ends in the middle leaves no command and no incomplet
   assert.deepEqual([status, stdout], [0, "false\n"], stderr);
   assert(!existsSync(join(directory, "thread.txt")));
 });
+
+test("a writer whose failure was reported is not reported as unclosed; one to a FIFO may lack its last bytes", () => {
+  const { status, stderr } = run(`
+    import { spawnSync } from "node:child_process";
+    spawnSync("mkfifo", ["fifo"]);
+    const head = ms.command("head", ["-c", "1", "fifo"], { stdin: "null" });
+    const writer = ms.Writer.path("fifo", { capacity: 4 << 20 });
+    writer.write(Buffer.alloc(4 << 20));
+    const error = await writer.flush().catch((error) => error);
+    if (error.kind !== "broken_pipe") throw error;
+    await head.close();
+  `);
+  assert.deepEqual([status, stderr], [0, ""]);
+  const unclosed = run(`
+    const cat = ms.command("sh", ["-c", "cat fifo >/dev/null; echo done"]);
+    const writer = ms.Writer.path("fifo");
+    await writer.write("one\\n");
+    await writer.flush();
+  `);
+  assert.equal(unclosed.status, 1);
+  assert.match(unclosed.stderr, /^millstream: fifo: its writer was never closed, so its last bytes may be missing;/);
+});
