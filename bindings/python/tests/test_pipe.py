@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -487,6 +488,24 @@ def test_statistics() -> None:
     assert [stage.name for stage in summary.stages] == ["map", "filter", "parallel", "take"]
     assert summary.stages[-1].items == summary.items == 2
     assert summary.elapsed >= summary.source_waited >= 0
+
+
+def test_statistics_of_stages_that_run_in_one_loop() -> None:
+    pieces = [b"%d\n" % n for n in range(200)]
+    source = millstream.from_callback(lambda _: pieces.pop(0) if pieces else b"")
+    stages = (map(int), map(_map), filter(_filter), map(_map), flat_map(_flat_map))
+    summary = pipe(source, *stages, on_error="skip").run()
+    numbers, counts = list(range(200)), [200]
+    for stage in (_map, _filter, _map, _flat_map):
+        made: list[int] = []
+        for number in numbers:
+            with suppress(Wrong):
+                result: Any = stage(number)
+                made += [number] * result if stage is _filter else result if stage is _flat_map else [result]
+        numbers = made
+        counts.append(len(made))
+    assert [stage.items for stage in summary.stages] == counts
+    assert all(stage.time > 0 for stage in summary.stages)
 
 
 @pytest.mark.parametrize(

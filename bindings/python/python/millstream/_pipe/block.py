@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from itertools import accumulate, compress, islice
 from typing import Any, Protocol, TypeAlias
 
 
@@ -46,23 +44,13 @@ class Shifted:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """Some items were kept; these are their indexes."""
+class Origins:
+    """Some items were left out, or became several; these are the indexes of the items before."""
 
-    verdicts: list[bool]
-
-    def __call__(self, place: int) -> int:
-        return next(islice(compress(range(len(self.verdicts)), self.verdicts), place, None))
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Each item became several; these are the numbers of results."""
-
-    lengths: list[int]
+    places: list[int]
 
     def __call__(self, place: int) -> int:
-        return bisect_right(list(accumulate(self.lengths)), place)
+        return self.places[place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,33 +112,6 @@ class Block:
             self.step(self.items[start:], Shifted(start))
         self.failures = failures
         yield self
-
-    def each(self, stage: str, function: Callable[[Any], Any], then: Callable[[Any], Any] | None = None) -> list[Any]:
-        """The results of `function`, followed by `then`, for each item. Items for which they raise an exception, and
-        items after the first of them unless the pipe continues, are dropped."""
-        items, made, wrong = self.items, list[Any](), list[int]()
-        rest = iter(items)
-        while True:
-            try:
-                results = map(function, rest)
-                made.extend(results if then is None else map(then, results))
-                if len(made) + len(wrong) == len(items):
-                    break
-                # `map` would treat StopIteration as the end of the items.
-                raise RuntimeError("a stage's function raised StopIteration")
-            except Exception as error:
-                place = len(made) + len(wrong)
-                self.failures.append(Failure(place, len(self.trail), stage, error))
-                wrong.append(place)
-                if not self.goes_on:
-                    self.items = items[:place]
-                    return made
-        if wrong:
-            right = [True] * len(items)
-            for place in wrong:
-                right[place] = False
-            self.step(list(compress(items, right)), Kept(right))
-        return made
 
 
 #: Blocks in transit. Closing the generator means that the consumer needs no more.

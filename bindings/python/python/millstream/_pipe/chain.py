@@ -11,10 +11,11 @@ from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, overload
 from .._errors import Error
 from .._native import Writer, option_error, pipe_error
 from .block import Block, Blocks, Failure
+from .loop import Loop, grouped
 from .parallel import Parallel, Workers
 from .sink import Sink, Sinking, Writing
 from .source import source_of
-from .stage import Batch, Stage, Step, Tee, Teeing
+from .stage import Batch, Each, Stage, Step, Tee, Teeing, Timed
 from .summary import StageStats, Summary
 
 R = TypeVar("R")
@@ -123,27 +124,30 @@ class Pipe(Generic[T]):
 
     def _parts(self) -> list[Blocks]:
         """The traversal: each part takes blocks from the part before it."""
-        parts = [self._read()]
-        fused: list[tuple[Step, StageStats]] = []
+        parts, steps = [self._read()], list[Step]()
+        groups, stats = list(grouped(self._stages)), iter(self.summary.stages)
 
-        def fuse() -> None:
-            if fused:
-                parts.append(self._fused(parts[-1], fused.copy()))
-                fused.clear()
+        def end_steps() -> None:
+            if steps:
+                parts.append(self._run_steps(parts[-1], steps.copy()))
+                steps.clear()
 
-        for stage, stats in zip(self._stages, self.summary.stages, strict=True):
-            if isinstance(stage, Parallel):
-                fuse()
-                parts.append(self._parallel(parts[-1], stage, stats))
+        for number, group in enumerate(groups, 1):
+            stage, own = group[0], [next(stats) for _ in group]
+            if isinstance(stage, Each):
+                steps.append(Loop(group, own, is_last=number == len(groups)))
+            elif isinstance(stage, Parallel):
+                end_steps()
+                parts.append(self._parallel(parts[-1], stage, own[0]))
             elif isinstance(stage, Batch):
-                fuse()
-                parts.append(_cut(parts[-1], stage.count, stats))
+                end_steps()
+                parts.append(_cut(parts[-1], stage.count, own[0]))
             elif isinstance(stage, Tee):
                 self._tees.append(tee := Teeing(stage.writer, self._source.terminator))
-                fused.append((tee, stats))
+                steps.append(Timed(tee, own[0]))
             else:
-                fused.append((stage.start(), stats))
-        fuse()
+                steps.append(Timed(stage.start(), own[0]))
+        end_steps()
         return parts
 
     def _read(self) -> Blocks:
@@ -157,18 +161,14 @@ class Pipe(Generic[T]):
             self.summary.records += len(block.items)
             yield block
 
-    def _fused(self, blocks: Blocks, steps: list[tuple[Step, StageStats]]) -> Blocks:
+    def _run_steps(self, blocks: Blocks, steps: list[Step]) -> Blocks:
         """Runs stages one after another, each on all items of a block."""
-        while not any(step.is_done for step, _ in steps):
+        while not any(step.is_done for step in steps):
             block = next(blocks, None)
             if block is None:
                 return
-            now = perf_counter()
-            for step, stats in steps:
+            for step in steps:
                 step.run(block)
-                began, now = now, perf_counter()
-                stats.time += now - began
-                stats.items += len(block.items)
             yield block
         self.summary.ended_early = True
 

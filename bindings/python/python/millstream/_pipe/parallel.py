@@ -23,8 +23,9 @@ from typing import Any, Literal, TypeVar, overload
 from .._errors import Cancelled, Error
 from .._native import option_error, pipe_error
 from .block import Back, Block, Blocks, Failure
+from .loop import Pass, grouped
 from .source import Source
-from .stage import Stage, Stateless, Step
+from .stage import Stage, Stateless
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -207,19 +208,19 @@ def _start_method() -> Any:
     return multiprocessing.get_context("spawn" if spawns else "forkserver")
 
 
-def _work(stages: tuple[Step, ...], items: list[Any], goes_on: bool) -> _Lot:
+def _work(stages: tuple[Stateless[Any, Any], ...], items: list[Any], goes_on: bool) -> _Lot:
     began = perf_counter()
     block = Block(items, None, goes_on)
-    for stage in stages:
-        stage.run(block)
+    for group in grouped(stages):
+        Pass(group).run(block)
     return _Lot(block.items, block.trail, block.failures, perf_counter() - began)
 
 
 #: The stages of a worker process, which it receives once.
-_stages: tuple[Step, ...] = ()
+_stages: tuple[Stateless[Any, Any], ...] = ()
 
 
-def _set_up(stages: tuple[Step, ...]) -> None:
+def _set_up(stages: tuple[Stateless[Any, Any], ...]) -> None:
     global _stages
     _stages = stages
     # The parent process gets the signal too, and stops this process.

@@ -17,8 +17,9 @@ from .block import Block, Blocks
 
 A = TypeVar("A")
 
-#: For an iterable: the maximum number of items taken at a time, and the maximum time for that in seconds.
-_MOST = 1024
+#: The maximum number of items taken at a time. The stages' results for them stay in the processor's cache.
+_MOST = 4096
+#: For an iterable: the maximum time for that in seconds.
 _LONGEST = 0.001
 
 
@@ -74,7 +75,7 @@ class ReaderSource(Source):
         self.terminator = reader.terminator
 
     def blocks(self, goes_on: bool) -> Blocks:
-        for batch in self._reader.batches():
+        for batch in self._reader.batches(_MOST):
             records = _BatchRecords(batch, self.name)
             try:
                 items = batch.to_list()

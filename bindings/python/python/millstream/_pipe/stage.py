@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import chain, compress
-from operator import truth
-from typing import Any, Generic, TypeVar
+from time import perf_counter
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from .._native import Writer, option_error
-from .block import Block, Kept, Shifted, Spread
+from .block import Block, Shifted
 from .sink import Writing, a_function
+from .summary import StageStats
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -39,64 +39,86 @@ class Stage(Generic[A, B]):
         raise NotImplementedError
 
 
+class Timed(Step):
+    """A step with its statistics."""
+
+    def __init__(self, step: Step, stats: StageStats) -> None:
+        self._step = step
+        self._stats = stats
+        self.is_done = step.is_done
+
+    def run(self, block: Block) -> None:
+        began = perf_counter()
+        self._step.run(block)
+        self.is_done = self._step.is_done
+        self._stats.time += perf_counter() - began
+        self._stats.items += len(block.items)
+
+
 @dataclass(frozen=True)
-class Stateless(Stage[A, B], Step):
+class Each(Stage[A, B]):
+    """A stage that calls a function for each item. `loop` runs it, alone or together with others."""
+
+    function: Callable[..., Any]
+
+    #: What it does with an item `x`, as a line of Python.
+    line: ClassVar[str]
+    #: How it changes the number of items: it leaves some out, or makes several of one.
+    changes: ClassVar[Literal["", "drops", "spreads"]] = ""
+
+    def start_function(self) -> Callable[[Any], Any]:
+        """The function for one pipe."""
+        return self.function
+
+
+class Stateless(Each[A, B]):
     """A stage without state: any thread or process can run it."""
 
-    function: Callable[[Any], Any]
 
-    def start(self) -> Step:
-        return self
+#: The line of a stage that replaces an item by the result of its function.
+MAP = "x = {f}(x)"
 
 
 class _Map(Stateless[A, B]):
-    def run(self, block: Block) -> None:
-        block.step(block.each(self.name, self.function))
+    line = MAP
 
 
 class _Filter(Stateless[A, A]):
-    def run(self, block: Block) -> None:
-        verdicts = block.each(self.name, self.function, truth)
-        block.step(list(compress(block.items, verdicts)), Kept(verdicts))
+    line = "if not {f}(x): continue"
+    changes = "drops"
 
 
 class _FlatMap(Stateless[A, B]):
-    def run(self, block: Block) -> None:
-        several = block.each(self.name, self.function, _several)
-        block.step(list(chain.from_iterable(several)), Spread([len(items) for items in several]))
+    line = "for x in y if type(y := {f}(x)) is list else several(y):"
+    changes = "spreads"
 
 
 class _Inspect(Stateless[A, A]):
-    def run(self, block: Block) -> None:
-        block.each(self.name, self.function)
+    line = "{f}(x)"
 
 
-def _several(result: Iterable[Any]) -> list[Any]:
+def several(result: Iterable[Any]) -> list[Any]:
+    """The items that the function of `flat_map` made from one."""
     if isinstance(result, (bytes, str)):
         raise TypeError(f"flat_map's function returned {type(result).__name__}: return a list with it")
     return list(result)
 
 
 @dataclass(frozen=True)
-class _ScanState(Stage[A, B]):
+class _ScanState(Each[A, B]):
     initial: Any
-    function: Callable[[Any, Any], tuple[Any, Any]]
 
-    def start(self) -> Step:
-        return _Scanning(self)
+    line = MAP
 
+    def start_function(self) -> Callable[[Any], Any]:
+        state = self.initial
 
-class _Scanning(Step):
-    def __init__(self, stage: _ScanState[Any, Any]) -> None:
-        self._stage = stage
-        self._state = stage.initial
+        def following(item: Any) -> Any:
+            nonlocal state
+            state, made = self.function(state, item)
+            return made
 
-    def run(self, block: Block) -> None:
-        block.step(block.each(self._stage.name, self._next))
-
-    def _next(self, item: Any) -> Any:
-        self._state, made = self._stage.function(self._state, item)
-        return made
+        return following
 
 
 @dataclass(frozen=True)
@@ -203,7 +225,7 @@ def scan_state(initial: S, function: Callable[[S, A], tuple[S, B]]) -> Stage[A, 
 
         pipe(names, scan_state(1, lambda number, name: (number + 1, f"{number} {name}")), collect())
     """
-    return _ScanState("scan_state", initial, a_function(function))
+    return _ScanState("scan_state", a_function(function), initial)
 
 
 def tee(writer: Writer) -> Stage[Any, Any]:
