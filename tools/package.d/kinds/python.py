@@ -58,11 +58,11 @@ def build(quick: bool) -> None:
 def build_wheel(target: str, wheel: Path, quick: bool) -> None:
     if quick:
         # What `tools/python test` has compiled. Without names of functions and lines the wheel has a tenth of the size.
-        maturin("build", "--profile", "dev", "--strip", "--compatibility", "linux", "--out", DIST, "--interpreter", sys.executable)
+        maturin("build", "--quiet", "--profile", "dev", "--strip", "--compatibility", "linux", "--out", DIST, "--interpreter", sys.executable)
     else:
         common.needs_target(target)
         common.say(f"building the wheel for {platform_tag(target)}")
-        maturin("build", "--release", "--locked", "--zig", "--target", target, "--target-dir", BUILD, "--out", DIST,
+        maturin("build", "--quiet", "--release", "--locked", "--zig", "--target", target, "--target-dir", BUILD, "--out", DIST,
                 "--compatibility", platform_tag(target).removesuffix(f"_{target.split('-')[0]}"), "--auditwheel", "check",
                 "--interpreter", f"python{OLDEST[0]}.{OLDEST[1]}", env=common.build_environment(target))
     if not wheel.is_file():
@@ -70,7 +70,7 @@ def build_wheel(target: str, wheel: Path, quick: bool) -> None:
 
 
 def maturin(*arguments: object, **options) -> None:
-    common.run(TOOLS / "maturin", *arguments, "--quiet", cwd=PACKAGE, **options)
+    common.run(TOOLS / "maturin", *arguments, cwd=PACKAGE, **options)
 
 
 def check(quick: bool) -> None:
