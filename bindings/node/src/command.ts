@@ -79,7 +79,7 @@ export function lineOf(call: string, line: string): string {
 export function nativeCommand(
   words: readonly string[] | string,
   options: CommandOptions,
-  streams: Pick<NativeCommand, "stdin" | "stdinFd" | "stdout" | "stdoutFd">,
+  streams: Pick<NativeCommand, "stdin" | "stdinFd" | "stdinPath" | "stdinBytes" | "stdout" | "stdoutFd">,
 ): NativeCommand {
   const { currentDir, stderr = "forward", allowFailure = false } = options;
   // A worker's `process.env` is a separate copy.

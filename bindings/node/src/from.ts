@@ -82,7 +82,11 @@ class RefusedSource extends PlainSource {
   }
 }
 
-function sourceOf(input: Input, decodes: boolean): Source {
+/** Returns the source of content.
+ *
+ * @internal
+ */
+export function sourceOf(input: Input, decodes: boolean): Source {
   if (typeof input === "string") return new MemorySource(platform.encode(input));
   if (input instanceof Uint8Array || input instanceof ArrayBuffer) {
     const bytes = input instanceof Uint8Array ? input : new Uint8Array(input);

@@ -16,10 +16,18 @@ export class Waker {
   /** The function that the thread calls. */
   readonly wake = waking(this.#target);
 
-  /** Resolves when the state has changed since a call without a result. Keeps the process alive in the meantime. */
+  /** Whether waiting keeps the process alive. */
+  readonly #keepsAlive: boolean;
+
+  constructor(keepsAlive = true) {
+    this.#keepsAlive = keepsAlive;
+  }
+
+  /** Resolves when the state has changed since a call without a result. */
   change(): Promise<void> {
     this.#woken ??= new Promise((resolve) => {
       const awake = setInterval(nothing, 0x7fffffff);
+      if (!this.#keepsAlive) awake.unref();
       this.#target.call = () => {
         this.#target.call = nothing;
         // Node calls up to 1,000 functions of threads in a row. Without this, a fast thread would delay all timers.

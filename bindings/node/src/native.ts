@@ -65,6 +65,8 @@ export interface NativeCommand {
   readonly env?: { readonly [name: string]: string } | undefined;
   readonly stdin: string;
   readonly stdinFd?: number | undefined;
+  readonly stdinPath?: string | undefined;
+  readonly stdinBytes?: Uint8Array | undefined;
   readonly stdout: string;
   readonly stdoutFd?: number | undefined;
   readonly stderr: string;
@@ -89,13 +91,19 @@ interface Binding {
   checkDocuments(bytes: Uint8Array): string;
   readonly NativeColumns: new (plan: string) => NativeColumns;
   readonly NativeReader: {
-    commands(words: readonly NativeCommand[], options: NativeOptions, wake: () => void): NativeReader;
+    commands(
+      words: readonly NativeCommand[],
+      options: NativeOptions,
+      wake: () => void,
+      input: NativeWriter | undefined,
+    ): NativeReader;
     path(path: string, options: NativeOptions, wake: () => void): NativeReader;
     fd(fd: number, options: NativeOptions, wake: () => void): NativeReader;
     memory(bytes: Uint8Array, options: NativeOptions, wake: () => void): NativeReader;
   };
   readonly NativeWriter: {
     command(words: NativeCommand, options: NativeOptions, wake: () => void): NativeWriter;
+    pipe(wake: () => void): NativeWriter;
     path(path: string, options: NativeOptions, wake: () => void): NativeWriter;
     fd(fd: number, options: NativeOptions, wake: () => void): NativeWriter;
   };

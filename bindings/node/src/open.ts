@@ -1,28 +1,52 @@
 /** Readers for files, descriptors, standard input and commands. The native part reads them. */
 
+import { fileURLToPath } from "node:url";
 import { argvOf, COMMAND_RULES, type CommandOptions, lineOf, nativeCommand } from "./command.js";
 import { misuse, showArgv } from "./error.js";
+import type { Input } from "./from.js";
+import { CommandInput } from "./input.js";
 import { type NativeOptions, nativeOptions, neededBinding, optionsWithout } from "./native.js";
-import { checkOption, either, type Rule, type Rules, rules, show, whole } from "./options.js";
+import { checkOption, either, type Rule, type Rules, refuseTogether, rules, show, whole } from "./options.js";
 import { pathOf } from "./path.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
 import { READER_SETTINGS, type ReaderSettings, STDIN, type Stdin } from "./settings.js";
 import { NativeSource } from "./source/native.js";
+import { platform } from "./text.js";
 
 /** Options of readers of files, descriptors and commands. */
 export interface OpenOptions<A extends As = As> extends ReaderOptions<A>, ReaderSettings {}
 
 /** Options of `command`, `pipeline` and `shell`. */
 export interface CommandReaderOptions<A extends As = As> extends OpenOptions<A>, CommandOptions {
-  /** The command's standard input: nothing (the default), the standard input of this process, or a file descriptor. */
-  stdin?: Stdin | number | undefined;
+  /** The command's standard input: nothing (the default), the standard input of this process, a file descriptor or an
+   * object that has one (`FileHandle`), or a file, by its URL.
+   */
+  stdin?: Stdin | number | { readonly fd: number } | URL | undefined;
+  /** The content of its standard input, instead of `stdin`: a string, bytes, anything else that `from` accepts, or a
+   * reader, whose bytes are passed on.
+   *
+   * The command need not read all of it. If the content cannot be read, the command gets the end of its input, and after
+   * the command's last record you get that error.
+   */
+  input?: Input | Reader<any> | undefined;
 }
 
 const FD: Rule = whole(0, 0x7fffffff);
 
-const OPEN_RULES: Rules<OpenOptions> = rules(READER_SETTINGS, READER_RULES);
+/** @internal */
+export const OPEN_RULES: Rules<OpenOptions> = rules(READER_SETTINGS, READER_RULES);
+const FILE: Rule = {
+  expected: "a FileHandle or a file URL",
+  accepts: (value) =>
+    typeof value === "object" && value !== null && (FD.accepts(value.fd) || value.protocol === "file:"),
+};
+const CONTENT: Rule = {
+  expected: "a string, bytes, an iterable, a stream or a reader",
+  accepts: (value) => typeof value === "string" || (typeof value === "object" && value !== null),
+};
 const COMMAND_READER_RULES: Rules<CommandReaderOptions> = rules(OPEN_RULES, COMMAND_RULES, {
-  stdin: either(STDIN, FD),
+  stdin: either(either(STDIN, FD), FILE),
+  input: CONTENT,
 });
 
 /** Reads a file. The first read opens the file and reports `open_failed`.
@@ -105,22 +129,42 @@ export function shell<A extends As = "text">(line: string, options: CommandReade
   return started("shell", line, [line], options);
 }
 
-/** Starts commands now and returns the reader of the last. */
-function started<A extends As>(
+/** Starts commands now and returns the reader of the last.
+ *
+ * @internal
+ */
+export function started<A extends As>(
   call: string,
   name: string,
   commands: readonly (readonly string[] | string)[],
   options: CommandReaderOptions<A>,
+  items?: CommandInput,
 ): Reader<ItemOf<A>> {
   checkReaderOptions(call, options, COMMAND_READER_RULES);
+  refuseTogether(call, options, "stdin", "input");
   const { NativeReader } = neededBinding(call);
-  const { stdin = "null" } = options;
-  const input = typeof stdin === "number" ? { stdin: "null", stdinFd: stdin } : { stdin };
+  const { stdin = "null", input } = options;
+  const bytes = bytesOf(input);
+  const fed = items ?? (input === undefined || bytes !== undefined ? undefined : CommandInput.of(call, input));
+  const first = { ...connected(stdin), stdinBytes: bytes };
   const all = commands.map((words, index) =>
-    nativeCommand(words, options, { ...(index === 0 ? input : { stdin: "null" }), stdout: "inherit" }),
+    nativeCommand(words, options, { ...(index === 0 ? first : { stdin: "null" }), stdout: "inherit" }),
   );
-  const start = (wake: () => void) => NativeReader.commands(all, settings(options), wake);
-  return new Reader<ItemOf<A>>(NativeSource.started(name, start), options);
+  const start = (wake: () => void) => NativeReader.commands(all, settings(options), wake, fed?.pipe);
+  return new Reader<ItemOf<A>>(NativeSource.started(name, start, fed), options);
+}
+
+function connected(stdin: NonNullable<CommandReaderOptions["stdin"]>) {
+  if (typeof stdin === "string") return { stdin };
+  if (typeof stdin === "number") return { stdin: "null", stdinFd: stdin };
+  return "fd" in stdin ? { stdin: "null", stdinFd: stdin.fd } : { stdin: "null", stdinPath: fileURLToPath(stdin) };
+}
+
+/** Content that is in memory: a thread writes it. */
+function bytesOf(input: CommandReaderOptions["input"]): Uint8Array | undefined {
+  if (typeof input === "string") return platform.encode(input);
+  if (input instanceof ArrayBuffer) return new Uint8Array(input);
+  return input instanceof Uint8Array ? input : undefined;
 }
 
 /** The library's options, but for those that `Reader` has itself. */

@@ -33,6 +33,8 @@ const calls: { [name: string]: (options: any) => unknown } = {
   "Writer.nowhere": (options) => ms.Writer.nowhere(options),
   "pipe.options": (options) => ms.pipe.options(options),
   asyncMap: (options) => ms.asyncMap(async (item) => item, options),
+  through: (options) => ms.through("touch", [mark], options),
+  throughShell: (options) => ms.throughShell(`touch ${mark}`, options),
   parallel: (options) => ms.parallel("no/such/module.js", options),
   lineFramer: (options) => ms.lineFramer(options),
   delimiter: (options) => ms.delimiter(";", options),
@@ -55,11 +57,13 @@ const calls: { [name: string]: (options: any) => unknown } = {
 };
 
 const commands = ["command", "pipeline", "shell"];
-const nativeReaders = ["open", "fd", "stdin", ...commands];
+const stages = ["through", "throughShell"];
+const nativeReaders = ["open", "fd", "stdin", ...commands, ...stages];
 const readers = [...nativeReaders, "from", "lines"];
 const inputs = ["toWritable.options", "toTransform.options", "toWebWritable.options", "toWebTransform.options"];
 const pipelines = ["pipe.options", ...inputs];
 const commandWriters = ["Writer.command", "Writer.shell"];
+const started = [...commands, ...stages, ...commandWriters];
 const nativeWriters = ["Writer.path", "Writer.fd", "Writer.stdout", ...commandWriters];
 const writers = [...nativeWriters, "Writer.to", "Writer.memory"];
 const columns = ["bson.columns", "bson.columnBatches"];
@@ -82,21 +86,22 @@ const wrong: [string, unknown[], string[]][] = [
   ["follow", ["grow", true, null], nativeReaders],
   ["pin", ["size", true, null], nativeReaders],
   ["native", ["yes", 1, null], ["bson.check", ...columns]],
-  ["stdin", ["pipe", -1, 1.5, null], commands],
+  ["stdin", ["pipe", -1, 1.5, null, {}, new URL("https://a"), { fd: -1 }], commands],
+  ["input", [1, null, true], commands],
   ["stdout", ["pipe", -1, null], commandWriters],
-  ["currentDir", [1, null], [...commands, ...commandWriters]],
-  ["env", [{ A: 1 }, "A=1", null], [...commands, ...commandWriters]],
-  ["stderr", ["pipe", "ignore", true], [...commands, ...commandWriters]],
-  ["allowFailure", ["ignore", 0, null], [...commands, ...commandWriters]],
-  ["successStatuses", [1, ["1"], [0.5], null], [...commands, ...commandWriters]],
-  ["successSignals", [15, ["SIGTERM"], null], [...commands, ...commandWriters]],
-  ["stopSignal", [-1, 1.5, "SIGTERM", null], [...commands, ...commandWriters]],
-  ["stopGrace", [-1, "1s", null], [...commands, ...commandWriters]],
-  ["processGroup", ["new", true, null], [...commands, ...commandWriters]],
+  ["currentDir", [1, null], started],
+  ["env", [{ A: 1 }, "A=1", null], started],
+  ["stderr", ["pipe", "ignore", true], started],
+  ["allowFailure", ["ignore", 0, null], started],
+  ["successStatuses", [1, ["1"], [0.5], null], started],
+  ["successSignals", [15, ["SIGTERM"], null], started],
+  ["stopSignal", [-1, 1.5, "SIGTERM", null], started],
+  ["stopGrace", [-1, "1s", null], started],
+  ["processGroup", ["new", true, null], started],
   ["capacity", [0, 1.5, "1k", Infinity], writers],
   ["flushPolicy", ["each", "full", {}, 1, null], writers],
   ["flushDelay", [-1, NaN, "1", null], writers],
-  ["delimiter", [10, null, ["\n"]], [...writers, "toReadable", "toTransform.options"]],
+  ["delimiter", [10, null, ["\n"]], [...writers, ...stages, "toReadable", "toTransform.options"]],
   ["encode", ["gz", "zst", "none", true], nativeWriters],
   ["level", [-1, 1.5, "6", null], nativeWriters],
   ["existing", ["Append", true, null], ["Writer.path"]],

@@ -1,9 +1,11 @@
 //! Converts JavaScript's arguments for a command to the core's.
 
 use std::collections::HashMap;
+use std::fs::File;
 
 use millstream::options::COMMAND;
-use millstream::{Command, Error, Stderr, Stdin, Stdout};
+use millstream::{Command, Error, ErrorKind, Stderr, Stdin, Stdout};
+use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
 
 use crate::descriptor::duplicate;
@@ -24,6 +26,10 @@ pub struct CommandWords {
     pub stdin: String,
     /// A descriptor that replaces `stdin` and that the caller owns.
     pub stdin_fd: Option<i32>,
+    /// The path of a file that replaces `stdin`.
+    pub stdin_path: Option<String>,
+    /// Bytes that replace `stdin`.
+    pub stdin_bytes: Option<Uint8Array>,
     /// `"inherit"` or `"null"`, for a command that is written to.
     pub stdout: String,
     /// A descriptor that replaces `stdout` and that the caller owns.
@@ -40,10 +46,14 @@ impl TryFrom<CommandWords> for Command {
     type Error = Error;
 
     fn try_from(words: CommandWords) -> Result<Command, Error> {
-        let stdin = match words.stdin_fd {
-            Some(fd) => Stdin::Fd(duplicate(fd)?),
-            None if words.stdin == "inherit" => Stdin::Inherit,
-            None => Stdin::Null,
+        let stdin = match (words.stdin_fd, words.stdin_path, words.stdin_bytes) {
+            (Some(fd), ..) => Stdin::Fd(duplicate(fd)?),
+            (_, Some(path), _) => Stdin::from(File::open(&path).map_err(|error| {
+                Error::new(ErrorKind::OpenFailed).with_found(format!("its standard input {path}")).with_io(error)
+            })?),
+            (_, _, Some(bytes)) => Stdin::from(bytes.to_vec()),
+            _ if words.stdin == "inherit" => Stdin::Inherit,
+            _ => Stdin::Null,
         };
         let stdout = match words.stdout_fd {
             Some(fd) => Stdout::Fd(duplicate(fd)?),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use millstream::frame::{Framer, Lines};
 use millstream::handover::{Block, Taken};
 use millstream::options::READER;
-use millstream::{CancelToken, Command, Error, ReadAhead, Reader, ReaderBuilder};
+use millstream::{CancelToken, Command, Error, ReadAhead, Reader, ReaderBuilder, Stdin};
 use napi::bindgen_prelude::{BufferSlice, Function};
 use napi_derive::napi;
 
@@ -18,6 +18,7 @@ use crate::error::{End, Failure};
 use crate::filler::{BLOCK_BYTES, Shared};
 use crate::options::{Options, with_options};
 use crate::wake::waking;
+use crate::writer::NativeWriter;
 
 /// A block for which JavaScript allocates memory, and the ends of its lines.
 struct Front {
@@ -38,13 +39,28 @@ pub struct NativeReader {
 
 #[napi]
 impl NativeReader {
-    /// Starts commands, each of which reads the output of the previous one. After `front` or `is_gone` had no result,
-    /// `wake` is called when there is one.
+    /// Starts commands, each of which reads the output of the previous one, and the first what is written to `input`. After
+    /// `front` or `is_gone` had no result, `wake` is called when there is one.
     #[napi(factory)]
-    pub fn commands(words: Vec<CommandWords>, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+    pub fn commands(
+        words: Vec<CommandWords>,
+        options: Options,
+        wake: Function<(), ()>,
+        input: Option<&NativeWriter>,
+    ) -> napi::Result<NativeReader> {
+        let mut input = input.and_then(NativeWriter::take_reading_end);
         // They are started here and not on the thread, so that they get the current directory and environment.
         start(options, wake, |builder| {
-            let commands: Result<Vec<_>, _> = words.into_iter().map(Command::try_from).collect();
+            let commands: Result<Vec<_>, Error> = words
+                .into_iter()
+                .map(|words| {
+                    let command = Command::try_from(words)?;
+                    Ok(match input.take() {
+                        Some(end) => command.stdin(Stdin::Fd(end.into())),
+                        None => command,
+                    })
+                })
+                .collect();
             let reader = commands.and_then(|commands| builder.pipeline(commands));
             move || reader
         })

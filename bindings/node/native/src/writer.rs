@@ -1,5 +1,7 @@
 //! The writer for JavaScript. Every call returns immediately, except those for the exit of the process.
 
+use std::cell::Cell;
+use std::io::PipeReader;
 use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,6 +27,8 @@ pub struct NativeWriter {
     encodes: bool,
     /// Whether there was a failure before the thread started.
     is_refused: bool,
+    /// The other end of a pipe, until a command gets it.
+    reading_end: Cell<Option<PipeReader>>,
 }
 
 #[napi]
@@ -63,6 +67,17 @@ impl NativeWriter {
             let writer = unbuffered(builder).command(Command::try_from(words)?)?;
             Ok(move || Ok(writer))
         })
+    }
+
+    /// Writes to a pipe, which a command gets as its standard input.
+    #[napi(factory)]
+    pub fn pipe(wake: Function<(), ()>) -> napi::Result<NativeWriter> {
+        let (reading_end, pipe) = std::io::pipe()?;
+        start(false, false, Writer::builder(), wake, |builder| {
+            let writer = unbuffered(builder).fd(pipe)?;
+            Ok(move || Ok(writer))
+        })
+        .inspect(|writer| writer.reading_end.set(Some(reading_end)))
     }
 
     /// Whether the bytes are compressed.
@@ -145,6 +160,13 @@ impl NativeWriter {
     }
 }
 
+impl NativeWriter {
+    /// The end of its pipe that a command reads.
+    pub fn take_reading_end(&self) -> Option<PipeReader> {
+        self.reading_end.take()
+    }
+}
+
 /// Stops the thread. An environment that ends, such as a worker's, drops all writers.
 impl Drop for NativeWriter {
     fn drop(&mut self) {
@@ -194,5 +216,5 @@ where
             (shared, false)
         }
     };
-    Ok(NativeWriter { shared, encodes, is_refused })
+    Ok(NativeWriter { shared, encodes, is_refused, reading_end: Cell::default() })
 }

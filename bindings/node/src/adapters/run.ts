@@ -3,7 +3,8 @@
 import { from } from "../from.js";
 import { type BlockSource, sourceBlock } from "../pipe/block.js";
 import { type PipeOptions, pipe } from "../pipe/pipe.js";
-import { BLOCKS, blocksOf, OfReader, type PipeSource } from "../pipe/source.js";
+import { RawBlocks } from "../pipe/raw.js";
+import { BLOCKS, blocksOf, type PipeSource } from "../pipe/source.js";
 import { Reader } from "../reader.js";
 import type { Chunk } from "../source/chunks.js";
 import type { Feed } from "./feed.js";
@@ -78,26 +79,5 @@ class FedItems implements BlockSource {
 
   async close(): Promise<void> {
     await this.#feed.return();
-  }
-}
-
-/** Delivers complete records as they are in the stream, delimiters and prefixes included. */
-class RawBlocks extends OfReader {
-  #failure: { error: unknown } | undefined;
-
-  protected async take() {
-    if (this.#failure !== undefined) throw this.#failure.error;
-    try {
-      const batch = await this.reader.nextBatch();
-      if (batch === null) return null;
-      const { bytes, offsets, length, firstRecord } = batch;
-      return sourceBlock([bytes.subarray(offsets[0], offsets[length])], firstRecord);
-    } catch (error) {
-      const { unfinished, position } = this.reader;
-      if (unfinished === undefined) throw error;
-      // These bytes are not a record, but they are delivered too.
-      this.#failure = { error };
-      return sourceBlock([unfinished], position.records);
-    }
   }
 }

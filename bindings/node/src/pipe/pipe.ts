@@ -335,7 +335,8 @@ class Build {
     this.context.stages.push({ name: kind.kind, items: 0, itemsIn: 0, time: 0 });
     if ("source" in kind) {
       const open = (source: PipeSource<any>) => this.#counted(blocksOf(source));
-      this.#source = kind.source(this.#upstream(), { stage, context: this.context, open });
+      const adopt = (source: BlockSource) => this.#adopted(source);
+      this.#source = kind.source(this.#upstream(), { stage, context: this.context, open, adopt });
     } else {
       for (const step of kind.steps(this.context.stamping)) this.#links.push({ step, stage });
     }
@@ -372,8 +373,13 @@ class Build {
     return this.#sources.flatMap((source) => source.commandEnds?.() ?? []);
   }
 
-  #counted(source: BlockSource): BlockSource {
+  #adopted(source: BlockSource): BlockSource {
     this.#sources.push(source);
+    return source;
+  }
+
+  #counted(source: BlockSource): BlockSource {
+    this.#adopted(source);
     const { context } = this;
     const { summary } = context;
     return {

@@ -53,6 +53,8 @@ export interface SourcePlace {
   readonly stage: number;
   readonly context: Context;
   open(source: PipeSource<any>): BlockSource;
+  /** Adds the commands of a source to the summary. */
+  adopt(source: BlockSource): BlockSource;
 }
 
 function make<A, B>(stage: StageKind): Stage<A, B> {

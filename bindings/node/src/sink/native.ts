@@ -22,6 +22,8 @@ export interface NativeSinkOptions {
   /** Whether there is no output unless the sink is finished. */
   readonly isNothingAtExit?: boolean | undefined;
   readonly isTerminal?: boolean | undefined;
+  /** Whether waiting for it does not keep the process alive. */
+  readonly isBackground?: boolean | undefined;
 }
 
 let leavesFiles = false;
@@ -31,7 +33,7 @@ export class NativeSink implements ByteSink {
   readonly isNothingAtExit: boolean;
   readonly isTerminal: boolean;
   readonly endsWithTrailer: boolean;
-  readonly #waker = new Waker();
+  readonly #waker: Waker;
   readonly #writer: NativeWriter;
 
   /** @throws What the options or the name make impossible, before anything is opened. */
@@ -39,6 +41,7 @@ export class NativeSink implements ByteSink {
     this.name = options.name;
     this.isNothingAtExit = options.isNothingAtExit === true;
     this.isTerminal = options.isTerminal === true;
+    this.#waker = new Waker(options.isBackground !== true);
     this.#writer = start(this.#waker.wake);
     this.endsWithTrailer = this.#writer.encodes();
     const failure = this.#writer.isRefused() ? this.#writer.failure() : null;

@@ -24,6 +24,12 @@ const LARGE = 16 << 10;
 /** Unused memory of all sources: new memory costs more than reading its content. */
 let spare: Uint8Array<ArrayBuffer> | undefined;
 
+/** The input of a command: `CommandInput`, which is not imported, so that a bundle without commands has none. */
+export interface Fed {
+  readonly failure: { readonly error: unknown } | undefined;
+  stop(): Promise<void>;
+}
+
 export class NativeSource implements Source {
   readonly name: string;
   /** Small blocks have no such space: copying them is cheap, and keeping them should not need more memory. */
@@ -34,14 +40,18 @@ export class NativeSource implements Source {
   #ends = new Uint32Array(1024);
   readonly #waker = new Waker();
 
-  private constructor(name: string, start: (wake: () => void) => NativeReader) {
+  /** What is passed on to its commands. */
+  readonly #input: Fed | undefined;
+
+  private constructor(name: string, start: (wake: () => void) => NativeReader, input?: Fed) {
     this.name = name;
     this.#start = start;
+    this.#input = input;
   }
 
   /** A source that starts now, such as a command. */
-  static started(name: string, start: (wake: () => void) => NativeReader): NativeSource {
-    const source = new NativeSource(name, start);
+  static started(name: string, start: (wake: () => void) => NativeReader, input?: Fed): NativeSource {
+    const source = new NativeSource(name, start, input);
     source.#started();
     return source;
   }
@@ -74,6 +84,8 @@ export class NativeSource implements Source {
   }
 
   async finish(): Promise<void> {
+    await this.#input?.stop();
+    if (this.#input?.failure !== undefined) throw this.#input.failure.error;
     const failure = this.#reader?.failure();
     if (failure) throw nativeError(failure, this.name);
   }
@@ -83,6 +95,7 @@ export class NativeSource implements Source {
     if (reader === undefined) return;
     reader.stop();
     while (!reader.isGone()) await this.#waker.change();
+    await this.#input?.stop();
   }
 
   commandEnds(): readonly CommandEnd[] {
