@@ -19,7 +19,7 @@ writeFileSync(
   join(directory, "program.mjs"),
   `
   import { existsSync, readFileSync } from "node:fs";
-  import { bson, collect, command, from, map, native, open, parallel, pipe, shell, Writer } from ${JSON.stringify(join(root, "dist/index.js"))};
+  import { bson, collect, command, from, map, native, open, parallel, pipe, shell, through, Writer } from ${JSON.stringify(join(root, "dist/index.js"))};
 
   console.log(native.available);
   try {
@@ -38,6 +38,8 @@ writeFileSync(
   console.log(bson.decode(bytes).n, bson.columns(bytes).column("n", "int").values[0], bson.check(bytes));
   console.log((await pipe(from(new Blob(["p\\nq\\n"]).stream()), collect())).join());
   console.log((await pipe(shell("seq 100000 | cat"), collect())).length);
+  async function* later() { yield "b\\n"; await new Promise((done) => setTimeout(done, 5)); yield "a\\n"; }
+  console.log((await pipe(command("sort", [], { input: later() }), through("tr", ["a", "c"]), collect())).join());
   const stopped = pipe(command("sleep", ["60"], { signal: AbortSignal.timeout(50) }), collect());
   console.log(await stopped.catch((error) => error.name));
   console.log((await pipe([1, 2, 3], parallel((n) => n * 2, { workers: 2 }), collect())).join());
@@ -54,6 +56,7 @@ io false
 5 5 1
 p,q
 100000
+c,b
 AbortError
 2,4,6
 `;

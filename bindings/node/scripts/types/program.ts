@@ -13,10 +13,12 @@ import {
   MillstreamError,
   map,
   open,
+  parallel,
   pipe,
   pipeline,
   type Reader,
   shell,
+  through,
   toReadable,
   toTransform,
   toWebTransform,
@@ -46,7 +48,17 @@ export async function use(signal: AbortSignal | undefined): Promise<number[]> {
     command("ls", ["-l"], { stderr: "capture" }),
     pipeline([["ls"], ["sort"]]),
     shell("ls|sort"),
+    command("sort", [], { input: Readable.from(["a"]), env: undefined }),
+    command("sort", [], { input: lines("a"), successStatuses: [0, 1] }),
+    command("sort", [], { stdin: new URL("file:///dev/null") }),
   ];
+  const texts: string[] = await pipe(
+    lines("a"),
+    through("sort"),
+    parallel((line: string) => line.trim()),
+    collect(),
+  );
+  found.push(texts.length);
   for (const source of sources) for await (const line of source) found.push(line.length);
   Readable.from([])
     .pipe(
