@@ -284,7 +284,9 @@ def check_elsewhere(name: str, project: pathlib.Path, environment: dict[str, str
     """Uses the package with a Node for another platform: in an emulator, or with musl's loader."""
     command = node_for(name)
     if command is None:
-        say(f"the package for {name} is built, not tested")
+        say(f"the package for {name} is built, NOT TESTED")
+    elif subprocess.run([*command, "-e", "0"], env=environment, stderr=subprocess.DEVNULL).returncode != 0:
+        say(f"the package for {name} is built, NOT TESTED: Node for it does not start here")
     else:
         check_use(project, environment, *command)
         say(f"the package for {name} works")
