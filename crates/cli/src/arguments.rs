@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMat
 use clap_complete::Shell;
 
 use crate::run::{IN_SUMMARY, Options, Source};
-use crate::{Ending, bench, bson, forgotten, message};
+use crate::{Ending, bench, bson, forgotten, index, message};
 
 /// The help of the command itself, which begins with examples.
 const HELP: &str = "\
@@ -55,6 +55,8 @@ pub(crate) enum Subcommand {
     Run(Box<Options>),
     /// Inspect, check and convert BSON documents
     Bson(Box<Deferred<bson::Options>>),
+    /// Write an index of a gzip file, with which decoding can start at many places of it
+    Index(Deferred<index::Options>),
     /// Measure ways to read, print and decode on this machine, with your data, and give advice
     Bench(Deferred<bench::Options>),
     /// Print the completion script for a shell
@@ -98,6 +100,7 @@ impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
 pub(crate) enum Page {
     Run,
     Bson,
+    Index,
     Bench,
     Completions,
     Man,
@@ -109,6 +112,7 @@ impl Page {
         match self {
             Page::Run => "run",
             Page::Bson => "bson",
+            Page::Index => "index",
             Page::Bench => "bench",
             Page::Completions => "completions",
             Page::Man => "man",
@@ -161,7 +165,7 @@ fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> 
     let page = match subcommand {
         Some(page) => format!("see `millstream {} --help`", page.name()),
         None => {
-            line.push_str(": expected run, bson, bench, completions or man");
+            line.push_str(": expected run, bson, index, bench, completions or man");
             "see `millstream --help`".to_string()
         }
     };

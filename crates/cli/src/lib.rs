@@ -19,6 +19,7 @@ mod generate;
 #[allow(unsafe_code)] // fork(2), and what the child closes
 mod guard;
 mod hash;
+mod index;
 mod message;
 mod program;
 mod run;
@@ -54,6 +55,7 @@ pub fn main_with(args: impl IntoIterator<Item = impl Into<OsString>>, closed: Cl
     let ending = match arguments::parse(args.into_iter().map(Into::into).collect()) {
         Ok(Arguments { subcommand: Subcommand::Run(options) }) => run::run(&options),
         Ok(Arguments { subcommand: Subcommand::Bson(options) }) => bson::run(&options.0),
+        Ok(Arguments { subcommand: Subcommand::Index(options) }) => index::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Bench(options) }) => bench::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Completions { shell } }) => generate::completions(shell),
         Ok(Arguments { subcommand: Subcommand::Man { page } }) => generate::man(page),

@@ -46,6 +46,8 @@ pub use reader::{
     Decode, Follow, Latency, Pin, Position, Progress, ProgressHandle, ReadAhead, Reader, ReaderBuilder, Source, Values,
     Waits,
 };
+#[cfg(feature = "compression")]
+pub use source::gzip_index::{GzipAt, GzipIndex};
 pub use writer::{
     Durability, Encode, Existing, FlushPolicy, LendPages, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd,
 };

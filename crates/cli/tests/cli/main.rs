@@ -7,6 +7,7 @@ mod bson_memory;
 mod each;
 mod endings;
 mod generated;
+mod index;
 mod orphans;
 mod outputs;
 mod place;

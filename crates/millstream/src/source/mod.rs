@@ -7,6 +7,8 @@
 #[cfg(feature = "compression")]
 pub(crate) mod decode;
 pub(crate) mod foreign;
+#[cfg(feature = "compression")]
+pub(crate) mod gzip_index;
 mod options;
 pub(crate) mod own;
 

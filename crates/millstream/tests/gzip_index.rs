@@ -1,0 +1,191 @@
+//! Seek points of gzip files: decoding from any offset gives the bytes that sequential decoding gives.
+#![cfg(feature = "compression")]
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::{DeflateEncoder, GzEncoder};
+use millstream::{ErrorKind, GzipIndex, Result};
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+const SPACING: u32 = GzipIndex::MIN_SPACING;
+
+fn gzip(data: &[u8], level: u32) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(level));
+    encoder.write_all(data).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Data that compresses to blocks of several kinds: numbers as text, then bytes that do not compress.
+fn sample(len: usize, seed: u64) -> Vec<u8> {
+    let (mut data, mut state) = (Vec::new(), seed);
+    while data.len() < len {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        match data.len() / 50_000 % 3 {
+            0 => data.extend_from_slice(&state.to_le_bytes()),
+            1 => writeln!(data, "{}", state >> 40).unwrap(),
+            _ => writeln!(data, "line {} of a text", data.len()).unwrap(),
+        }
+    }
+    data.truncate(len);
+    data
+}
+
+fn put(directory: &TempDir, content: &[u8]) -> PathBuf {
+    let path = directory.path().join("x.gz");
+    std::fs::write(&path, content).unwrap();
+    path
+}
+
+fn read_from(index: &GzipIndex, path: &Path, offset: u64) -> Result<Vec<u8>> {
+    let mut data = Vec::new();
+    index.open(path, offset)?.read_to_end(&mut data).map_err(millstream::Error::from_io)?;
+    Ok(data)
+}
+
+#[test]
+fn any_offset_gives_the_rest() {
+    let directory = tempfile::tempdir().unwrap();
+    for level in [0, 1, 6, 9] {
+        let data = sample(900_001, 7);
+        // Three members, the second of which is empty.
+        let file = [gzip(&data[..500_000], level), gzip(b"", level), gzip(&data[500_000..], level)].concat();
+        let path = put(&directory, &file);
+        let index = GzipIndex::build(&path, SPACING, |_, _| Ok(())).unwrap();
+        assert_eq!((index.compressed_len(), index.decoded_len()), (file.len() as u64, data.len() as u64));
+        assert!(index.offsets().len() > 1, "level {level}: {} points", index.offsets().len());
+        let around = index.offsets().flat_map(|at| [at.saturating_sub(1), at, at + 1]);
+        for offset in around.chain([1, 499_999, 500_000, 500_001, 900_000, 900_001]) {
+            assert!(read_from(&index, &path, offset).unwrap() == data[offset as usize..], "level {level}, {offset}");
+        }
+        let mut written = Vec::new();
+        index.write(&mut written).unwrap();
+        let stored = directory.path().join("x.gzidx");
+        std::fs::write(&stored, written).unwrap();
+        assert_eq!(GzipIndex::load(&stored).unwrap(), index);
+    }
+}
+
+#[test]
+fn files_without_data() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = put(&directory, &gzip(b"", 6));
+    let index = GzipIndex::build(&path, SPACING, |_, _| Ok(())).unwrap();
+    assert_eq!((index.decoded_len(), index.offsets().collect::<Vec<_>>()), (0, vec![0]));
+    assert_eq!(read_from(&index, &path, 0).unwrap(), b"");
+    assert_eq!(read_from(&index, &path, 1).unwrap_err().kind(), ErrorKind::InvalidOption);
+}
+
+#[test]
+fn an_index_is_built_only_for_a_whole_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = [gzip(&sample(200_000, 1), 6), gzip(b"second", 6)].concat();
+    let built = |content: &[u8]| {
+        GzipIndex::build(put(&directory, content), SPACING, |_, _| Ok(())).map_err(|error| error.kind())
+    };
+    for end in (0..file.len()).step_by(997).chain(file.len() - 40..file.len()) {
+        // A file that ends between its members is whole.
+        let expected = std::io::copy(&mut MultiGzDecoder::new(&file[..end]), &mut std::io::sink()).is_ok() && end > 0;
+        assert_eq!(built(&file[..end]).is_ok(), expected, "{end}");
+    }
+    let mut changed = file.clone();
+    let checksum = file.len() - 8;
+    changed[checksum] ^= 1;
+    assert_eq!(built(&changed), Err(ErrorKind::DecodeDamaged));
+    assert_eq!(built(&[&file[..], b"more"].concat()), Err(ErrorKind::DecodeDamaged));
+    assert_eq!(built(b"plain text"), Err(ErrorKind::DecodeDamaged));
+    assert_eq!(built(b""), Err(ErrorKind::DecodeTruncated));
+}
+
+#[test]
+fn an_index_of_another_file_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let (one, other) = (sample(600_000, 1), sample(600_000, 2));
+    let path = put(&directory, &gzip(&one, 0));
+    let index = GzipIndex::build(&path, SPACING, |_, _| Ok(())).unwrap();
+    put(&directory, &gzip(&other[..300_000], 0));
+    let error = read_from(&index, &path, 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidOption);
+    assert!(error.to_string().contains("make the index again"), "{error}");
+    // The same length, with valid data and checksums.
+    let file = gzip(&other, 0);
+    assert_eq!(file.len() as u64, index.compressed_len());
+    put(&directory, &file);
+    for offset in [0, 100_000, 400_000] {
+        let error = read_from(&index, &path, offset).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::DecodeDamaged);
+        assert!(error.to_string().contains("make the index again"), "{error}");
+    }
+}
+
+#[test]
+fn a_damaged_index_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = put(&directory, &gzip(&sample(300_000, 3), 1));
+    let index = GzipIndex::build(&path, SPACING, |_, _| Ok(())).unwrap();
+    let mut whole = Vec::new();
+    index.write(&mut whole).unwrap();
+    let stored = directory.path().join("x.gzidx");
+    let loaded = |content: &[u8]| {
+        std::fs::write(&stored, content).unwrap();
+        GzipIndex::load(&stored)
+    };
+    for end in (0..whole.len()).step_by(501).chain(0..120) {
+        assert_eq!(loaded(&whole[..end]).unwrap_err().kind(), ErrorKind::DecodeTruncated, "{end}");
+    }
+    let end = 35 + 18 * index.offsets().len();
+    for at in 0..end {
+        for bit in 0..8 {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << bit;
+            // The flags, the lengths and the distance are not known to be wrong before the file is read.
+            if let Ok(index) = loaded(&changed) {
+                let _ = read_from(&index, &path, 150_000);
+            }
+        }
+    }
+    let mut version = whole.clone();
+    version[5] = 2;
+    assert_eq!(loaded(&version).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(loaded(&[&whole[..], b"x"].concat()).unwrap_err().kind(), ErrorKind::DecodeDamaged);
+    assert_eq!(GzipIndex::load(directory.path().join("none")).unwrap_err().kind(), ErrorKind::OpenFailed);
+    assert_eq!(GzipIndex::build(&path, SPACING - 1, |_, _| Ok(())).unwrap_err().kind(), ErrorKind::InvalidOption);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn any_members_and_any_offset(
+        members in prop::collection::vec((0_usize..300_000, 0_u32..10, any::<u64>()), 1..5),
+        part in 0.0..=1.0,
+    ) {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut data, mut file) = (Vec::new(), Vec::new());
+        for (len, level, seed) in members {
+            let content = sample(len, seed);
+            // Half of them without gzip's own encoder, so that headers have all fields.
+            if seed % 2 == 0 {
+                file.extend_from_slice(&gzip(&content, level));
+            } else {
+                file.extend_from_slice(&[0x1f, 0x8b, 8, 4 | 8 | 16, 0, 0, 0, 0, 0, 255, 3, 0, 1, 2, 3]);
+                file.extend_from_slice(b"name\0comment\0");
+                let mut encoder = DeflateEncoder::new(Vec::new(), Compression::new(level));
+                encoder.write_all(&content).unwrap();
+                file.extend_from_slice(&encoder.finish().unwrap());
+                let mut checksum = flate2::Crc::new();
+                checksum.update(&content);
+                file.extend_from_slice(&checksum.sum().to_le_bytes());
+                file.extend_from_slice(&checksum.amount().to_le_bytes());
+            }
+            data.extend_from_slice(&content);
+        }
+        let path = put(&directory, &file);
+        let index = GzipIndex::build(&path, SPACING, |_, _| Ok(())).unwrap();
+        let offset = (data.len() as f64 * part) as usize;
+        prop_assert!(read_from(&index, &path, offset as u64).unwrap() == data[offset..]);
+    }
+}
