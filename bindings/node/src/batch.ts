@@ -6,6 +6,7 @@
  */
 
 import { MillstreamError } from "./error.js";
+import { UTF8_INVALID } from "./errors.js";
 import { checkOption, textOrBytes, word } from "./options.js";
 import { arrayFor, cutTexts, lastWithin, splitFirst, TEXT_BLOCK } from "./strings.js";
 import { decodeStrictly, platform } from "./text.js";
@@ -138,7 +139,7 @@ export class Batch implements Iterable<Uint8Array> {
     for (let index = first; index < last; index++) {
       const { start, end } = this.#content(index);
       if (decodeStrictly(bytes.subarray(start, end)) === undefined) {
-        throw new MillstreamError("utf8_invalid", {
+        throw new MillstreamError(UTF8_INVALID, {
           expected: "UTF-8",
           offset: this.offset + start,
           record: this.firstRecord + index,

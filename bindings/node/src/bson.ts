@@ -6,6 +6,7 @@ import { type DecodeOptions, type Document, decode, decodeAll } from "./bson/dec
 import type { DocumentFile } from "./bson/file.js";
 import { nodeOnly } from "./bson/node-only.js";
 import { MillstreamError } from "./error.js";
+import { UNSUPPORTED } from "./errors.js";
 import { documentFramer, type Framer } from "./frame.js";
 
 /** The framer, and the functions that decode the bytes that it finds. */
@@ -59,5 +60,5 @@ export const bson: Bson = /* @__PURE__ */ Object.assign(() => documentFramer(), 
 
 async function open(path: string | URL): Promise<DocumentFile> {
   if (nodeOnly.openDocument !== undefined) return nodeOnly.openDocument(path);
-  throw new MillstreamError("unsupported", { found: "a platform without files", expected: "Node" });
+  throw new MillstreamError(UNSUPPORTED, { found: "a platform without files", expected: "Node" });
 }

@@ -7,6 +7,7 @@
 import { fileURLToPath } from "node:url";
 import { isMainThread } from "node:worker_threads";
 import { misuse } from "./error.js";
+import { INVALID_OPTION } from "./errors.js";
 import { type NativeCommand, nativeOptions } from "./native.js";
 import { boolean, type Rules, show } from "./options.js";
 import { COMMAND_SETTINGS, type CommandSettings, STDERR, type Stderr } from "./settings.js";
@@ -43,6 +44,15 @@ export const COMMAND_RULES: Rules<CommandOptions> = {
 
 const NATIVE_OPTIONS = Object.keys(COMMAND_SETTINGS) as (keyof CommandSettings)[];
 
+/** Formats a command line for messages; words with blanks or control characters are quoted.
+ *
+ * @internal
+ */
+export function showArgv(argv: readonly string[]): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must be quoted
+  return argv.map((word) => (/^[^\s\x00-\x1f\x7f'"\\$`]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
+}
+
 /** Checks the words of a command.
  *
  * @internal
@@ -50,7 +60,7 @@ const NATIVE_OPTIONS = Object.keys(COMMAND_SETTINGS) as (keyof CommandSettings)[
 export function argvOf(call: string, file: string, args: readonly string[]): readonly string[] {
   const refuse = (found: string) => {
     const expected = `a program's name and an array of its arguments, strings without a NUL: ${call}("name", ["argument"])`;
-    return misuse({ stream: call, found, expected }, "invalid_option");
+    return misuse({ stream: call, found, expected }, INVALID_OPTION);
   };
   if (typeof file !== "string" || file === "") throw refuse(`the program ${show(file)}`);
   if (!Array.isArray(args)) throw refuse(`the arguments ${show(args)}`);
@@ -68,7 +78,7 @@ export function lineOf(call: string, line: string): string {
   if (typeof line === "string" && line !== "" && !line.includes("\0")) return line;
   throw misuse(
     { stream: call, found: `the line ${show(line)}`, expected: "a shell line, a string without a NUL" },
-    "invalid_option",
+    INVALID_OPTION,
   );
 }
 

@@ -10,7 +10,7 @@
 
 import MODULE from "./core-wasm.js";
 import { type ErrorDetails, MillstreamError } from "./error.js";
-import type { ErrorKind } from "./errors.js";
+import { type Kind, MEMORY_LIMIT, UNSUPPORTED } from "./errors.js";
 import { platform } from "./text.js";
 
 /** The functions of the module. Addresses are signed here, because WebAssembly's integers are. */
@@ -78,7 +78,7 @@ export class Core {
     } catch (cause) {
       if (shared === this) shared = undefined;
       const found = `${length} bytes at once`;
-      throw new MillstreamError("memory_limit", { found, expected: "less than WebAssembly has memory for", cause });
+      throw new MillstreamError(MEMORY_LIMIT, { found, expected: "less than WebAssembly has memory for", cause });
     }
   }
 
@@ -103,7 +103,7 @@ function compiled(): WebAssembly.Module {
     module = new WebAssembly.Module(platform.fromBase64(MODULE));
   } catch (cause) {
     const expected = "a platform with WebAssembly; in a page with a content security policy, 'wasm-unsafe-eval' in it";
-    throw new MillstreamError("unsupported", { expected, cause });
+    throw new MillstreamError(UNSUPPORTED, { expected, cause });
   }
   return module;
 }
@@ -120,11 +120,9 @@ export function core(): Core {
 }
 
 /** The description of an error of the core. */
-export interface Failure extends ErrorDetails {
-  readonly kind: ErrorKind;
-}
+export interface Failure extends Kind, ErrorDetails {}
 
 /** Creates an error from the core's description. */
-export function errorOf({ kind, ...details }: Failure): MillstreamError {
-  return new MillstreamError(kind, details);
+export function errorOf({ kind, advice, ...details }: Failure): MillstreamError {
+  return new MillstreamError({ kind, advice }, details);
 }

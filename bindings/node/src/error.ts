@@ -5,7 +5,7 @@
  * generated.
  */
 
-import { ERROR_ADVICE, type ErrorCode, type ErrorKind } from "./errors.js";
+import { ARGUMENT_INVALID, BROKEN_PIPE, CANCELLED, type ErrorCode, type ErrorKind, type Kind } from "./errors.js";
 
 /** How a command ended. */
 export interface CommandEnd {
@@ -32,12 +32,17 @@ export interface ErrorDetails {
   /** The index of the stage in its pipeline; the first is 0. */
   stage?: number | undefined;
   cause?: unknown | undefined;
+  /** What happened, for the message, instead of the kind and the stream: the command and how it ended. */
+  what?: string | undefined;
+  /** The last line of a command's standard error, for the message. */
+  lastLine?: string | undefined;
 }
-
-const DETAILS = ["stream", "offset", "record", "found", "expected", "path", "written", "command", "stage"] as const;
 
 /** Shared by the ESM and the CommonJS builds of this package, so that each recognises the errors of the other. */
 const BRAND = Symbol.for("millstream.error");
+
+/** The details of the errors of this build. */
+const known = new WeakMap<object, ErrorDetails>();
 
 /** The class of all errors of this package.
  *
@@ -48,9 +53,9 @@ const BRAND = Symbol.for("millstream.error");
  */
 export class MillstreamError extends Error {
   /** The kind, in snake case. */
-  readonly kind: ErrorKind;
+  declare readonly kind: ErrorKind;
   /** The kind as a code of Node: `MILLSTREAM_` and the kind in upper case, or `ABORT_ERR`. */
-  readonly code: ErrorCode;
+  declare readonly code: ErrorCode;
   /** The source or sink: a path, a command line. */
   declare readonly stream?: string;
   /** The position in the stream, in bytes from its start (after decoding). */
@@ -72,64 +77,27 @@ export class MillstreamError extends Error {
   /** The system's error number, if the system reported this error. */
   declare readonly errno?: number;
   /** What to do about it. */
-  readonly advice: string;
+  declare readonly advice: string;
 
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return typeof value === "object" && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true;
+  static override [Symbol.hasInstance](value: any): boolean {
+    return value?.[BRAND] === true;
   }
 
-  constructor(kind: ErrorKind, details: ErrorDetails = {}) {
-    super(...messageAndCause(kind, details));
-    this.kind = kind;
-    this.code = codeOf(kind);
-    this.advice = ERROR_ADVICE[kind];
-    assignDetails(this, details);
+  constructor({ kind, advice }: Kind, all: ErrorDetails = {}) {
+    const details: ErrorDetails = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+    super(message({ kind, advice }, details), details);
+    const { what, lastLine, cause, ...shown } = details;
+    // `ERROR_CODES` lists the codes; bundles need not contain the list.
+    const code = kind === "cancelled" ? "ABORT_ERR" : `MILLSTREAM_${kind.toUpperCase()}`;
+    const errno = (cause as { errno?: unknown } | undefined)?.errno;
+    Object.assign(this, { kind, code, advice }, shown, typeof errno === "number" ? { errno } : undefined);
+    known.set(this, details);
   }
 
   /** Returns the error with more details; existing ones are kept. */
   at(details: ErrorDetails): MillstreamError {
-    return remade(this, { ...details, ...detailsOf(this) });
+    return changed(this, { ...details, ...known.get(this) });
   }
-
-  /** Returns the error with the bytes of an incomplete record, if the source failed inside it. */
-  withUnfinished(rest: Uint8Array): MillstreamError {
-    const shown = JSON.stringify(new TextDecoder().decode(rest.subarray(0, SHOWN)));
-    const more = rest.length > SHOWN ? "..." : "";
-    const bytes = `${rest.length} ${rest.length === 1 ? "byte" : "bytes"} of an unfinished record, ${shown}${more}`;
-    const details = detailsOf(this);
-    return remade(this, { ...details, found: details.found === undefined ? bytes : `${details.found}, and ${bytes}` });
-  }
-}
-
-/** Returns what `ERROR_CODES` lists, without the list, which bundles therefore need not contain. */
-function codeOf(kind: ErrorKind): ErrorCode {
-  return kind === "cancelled" ? "ABORT_ERR" : (`MILLSTREAM_${kind.toUpperCase()}` as ErrorCode);
-}
-
-/** The number of bytes of an unfinished record that a message shows. */
-const SHOWN = 40;
-
-function detailsOf(error: MillstreamError): ErrorDetails {
-  const details: Record<string, unknown> = {};
-  for (const key of [...DETAILS, "cause"] as const) if (error[key] !== undefined) details[key] = error[key];
-  return details;
-}
-
-function remade(old: MillstreamError, details: ErrorDetails): MillstreamError {
-  const error = new (old.constructor as typeof MillstreamError)(old.kind, details);
-  if (old.stack !== undefined) error.stack = old.stack.replace(old.message, () => error.message);
-  return error;
-}
-
-function messageAndCause(kind: ErrorKind, details: ErrorDetails): [string, ErrorOptions?] {
-  const text = message(kind, details);
-  return details.cause === undefined ? [text] : [text, { cause: details.cause }];
-}
-
-function assignDetails(error: object, details: ErrorDetails): void {
-  for (const key of DETAILS) if (details[key] !== undefined) Object.assign(error, { [key]: details[key] });
-  const { errno } = (details.cause ?? {}) as { errno?: unknown };
-  if (typeof errno === "number") Object.assign(error, { errno });
 }
 
 /** The error of an aborted signal, under the name that Node and the web use. */
@@ -139,78 +107,66 @@ class AbortError extends MillstreamError {}
  * The error for a caller's mistake: a `TypeError`, as usual in JavaScript, with all properties of a
  * `MillstreamError`.
  */
-class Misuse extends TypeError {
-  constructor(kind: ErrorKind, details: ErrorDetails = {}) {
-    super(...messageAndCause(kind, details));
-    Object.assign(this, { kind, code: codeOf(kind), advice: ERROR_ADVICE[kind] });
-    assignDetails(this, details);
-  }
+class Misuse extends TypeError {}
+
+/** Creates an error that has the prototype of this class. */
+function made(of: typeof MillstreamError | typeof Misuse, kind: Kind, details: ErrorDetails): MillstreamError {
+  return Reflect.construct(MillstreamError, [kind, details], of);
+}
+
+/** Returns the error with other details; those that are not given are kept. */
+export function changed(old: MillstreamError, details: ErrorDetails): MillstreamError {
+  const error = made(old.constructor as typeof MillstreamError, old, { ...known.get(old), ...details });
+  if (old.stack !== undefined) error.stack = old.stack.replace(old.message, () => error.message);
+  return error;
 }
 
 /** Creates the error for an invalid argument or option. It is a `TypeError` and an instance of `MillstreamError`. */
-export function misuse(
-  details: ErrorDetails,
-  kind: "argument_invalid" | "invalid_option" = "argument_invalid",
-): MillstreamError {
-  return new Misuse(kind, details) as unknown as MillstreamError;
+export function misuse(details: ErrorDetails, kind: Kind = ARGUMENT_INVALID): MillstreamError {
+  return made(Misuse, kind, details);
 }
 
-// This is not in the class, because minifiers may rename the class.
-Object.defineProperty(MillstreamError.prototype, "name", { value: "MillstreamError", configurable: true });
-Object.defineProperty(AbortError.prototype, "name", { value: "AbortError", configurable: true });
-Object.defineProperty(MillstreamError.prototype, BRAND, { value: true });
-Object.defineProperty(Misuse.prototype, BRAND, { value: true });
-for (const method of ["at", "withUnfinished"] as const) {
-  Object.defineProperty(Misuse.prototype, method, { value: MillstreamError.prototype[method] });
+// The names are not those of the classes, because minifiers may rename these.
+for (const [{ prototype }, name] of [
+  [MillstreamError, "MillstreamError"],
+  [AbortError, "AbortError"],
+  [Misuse, "TypeError"],
+] as const) {
+  const values = { name, [BRAND]: true, at: MillstreamError.prototype.at };
+  for (const key of Reflect.ownKeys(values)) {
+    Object.defineProperty(prototype, key, { value: values[key as "name"], configurable: true });
+  }
 }
 
 /** Converts the error of a system call or stream to a `MillstreamError`, unless it is one already. */
-export function fromSystem(error: unknown, kind: ErrorKind, details: ErrorDetails = {}): MillstreamError {
+export function fromSystem(error: any, kind: Kind, details: ErrorDetails = {}): MillstreamError {
   if (error instanceof MillstreamError) return error.at(details);
-  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
+  const all = { ...details, cause: error };
   // A stream that the program has aborted by its own signal.
-  if (name === "AbortError") return new AbortError("cancelled", { ...details, cause: error });
-  return new MillstreamError(kind === "io" && code === "EPIPE" ? "broken_pipe" : kind, { ...details, cause: error });
+  if (error?.name === "AbortError") return new AbortError(CANCELLED, all);
+  return new MillstreamError(kind.kind === "io" && error?.code === "EPIPE" ? BROKEN_PIPE : kind, all);
 }
 
 /** Creates the error for an `AbortSignal` that has been triggered. */
 export function cancelled(signal: AbortSignal, details: ErrorDetails = {}): MillstreamError {
-  return new AbortError("cancelled", { ...details, cause: signal.reason });
-}
-
-/** Formats a command line for messages; words with blanks or control characters are quoted. */
-export function showArgv(argv: readonly string[]): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must be quoted
-  return argv.map((word) => (/^[^\s\x00-\x1f\x7f'"\\$`]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
+  return new AbortError(CANCELLED, { ...details, cause: signal.reason });
 }
 
 /** Formats what was found, what was expected, where, and what to do. */
-function message(kind: ErrorKind, details: ErrorDetails): string {
-  const { stream, offset, record, found, expected, path, written, command, stage, cause } = details;
-  let text = stream && !command ? `${stream}: ` : "";
-  text += command ? `the command \`${showArgv(command.argv)}\` ${showEnd(command)}` : kind.replaceAll("_", " ");
-  if (found !== undefined) text += `: found ${found}`;
-  if (expected !== undefined) text += `${found === undefined ? ":" : ","} expected ${expected}`;
-  if (cause !== undefined) text += `: ${cause instanceof Error ? cause.message : String(cause)}`;
-  if (path !== undefined) text += `, in ${path}`;
-  if (stage !== undefined) text += `, in stage ${stage} (the first is 0)`;
-  if (offset !== undefined) text += `, at byte ${offset}`;
-  if (record !== undefined) text += `, record ${record} (the first is 0)`;
-  if (written !== undefined) text += `, ${written} bytes had been written`;
-  const last = command === undefined ? "" : lastLine(command.stderrTail);
-  if (last !== "") text += `; last line of standard error: ${last}`;
-  return `${text}; ${ERROR_ADVICE[kind]}`;
-}
-
-function showEnd(end: CommandEnd): string {
-  if (end.signal !== null) return `was killed by signal ${end.signal}`;
-  return end.status === null ? "ended with an unknown status" : `exited with status ${end.status}`;
-}
-
-/** Returns the last non-empty line, without control characters. */
-function lastLine(tail: Uint8Array): string {
-  const lines = new TextDecoder().decode(tail).split("\n");
-  const last = lines.reverse().find((line) => line.trim() !== "") ?? "";
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must be escaped
-  return last.replaceAll(/[\x00-\x1f\x7f-\x9f]/g, (c) => `\\u{${c.charCodeAt(0).toString(16)}}`);
+function message({ kind, advice }: Kind, details: ErrorDetails): string {
+  const { stream, found, expected, cause, what } = details;
+  let text = what ?? `${stream ? `${stream}: ` : ""}${kind.replaceAll("_", " ")}`;
+  const add = (before: string, value: unknown, after = "") => {
+    if (value !== undefined) text += `${before}${value}${after}`;
+  };
+  add(": found ", found);
+  add(`${found === undefined ? ":" : ","} expected `, expected);
+  add(": ", cause instanceof Error ? cause.message : cause === undefined ? cause : String(cause));
+  add(", in ", details.path);
+  add(", in stage ", details.stage, " (the first is 0)");
+  add(", at byte ", details.offset);
+  add(", record ", details.record, " (the first is 0)");
+  add(", ", details.written, " bytes had been written");
+  add("; last line of standard error: ", details.lastLine);
+  return `${text}; ${advice}`;
 }

@@ -121,43 +121,128 @@ export const ERROR_CODES = {
 /** The values of `code`. */
 export type ErrorCode = (typeof ERROR_CODES)[ErrorKind];
 
+/** A kind of error, and what to do about it. */
+export interface Kind {
+  readonly kind: ErrorKind;
+  readonly advice: string;
+}
+
+/** @internal */
+export const IO: Kind = { kind: "io", advice: "see the operating system's message" };
+/** @internal */
+export const OPEN_FAILED: Kind = { kind: "open_failed", advice: "check the name and the permissions" };
+/** @internal */
+export const COMMAND_NOT_STARTED: Kind = { kind: "command_not_started", advice: "check that the program exists, is executable and is in PATH" };
+/** @internal */
+export const COMMAND_FAILED: Kind = { kind: "command_failed", advice: "see its standard error; set allowFailure to accept a failing command" };
+/** @internal */
+export const COMMAND_STATUS_UNKNOWN: Kind = { kind: "command_status_unknown", advice: "leave SIGCHLD at its default and do not call `wait` on processes you did not start" };
+/** @internal */
+export const RECORD_TOO_LONG: Kind = { kind: "record_too_long", advice: "raise the record limit, or skip this record and continue" };
+/** @internal */
+export const FRAME_TRUNCATED: Kind = { kind: "frame_truncated", advice: "check whether the input was cut short or the frame size is wrong" };
+/** @internal */
+export const LENGTH_INVALID: Kind = { kind: "length_invalid", advice: "check width, byte order and whether the length counts itself" };
+/** @internal */
+export const UTF8_INVALID: Kind = { kind: "utf8_invalid", advice: "read the record as bytes" };
+/** @internal */
+export const DECODE_DAMAGED: Kind = { kind: "decode_damaged", advice: "fetch the file again; all data before this point has been delivered" };
+/** @internal */
+export const DECODE_TRUNCATED: Kind = { kind: "decode_truncated", advice: "fetch the file again; all data before this point has been delivered" };
+/** @internal */
+export const DECODE_LIMIT: Kind = { kind: "decode_limit", advice: "raise the limit if the source is trusted" };
+/** @internal */
+export const STALLED: Kind = { kind: "stalled", advice: "raise the time limit, or find out what the other side is waiting for" };
+/** @internal */
+export const CANCELLED: Kind = { kind: "cancelled", advice: "continue, or close" };
+/** @internal */
+export const SOURCE_SHRANK: Kind = { kind: "source_shrank", advice: "do not truncate a file that is being read" };
+/** @internal */
+export const BROKEN_PIPE: Kind = { kind: "broken_pipe", advice: "stop writing: the reader has closed the pipe or connection" };
+/** @internal */
+export const INVALID_OPTION: Kind = { kind: "invalid_option", advice: "check the accepted values" };
+/** @internal */
+export const UNSUPPORTED: Kind = { kind: "unsupported", advice: "see the documentation of this call" };
+/** @internal */
+export const CLOSED: Kind = { kind: "closed", advice: "open a new reader or writer" };
+/** @internal */
+export const INTERNAL: Kind = { kind: "internal", advice: "report this message as a bug" };
+/** @internal */
+export const NUMBER_INVALID: Kind = { kind: "number_invalid", advice: "check the input at this position, the separator and the type" };
+/** @internal */
+export const NUMBER_OVERFLOW: Kind = { kind: "number_overflow", advice: "use a wider type, or check the input at this position" };
+/** @internal */
+export const VALUE_MISSING: Kind = { kind: "value_missing", advice: "check whether the input was cut short, or request fewer values" };
+/** @internal */
+export const ARGUMENT_INVALID: Kind = { kind: "argument_invalid", advice: "check the arguments of the call" };
+/** @internal */
+export const DOCUMENT_INVALID: Kind = { kind: "document_invalid", advice: "check the program that wrote the document" };
+/** @internal */
+export const DOCUMENT_TRUNCATED: Kind = { kind: "document_truncated", advice: "check whether the input was cut short or contains a wrong length" };
+/** @internal */
+export const TOO_DEEP: Kind = { kind: "too_deep", advice: "raise the depth limit if the source is trusted" };
+/** @internal */
+export const KEY_MISSING: Kind = { kind: "key_missing", advice: "check the path" };
+/** @internal */
+export const SHAPE_MISMATCH: Kind = { kind: "shape_mismatch", advice: "request the type that was found, or check the program that wrote the document" };
+/** @internal */
+export const VALUE_OUT_OF_RANGE: Kind = { kind: "value_out_of_range", advice: "use a wider type, or check the program that wrote the document" };
+/** @internal */
+export const TEXT_INVALID: Kind = { kind: "text_invalid", advice: "check the text at this position" };
+/** @internal */
+export const JULIA_INVALID: Kind = { kind: "julia_invalid", advice: "check the program that wrote the file; it can still be read as a plain document" };
+/** @internal */
+export const MEMORY_LIMIT: Kind = { kind: "memory_limit", advice: "raise the limit if the source is trusted" };
+/** @internal */
+export const STAGE_PANICKED: Kind = { kind: "stage_panicked", advice: "fix the stage; the panic message on standard error shows where" };
+/** @internal */
+export const STAGE_FAILED: Kind = { kind: "stage_failed", advice: "check the record, or skip or quarantine failing records" };
+/** @internal */
+export const SOURCE_CHANGED: Kind = { kind: "source_changed", advice: "read the file again while no other program writes to it" };
+/** @internal */
+export const TIMED_OUT: Kind = { kind: "timed_out", advice: "raise the total timeout, or find out why it takes so long" };
+
 /** What to do about each kind. */
-export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = {
-  io: "see the operating system's message",
-  open_failed: "check the name and the permissions",
-  command_not_started: "check that the program exists, is executable and is in PATH",
-  command_failed: "see its standard error; set allowFailure to accept a failing command",
-  command_status_unknown: "leave SIGCHLD at its default and do not call `wait` on processes you did not start",
-  record_too_long: "raise the record limit, or skip this record and continue",
-  frame_truncated: "check whether the input was cut short or the frame size is wrong",
-  length_invalid: "check width, byte order and whether the length counts itself",
-  utf8_invalid: "read the record as bytes",
-  decode_damaged: "fetch the file again; all data before this point has been delivered",
-  decode_truncated: "fetch the file again; all data before this point has been delivered",
-  decode_limit: "raise the limit if the source is trusted",
-  stalled: "raise the time limit, or find out what the other side is waiting for",
-  cancelled: "continue, or close",
-  source_shrank: "do not truncate a file that is being read",
-  broken_pipe: "stop writing: the reader has closed the pipe or connection",
-  invalid_option: "check the accepted values",
-  unsupported: "see the documentation of this call",
-  closed: "open a new reader or writer",
-  internal: "report this message as a bug",
-  number_invalid: "check the input at this position, the separator and the type",
-  number_overflow: "use a wider type, or check the input at this position",
-  value_missing: "check whether the input was cut short, or request fewer values",
-  argument_invalid: "check the arguments of the call",
-  document_invalid: "check the program that wrote the document",
-  document_truncated: "check whether the input was cut short or contains a wrong length",
-  too_deep: "raise the depth limit if the source is trusted",
-  key_missing: "check the path",
-  shape_mismatch: "request the type that was found, or check the program that wrote the document",
-  value_out_of_range: "use a wider type, or check the program that wrote the document",
-  text_invalid: "check the text at this position",
-  julia_invalid: "check the program that wrote the file; it can still be read as a plain document",
-  memory_limit: "raise the limit if the source is trusted",
-  stage_panicked: "fix the stage; the panic message on standard error shows where",
-  stage_failed: "check the record, or skip or quarantine failing records",
-  source_changed: "read the file again while no other program writes to it",
-  timed_out: "raise the total timeout, or find out why it takes so long",
-};
+export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE__ */ adviceOf([
+  IO,
+  OPEN_FAILED,
+  COMMAND_NOT_STARTED,
+  COMMAND_FAILED,
+  COMMAND_STATUS_UNKNOWN,
+  RECORD_TOO_LONG,
+  FRAME_TRUNCATED,
+  LENGTH_INVALID,
+  UTF8_INVALID,
+  DECODE_DAMAGED,
+  DECODE_TRUNCATED,
+  DECODE_LIMIT,
+  STALLED,
+  CANCELLED,
+  SOURCE_SHRANK,
+  BROKEN_PIPE,
+  INVALID_OPTION,
+  UNSUPPORTED,
+  CLOSED,
+  INTERNAL,
+  NUMBER_INVALID,
+  NUMBER_OVERFLOW,
+  VALUE_MISSING,
+  ARGUMENT_INVALID,
+  DOCUMENT_INVALID,
+  DOCUMENT_TRUNCATED,
+  TOO_DEEP,
+  KEY_MISSING,
+  SHAPE_MISMATCH,
+  VALUE_OUT_OF_RANGE,
+  TEXT_INVALID,
+  JULIA_INVALID,
+  MEMORY_LIMIT,
+  STAGE_PANICKED,
+  STAGE_FAILED,
+  SOURCE_CHANGED,
+  TIMED_OUT,
+]);
+
+function adviceOf(kinds: readonly Kind[]): { readonly [kind in ErrorKind]: string } {
+  return Object.fromEntries(kinds.map(({ kind, advice }) => [kind, advice])) as never;
+}

@@ -8,6 +8,7 @@
 
 import { type Core, core, errorOf } from "./core.js";
 import { misuse } from "./error.js";
+import { INVALID_OPTION } from "./errors.js";
 import {
   boolean,
   callable,
@@ -125,7 +126,7 @@ export function delimiter(of: number | Uint8Array | string, options: DelimiterOp
   const bytes =
     typeof of === "number" ? Uint8Array.of(of) : typeof of === "string" ? platform.encode(of) : new Uint8Array(of);
   if (bytes.length === 0) {
-    throw misuse({ found: "a delimiter of 0 bytes", expected: "1 byte or more" }, "invalid_option");
+    throw misuse({ found: "a delimiter of 0 bytes", expected: "1 byte or more" }, INVALID_OPTION);
   }
   const trim = options.keepDelimiter ? TRIM_NOTHING : { head: 0, tail: bytes.length, carriageReturn: false };
   return endsWith(bytes, trim);
@@ -155,7 +156,7 @@ export function anyOf(ends: (byte: number) => boolean, options: DelimiterOptions
 export function fixed(length: number): Framer {
   if (!Number.isSafeInteger(length) || length < 1 || length > MOST_FIXED) {
     const expected = length < 1 ? "1 byte or more" : "less than 4 GiB";
-    throw misuse({ found: `a record of ${length} bytes`, expected }, "invalid_option");
+    throw misuse({ found: `a record of ${length} bytes`, expected }, INVALID_OPTION);
   }
   return new CoreFramer((core) => core.call.fixed(length), TRIM_NOTHING, 0);
 }

@@ -1,6 +1,7 @@
 /** Readers for sources that every platform has: memory, iterables, web streams, blobs, responses. */
 
 import { MillstreamError, misuse } from "./error.js";
+import { INVALID_OPTION, OPEN_FAILED } from "./errors.js";
 import { type Rules, rules } from "./options.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
 import { DECODE, type Decode } from "./settings.js";
@@ -52,7 +53,7 @@ export function lines<A extends As = "text">(
   if (Object.keys(options).length === 0) return input;
   throw misuse(
     { stream: "lines", found: "options for a reader, which has its own", expected: "no options" },
-    "invalid_option",
+    INVALID_OPTION,
   );
 }
 
@@ -70,7 +71,7 @@ class RefusedSource extends PlainSource {
   async read(): Promise<never> {
     await this.close();
     const { status, statusText } = this.#response;
-    throw new MillstreamError("open_failed", {
+    throw new MillstreamError(OPEN_FAILED, {
       stream: this.name,
       found: `status ${status} ${statusText}`.trim(),
       expected: "a status of 200 to 299",

@@ -3,7 +3,6 @@
 import { constants } from "node:os";
 import { getSystemErrorName } from "node:util";
 import { type CommandEnd, MillstreamError } from "./error.js";
-import { ERROR_ADVICE, type ErrorKind } from "./errors.js";
 import type { NativeEnd, NativeFailure } from "./native.js";
 
 const nothing = () => {};
@@ -48,12 +47,15 @@ function waking(target: { call(): void }): () => void {
 
 /** Converts an error of the native part. */
 export function nativeError(failure: NativeFailure, stream: string): MillstreamError {
-  const { kind, found, expected } = failure;
-  return new MillstreamError(kind in ERROR_ADVICE ? (kind as ErrorKind) : "internal", {
+  const { found, expected, what, lastLine } = failure;
+  const command = failure.command && commandEnd(failure.command);
+  return new MillstreamError(failure, {
     stream,
     found,
     expected,
-    command: failure.command && commandEnd(failure.command),
+    what,
+    lastLine,
+    command,
     cause: systemError(failure),
   });
 }

@@ -7,6 +7,7 @@
 
 import { createRequire } from "node:module";
 import { MillstreamError } from "./error.js";
+import { type ErrorKind, UNSUPPORTED } from "./errors.js";
 
 declare const MILLSTREAM_VERSION: string;
 
@@ -20,8 +21,11 @@ export interface NativeEnd {
 
 /** An error, as reported by the native part. */
 export interface NativeFailure {
-  readonly kind: string;
+  readonly kind: ErrorKind;
+  readonly advice: string;
   readonly command?: NativeEnd | undefined;
+  readonly what?: string | undefined;
+  readonly lastLine?: string | undefined;
   readonly found?: string | undefined;
   readonly expected?: string | undefined;
   readonly errno?: number | undefined;
@@ -150,7 +154,7 @@ export function nativeBinding(): Binding | undefined {
 export function neededBinding(call: string): Binding {
   const binding = nativeBinding();
   if (binding !== undefined) return binding;
-  throw new MillstreamError("unsupported", {
+  throw new MillstreamError(UNSUPPORTED, {
     stream: call,
     found: `no native part of this package for ${PLATFORM}: ${native.reason}`,
     expected: `the package ${NAMES.map((name) => `millstream-${name}`).join(" or ")}, which npm install adds`,

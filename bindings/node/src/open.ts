@@ -1,8 +1,9 @@
 /** Readers for files, descriptors, standard input and commands. The native part reads them. */
 
 import { fileURLToPath } from "node:url";
-import { argvOf, COMMAND_RULES, type CommandOptions, lineOf, nativeCommand } from "./command.js";
-import { misuse, showArgv } from "./error.js";
+import { argvOf, COMMAND_RULES, type CommandOptions, lineOf, nativeCommand, showArgv } from "./command.js";
+import { misuse } from "./error.js";
+import { INVALID_OPTION } from "./errors.js";
 import type { Input } from "./from.js";
 import { CommandInput } from "./input.js";
 import { type NativeOptions, nativeOptions, neededBinding, optionsWithout } from "./native.js";
@@ -106,7 +107,7 @@ export function pipeline<A extends As = "text">(
 ): Reader<ItemOf<A>> {
   const refuse = (found: string) => {
     const expected = 'an array of commands: pipeline([["cat", "names.txt"], ["sort"]])';
-    return misuse({ stream: "pipeline", found, expected }, "invalid_option");
+    return misuse({ stream: "pipeline", found, expected }, INVALID_OPTION);
   };
   if (!Array.isArray(commands)) throw refuse(show(commands));
   if (commands.length === 0) throw refuse("no command");

@@ -5,6 +5,7 @@
  */
 
 import { misuse } from "./error.js";
+import { INVALID_OPTION } from "./errors.js";
 
 /** The valid values of an option. `undefined` is always allowed and means that the option was not given. */
 export interface Rule {
@@ -24,13 +25,13 @@ export function rules<A extends object, B extends object, C extends object>(a: A
 /** Throws unless all options are known and each has a valid value. */
 export function checkOptions<O extends object>(call: string, options: O, rules: Rules<O>): void {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
-    throw misuse({ stream: call, found: show(options), expected: "an object with options" }, "invalid_option");
+    throw misuse({ stream: call, found: show(options), expected: "an object with options" }, INVALID_OPTION);
   }
   const names = Object.keys(rules);
   for (const name of Object.keys(options)) {
     if (names.includes(name)) continue;
     const found = `the option ${JSON.stringify(name)}`;
-    throw misuse({ stream: call, found, expected: `one of ${names.join(", ")}` }, "invalid_option");
+    throw misuse({ stream: call, found, expected: `one of ${names.join(", ")}` }, INVALID_OPTION);
   }
   for (const name of names as (keyof O & string)[]) checkOption(call, name, options[name], rules[name]);
 }
@@ -38,7 +39,7 @@ export function checkOptions<O extends object>(call: string, options: O, rules: 
 /** Throws unless the value is valid for this option or argument. */
 export function checkOption(call: string, name: string, value: unknown, { expected, accepts }: Rule): void {
   if (value === undefined || accepts(value)) return;
-  throw misuse({ stream: call, found: `${name}: ${show(value)}`, expected }, "invalid_option");
+  throw misuse({ stream: call, found: `${name}: ${show(value)}`, expected }, INVALID_OPTION);
 }
 
 /** Throws if both options are given, because one of them would have no effect. */
@@ -49,7 +50,7 @@ export function refuseTogether<O extends object>(
   other: keyof O & string,
 ) {
   if (options[one] === undefined || options[other] === undefined) return;
-  throw misuse({ stream: call, found: `${one} together with ${other}`, expected: "one of them" }, "invalid_option");
+  throw misuse({ stream: call, found: `${one} together with ${other}`, expected: "one of them" }, INVALID_OPTION);
 }
 
 /** Formats a value for a message. */

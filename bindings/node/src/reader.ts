@@ -16,7 +16,8 @@
  */
 
 import { Batch, type InvalidUtf8 } from "./batch.js";
-import { type CommandEnd, cancelled, fromSystem, MillstreamError } from "./error.js";
+import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError } from "./error.js";
+import { CLOSED, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } from "./errors.js";
 import { forgotten } from "./forgotten.js";
 import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, lineFramer } from "./frame.js";
 import {
@@ -331,12 +332,12 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   async close(): Promise<readonly CommandEnd[]> {
     if (this.#state === "open" || this.#state === "ending") this.#state = "closed";
     this.#forget();
-    this.#interrupt(new MillstreamError("closed", { stream: this.name }));
+    this.#interrupt(new MillstreamError(CLOSED, { stream: this.name }));
     abandoned?.unregister(this);
     try {
       await this.#source.close();
     } catch (error) {
-      throw fromSystem(error, "io", { stream: this.name });
+      throw fromSystem(error, IO, { stream: this.name });
     }
     if (this.#reported !== undefined) throw this.#reported;
     return this.#source.commandEnds();
@@ -452,7 +453,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Handles a record that is not UTF-8: it and the following ones are not returned. Returns its index. */
   #endAt(error: unknown, batch: Batch): number {
-    const failure = fromSystem(error, "utf8_invalid", { stream: this.name });
+    const failure = fromSystem(error, UTF8_INVALID, { stream: this.name });
     this.#failure = failure;
     this.#state = "ending";
     this.#end = this.#pos;
@@ -619,7 +620,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       if (chunk === null) await this.#interruptible(this.#source.finish());
     } catch (error) {
       const begun = this.#base + this.#end > 0;
-      this.#failure = fromSystem(error, "io", {
+      this.#failure = fromSystem(error, IO, {
         stream: this.name,
         offset: begun ? this.#base + this.#end : undefined,
       });
@@ -736,7 +737,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   #complainIfStopped(): void {
-    if (this.#state === "closed") throw new MillstreamError("closed", { stream: this.name });
+    if (this.#state === "closed") throw new MillstreamError(CLOSED, { stream: this.name });
     if (this.#signal?.aborted && this.#state !== "ended") throw this.#cancel(this.#signal);
   }
 
@@ -748,7 +749,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       if (cause !== undefined) throw cause;
       return;
     }
-    if (this.#state === "closed") throw new MillstreamError("closed", { stream: this.name });
+    if (this.#state === "closed") throw new MillstreamError(CLOSED, { stream: this.name });
     this.#state = "ended";
     abandoned?.unregister(this);
     const failed = this.#failure;
@@ -760,7 +761,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#failure = undefined;
     await this.#source.close().catch(() => {});
     const error = failed.offset === undefined ? failed : failed.at({ record: position.records });
-    throw this.#report(this.#unfinished === undefined ? error : error.withUnfinished(this.#unfinished));
+    throw this.#report(this.#unfinished === undefined ? error : withUnfinished(error, this.#unfinished));
   }
 
   /** Stores an error that closing reports again, unless the caller caused it. */
@@ -775,12 +776,12 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#state = "ended";
     this.#forget();
     this.#source.close().catch(() => {});
-    throw this.#report(fromSystem(error, "internal", place));
+    throw this.#report(fromSystem(error, INTERNAL, place));
   }
 
   /** Throws the error for a record that is too long, until the record is skipped. */
   #tooLong(length: number): never {
-    throw new MillstreamError("record_too_long", {
+    throw new MillstreamError(RECORD_TOO_LONG, {
       stream: this.name,
       offset: this.#base + this.#pos,
       record: this.#records,
@@ -838,7 +839,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       if (this.#state !== "open") {
         if (this.#failure !== undefined) await this.#finish();
         const found = `${length - left} bytes`;
-        this.#fail(new MillstreamError("frame_truncated", { found, expected: `${length} bytes` }));
+        this.#fail(new MillstreamError(FRAME_TRUNCATED, { found, expected: `${length} bytes` }));
       }
       this.#complainIfStopped();
       await this.#fill(framer);
@@ -867,6 +868,17 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#scanned = 0;
     this.#block = NO_BLOCK;
   }
+}
+
+/** The number of bytes of an unfinished record that a message shows. */
+const SHOWN = 40;
+
+/** Returns the error with the bytes of an incomplete record. */
+function withUnfinished(error: MillstreamError, rest: Uint8Array): MillstreamError {
+  const shown = JSON.stringify(platform.decode(rest, 0, Math.min(rest.length, SHOWN)));
+  const bytes = `${rest.length} byte${rest.length === 1 ? "" : "s"} of an unfinished record, ${shown}`;
+  const found = rest.length > SHOWN ? `${bytes}...` : bytes;
+  return changed(error, { found: error.found === undefined ? found : `${error.found}, and ${found}` });
 }
 
 const END: IteratorReturnResult<undefined> = { done: true, value: undefined };

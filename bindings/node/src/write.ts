@@ -2,8 +2,7 @@
 
 import { isatty } from "node:tty";
 import { useAtExit } from "./at-exit.js";
-import { argvOf, COMMAND_RULES, type CommandOptions, lineOf, nativeCommand } from "./command.js";
-import { showArgv } from "./error.js";
+import { argvOf, COMMAND_RULES, type CommandOptions, lineOf, nativeCommand, showArgv } from "./command.js";
 import { type NativeOptions, nativeOptions, neededBinding, optionsWithout } from "./native.js";
 import { checkOption, checkOptions, either, number, type Rule, type Rules, rules, whole } from "./options.js";
 import { pathOf } from "./path.js";

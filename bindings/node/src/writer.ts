@@ -5,6 +5,7 @@
  */
 
 import { type CommandEnd, cancelled, fromSystem, MillstreamError } from "./error.js";
+import { CLOSED, IO } from "./errors.js";
 import {
   abortSignal,
   checkOption,
@@ -312,7 +313,7 @@ export class Writer implements AsyncDisposable {
 
   #failed(error: unknown): MillstreamError {
     const written = this.#sink.vanishes ? undefined : this.written;
-    return fromSystem(error, "io", { stream: this.name, written });
+    return fromSystem(error, IO, { stream: this.name, written });
   }
 
   /** The sink of a pipeline, which then owns the writer: it need not be ended when the process exits.
@@ -335,7 +336,7 @@ export class Writer implements AsyncDisposable {
   }
 
   async #close(): Promise<WriterEnd> {
-    if (this.#abandoned) throw this.#failure ?? new MillstreamError("closed", { stream: this.name });
+    if (this.#abandoned) throw this.#failure ?? new MillstreamError(CLOSED, { stream: this.name });
     this.#stopTimer();
     this.#sendBuffer();
     await this.#draining;
@@ -367,7 +368,7 @@ export class Writer implements AsyncDisposable {
 
   #check(): void {
     this.#checkFailure();
-    if (this.#closing !== undefined || this.#abandoned) throw new MillstreamError("closed", { stream: this.name });
+    if (this.#closing !== undefined || this.#abandoned) throw new MillstreamError(CLOSED, { stream: this.name });
   }
 
   #keep(): void {

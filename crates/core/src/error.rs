@@ -9,7 +9,7 @@
 //! not mistaken for the end.
 
 use std::ffi::OsString;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::io;
 
 use crate::argv::show_argv;
@@ -235,6 +235,24 @@ pub struct CommandEnd {
     pub status: CommandStatus,
     /// The last 4 KiB of its standard error, if the library read it.
     pub stderr_tail: Vec<u8>,
+}
+
+impl CommandEnd {
+    /// Returns the last line of its standard error that is not blank, with control characters escaped, because a terminal
+    /// would interpret them. Returns `None` if nothing is known of its standard error.
+    pub fn last_line(&self) -> Option<String> {
+        let tail = String::from_utf8_lossy(&self.stderr_tail);
+        let last = tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
+        let escape = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+        (!tail.is_empty()).then(|| last.chars().map(escape).collect())
+    }
+}
+
+/// Formats the command line and how the command ended.
+impl fmt::Display for CommandEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the command `{}` {}", show_argv(&self.argv), self.status)
+    }
 }
 
 /// An error: what was found, what was expected, where it happened, and what to do.
@@ -491,7 +509,7 @@ impl Error {
             write!(f, "{name}: ")?;
         }
         match (&e.command, e.kind) {
-            (Some(end), _) => write!(f, "the command `{}` {}", show_argv(&end.argv), end.status)?,
+            (Some(end), _) => write!(f, "{end}")?,
             (None, kind) => f.write_str(&kind.name().replace('_', " "))?,
         }
         if let Some(found) = &e.found {
@@ -520,16 +538,8 @@ impl Error {
         if let Some(written) = e.written {
             write!(f, ", {written} bytes had been written")?;
         }
-        if let Some(end) = &e.command
-            && !end.stderr_tail.is_empty()
-        {
-            let tail = String::from_utf8_lossy(&end.stderr_tail);
-            let last = tail.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("");
-            f.write_str("; last line of standard error: ")?;
-            // Control characters are escaped, because a terminal would interpret them.
-            for c in last.chars() {
-                if c.is_control() { write!(f, "{}", c.escape_default())? } else { f.write_char(c)? }
-            }
+        if let Some(last) = e.command.as_ref().and_then(CommandEnd::last_line) {
+            write!(f, "; last line of standard error: {last}")?;
         }
         Ok(())
     }

@@ -4,7 +4,8 @@ use crate::options::{Builder, Choices, Kind, Setting, is_otherwise, plain};
 use crate::tables::{ElementType, ErrorKind, Format, Layout};
 use crate::text::{camel_case, each, joined, pascal_case, snake_case};
 
-/// Generates `errors.ts`: the names, codes and advice of the error kinds.
+/// Generates `errors.ts`: the names, codes and advice of the error kinds. Each kind is a constant, so that a bundle
+/// contains only the advice of errors that its code can throw.
 pub fn error_kinds(kinds: &[ErrorKind]) -> String {
     format!(
         "
@@ -18,13 +19,30 @@ export const ERROR_CODES = {{
 /** The values of `code`. */
 export type ErrorCode = (typeof ERROR_CODES)[ErrorKind];
 
+/** A kind of error, and what to do about it. */
+export interface Kind {{
+  readonly kind: ErrorKind;
+  readonly advice: string;
+}}
+
+{}
 /** What to do about each kind. */
-export const ERROR_ADVICE: {{ readonly [kind in ErrorKind]: string }} = {{
-{}}};
+export const ERROR_ADVICE: {{ readonly [kind in ErrorKind]: string }} = /* @__PURE__ */ adviceOf([
+{}]);
+
+function adviceOf(kinds: readonly Kind[]): {{ readonly [kind in ErrorKind]: string }} {{
+  return Object.fromEntries(kinds.map(({{ kind, advice }}) => [kind, advice])) as never;
+}}
 ",
         each(kinds, |kind| format!("\n  /** {} */\n  | \"{}\"", kind.meaning, kind.name)),
         each(kinds, |kind| format!("  {}: \"{}\",\n", kind.name, error_code(&kind.name))),
-        each(kinds, |kind| format!("  {}: {:?},\n", kind.name, advice(&kind.advice))),
+        each(kinds, |kind| format!(
+            "/** @internal */\nexport const {}: Kind = {{ kind: \"{}\", advice: {:?} }};\n",
+            kind.name.to_uppercase(),
+            kind.name,
+            advice(&kind.advice)
+        )),
+        each(kinds, |kind| format!("  {},\n", kind.name.to_uppercase())),
     )
 }
 

@@ -23,8 +23,14 @@ pub struct End {
 pub struct Failure {
     /// The kind's name, in snake case.
     pub kind: String,
+    /// What to do, with options as JavaScript spells them.
+    pub advice: String,
     /// The command that ended, and how.
     pub command: Option<End>,
+    /// That as a text.
+    pub what: Option<String>,
+    /// The last line of its standard error.
+    pub last_line: Option<String>,
     /// What was found.
     pub found: Option<String>,
     /// What was expected.
@@ -51,11 +57,25 @@ impl From<&Error> for Failure {
     fn from(error: &Error) -> Failure {
         Failure {
             kind: error.kind().name().to_owned(),
+            advice: camel_case(error.kind().advice()),
             command: error.command().map(End::from),
+            what: error.command().map(ToString::to_string),
+            last_line: error.command().and_then(CommandEnd::last_line),
             found: error.found().map(str::to_owned),
             expected: error.expected().map(str::to_owned),
             errno: error.errno(),
             system: error.io().map(ToString::to_string),
         }
     }
+}
+
+/// Converts `allow_failure` to `allowFailure` in a text.
+fn camel_case(text: &str) -> String {
+    let mut after_underscore = false;
+    let convert = |c: char| match std::mem::replace(&mut after_underscore, c == '_') {
+        _ if c == '_' => None,
+        true => Some(c.to_ascii_uppercase()),
+        false => Some(c),
+    };
+    text.chars().filter_map(convert).collect()
 }

@@ -1,6 +1,7 @@
 /** The options of all adapters. */
 
 import { misuse } from "../error.js";
+import { INVALID_OPTION } from "../errors.js";
 import { abortSignal, type Rules, rules, textOrBytes, word } from "../options.js";
 import { PIPE_RULES, type PipeOptions } from "../pipe/pipe.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, type ReaderOptions } from "../reader.js";
@@ -54,7 +55,7 @@ export function checkAdapterOptions<O extends InputOptions & OutputOptions>(
 }
 
 function refuse(call: string, found: string): never {
-  throw misuse({ stream: call, found, expected: "one of them: there are no bytes" }, "invalid_option");
+  throw misuse({ stream: call, found, expected: "one of them: there are no bytes" }, INVALID_OPTION);
 }
 
 /** The input type of the first stage of an adapter with these options; `A` if they do not define it. */

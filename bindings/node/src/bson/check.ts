@@ -3,6 +3,7 @@
 import { Batch } from "../batch.js";
 import { core } from "../core.js";
 import { MillstreamError, misuse } from "../error.js";
+import { UNSUPPORTED } from "../errors.js";
 import { boolean, checkOptions, type Rules } from "../options.js";
 import { nodeOnly } from "./node-only.js";
 import { type Passed, passDocuments } from "./pass.js";
@@ -30,16 +31,16 @@ export function check(input: Uint8Array | Batch, options: CheckOptions = {}): nu
   const { documents, error } = checkerOf(options)(bytes);
   if (error === undefined) return documents;
   if (!(error instanceof MillstreamError)) throw error;
-  const { kind, found, expected, path, offset = 0 } = error;
+  const { found, expected, path, offset = 0 } = error;
   const [before, first] = isBatch ? [input.offset + input.offsets[0], input.firstRecord] : [0, 0];
-  throw new MillstreamError(kind, { found, expected, path, offset: before + offset, record: first + documents });
+  throw new MillstreamError(error, { found, expected, path, offset: before + offset, record: first + documents });
 }
 
 function checkerOf({ native }: CheckOptions): (bytes: Uint8Array) => Passed {
   const checker = native === false ? undefined : nodeOnly.checker?.();
   if (checker === undefined && native === true) {
     const found = nodeOnly.reason?.() ?? "a platform without one";
-    throw new MillstreamError("unsupported", { found, expected: "the native part of this package" });
+    throw new MillstreamError(UNSUPPORTED, { found, expected: "the native part of this package" });
   }
   return checker ?? checkHere;
 }

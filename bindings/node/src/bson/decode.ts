@@ -5,7 +5,7 @@
  */
 
 import { MillstreamError, misuse } from "../error.js";
-import type { ErrorKind } from "../errors.js";
+import { DOCUMENT_INVALID, DOCUMENT_TRUNCATED, INVALID_OPTION, type Kind, TOO_DEEP, UTF8_INVALID } from "../errors.js";
 import { checkOptions, type Rules, whole, word } from "../options.js";
 import { decodeStrictly, platform } from "../text.js";
 import { Decimal128 } from "./decimal.js";
@@ -59,7 +59,7 @@ export function decode(bytes: Uint8Array, options: DecodeOptions = NO_OPTIONS): 
   const decoder = new Decoder(bytes, options);
   const document = decoder.document(bytes.length, 0);
   if (decoder.at < bytes.length) {
-    decoder.fail("document_invalid", decoder.at, `${bytes.length - decoder.at} bytes after the document`, "its end");
+    decoder.fail(DOCUMENT_INVALID, decoder.at, `${bytes.length - decoder.at} bytes after the document`, "its end");
   }
   return document;
 }
@@ -98,7 +98,7 @@ class Decoder {
       throw misuse({ found, expected: "bytes" });
     }
     if (int64 !== "number" && int64 !== "bigint") {
-      throw misuse({ found: String(int64), expected: '"number" or "bigint"' }, "invalid_option");
+      throw misuse({ found: String(int64), expected: '"number" or "bigint"' }, INVALID_OPTION);
     }
     this.#bytes = bytes;
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -137,20 +137,19 @@ class Decoder {
   /** Reads the length and returns the position of the document's last byte, before which its members end. */
   #begin(limit: number, depth: number): number {
     const { at } = this;
-    if (depth > this.#deepest) this.fail("too_deep", at, `depth ${depth}`, `at most ${this.#deepest}`);
+    if (depth > this.#deepest) this.fail(TOO_DEEP, at, `depth ${depth}`, `at most ${this.#deepest}`);
     this.#needs(4, limit);
     const length = this.#view.getInt32(at, true);
-    if (length < LEAST) this.fail("document_invalid", at, `the length ${length}`, "a document length of 5 or more");
+    if (length < LEAST) this.fail(DOCUMENT_INVALID, at, `the length ${length}`, "a document length of 5 or more");
     if (length > limit - at)
-      this.fail("document_truncated", at, `${limit - at} bytes`, `${length}, as its length field states`);
+      this.fail(DOCUMENT_TRUNCATED, at, `${limit - at} bytes`, `${length}, as its length field states`);
     this.at += 4;
     return at + length - 1;
   }
 
   #end(): void {
     const byte = this.#bytes[this.at];
-    if (byte !== 0)
-      this.fail("document_invalid", this.at, `the byte ${byte}`, "a zero byte at the end of the document");
+    if (byte !== 0) this.fail(DOCUMENT_INVALID, this.at, `the byte ${byte}`, "a zero byte at the end of the document");
     this.at++;
   }
 
@@ -203,7 +202,7 @@ class Decoder {
       case 0x7f:
         return new MaxKey();
       default:
-        return this.fail("document_invalid", at, `type 0x${type.toString(16).padStart(2, "0")}`, "a type of BSON");
+        return this.fail(DOCUMENT_INVALID, at, `type 0x${type.toString(16).padStart(2, "0")}`, "a type of BSON");
     }
   }
 
@@ -226,7 +225,7 @@ class Decoder {
     const { at } = this;
     this.#take(1, end);
     const byte = this.#bytes[at];
-    if (byte > 1) this.fail("document_invalid", at, `the byte ${byte}`, "0 or 1, for false or true");
+    if (byte > 1) this.fail(DOCUMENT_INVALID, at, `the byte ${byte}`, "0 or 1, for false or true");
     return byte === 1;
   }
 
@@ -238,9 +237,9 @@ class Decoder {
     if (subtype === 0) return this.#copy(length, end);
     if (subtype !== 2) return new Binary(subtype, this.#copy(length, end));
     // The old binary subtype contains its length twice.
-    if (length < 4) this.fail("document_invalid", at, `the length ${length}`, "4 or more, for the length inside");
+    if (length < 4) this.fail(DOCUMENT_INVALID, at, `the length ${length}`, "4 or more, for the length inside");
     const inner = this.#length(0, end);
-    if (inner !== length - 4) this.fail("document_invalid", at, `the length ${inner} inside`, `${length - 4}`);
+    if (inner !== length - 4) this.fail(DOCUMENT_INVALID, at, `the length ${inner} inside`, `${length - 4}`);
     return new Binary(subtype, this.#copy(inner, end));
   }
 
@@ -248,13 +247,13 @@ class Decoder {
     const { at } = this;
     this.#needs(4, end);
     const length = this.#view.getInt32(at, true);
-    if (length < 0) this.fail("document_invalid", at, `the length ${length}`, "0 or more");
+    if (length < 0) this.fail(DOCUMENT_INVALID, at, `the length ${length}`, "0 or more");
     if (length > end - at)
-      this.fail("document_truncated", at, `${end - at} bytes`, `${length}, as its length field states`);
+      this.fail(DOCUMENT_TRUNCATED, at, `${end - at} bytes`, `${length}, as its length field states`);
     this.at += 4;
     const code = this.#string(at + length);
     const scope = this.document(at + length, depth + 1);
-    if (this.at !== at + length) this.fail("document_invalid", at, `the length ${length}`, `${this.at - at}`);
+    if (this.at !== at + length) this.fail(DOCUMENT_INVALID, at, `the length ${length}`, `${this.at - at}`);
     return new Code(code, scope);
   }
 
@@ -265,7 +264,7 @@ class Decoder {
     this.#take(length, end);
     const last = at + length - 1;
     if (this.#bytes[last] !== 0) {
-      this.fail("document_invalid", last, `the byte ${this.#bytes[last]}`, "a zero byte at the end of the string");
+      this.fail(DOCUMENT_INVALID, last, `the byte ${this.#bytes[last]}`, "a zero byte at the end of the string");
     }
     return this.#decode(at, last);
   }
@@ -288,14 +287,14 @@ class Decoder {
   #zero(end: number): number {
     const bytes = this.#bytes;
     for (let at = this.at; at < end; at++) if (bytes[at] === 0) return at;
-    return this.fail("document_invalid", this.at, "a key or text without an end", "a zero byte");
+    return this.fail(DOCUMENT_INVALID, this.at, "a key or text without an end", "a zero byte");
   }
 
   #decode(start: number, end: number): string {
     const text = platform.decode(this.#bytes, start, end);
     // U+FFFD is the only trace of invalid data, but valid data can contain it too.
     if (text.includes("\ufffd") && decodeStrictly(this.#bytes.subarray(start, end)) === undefined) {
-      this.fail("utf8_invalid", start, undefined, "UTF-8");
+      this.fail(UTF8_INVALID, start, undefined, "UTF-8");
     }
     return text;
   }
@@ -304,7 +303,7 @@ class Decoder {
     const { at } = this;
     this.#take(4, end);
     const length = this.#view.getInt32(at, true);
-    if (length < least) this.fail("document_invalid", at, `the length ${length}`, `${least} or more`);
+    if (length < least) this.fail(DOCUMENT_INVALID, at, `the length ${length}`, `${least} or more`);
     return length;
   }
 
@@ -321,10 +320,10 @@ class Decoder {
 
   #needs(length: number, end: number): void {
     const left = end - this.at;
-    if (length > left) this.fail("document_truncated", this.at, `${left} bytes`, `${length} bytes`);
+    if (length > left) this.fail(DOCUMENT_TRUNCATED, this.at, `${left} bytes`, `${length} bytes`);
   }
 
-  fail(kind: ErrorKind, offset: number, found: string | undefined, expected: string): never {
+  fail(kind: Kind, offset: number, found: string | undefined, expected: string): never {
     const path = pathAt(this.#bytes.subarray(this.start), offset - this.start);
     throw new MillstreamError(kind, { offset, found, expected, path });
   }

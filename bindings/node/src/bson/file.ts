@@ -6,7 +6,16 @@
 
 import { type FileHandle, open } from "node:fs/promises";
 import { fromSystem, MillstreamError } from "../error.js";
-import type { ErrorKind } from "../errors.js";
+import {
+  DOCUMENT_INVALID,
+  DOCUMENT_TRUNCATED,
+  IO,
+  KEY_MISSING,
+  type Kind,
+  OPEN_FAILED,
+  SHAPE_MISMATCH,
+  SOURCE_SHRANK,
+} from "../errors.js";
 import { checkOptions } from "../options.js";
 import { pathOf } from "../path.js";
 import { platform } from "../text.js";
@@ -70,16 +79,16 @@ export class DocumentFile {
       file = await open(name, "r");
       const stat = await file.stat();
       if (!stat.isFile()) {
-        throw new MillstreamError("open_failed", { found: "something else", expected: "a regular file" });
+        throw new MillstreamError(OPEN_FAILED, { found: "something else", expected: "a regular file" });
       }
       const opened = new DocumentFile(name, file, stat.size);
       const { end } = await opened.#document(0, stat.size);
       if (end < stat.size)
-        opened.#fail("document_invalid", end, `${bytesText(stat.size - end)} after the document`, "its end");
+        opened.#fail(DOCUMENT_INVALID, end, `${bytesText(stat.size - end)} after the document`, "its end");
       return opened;
     } catch (error) {
       await file?.close();
-      throw fromSystem(error, "open_failed", { stream: name });
+      throw fromSystem(error, OPEN_FAILED, { stream: name });
     }
   }
 
@@ -122,12 +131,12 @@ export class DocumentFile {
       return decode(bytes, options)[""];
     } catch (error) {
       if (!(error instanceof MillstreamError) || error.offset === undefined) throw error;
-      const { kind, found, expected, offset, path: inside } = error;
+      const { found, expected, offset, path: inside } = error;
       // The value is after the empty key.
       const whole = [path, ...(inside === undefined ? [] : [inside.replace(/^""\.?/, "")])].filter(
         (part) => part !== "",
       );
-      throw new MillstreamError(kind, {
+      throw new MillstreamError(error, {
         stream: this.name,
         found,
         expected,
@@ -155,11 +164,11 @@ export class DocumentFile {
     const length = place.end - start;
     if (subtype === 9 && !(length >= 0 && VECTORS[`${head[1]} ${head[2]}`] === type.name)) {
       const header = Array.from(head.subarray(1), byteText).join(" ");
-      this.#fail("shape_mismatch", place.start, `a vector with the header ${header}`, `one for ${type.name}`);
+      this.#fail(SHAPE_MISMATCH, place.start, `a vector with the header ${header}`, `one for ${type.name}`);
     }
     if (length < 0 || length % size !== 0) {
       this.#fail(
-        "shape_mismatch",
+        SHAPE_MISMATCH,
         place.start,
         bytesText(Math.max(length, 0)),
         `a multiple of ${size}, the size of a number`,
@@ -183,7 +192,7 @@ export class DocumentFile {
   async #find(path: string): Promise<Place> {
     const found = await this.#follow(splitPath(path));
     if (found !== undefined) return found;
-    throw new MillstreamError("key_missing", {
+    throw new MillstreamError(KEY_MISSING, {
       stream: this.name,
       found: "no such member",
       expected: `one at ${path}`,
@@ -216,7 +225,7 @@ export class DocumentFile {
       const [type] = await this.#look(at, 1);
       if (TYPES[type] === undefined) {
         const expected = "the type of an element, or the end at the document's length";
-        this.#fail("document_invalid", at, byteText(type), expected);
+        this.#fail(DOCUMENT_INVALID, at, byteText(type), expected);
       }
       const keyEnd = await this.#nul(at + 1, last);
       const bytes = await this.#look(at + 1, keyEnd - at - 1);
@@ -233,7 +242,7 @@ export class DocumentFile {
     const end = start + length;
     const [last] = await this.#look(end - 1, 1);
     if (last !== 0) {
-      this.#fail("document_invalid", end - 1, `byte ${byteText(last)}`, "a zero byte at the end that the length gives");
+      this.#fail(DOCUMENT_INVALID, end - 1, `byte ${byteText(last)}`, "a zero byte at the end that the length gives");
     }
     return { type: 0x03, start, end };
   }
@@ -256,7 +265,7 @@ export class DocumentFile {
         return this.#end(0x07, start + 4 + (await this.#lengthAt(start, 1, 4, limit)), limit);
       default: {
         const size: number = layout;
-        if (size > limit - start) this.#fail("document_truncated", start, bytesText(limit - start), bytesText(size));
+        if (size > limit - start) this.#fail(DOCUMENT_TRUNCATED, start, bytesText(limit - start), bytesText(size));
         return start + size;
       }
     }
@@ -265,12 +274,12 @@ export class DocumentFile {
   /** Returns the length that is stored here, for data that starts this many bytes later. */
   async #lengthAt(at: number, least: number, after: number, limit: number): Promise<number> {
     const left = limit - at;
-    if (left < 4) this.#fail("document_truncated", at, bytesText(left), bytesText(4));
+    if (left < 4) this.#fail(DOCUMENT_TRUNCATED, at, bytesText(left), bytesText(4));
     const bytes = await this.#look(at, 4);
     const length = new DataView(bytes.buffer, bytes.byteOffset, 4).getInt32(0, true);
     if (length >= least && length <= left - after) return length;
     const found = `the length ${length} with ${bytesText(left)} left`;
-    const kind = length < least ? "document_invalid" : "document_truncated";
+    const kind = length < least ? DOCUMENT_INVALID : DOCUMENT_TRUNCATED;
     return this.#fail(kind, at, found, `a length of ${least} or more that fits in the remaining bytes`);
   }
 
@@ -283,7 +292,7 @@ export class DocumentFile {
       at += bytes.length;
     }
     return this.#fail(
-      "document_invalid",
+      DOCUMENT_INVALID,
       start,
       "an unterminated key or pattern",
       "a zero byte before the document's end",
@@ -308,21 +317,21 @@ export class DocumentFile {
     for (let done = 0; done < target.length; ) {
       const length = Math.min(target.length - done, MOST_READ);
       const { bytesRead } = await this.#file.read(target, done, length, at + done).catch((error) => {
-        throw fromSystem(error, "io", { stream: this.name });
+        throw fromSystem(error, IO, { stream: this.name });
       });
       if (bytesRead === 0) {
         const found = bytesText(at + done);
-        throw new MillstreamError("source_shrank", { stream: this.name, found, expected: bytesText(this.#length) });
+        throw new MillstreamError(SOURCE_SHRANK, { stream: this.name, found, expected: bytesText(this.#length) });
       }
       done += bytesRead;
     }
   }
 
   #mismatch({ type, start }: Place, expected: string): never {
-    return this.#fail("shape_mismatch", start, `a value of type ${TYPES[type]}`, expected);
+    return this.#fail(SHAPE_MISMATCH, start, `a value of type ${TYPES[type]}`, expected);
   }
 
-  #fail(kind: ErrorKind, offset: number, found: string, expected: string): never {
+  #fail(kind: Kind, offset: number, found: string, expected: string): never {
     throw new MillstreamError(kind, { stream: this.name, offset, found, expected });
   }
 }

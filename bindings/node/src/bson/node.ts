@@ -2,6 +2,7 @@
 
 import { type Bson, bson as plain } from "../bson.js";
 import { MillstreamError } from "../error.js";
+import { INTERNAL } from "../errors.js";
 import { type NativeColumns, native, nativeBinding } from "../native.js";
 import { open } from "../open.js";
 import { platform } from "../text.js";
@@ -43,7 +44,7 @@ class NativeFiller implements Filler {
     const { parts: lengths, ...taken }: TakeReply = JSON.parse(this.#columns.take());
     const parts = lengths.map((length) => (length === 0 ? new Uint8Array(0) : platform.allocate(length)));
     if (!this.#columns.fill(parts.filter((part) => part.length > 0))) {
-      throw new MillstreamError("internal", { found: "columns of unexpected sizes" });
+      throw new MillstreamError(INTERNAL, { found: "columns of unexpected sizes" });
     }
     return { ...taken, parts };
   }

@@ -2,6 +2,7 @@
 
 import { core } from "../core.js";
 import { MillstreamError } from "../error.js";
+import { TEXT_INVALID } from "../errors.js";
 
 /** Matches a JSON string at the front. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a JSON string cannot contain them
@@ -45,7 +46,7 @@ export function joinPath(keys: readonly string[]): string {
 
 function bad(path: string, offset: number): MillstreamError {
   const expected = "keys separated by dots; keys that contain a dot or a quote as JSON strings";
-  return new MillstreamError("text_invalid", { found: `the path ${JSON.stringify(path)}`, expected, offset });
+  return new MillstreamError(TEXT_INVALID, { found: `the path ${JSON.stringify(path)}`, expected, offset });
 }
 
 /**

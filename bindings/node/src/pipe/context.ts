@@ -2,6 +2,7 @@
  */
 
 import { cancelled, MillstreamError } from "../error.js";
+import { STAGE_FAILED } from "../errors.js";
 import type { RunningSink } from "../sink/sink.js";
 import type { Stamping } from "./loop.js";
 import type { StageStatistics, Summary } from "./types.js";
@@ -121,5 +122,5 @@ export class Context {
 
 /** Creates the error of a stage that has failed. */
 export function stageFailed(stage: number, record: number, cause: unknown): MillstreamError {
-  return new MillstreamError("stage_failed", { stage, record, cause });
+  return new MillstreamError(STAGE_FAILED, { stage, record, cause });
 }

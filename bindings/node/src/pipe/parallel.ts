@@ -13,6 +13,7 @@ import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import { MillstreamError, misuse } from "../error.js";
+import { INVALID_OPTION, OPEN_FAILED, STAGE_PANICKED } from "../errors.js";
 import { boolean, checkOptions, type Rules, show, text, whole } from "../options.js";
 import { type Block, type BlockSource, recordOf } from "./block.js";
 import { type Context, stageFailed } from "./context.js";
@@ -78,7 +79,7 @@ function taskOf(work: unknown, name: string | undefined): Task {
   if (typeof work !== "function") throw misuse({ stream: "parallel", found: show(work), expected });
   if (name !== undefined) {
     const found = "export together with a function";
-    throw misuse({ stream: "parallel", found, expected: "export with a module" }, "invalid_option");
+    throw misuse({ stream: "parallel", found, expected: "export with a module" }, INVALID_OPTION);
   }
   const source = String(work);
   try {
@@ -309,12 +310,12 @@ class Parallel implements BlockSource {
     }
     if (broken !== undefined) {
       const details = { stage: this.stage, record: batch.records[0], cause: broken };
-      this.#failure = { error: new MillstreamError("stage_panicked", details) };
+      this.#failure = { error: new MillstreamError(STAGE_PANICKED, details) };
       return true;
     }
     if (unloaded === undefined) return false;
     const stream = "module" in this.task ? this.task.module : "parallel";
-    this.#failure = { error: new MillstreamError("open_failed", { stream, ...unloaded }) };
+    this.#failure = { error: new MillstreamError(OPEN_FAILED, { stream, ...unloaded }) };
     return true;
   }
 

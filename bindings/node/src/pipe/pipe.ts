@@ -5,6 +5,7 @@
  */
 
 import { type CommandEnd, fromSystem, misuse } from "../error.js";
+import { IO } from "../errors.js";
 import { abortSignal, boolean, callable, checkOptions, either, type Rules, word } from "../options.js";
 import type { RunningSink } from "../sink/sink.js";
 import type { Block, BlockSource } from "./block.js";
@@ -141,7 +142,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
     } catch (error) {
       this.#ended = true;
       await this.#abandon(error);
-      throw fromSystem(error, "io");
+      throw fromSystem(error, IO);
     }
   }
 }
@@ -423,7 +424,7 @@ async function run(
       const sinks = [running.abandon(error, now), build.abandon(error, now), context.abandonQuarantine(error, now)];
       await Promise.allSettled([closed, ...sinks]);
     });
-    throw fromSystem(error, "io");
+    throw fromSystem(error, IO);
   } finally {
     summary.commands = build.commandEnds();
     summary.elapsed = performance.now() - began;

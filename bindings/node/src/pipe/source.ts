@@ -1,6 +1,7 @@
 /** Creates blocks from all kinds of sources. */
 
 import { type CommandEnd, MillstreamError, misuse } from "../error.js";
+import { CLOSED } from "../errors.js";
 import { claim, Reader, takeItems } from "../reader.js";
 import { iterateWebStream } from "../source/chunks.js";
 import { type Block, type BlockSource, sourceBlock } from "./block.js";
@@ -44,7 +45,7 @@ export abstract class OfReader implements BlockSource {
   async next(): Promise<Block | null> {
     if (!this.#isOurs && !claim(this.reader)) {
       const found = "a reader that was read to its end, or is the source of another pipeline";
-      throw new MillstreamError("closed", { stream: this.reader.name, found, expected: "a new reader" });
+      throw new MillstreamError(CLOSED, { stream: this.reader.name, found, expected: "a new reader" });
     }
     this.#isOurs = true;
     return this.take();

@@ -1,7 +1,6 @@
 /** A command in the middle of a pipeline. */
 
-import { argvOf, COMMAND_RULES, lineOf } from "../command.js";
-import { showArgv } from "../error.js";
+import { argvOf, COMMAND_RULES, lineOf, showArgv } from "../command.js";
 import { CommandInput } from "../input.js";
 import { type CommandReaderOptions, OPEN_RULES, started } from "../open.js";
 import { type Rules, rules, textOrBytes } from "../options.js";

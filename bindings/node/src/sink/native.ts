@@ -6,6 +6,7 @@
 
 import { isMainThread } from "node:worker_threads";
 import { type CommandEnd, misuse } from "../error.js";
+import { INVALID_OPTION } from "../errors.js";
 import { type NativeWriter, nativeBinding } from "../native.js";
 import { commandEnd, nativeError, Waker } from "../native-thread.js";
 import type { ByteSink } from "./sink.js";
@@ -47,7 +48,7 @@ export class NativeSink implements ByteSink {
     const failure = this.#writer.isRefused() ? this.#writer.failure() : null;
     if (failure?.kind === "invalid_option") {
       const { found, expected } = failure;
-      throw misuse({ stream: this.name, found, expected }, "invalid_option");
+      throw misuse({ stream: this.name, found, expected }, INVALID_OPTION);
     }
     // The first call that waits reports any other failure.
     if (failure?.kind === "unsupported") throw nativeError(failure, this.name);

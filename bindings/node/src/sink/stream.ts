@@ -6,6 +6,7 @@
  */
 
 import { MillstreamError } from "../error.js";
+import { STALLED } from "../errors.js";
 import { encodeRecords } from "../record.js";
 import type { ByteSink, RunningSink } from "./sink.js";
 
@@ -124,7 +125,7 @@ function peerCloses(socket: Socket, linger: number): Promise<void> {
     const fail = (error: unknown) => settle(() => reject(error));
     const timer = setTimeout(() => {
       fail(
-        new MillstreamError("stalled", {
+        new MillstreamError(STALLED, {
           found: `no end of the connection from the peer within ${linger} ms`,
           expected: "the peer to close its side when it has read all, or a longer linger",
         }),

@@ -7,6 +7,7 @@
  */
 
 import { type CommandEnd, MillstreamError } from "../error.js";
+import { INTERNAL } from "../errors.js";
 import type { NativeReader } from "../native.js";
 import { commandEnd, nativeError, Waker } from "../native-thread.js";
 import { platform } from "../text.js";
@@ -121,7 +122,7 @@ export class NativeSource implements Source {
     }
     const chunk = memory.subarray(this.headroom, this.headroom + length);
     if (!reader.take(chunk, this.#ends)) {
-      throw new MillstreamError("internal", { stream: this.name, found: `a block of more than ${length} bytes` });
+      throw new MillstreamError(INTERNAL, { stream: this.name, found: `a block of more than ${length} bytes` });
     }
     this.lineEnds = this.#ends.subarray(0, lines);
     return chunk;

@@ -3,13 +3,14 @@
 use millstream_core::Error;
 use serde_json::{Map, Value};
 
-/// Returns the error as a JSON object: `kind`, and if known `found`, `expected`, `offset` and `path`. `at` is added to
+/// Returns the error as a JSON object: `kind`, `advice`, and if known `found`, `expected`, `offset` and `path`. `at` is added to
 /// the offset.
 pub(crate) fn failure(error: &Error, at: usize) -> Value {
     let offset = error.offset().map(|offset| Value::from(offset + at as u64));
     let text = |text: Option<&str>| text.map(Value::from);
     let details = [
         ("kind", Some(error.kind().name().into())),
+        ("advice", Some(error.kind().advice().into())),
         ("found", text(error.found())),
         ("expected", text(error.expected())),
         ("offset", offset),

@@ -3,6 +3,7 @@
 import type { Batch } from "../../batch.js";
 import { Core, core, errorOf } from "../../core.js";
 import { MillstreamError, misuse } from "../../error.js";
+import { INVALID_OPTION, KEY_MISSING, UNSUPPORTED } from "../../errors.js";
 import { documentFramer } from "../../frame.js";
 import { from } from "../../from.js";
 import { boolean, checkOptions, type Rules, rules, whole } from "../../options.js";
@@ -251,7 +252,7 @@ function checkMemory(call: string, { memoryLimit = 0, native = true }: ColumnsOp
   if (isNative || memoryLimit <= MOST_IN_WASM) return;
   const found = `memoryLimit: ${memoryLimit}`;
   const expected = `${MOST_IN_WASM} or less in WebAssembly, or the native part of this package`;
-  throw misuse({ stream: call, found, expected }, "invalid_option");
+  throw misuse({ stream: call, found, expected }, INVALID_OPTION);
 }
 
 function fillerOf(fields: readonly Field[], options: ColumnBatchesOptions, instance: () => Core): Filler {
@@ -272,7 +273,7 @@ function fillerOf(fields: readonly Field[], options: ColumnBatchesOptions, insta
   const native = options.native === false ? undefined : nodeOnly.filler?.(plan);
   if (native === undefined && options.native === true) {
     const found = nodeOnly.reason?.() ?? "a platform without one";
-    throw new MillstreamError("unsupported", { found, expected: "the native part of this package" });
+    throw new MillstreamError(UNSUPPORTED, { found, expected: "the native part of this package" });
   }
   return native ?? new CoreFiller(plan, instance());
 }
@@ -293,12 +294,12 @@ function checkPresence(
   const field = fields.find(({ name }) => absent.includes(name));
   if (field === undefined || options.absent === "null") return;
   const found = "no document with this member";
-  throw new MillstreamError("key_missing", { stream, found, path: joinPath(field.keys) });
+  throw new MillstreamError(KEY_MISSING, { stream, found, path: joinPath(field.keys) });
 }
 
 /** Returns an error of a document with its position in the stream instead of its position in some bytes. */
 function located(error: unknown, stream: string | undefined, offset: number, record: number): unknown {
   if (!(error instanceof MillstreamError)) return error;
-  const { kind, found, expected, path, offset: inside = 0 } = error;
-  return new MillstreamError(kind, { stream, offset: offset + inside, record, found, expected, path });
+  const { found, expected, path, offset: inside = 0 } = error;
+  return new MillstreamError(error, { stream, offset: offset + inside, record, found, expected, path });
 }

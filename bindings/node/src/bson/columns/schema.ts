@@ -1,6 +1,7 @@
 /** The columns and their types. */
 
 import { MillstreamError, misuse } from "../../error.js";
+import { INVALID_OPTION, TEXT_INVALID } from "../../errors.js";
 import { joinPath, splitPath } from "../path.js";
 
 /** The type of a column's values, with MongoDB's names; `json` is any value as the text of relaxed Extended JSON. */
@@ -77,14 +78,14 @@ export function fieldsOf(schema: Schema): readonly Field[] {
 }
 
 function refuse(found: string, expected: string): MillstreamError {
-  return misuse({ found, expected }, "invalid_option");
+  return misuse({ found, expected }, INVALID_OPTION);
 }
 
 function pathFields(schema: { readonly [path: string]: ColumnType | undefined }): Field[] {
   if (typeof schema !== "object" || schema === null) throw refuse(`the schema ${String(schema)}`, "an object");
   return Object.entries(schema).map(([path, type]) => {
     const keys = splitPath(path);
-    if (keys.length === 0) throw new MillstreamError("text_invalid", { found: "an empty path", expected: "a key" });
+    if (keys.length === 0) throw new MillstreamError(TEXT_INVALID, { found: "an empty path", expected: "a key" });
     return fieldOf(path, keys, type, keys.length);
   });
 }
