@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <csignal>
+#include <future>
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -517,6 +519,89 @@ TEST(PipeParallel, RecordsAreSkippedAndThePipeEndsEarly) {
                   (void)ms::pipe(ms::memory{""}).lines().parallel(0, [](auto stages) { return stages; });
               }).code(),
               ms::errc::argument_invalid);
+}
+
+// ---- several operations at once ----
+
+TEST(PipeAsync, ResultsAreInOrderAndOperationsAreLimited) {
+    for (const std::size_t most : {1U, 3U, 100U}) {
+        std::atomic<std::size_t> present = 0, seen = 0;
+        const auto start = [&](std::string_view line) {
+            ++present;
+            return std::async(std::launch::async, [&, n = number(line)] {
+                for (std::size_t now = present, before = seen;
+                     now > before && !seen.compare_exchange_weak(before, now);) {
+                }
+                std::this_thread::sleep_for(std::chrono::milliseconds(n % 3));
+                --present;
+                return n;
+            });
+        };
+        std::uint64_t expected = 0;
+        const ms::pipe_summary summary =
+            ms::pipe(numbers(300)).lines().map_async(most, start).for_each([&](std::uint64_t n) {
+                EXPECT_EQ(n, expected++);
+            });
+        EXPECT_EQ(summary.items, 300U);
+        EXPECT_LE(seen, most);
+        EXPECT_EQ(present, 0U);
+    }
+}
+
+TEST(PipeAsync, SeveralOperationsAreInProgressAtOnce) {
+    // Each of the two operations waits for the other one.
+    std::atomic<int> present = 0;
+    const auto meet = [&](std::string_view) {
+        return std::async(std::launch::async, [&] {
+            ++present;
+            while (present < 2)
+                std::this_thread::yield();
+            return std::make_unique<int>(present);
+        });
+    };
+    EXPECT_EQ(ms::pipe(ms::memory{"a\nb\n"}).lines().map_async(2, meet).count(), 2U);
+}
+
+TEST(PipeAsync, AnExceptionComesAfterAllEarlierResults) {
+    for (const bool at_start : {true, false}) {
+        for (const std::uint64_t bad : {0U, 1U, 777U, 1'999U}) {
+            std::uint64_t next = 0;
+            const auto fails = [bad](std::uint64_t n) {
+                if (n >= bad)
+                    throw std::out_of_range("too large");
+                return n;
+            };
+            auto pipe = ms::pipe(numbers(2'000)).lines().map_async(4, [&](std::string_view line) {
+                const std::uint64_t n = number(line);
+                if (at_start)
+                    fails(n);
+                return std::async(std::launch::deferred, fails, n);
+            });
+            EXPECT_THROW(pipe.for_each([&](std::uint64_t n) { EXPECT_EQ(n, next++); }), std::out_of_range);
+            EXPECT_EQ(next, bad);
+            EXPECT_EQ(pipe.last_error()->record(), bad);
+            EXPECT_EQ(thrown_by([&] { pipe.run(); }).code(), ms::errc::closed);
+        }
+    }
+}
+
+TEST(PipeAsync, RecordsAreSkippedAndThePipeEndsEarly) {
+    ms::writer bad(ms::to_memory{});
+    const auto later = [](std::string_view line) { return std::async(std::launch::deferred, number, line); };
+    const strings all = ms::pipe(ms::memory{"1\nx\n2\ny\n3\n4\n"})
+                            .lines()
+                            .quarantine(bad)
+                            .filter([](std::string_view line) { return line != "2"; })
+                            .map_async(2, later)
+                            .map([](std::uint64_t n) { return std::to_string(n); })
+                            .take(2)
+                            .collect();
+    EXPECT_EQ(all, (strings{"1", "3"}));
+    bad.close();
+    EXPECT_EQ(bad.memory(), "x\ny\n");
+    EXPECT_EQ(thrown_by([&] { (void)ms::pipe(ms::memory{""}).lines().map_async(0, later); }).code(),
+              ms::errc::argument_invalid);
+    EXPECT_EQ(ms::pipe(ms::memory{""}).lines().map_async(1, later).count(), 0U);
 }
 
 TEST(PipeParallel, SeveralThreadsCallTheFunctionsWithAllSignalsBlocked) {

@@ -230,6 +230,9 @@ TEST(Source, ACommandsStandardInput) {
     EXPECT_EQ(all(ms::lines(ms::command{"cat"}.stdin_from(number))), strings{"from a file"});
     ::close(number);
     EXPECT_EQ(all(ms::lines(ms::command{"cat"}.stdin_from(ms::stdin_from::null))), strings{});
+    EXPECT_EQ(all(ms::lines(ms::command{"cat"}.stdin_from(ms::path{file.path()}))), strings{"from a file"});
+    EXPECT_EQ(error_of([&] { ms::reader(ms::command{"cat"}.stdin_from(ms::path{"/nowhere/none"})); }).code(),
+              ms::errc::open_failed);
     EXPECT_EQ(error_of([&] { ms::command{"cat"}.stdin_from(number); }).code(), ms::errc::open_failed);
 }
 

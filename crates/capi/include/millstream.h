@@ -1041,6 +1041,13 @@ millstream_code millstream_command_set_stdin_fd(millstream_command *command,
                                                 millstream_error **error);
 
 /**
+ * Sets its standard input to a file, which is opened when the command is started.
+ */
+millstream_code millstream_command_set_stdin_path(millstream_command *command,
+                                                  const char *path,
+                                                  millstream_error **error);
+
+/**
  * Sets the destination of its standard output, for the command of a sink: MILLSTREAM_STDOUT_INHERIT by default. The
  * output of a source's command is always read.
  */
@@ -2852,7 +2859,8 @@ void millstream_pipe_free(millstream_pipe *pipe);
  * Your own stage is a function that is called with many items; the library provides other stages. Add each stage to a
  * pipe before the pipe runs for the first time.
  *
- * For expensive work, millstream_pipe_add_parallel() adds a stage that several threads run at once.
+ * For expensive work, millstream_pipe_add_parallel() adds a stage that several threads run at once. For work that
+ * waits, millstream_pipe_add_async() adds one that waits for several operations at once.
  */
 
 /**
@@ -2999,6 +3007,77 @@ millstream_code millstream_pipe_skip(millstream_pipe *pipe, uint64_t count, mill
 millstream_code millstream_pipe_tee(millstream_pipe *pipe,
                                     millstream_writer *writer,
                                     millstream_error **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- pipe_async ----
+ *
+ * A stage of a pipe that waits for several operations at once, such as requests to a server.
+ *
+ * For each item, your function starts an operation and returns. The operation reports its result later, from any
+ * thread, through a millstream_completion.
+ */
+
+/**
+ * An operation of an asynchronous stage that has not reported its result yet. Exactly one of
+ * millstream_completion_pass(), millstream_completion_skip() and millstream_completion_fail() must be called for it,
+ * even if the pipe was freed before. That call may come from any thread, and also from the function of the stage itself.
+ */
+typedef struct millstream_completion millstream_completion;
+
+/**
+ * The function of an asynchronous stage. It gets the `len` bytes of one item, which are valid during the call, starts
+ * an operation for it and returns without waiting; the operation completes `completion` later.
+ *
+ * It is called on the thread that runs the pipe. It must not use the pipe, its readers or its writers.
+ */
+typedef void (*millstream_async_callback)(void *user,
+                                          const char *item,
+                                          size_t len,
+                                          millstream_completion *completion);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Adds a stage that waits for up to `most` operations (at least 1) at the same time, after the existing stages. `user`
+ * and `release` are those of millstream_pipe_add_stage().
+ *
+ * If `ordered`, the results are in the order of the items. Otherwise they are passed on as soon as they are ready.
+ *
+ * Memory use is bounded: at most `most` items are in progress, and a slow sink stops the source. A failure is reported
+ * after all earlier results have reached the sink; by then, operations may have begun for later items. It cannot be
+ * combined with millstream_pipe_merge().
+ */
+millstream_code millstream_pipe_add_async(millstream_pipe *pipe,
+                                          const char *name,
+                                          size_t most,
+                                          bool ordered,
+                                          millstream_async_callback start,
+                                          void *user,
+                                          millstream_release_callback release,
+                                          millstream_error **error);
+
+/**
+ * Completes an operation with the resulting item, whose bytes are copied.
+ */
+millstream_code millstream_completion_pass(millstream_completion *completion,
+                                           const void *data,
+                                           size_t len,
+                                           millstream_error **error);
+
+/**
+ * Completes an operation without a resulting item.
+ */
+void millstream_completion_skip(millstream_completion *completion);
+
+/**
+ * Completes an operation that failed, for the reason in `message` (UTF-8, or NULL for none).
+ */
+void millstream_completion_fail(millstream_completion *completion, const char *message);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -4,10 +4,11 @@
 //! they were opened.
 
 use std::ffi::c_char;
+use std::fs::File;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use millstream::{Command, Result, Stdin, Stdout};
+use millstream::{Command, Error, ErrorKind, Result, Stdin, Stdout};
 
 use crate::boundary::{call, chosen, duplicate_fd, free, given, items, out, path, string};
 use crate::enums::{millstream_stderr, millstream_stdin, millstream_stdout};
@@ -154,6 +155,26 @@ pub unsafe extern "C" fn millstream_command_set_stdin_fd(
     call(error, || {
         let fd = duplicate_fd(fd)?;
         given(command, "command")?.0.try_set(move |command| Ok(command.stdin(Stdin::Fd(fd.try_clone()?))));
+        Ok(())
+    })
+}
+
+/// Sets its standard input to a file, which is opened when the command is started.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_command_set_stdin_path(
+    command: Option<&mut millstream_command>,
+    path: *const c_char,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends a string for this call.
+        let path = unsafe { crate::boundary::path(path, "path")? }.to_owned();
+        given(command, "command")?.0.try_set(move |command| {
+            let name = path.to_string_lossy();
+            let file = File::open(&path);
+            let file = file.map_err(|error| Error::new(ErrorKind::OpenFailed).with_io(error).with_name(name))?;
+            Ok(command.stdin(file))
+        });
         Ok(())
     })
 }

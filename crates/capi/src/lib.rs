@@ -74,6 +74,7 @@ mod format;
 mod frame;
 mod memory;
 mod pipe;
+mod pipe_async;
 mod pipe_stage;
 mod put;
 mod reader;

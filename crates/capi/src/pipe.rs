@@ -64,7 +64,8 @@ pub(crate) struct Plan {
     is_measured: bool,
     /// Whether a stage runs on several threads. It passes on items of several batches together, and a `Numbering` is
     /// for the records of one reader.
-    pub(crate) is_parallel: bool,
+    /// A stage works on several batches at once, so the pipe has one reader.
+    is_alone: bool,
 }
 
 /// A pipe with arbitrary stages.
@@ -232,7 +233,7 @@ pub extern "C" fn millstream_pipe_new(
             cancel: None,
             batch: None,
             is_measured: false,
-            is_parallel: false,
+            is_alone: false,
         };
         to.write(Box::new(millstream_pipe {
             state: State::Plan(Box::new(plan)),
@@ -286,15 +287,18 @@ impl millstream_pipe {
 }
 
 impl Plan {
-    pub(crate) fn readers(&self) -> usize {
-        self.readers.len()
+    /// Adds a stage that works on several batches at once. It cannot be combined with several readers.
+    pub(crate) fn add_alone(&mut self, stage: Stage) -> Result<()> {
+        self.refuse_several_readers(self.readers.len())?;
+        self.is_alone = true;
+        self.stages.push(stage);
+        Ok(())
     }
 
-    /// Refuses more than one reader, for parallel stages.
-    pub(crate) fn refuse_several_readers(&self, count: usize) -> Result<()> {
+    fn refuse_several_readers(&self, count: usize) -> Result<()> {
         match count {
             0 | 1 => Ok(()),
-            _ => Err(invalid("a pipe with several readers and a parallel stage", "one of the two")),
+            _ => Err(invalid("a pipe with several readers and a parallel or asynchronous stage", "one of the two")),
         }
     }
 
@@ -326,8 +330,8 @@ pub extern "C" fn millstream_pipe_merge(
     call(error, || {
         let reader = given(reader, "reader")?.into_core()?;
         given(pipe, "pipe")?.plan(|plan| {
-            if plan.is_parallel {
-                plan.refuse_several_readers(plan.readers() + 1)?;
+            if plan.is_alone {
+                plan.refuse_several_readers(plan.readers.len() + 1)?;
             }
             plan.readers.push(reader);
             Ok(())

@@ -3,7 +3,8 @@
 //! Your own stage is a function that is called with many items; the library provides other stages. Add each stage to a
 //! pipe before the pipe runs for the first time.
 //!
-//! For expensive work, millstream_pipe_add_parallel() adds a stage that several threads run at once.
+//! For expensive work, millstream_pipe_add_parallel() adds a stage that several threads run at once. For work that
+//! waits, millstream_pipe_add_async() adds one that waits for several operations at once.
 
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
@@ -48,19 +49,19 @@ pub type millstream_stage_callback = Option<
 >;
 
 /// A pointer from C that is released when it is no longer used.
-struct Context {
-    user: User,
-    release: millstream_release_callback,
+pub(crate) struct UserContext {
+    pub(crate) user: User,
+    pub(crate) release: millstream_release_callback,
 }
 
-impl Context {
+impl UserContext {
     /// Returns the pointer. (This is a method so that closures capture the whole of `self`.)
-    fn pointer(&self) -> *mut c_void {
+    pub(crate) fn pointer(&self) -> *mut c_void {
         self.user.pointer()
     }
 }
 
-impl Drop for Context {
+impl Drop for UserContext {
     fn drop(&mut self) {
         if let Some(release) = self.release {
             // SAFETY: this is a C function, called as documented in the header.
@@ -81,7 +82,7 @@ pub unsafe extern "C" fn millstream_pipe_add_stage(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let context = Context { user: User(user), release };
+        let context = UserContext { user: User(user), release };
         // SAFETY: C lends a string for this call.
         let name = unsafe { text(name, "name")? };
         let stage = given(stage, "stage")?;
@@ -160,7 +161,7 @@ pub unsafe extern "C" fn millstream_pipe_add_parallel(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let context = Arc::new(Context { user: User(user), release });
+        let context = Arc::new(UserContext { user: User(user), release });
         // SAFETY: C lends a string for this call.
         let name = unsafe { text(name, "name")? };
         let stage = given(stage, "stage")?;
@@ -186,12 +187,7 @@ pub unsafe extern "C" fn millstream_pipe_add_parallel(
         let stages =
             Pipe::stages().parallel(threads, |stages| stages.try_map(work).filter_map(|made| made).rewrite(pass));
         let stage = stages.boxed(name);
-        given(pipe, "pipe")?.plan(|plan| {
-            plan.refuse_several_readers(plan.readers())?;
-            plan.is_parallel = true;
-            plan.stages.push(stage);
-            Ok(())
-        })
+        given(pipe, "pipe")?.plan(|plan| plan.add_alone(stage))
     })
 }
 
@@ -220,10 +216,19 @@ pub unsafe extern "C" fn millstream_item_fail(
 ) -> millstream_code {
     if let Some(scope) = scope {
         // SAFETY: C lends a string for this call.
-        let message = unsafe { crate::boundary::string(message, "message") };
-        scope.failed = Some(message.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default());
+        scope.failed = Some(unsafe { reason(message) });
     }
     ErrorKind::StageFailed.code()
+}
+
+/// Returns a message of C, which is empty if there is none.
+///
+/// # Safety
+/// `message` is null or a string that ends with a NUL.
+pub(crate) unsafe fn reason(message: *const c_char) -> String {
+    // SAFETY: guaranteed by the caller.
+    let message = unsafe { crate::boundary::string(message, "message") };
+    message.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// Returns the message of a failed stage.
@@ -298,8 +303,7 @@ pub unsafe extern "C" fn millstream_stage_fail(
 ) -> millstream_code {
     if let Some(scope) = scope {
         // SAFETY: C lends a string for this call.
-        let message = unsafe { crate::boundary::string(message, "message") };
-        scope.failed = Some((index, message.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()));
+        scope.failed = Some((index, unsafe { reason(message) }));
     }
     ErrorKind::StageFailed.code()
 }

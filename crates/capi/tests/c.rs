@@ -194,6 +194,29 @@ fn lines_counts_and_fails_as_it_should() {
     assert_eq!(failed.status.code(), Some(1), "{failed:?}");
 }
 
+/// The example at the top of the header fits a screen, and works.
+#[test]
+fn the_header_begins_with_an_example() {
+    if !has("gcc") {
+        return;
+    }
+    let header = std::fs::read_to_string(crate_dir().join("include/millstream.h")).unwrap();
+    let screen = header.lines().take(24).filter_map(|line| line.strip_prefix(" *     "));
+    let example = screen.map(|line| line.replace("reads.txt.gz", "input")).collect::<Vec<_>>().join("\n");
+    assert!(example.ends_with("millstream_reader_free(reader);"), "{example}");
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("program.c");
+    let before = "#include <millstream.h>\n#include <stdio.h>\nstatic void use(const char *line, size_t len) {\n\
+                  printf(\"%.*s.\", (int)len, line);\n}\nint main(void) {\n";
+    std::fs::write(&source, format!("{before}{example}\nreturn 0;\n}}\n")).unwrap();
+    let program = Program::compile(&["gcc", "-std=c99"], source.to_str().unwrap(), Linked::Dynamically);
+    let run = || Command::new(program.path()).current_dir(program.files()).output().unwrap();
+    let missing = run();
+    assert!(missing.stdout.is_empty() && String::from_utf8_lossy(&missing.stderr).contains("input"), "{missing:?}");
+    std::fs::write(program.files().join("input"), "one\ntwo\n").unwrap();
+    assert_eq!(run().stdout, b"one.two.");
+}
+
 #[test]
 fn larger_prints_the_larger_one() {
     if !has("gcc") {

@@ -13,7 +13,7 @@ use crate::tables::ErrorKind;
 use crate::text::each;
 
 /// The modules, ordered so that each depends only on earlier ones.
-pub const MODULES: [&str; 23] = [
+pub const MODULES: [&str; 24] = [
     "version",
     "error",
     "enums",
@@ -31,6 +31,7 @@ pub const MODULES: [&str; 23] = [
     "put",
     "pipe",
     "pipe_stage",
+    "pipe_async",
     "bson_type",
     "bson",
     "bson_scalar",

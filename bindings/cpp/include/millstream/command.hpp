@@ -20,6 +20,11 @@
 
 namespace millstream {
 
+/// A file, FIFO or device.
+struct path {
+    std::filesystem::path name;
+};
+
 /// A program, which is searched for in PATH, and its arguments. The setters return the command, so that they can be
 /// chained. Text with a NUL inside is reported as `argument_invalid`.
 class command {
@@ -66,6 +71,10 @@ class command {
     command &stdin_from(std::string_view text) {
         return set(millstream_command_set_stdin_bytes, reinterpret_cast<const std::uint8_t *>(text.data()),
                    text.size());
+    }
+    /// Its standard input is a file, which is opened when the command is started.
+    command &stdin_from(const millstream::path &file) {
+        return set(millstream_command_set_stdin_path, detail::c_path(file.name).c_str());
     }
     /// Its standard input is a duplicate of this file descriptor.
     command &stdin_from(int fd) { return set(millstream_command_set_stdin_fd, std::int32_t{fd}); }

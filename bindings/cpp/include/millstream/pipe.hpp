@@ -35,8 +35,7 @@
 //   may have processed items of the same batch that a later `take` drops, or that follow an item for which a stage
 //   fails. `batch(1)` prevents this.
 // - Everything but the stages of `parallel` runs on the caller's thread, and memory is bounded by the readers' buffers
-// and the output of the stages
-//   for one batch.
+//   and the output of the stages for one batch.
 //
 // Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_HPP
@@ -46,6 +45,7 @@
 #error "millstream/pipe.hpp needs C++20: compile it with -std=c++20 or later"
 #else
 
+#include <millstream/pipe_async.hpp>
 #include <millstream/pipe_chains.hpp>
 #include <millstream/pipe_parallel.hpp>
 #include <millstream/pipe_source.hpp>
@@ -167,15 +167,31 @@ class with_stages {
         using given_chain = decltype(given);
         static_assert(is_stateless<given_chain>, "only stages without state between items can run on several threads");
         static_assert(std::copy_constructible<given_chain>, "each thread needs a copy of the functions");
-        if (threads == 0) {
-            error_details details;
-            details.kind = errc::argument_invalid;
-            details.found = "0 threads";
-            details.expected = "at least 1";
-            detail::fail(std::move(details));
-        }
+        refuse_none(threads, "0 threads");
         return self().with(
             [&](Chain &&chain) { return in_parallel<Chain, given_chain>(std::move(chain), given, threads); });
+    }
+
+    /// Replaces each item with the result of an operation, and waits for up to `most` operations at the same time:
+    /// `start(item)` begins one and returns an object whose `get()` waits for its result, such as a std::future. The
+    /// results are in order:
+    ///
+    ///     .map_async(8, [](std::string_view name) { return std::async(std::launch::async, look_up, std::string(name));
+    ///     })
+    ///
+    /// Both functions are called on the caller's thread. An operation that continues after `start` has returned must
+    /// have its own copy of the item.
+    ///
+    /// The operations for a batch end before the next batch begins, so a source that delivers records one by one has
+    /// them one by one. Memory is bounded by the items of one batch and `most` operations. An exception of `start` or
+    /// `get` is thrown after all earlier results have reached the sink; operations may have begun for later items of
+    /// the batch. If their results are no longer needed, their objects are destroyed; those of std::async wait then.
+    template <class F>
+    requires std::invocable<F &, item> && detail::piping::result_later<std::invoke_result_t<F &, item>>
+    auto map_async(std::size_t most, F start) && {
+        refuse_none(most, "0 operations at the same time");
+        return self().with(
+            [&](Chain &&chain) { return then_async<Chain, F>(std::move(chain), std::move(start), most); });
     }
 
     /// Adds a stage chosen at run time.
@@ -202,6 +218,16 @@ class with_stages {
 
   private:
     Self<Chain> &self() noexcept { return static_cast<Self<Chain> &>(*this); }
+
+    static void refuse_none(std::size_t count, const char *found) {
+        if (count != 0)
+            return;
+        error_details details;
+        details.kind = errc::argument_invalid;
+        details.found = found;
+        details.expected = "at least 1";
+        detail::fail(std::move(details));
+    }
 };
 
 } // namespace detail::piping

@@ -29,11 +29,6 @@
 
 namespace millstream {
 
-/// A file, FIFO or device.
-struct path {
-    std::filesystem::path name;
-};
-
 /// A regular file, mapped into memory. As a source, it is read without a copy (unless it is compressed). As a sink, it
 /// works like `path`; measure before you use it, because a plain write is faster in most cases.
 ///

@@ -255,6 +255,24 @@ MILLSTREAM_INLINE millstream_code millstream_input_rest_of_line(millstream_input
 /* ---- output ---- */
 
 /*
+ * Writes the shortest text that reads back as the same number at `to` and returns the end of its text; there is no '\0'
+ * after it. MILLSTREAM_FLOAT_SIZE bytes must be writable at `to`. Whole numbers are written by millstream_put_i64() and
+ * similar functions, which are in numbers.h.
+ */
+MILLSTREAM_INLINE char *millstream_put_f64(char *to, double value) {
+    size_t len = 0;
+    (void)millstream_format_f64(value, to, MILLSTREAM_FLOAT_SIZE, &len, NULL); /* fails only if `to` is NULL */
+    return to + len;
+}
+
+/* Writes a number as millstream_put_f64() does; a float is read back as the same float. */
+MILLSTREAM_INLINE char *millstream_put_f32(char *to, float value) {
+    size_t len = 0;
+    (void)millstream_format_f32(value, to, MILLSTREAM_FLOAT_SIZE, &len, NULL);
+    return to + len;
+}
+
+/*
  * Writes records of numbers and text to a writer.
  *
  *     millstream_output out;
@@ -433,23 +451,17 @@ MILLSTREAM_INLINE millstream_code millstream_output_put_i64_padded(millstream_ou
 /* Appends the shortest text that reads back as the same number. */
 MILLSTREAM_INLINE millstream_code millstream_output_put_f32(millstream_output *out, float value,
                                                             millstream_error **error) {
-    size_t len = 0;
     millstream_code code = millstream_output_reserve(out, MILLSTREAM_FLOAT_SIZE, error);
-    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK)) {
-        code = millstream_format_f32(value, out->at, (size_t)(out->end - out->at), &len, error);
-        out->at += len;
-    }
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK))
+        out->at = millstream_put_f32(out->at, value);
     return code;
 }
 
 MILLSTREAM_INLINE millstream_code millstream_output_put_f64(millstream_output *out, double value,
                                                             millstream_error **error) {
-    size_t len = 0;
     millstream_code code = millstream_output_reserve(out, MILLSTREAM_FLOAT_SIZE, error);
-    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK)) {
-        code = millstream_format_f64(value, out->at, (size_t)(out->end - out->at), &len, error);
-        out->at += len;
-    }
+    if (MILLSTREAM_LIKELY(code == MILLSTREAM_OK))
+        out->at = millstream_put_f64(out->at, value);
     return code;
 }
 

@@ -314,6 +314,13 @@ static void limits_of_a_command(void) {
     CHECK(millstream_reader_wait_limit_ns(reader) == UINT64_MAX && millstream_reader_wait_limit_ns(NULL) == UINT64_MAX);
     gives_lines(reader, "3");
     millstream_reader_free(reader);
+    MUST(millstream_command_set_stdin_path(command, in_directory("three"), &error));
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_reader_command(command, NULL, &reader, &error));
+    make_file("three", "3\n");
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    gives_lines(reader, "3");
+    millstream_reader_free(reader);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_command_set_stdin_path(command, NULL, &error));
     MUST(millstream_command_set_stdin_bytes(command, (const uint8_t *)"4\n", 2, &error));
     MUST(millstream_reader_command(command, NULL, &reader, &error));
     MUST(millstream_reader_next_line(reader, &line, &len, &error));
@@ -1402,6 +1409,13 @@ static millstream_code put_all(millstream_output *out) {
     return millstream_output_put_char(out, '\n', &error);
 }
 
+static void putting_floats(void) {
+    char text[2 * MILLSTREAM_FLOAT_SIZE + 1], *end = millstream_put_f64(text, 0.1);
+    *end++ = ' ';
+    end = millstream_put_f32(end, -1.5e20F);
+    CHECK(is(text, (size_t)(end - text), "0.1 -1.5e20"));
+}
+
 static void inlined_putting(void) {
     static const size_t capacities[] = {1, 7, 100, 65536};
     static const millstream_flush_policy policies[] = {MILLSTREAM_FLUSH_POLICY_WHEN_FULL, MILLSTREAM_FLUSH_POLICY_LINE};
@@ -1604,6 +1618,7 @@ int main(int argc, char **argv) {
     writing_bytes();
     sharing();
     formatting();
+    putting_floats();
     inlined_putting();
     putting_to_a_failure();
     putting_to_a_sink_that_takes_part();
@@ -1619,6 +1634,7 @@ int main(int argc, char **argv) {
     bson_streams();
     pipe_stages();
     pipe_parallel();
+    pipe_asynchronous();
     pipe_ends_early();
     pipe_failing();
     pipe_failing_sources();

@@ -310,6 +310,128 @@ static void pipe_parallel(void) {
     }
 }
 
+/* Operations of an asynchronous stage, each in a thread of its own. */
+struct operations {
+    struct stage stage;
+    pthread_mutex_t mutex;
+    int under_way, most;
+    pthread_t threads[300];
+    int count;
+};
+
+struct operation {
+    struct operations *all;
+    millstream_completion *completion;
+    long number;
+};
+
+/* Completes with the square of an odd number; some take longer than others. */
+static void *operate(void *given) {
+    struct operation operation = *(struct operation *)given;
+    char text[32];
+    free(given);
+    poll(NULL, 0, (int)(operation.number % 4));
+    pthread_mutex_lock(&operation.all->mutex);
+    operation.all->under_way--;
+    pthread_mutex_unlock(&operation.all->mutex);
+    snprintf(text, sizeof text, "%ld", operation.number * operation.number);
+    if (operation.number == operation.all->stage.number)
+        millstream_completion_fail(operation.completion, "no good");
+    else if (operation.number % 2 == 0)
+        millstream_completion_skip(operation.completion);
+    else
+        CHECK(millstream_completion_pass(operation.completion, text, strlen(text), NULL) == MILLSTREAM_OK);
+    return NULL;
+}
+
+static void start_operation(void *user, const char *item, size_t len, millstream_completion *completion) {
+    struct operations *all = (struct operations *)user;
+    struct operation *operation = (struct operation *)malloc(sizeof *operation);
+    millstream_span span;
+    span.data = item;
+    span.len = len;
+    span.record = 0;
+    operation->all = all;
+    operation->completion = completion;
+    operation->number = number_of(span);
+    pthread_mutex_lock(&all->mutex);
+    if (++all->under_way > all->most)
+        all->most = all->under_way;
+    pthread_mutex_unlock(&all->mutex);
+    CHECK(pthread_create(&all->threads[all->count++], NULL, operate, operation) == 0);
+}
+
+static void operations_released(void *user) { ((struct operations *)user)->stage.released++; }
+
+static void end_operations(struct operations *all) {
+    while (all->count > 0)
+        CHECK(pthread_join(all->threads[--all->count], NULL) == 0);
+}
+
+/* Completes immediately, in the function of the stage. */
+static void start_immediately(void *user, const char *item, size_t len, millstream_completion *completion) {
+    (void)user;
+    if (len == 0)
+        FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_completion_pass(completion, NULL, 1, &error));
+    else
+        MUST(millstream_completion_pass(completion, item, len - 1, &error));
+}
+
+static void pipe_asynchronous(void) {
+    size_t most;
+    for (most = 1; most <= 7; most += 3) {
+        struct operations all = {{-1, 0, 0}, PTHREAD_MUTEX_INITIALIZER, 0, 0, {0}, 0};
+        struct counted seen = {1, -1, -1, 0}, before = {1, -1, -1, 0};
+        millstream_pipe *pipe = piped(numbers(300));
+        uint64_t record = 0;
+        long sum = 0;
+        MUST(
+            millstream_pipe_add_async(pipe, "squares", most, true, start_operation, &all, operations_released, &error));
+        MUST(millstream_pipe_run(pipe, expect_squares, &seen, NULL, &error));
+        CHECK(seen.next == 301 && all.most >= 1 && all.most <= (int)most);
+        millstream_pipe_free(pipe);
+        CHECK(all.stage.released == 1);
+        end_operations(&all);
+
+        pipe = piped(numbers(100));
+        MUST(millstream_pipe_add_async(pipe, "squares", most, false, start_operation, &all, NULL, &error));
+        MUST(millstream_pipe_run(pipe, sum_them, &sum, NULL, &error));
+        CHECK(sum == 166650); /* 1 * 1 + 3 * 3 + ... + 99 * 99 */
+        millstream_pipe_free(pipe);
+        end_operations(&all);
+
+        /* An error comes after all results before it; operations that have begun end after the pipe was freed. */
+        all.stage.number = 77;
+        pipe = piped(numbers(200));
+        MUST(millstream_pipe_add_async(pipe, "squares", most, true, start_operation, &all, NULL, &error));
+        CHECK(millstream_pipe_run(pipe, expect_squares, &before, NULL, &error) == MILLSTREAM_STAGE_FAILED);
+        CHECK(millstream_error_record(error, &record) && record == 77 && before.next == 77);
+        CHECK(strstr(millstream_error_message(error), "no good") != NULL);
+        millstream_error_free(error);
+        error = NULL;
+        millstream_pipe_free(pipe);
+        end_operations(&all);
+    }
+    {
+        struct operations all = {{-1, 0, 0}, PTHREAD_MUTEX_INITIALIZER, 0, 0, {0}, 0};
+        millstream_pipe *pipe = piped_text("one\ntwo\n");
+        MUST(millstream_pipe_add_async(pipe, "shorter", 2, true, start_immediately, NULL, NULL, &error));
+        FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_merge(pipe, memory_reader("2\n"), &error));
+        gives(pipe, "on\ntw\n");
+        pipe = piped_text("one\n\n");
+        MUST(millstream_pipe_add_async(pipe, "shorter", 2, true, start_immediately, NULL, NULL, &error));
+        FAILS(MILLSTREAM_STAGE_FAILED, millstream_pipe_run(pipe, NULL, NULL, NULL, &error));
+        FAILS(MILLSTREAM_ARGUMENT_INVALID,
+              millstream_pipe_add_async(pipe, "none", 0, true, start_immediately, &all, operations_released, &error));
+        CHECK(all.stage.released == 1);
+        FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_add_async(pipe, "none", 2, true, NULL, NULL, NULL, &error));
+        FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_completion_pass(NULL, "x", 1, &error));
+        millstream_completion_skip(NULL);
+        millstream_completion_fail(NULL, NULL);
+        millstream_pipe_free(pipe);
+    }
+}
+
 static void pipe_ends_early(void) {
     millstream_command *yes = shell_command("yes");
     millstream_reader *reader;
