@@ -20,7 +20,7 @@ pub enum Output {
     /// The answer as words of the form `key=number`.
     #[default]
     Answer,
-    /// A single number, the count of records, as printed by `wc -l`.
+    /// The count of records as the first word, as printed by `wc -l` and `millstream run --count`.
     Count,
     /// The stream itself; its lines are counted by the tool.
     Stream,
@@ -63,7 +63,10 @@ impl Answer {
                 });
                 pairs.collect::<Result<_>>().map(Answer)
             }
-            Output::Count => Ok(Answer([("count".to_owned(), str::from_utf8(bytes)?.trim().parse()?)].into())),
+            Output::Count => {
+                let first = str::from_utf8(bytes)?.split_whitespace().next().unwrap_or_default();
+                Ok(Answer([("count".to_owned(), first.parse().with_context(|| format!("{first:?}"))?)].into()))
+            }
             Output::Stream => {
                 let count = bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
                 let bytes = bytes.len() as u64;

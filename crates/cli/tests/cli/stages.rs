@@ -26,6 +26,9 @@ fn each_stage_has_its_documented_effect() {
         ("match:é", "é\ne\n", "é\n"),
         ("not:a", "ab\nc\n\n", "c\n\n"),
         ("match:a:b", "a:b\nab\n", "a:b\n"),
+        (r"match:(?s)a.b", "a\nb\na\rb\n", "a\rb\n"),
+        (r"match:a\sb", "a\nb\na\tb\n", "a\tb\n"),
+        (r"not:[^a]", "a\nab\n\n", "a\n\n"),
         ("fields:2", "a\tb\tc\nd\n\te\n", "b\nd\ne\n"),
         ("fields:3,1", "a\tb\tc\nx\ty\n", "a\tc\nx\n"),
         ("fields:2-", "a\tb\tc\nx\ty\n\t\t\n", "b\tc\ny\n\t\n"),
@@ -61,6 +64,7 @@ fn each_stage_has_its_documented_effect() {
 fn line_ends_stay_unchanged() {
     for (stages, input, output) in [
         ("match:a$", "a\r\nb\r\na\n", "a\r\na\n"),
+        (r"match:a\s", "a\r\na\na\r\r\na\r", "a\r\r\na\r"),
         ("replace/$/;", "a\r\nb\nc", "a;\r\nb;\nc;"),
         ("fields:1", "a\tb\r\nc\td", "a\r\nc"),
         ("uniq", "a\r\na\na", "a\r\n"),
@@ -117,6 +121,8 @@ fn they_agree_with_grep_cut_sed_and_uniq() {
         ("--stage fields:2 --stage uniq", "cut -f 2 | uniq"),
         ("--stage match:5 --stage fields:2 --stage take:1000", "grep 5 | cut -f 2 | head -n 1000"),
         ("--stage skip:99990", "tail -n 10"),
+        ("--stage match:^3", "grep ^3"),
+        ("--stage not:33 --stage match:7$ --stage fields:3", "grep -v 33 | grep '7$' | cut -f 3"),
     ] {
         let input = std::fs::File::open(place.path("in")).unwrap();
         let output = Command::new("sh").args(["-c", shell]).stdin(input).output().unwrap();

@@ -102,6 +102,13 @@ impl Framer for Delimiter {
         }
     }
 
+    fn separator(&self) -> Option<u8> {
+        match self.terminator() {
+            &[byte] => Some(byte),
+            _ => None,
+        }
+    }
+
     fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
         let before = ends.len();
         match &self.search {

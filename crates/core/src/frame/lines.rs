@@ -53,6 +53,10 @@ impl Framer for Lines {
         if self.trim == Trim::NOTHING { b"" } else { b"\n" }
     }
 
+    fn separator(&self) -> Option<u8> {
+        self.terminator().first().copied()
+    }
+
     fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
         Ok(delimiter::batch_to_byte(b'\n', input, eof, max, ends))
     }

@@ -81,6 +81,20 @@ pub trait Framer {
         b""
     }
 
+    /// Returns the byte that ends every record and that no record's content contains, if there is one. Between two of
+    /// these bytes there is exactly one record, so a program can search many records at once. The default is `None`.
+    ///
+    /// ```
+    /// use millstream::frame::{Bson, Delimiter, Framer, Lines};
+    /// assert_eq!(Lines::new().separator(), Some(b'\n'));
+    /// assert_eq!(Delimiter::bytes("--")?.separator(), None);
+    /// assert_eq!(Bson::new().separator(), None);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    fn separator(&self) -> Option<u8> {
+        None
+    }
+
     /// Appends the end offsets of the complete records at the front of `input`, at most `max` of them, and never one
     /// that ends after `u32::MAX`.
     ///
@@ -131,6 +145,10 @@ macro_rules! forward_framer {
 
             fn terminator(&self) -> &[u8] {
                 (**self).terminator()
+            }
+
+            fn separator(&self) -> Option<u8> {
+                (**self).separator()
             }
 
             fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {

@@ -74,14 +74,36 @@ impl Stages {
     /// # Errors
     /// Returns the error of the first stage that fails; the results of earlier records have reached the sink. Pass no
     /// more batches after an error.
-    pub fn pass(&mut self, batch: Batch<'_>, mut sink: impl FnMut(u64, &[u8])) -> Result<()> {
-        let (offsets, mut at) = (batch.offsets(), 0);
-        while at < batch.len() && !self.is_done() {
-            let end = batch.len().min(at + self.part);
-            let terminated = batch.terminated() || end < batch.len();
-            let part = Batch::new(batch.bytes(), &offsets[at..=end], batch.trim(), terminated);
-            self.pass_part(part.at(batch.offset(), batch.first_record() + at as u64), &mut sink)?;
-            at = end;
+    pub fn pass(&mut self, batch: Batch<'_>, sink: impl FnMut(u64, &[u8])) -> Result<()> {
+        self.pass_some(batch, 0..batch.len(), sink)
+    }
+
+    /// Like [`pass`](Stages::pass), but passes only some records of the batch through the stages. `records` are their
+    /// ascending indices in the batch, each less than its length.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Lines, pipe::{Pipe, Stages}};
+    /// let mut stages = Stages::new(vec![Pipe::stages().skip(1).boxed("skip")]);
+    /// let mut reader = Reader::memory("a\nb\nc\nd\n")?;
+    /// reader.fill()?; // without this, the first batch is one record
+    /// let batch = reader.next_batch(&mut Lines::new())?.unwrap();
+    /// let mut lines = Vec::new();
+    /// stages.pass_some(batch, [0, 1, 3], |record, line| lines.push((record, line.to_vec())))?;
+    /// assert_eq!(lines, [(1, b"b".to_vec()), (3, b"d".to_vec())]);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`pass`](Stages::pass). An index that is too large is an error like a panic of a stage.
+    pub fn pass_some(
+        &mut self,
+        batch: Batch<'_>,
+        records: impl IntoIterator<Item = usize>,
+        mut sink: impl FnMut(u64, &[u8]),
+    ) -> Result<()> {
+        let mut records = records.into_iter().peekable();
+        while records.peek().is_some() && !self.is_done() {
+            self.pass_part(batch, records.by_ref().take(self.part), &mut sink)?;
             self.part = match self.run.kept.get() {
                 0 => self.part.saturating_mul(2),
                 made if made <= PART_BYTES => self.part.saturating_mul(2).min(PART),
@@ -91,14 +113,20 @@ impl Stages {
         Ok(())
     }
 
-    fn pass_part(&mut self, batch: Batch<'_>, sink: &mut impl FnMut(u64, &[u8])) -> Result<()> {
+    fn pass_part(
+        &mut self,
+        batch: Batch<'_>,
+        records: impl Iterator<Item = usize>,
+        sink: &mut impl FnMut(u64, &[u8]),
+    ) -> Result<()> {
         self.arena.reset();
         self.run.begin((batch.first_record(), batch.first_record()));
         let scope = Scope { arena: &self.arena, batch: Some(batch), run: &self.run };
         let chain = &mut self.chain;
+        let record = |index| (batch.first_record() + index as u64, batch.get(index).expect("an index of a record"));
         // If the flow is `Break`, the reason is a failure or `is_done`.
         let _ = scope.guard(|| {
-            chain.run((batch.first_record()..).zip(batch), scope, &mut |record, item| {
+            chain.run(records.map(record), scope, &mut |record, item| {
                 sink(record, item);
                 Flow::Continue(())
             })

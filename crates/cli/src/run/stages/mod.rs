@@ -5,6 +5,7 @@
 //! do not become one record.
 
 mod content;
+mod search;
 mod text;
 mod work;
 
@@ -18,13 +19,20 @@ use millstream::pipe::StageStats;
 use millstream::{Error, ErrorKind, Result};
 
 use content::Content;
+use search::Search;
 
 /// The number of bytes of the results that are collected before they are passed on.
 const PIECE: usize = 1 << 20;
 
 /// The stages of a run.
 pub(super) struct Stages {
-    stages: millstream::pipe::Stages,
+    /// The first stage, if it selects records by their content. It works on whole batches.
+    search: Option<Search>,
+    /// The records of the batch that the search has selected.
+    selected: Vec<Range<usize>>,
+    is_measured: bool,
+    /// The other stages, if there are any.
+    stages: Option<millstream::pipe::Stages>,
     passed: Passed,
 }
 
@@ -53,14 +61,23 @@ impl Stages {
                     .with_expected("records that end with a delimiter, such as lines"));
             }
         }
-        let stages = asked.iter().map(|stage| work::stage(stage, &content, limit)).collect::<Result<_>>()?;
+        let search = asked.first().and_then(|stage| Search::of(stage, framer));
+        let others = &asked[usize::from(search.is_some())..];
+        let stages = match (others, &search) {
+            ([], Some(_)) => None,
+            _ => {
+                let stages = others.iter().map(|stage| work::stage(stage, &content, limit)).collect::<Result<_>>()?;
+                Some(millstream::pipe::Stages::new(stages).record_limit(limit))
+            }
+        };
         let passed = Passed { content, bytes: Vec::new(), offsets: vec![0], run: 0..0, open: None };
-        Ok(Stages { stages: millstream::pipe::Stages::new(stages).record_limit(limit), passed })
+        Ok(Stages { search, selected: Vec::new(), is_measured: false, stages, passed })
     }
 
     /// Measures the stages for [`stats`](Stages::stats).
     pub(super) fn measured(mut self) -> Stages {
-        self.stages = self.stages.measured();
+        self.is_measured = true;
+        self.stages = self.stages.map(millstream::pipe::Stages::measured);
         self
     }
 
@@ -72,9 +89,21 @@ impl Stages {
         let passed = &mut self.passed;
         passed.clear();
         let bytes = batch.bytes();
+        match &mut self.search {
+            Some(search) if self.is_measured => search.select_measured(&batch, &mut self.selected),
+            Some(search) => search.select(&batch, &mut self.selected),
+            None => {
+                self.selected.clear();
+                self.selected.push(0..batch.len());
+            }
+        }
+        let Some(stages) = &mut self.stages else {
+            self.selected.iter().for_each(|records| passed.add_all(&batch, records.clone()));
+            return send(&passed.bytes, &passed.offsets);
+        };
         let whole = Batch::new(bytes, batch.offsets(), Trim::NOTHING, true).at(batch.offset(), batch.first_record());
         let mut sent = Ok(());
-        let worked = self.stages.pass(whole, |_, record| {
+        let worked = stages.pass_some(whole, self.selected.iter().cloned().flatten(), |_, record| {
             if sent.is_err() {
                 return;
             }
@@ -103,12 +132,13 @@ impl Stages {
 
     /// Returns whether no more records will be passed on.
     pub(super) fn is_done(&self) -> bool {
-        self.stages.is_done()
+        self.stages.as_ref().is_some_and(|stages| stages.is_done())
     }
 
     /// Returns the statistics of each stage.
     pub(super) fn stats(&self) -> Vec<StageStats> {
-        self.stages.stats()
+        let first = self.search.iter().map(|search| search.stats().clone());
+        first.chain(self.stages.iter().flat_map(|stages| stages.stats())).collect()
     }
 }
 
@@ -122,13 +152,34 @@ impl Passed {
         self.run = 0..0;
     }
 
-    /// Adds a record. If it is still part of `batch`, it is copied later, together with its neighbours.
+    /// Adds consecutive records of a batch.
+    fn add_all(&mut self, batch: &Batch<'_>, records: Range<usize>) {
+        self.close_open();
+        let is_open = records.end == batch.len() && !batch.terminated();
+        let offsets = &batch.offsets()[records.start..=records.end - usize::from(is_open)];
+        let (start, end) = (offsets[0], offsets[offsets.len() - 1]);
+        let before =
+            u32::try_from(self.bytes.len()).expect("a batch and a kept record are smaller than 4 GiB together");
+        self.offsets.extend(offsets[1..].iter().map(|end| end - start + before));
+        self.bytes.extend_from_slice(&batch.bytes()[start as usize..end as usize]);
+        if is_open {
+            self.open = batch.raw(records.end - 1).map(<[u8]>::to_vec);
+        }
+    }
+
+    /// Adds the kept record, because another one follows.
     #[inline]
-    fn add(&mut self, record: &[u8], batch: &[u8]) {
+    fn close_open(&mut self) {
         if let Some(mut open) = self.open.take() {
             open.extend_from_slice(self.content.terminator());
             self.push(&open);
         }
+    }
+
+    /// Adds a record. If it is still part of `batch`, it is copied later, together with its neighbours.
+    #[inline]
+    fn add(&mut self, record: &[u8], batch: &[u8]) {
+        self.close_open();
         if !self.content.is_terminated(record) {
             self.open = Some(record.to_vec());
             return;
