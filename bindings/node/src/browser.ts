@@ -52,7 +52,7 @@ export {
 export { type FromOptions, from, type Input, lines } from "./from.js";
 export { stampingAllowed } from "./pipe/loop.js";
 export { matching } from "./pipe/matching.js";
-export { type Ending, type Pipe, Pipeline, type PipeOptions, pipe } from "./pipe/pipe.js";
+export { type Ending, type Pipe, Pipeline, pipe } from "./pipe/pipe.js";
 export { collect, count, fold, forEach, type Sink, type StreamSink, type StreamSummary } from "./pipe/sink.js";
 export type { PipeSource } from "./pipe/source.js";
 export {
@@ -70,7 +70,7 @@ export {
   take,
   tee,
 } from "./pipe/stage.js";
-export type { Awaitable, OnError, Part, StageStatistics, Summary } from "./pipe/types.js";
+export type { Awaitable, OnError, Part, PipeOptions, StageStatistics, Summary } from "./pipe/types.js";
 export { type As, type BatchOptions, type ItemOf, type Position, Reader, type ReaderOptions } from "./reader.js";
 export type {
   Decode,

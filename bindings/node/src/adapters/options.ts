@@ -3,7 +3,8 @@
 import { misuse } from "../error.js";
 import { INVALID_OPTION } from "../errors.js";
 import { abortSignal, type Rules, rules, textOrBytes, word } from "../options.js";
-import { PIPE_RULES, type PipeOptions } from "../pipe/pipe.js";
+import { PIPE_RULES } from "../pipe/pipe.js";
+import type { PipeOptions } from "../pipe/types.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, type ReaderOptions } from "../reader.js";
 
 /** Whether a stream contains bytes or unchanged items. */

@@ -2,9 +2,10 @@
 
 import { from } from "../from.js";
 import { type BlockSource, sourceBlock } from "../pipe/block.js";
-import { type PipeOptions, pipe } from "../pipe/pipe.js";
+import { pipe } from "../pipe/pipe.js";
 import { RawBlocks } from "../pipe/raw.js";
 import { BLOCKS, blocksOf, type PipeSource } from "../pipe/source.js";
+import type { PipeOptions } from "../pipe/types.js";
 import { Reader } from "../reader.js";
 import type { Chunk } from "../source/chunks.js";
 import type { Feed } from "./feed.js";

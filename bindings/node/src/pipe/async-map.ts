@@ -6,7 +6,7 @@
  */
 
 import { type Block, type BlockSource, Indexes, recordOf } from "./block.js";
-import { type Context, stageFailed } from "./context.js";
+import { type Run, stageFailed } from "./run.js";
 import { nextTurn } from "./source.js";
 
 /** One item in progress. It is reused, because attaching handlers to a promise costs as much as the promise. */
@@ -69,7 +69,7 @@ export class AsyncMapped implements BlockSource {
     readonly concurrency: number,
     readonly ordered: boolean,
     readonly stage: number,
-    readonly context: Context,
+    readonly run: Run,
   ) {}
 
   next(): Promise<Block | null> {
@@ -94,7 +94,7 @@ export class AsyncMapped implements BlockSource {
       const ready = this.#takeReady();
       // The upstream is read while these items continue.
       this.#begin();
-      const isolating = this.context.isolate();
+      const isolating = this.run.isolate();
       if (isolating !== undefined) {
         const goOn = () => {
           if (ready !== null) {
@@ -104,7 +104,7 @@ export class AsyncMapped implements BlockSource {
             this.#serve();
           }
         };
-        this.context.orCancelled(isolating).then(goOn, asker.reject);
+        isolating.then(goOn, asker.reject);
         return;
       }
       if (ready !== null) {
@@ -260,7 +260,7 @@ export class AsyncMapped implements BlockSource {
 
   #fail(slot: Slot): void {
     const error = stageFailed(this.stage, slot.record, slot.value);
-    if (!this.context.goesOnWithout(slot.item, error)) this.#failure ??= error;
+    if (!this.run.goesOnWithout(slot.item, error)) this.#failure ??= error;
   }
 
   #asBlock(items: unknown[], records: readonly number[]): Block {
@@ -269,8 +269,8 @@ export class AsyncMapped implements BlockSource {
     let first = records[0];
     if (!this.ordered) for (const record of records) first = Math.min(first, record);
     for (let index = 0; index < length; index++) from[index] = records[index] - first;
-    if (this.context.stats) {
-      const statistics = this.context.stages[this.stage];
+    if (this.run.stats) {
+      const statistics = this.run.stages[this.stage];
       statistics.items += length;
       statistics.itemsIn += length;
     }

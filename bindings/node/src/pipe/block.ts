@@ -57,8 +57,9 @@ export interface BlockSource {
    */
   next(): Promise<Block | null>;
 
-  /** Stops the source early. This can be repeated, and does not report errors that `next` would report. */
-  close(): Promise<void>;
+  /** Stops the source early. This can be repeated, and does not report errors that `next` would report. `error` is the
+   * reason, for the sinks of a pipeline. */
+  close(error?: unknown): Promise<void>;
   /** How its commands ended, for those that have ended. */
   commandEnds?(): readonly CommandEnd[];
 }

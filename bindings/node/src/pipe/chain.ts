@@ -9,38 +9,9 @@
 
 import type { MillstreamError } from "../error.js";
 import { type Block, type BlockSource, recordOf } from "./block.js";
-import { type Context, stageFailed } from "./context.js";
 import { isPromise } from "./loop.js";
 import type { Place, Step } from "./place.js";
-
-class PlaceInChain implements Place {
-  constructor(
-    readonly context: Context,
-    readonly stage: number,
-    readonly index: number,
-    readonly chain: Chain,
-  ) {}
-
-  fail(block: Block, index: number, cause: unknown, item: unknown): boolean {
-    const error = stageFailed(this.stage, recordOf(block, index), cause);
-    if (this.context.goesOnWithout(item, error)) return true;
-    this.chain.stop(error);
-    return false;
-  }
-
-  postpone(block: Block): void {
-    this.chain.postpone(block, this.index);
-  }
-
-  enough(): void {
-    this.chain.enough();
-  }
-}
-
-interface Waiting {
-  readonly block: Block;
-  readonly index: number;
-}
+import { type Run, stageFailed } from "./run.js";
 
 /** A step, and the stage of the pipeline to which it belongs. */
 export interface Link {
@@ -48,106 +19,80 @@ export interface Link {
   readonly stage: number;
 }
 
-export class Chain implements BlockSource {
-  readonly #source: BlockSource;
-  readonly #steps: readonly Step[];
-  readonly #places: readonly Place[];
-  readonly #context: Context;
-  /** The postponed blocks; the last one is the next to continue with. */
-  #pile: Waiting[] = [];
-  #failure: MillstreamError | undefined;
-  #enough = false;
-  #ended = false;
+export function chainOf(source: BlockSource, links: readonly Link[], run: Run): BlockSource {
+  const { stats, summary } = run;
+  /** The postponed blocks, each with the step that continues with it; the last one is the next. */
+  let pile: { readonly block: Block; readonly index: number }[] = [];
+  let failure: MillstreamError | undefined;
+  let isEnough = links.some(({ step }) => step.wantsNothing);
+  let hasEnded = false;
 
-  constructor(source: BlockSource, links: readonly Link[], context: Context) {
-    this.#source = source;
-    this.#steps = links.map(({ step }) => step);
-    this.#context = context;
-    this.#places = links.map(({ stage }, index) => new PlaceInChain(context, stage, index, this));
-    this.#enough = this.#steps.some((step) => step.wantsNothing);
-  }
-
-  async next(): Promise<Block | null> {
-    const steps = this.#steps;
-    const context = this.#context;
-    for (;;) {
-      const waiting = this.#pile.pop();
-      let block = waiting?.block ?? (await this.#nextOfSource());
-      if (block === null) return null;
-      for (let index = waiting?.index ?? 0; index < steps.length; index++) {
-        const began = context.stats ? performance.now() : 0;
-        const length = block.items.length;
-        const result = steps[index].run(block, this.#places[index]);
-        block = isPromise(result) ? await context.orCancelled(result) : result;
-        if (context.stats) this.#count(index, length, block.items.length, began);
-        if (block.items.length === 0) break;
-      }
-      const isolating = context.isolate();
-      if (isolating !== undefined) await context.orCancelled(isolating);
-      if (block.items.length > 0) return block;
-    }
-  }
-
-  async close(): Promise<void> {
-    this.#ended = true;
-    this.#drop();
-    await this.#source.close();
-  }
-
-  /** Ends the chain after the current block. */
-  stop(error: MillstreamError): void {
-    this.#failure = error;
-    this.#drop();
-  }
-
-  postpone(block: Block, index: number): void {
-    this.#pile.push({ block, index });
-  }
-
-  /** Ends the chain after the current block. Postponed blocks come after it, so there are no others. */
-  enough(): void {
-    this.#enough = true;
-    this.#drop();
-  }
-
-  async finishSteps(): Promise<void> {
-    for (const step of this.#steps) await step.finish?.();
-  }
-
-  async abandonSteps(error: unknown, now: boolean): Promise<void> {
-    for (const step of this.#steps) await step.abandon?.(error, now)?.catch(() => {});
-  }
-
-  async #nextOfSource(): Promise<Block | null> {
-    if (this.#ended) return null;
-    this.#context.checkSignal();
-    if (this.#failure !== undefined) {
-      this.#ended = true;
-      throw this.#failure;
-    }
-    if (this.#enough) {
-      this.#ended = true;
-      this.#context.summary.endedEarly = true;
-      await this.#source.close();
+  const drop = () => {
+    for (const { block } of pile) block.rest?.return?.();
+    pile = [];
+  };
+  const places = links.map(
+    ({ stage }, index): Place => ({
+      run,
+      fail(block, at, cause, item) {
+        const error = stageFailed(stage, recordOf(block, at), cause);
+        if (run.goesOnWithout(item, error)) return true;
+        failure = error;
+        drop();
+        return false;
+      },
+      postpone: (block) => void pile.push({ block, index }),
+      // Postponed blocks come after the current one, so there are no others.
+      enough() {
+        isEnough = true;
+        drop();
+      },
+    }),
+  );
+  /** For a stage with two steps, the input of the first and the output of the last are counted. */
+  const count = (index: number, before: number, after: number, began: number) => {
+    const { stage } = links[index];
+    const statistics = run.stages[stage];
+    if (links[index - 1]?.stage !== stage) statistics.itemsIn += before;
+    if (links[index + 1]?.stage !== stage) statistics.items += after;
+    statistics.time += performance.now() - began;
+  };
+  const nextOfSource = async (): Promise<Block | null> => {
+    if (hasEnded) return null;
+    run.checkSignal();
+    hasEnded = failure !== undefined || isEnough;
+    if (failure !== undefined) throw failure;
+    if (isEnough) {
+      summary.endedEarly = true;
+      await source.close();
       return null;
     }
-    const block = await this.#context.orCancelled(this.#source.next());
-    if (block === null) this.#ended = true;
+    const block = await run.until(source.next());
+    if (block === null) hasEnded = true;
     return block;
-  }
+  };
 
-  #drop(): void {
-    for (const { block } of this.#pile) block.rest?.return?.();
-    this.#pile = [];
-  }
-
-  /** For a stage with two steps, the input of the first and the output of the last are counted. */
-  #count(index: number, before: number, after: number, began: number): void {
-    const places = this.#places;
-    const { stage } = places[index];
-    const statistics = this.#context.stages[stage];
-    if (places[index - 1]?.stage !== stage) statistics.itemsIn += before;
-    if (places[index + 1]?.stage !== stage) statistics.items += after;
-    statistics.time += performance.now() - began;
-  }
+  return {
+    async next() {
+      for (;;) {
+        const waiting = pile.pop();
+        let block = waiting?.block ?? (await nextOfSource());
+        if (block === null) return null;
+        for (let index = waiting?.index ?? 0; index < links.length && block.items.length > 0; index++) {
+          const began = stats ? performance.now() : 0;
+          const { length } = block.items;
+          const result: ReturnType<Step["run"]> = links[index].step.run(block, places[index]);
+          block = isPromise(result) ? await run.until(result) : result;
+          if (stats) count(index, length, block.items.length, began);
+        }
+        await run.isolate();
+        if (block.items.length > 0) return block;
+      }
+    },
+    async close() {
+      hasEnded = true;
+      drop();
+      await source.close();
+    },
+  };
 }

@@ -33,8 +33,8 @@ const NO_INDEXES = new Uint32Array(0);
 /** Runs over `items[index .. end]`; returns the index of the item it stopped at, or `end`. */
 export type Loop = (run: Run, items: any[], index: number, end: number) => number;
 
-/** When a function gets its own loop: after enough items, immediately, or never. */
-export type Stamping = "worthwhile" | "always" | "never";
+/** When a function gets its own loop: after enough items (true), immediately, or never (false). */
+export type Stamping = boolean | "always";
 
 /** After this many items a function gets its own loop. Compiling and optimising a loop costs about as much as the
  * shared loop for this many items, so the total is never more than twice the optimum.
@@ -281,7 +281,7 @@ export class StageLoop {
     this.#known = known.get(f) ?? { loops: new Map(), items: 0 };
     known.set(f, this.#known);
     this.#loop = kind.shared(f);
-    this.#waits = stamping !== "never" && stampingAllowed();
+    this.#waits = stamping !== false && stampingAllowed();
     if (this.#waits && (stamping === "always" || this.#known.items >= WORTHWHILE)) this.#stamp();
   }
 

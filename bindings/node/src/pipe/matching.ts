@@ -35,10 +35,5 @@ export function matching<T extends string | Uint8Array>(reader: Reader<T>, what:
   }
   checkOption("matching", "what", what ?? null, textOrBytes);
   const wanted = typeof what === "string" ? platform.encode(what) : what;
-  const blocks = new MatchingBlocks(reader, wanted);
-  return new Pipeline<T>(
-    blocks,
-    () => Promise.resolve(),
-    () => blocks.close(),
-  );
+  return new Pipeline<T>(new MatchingBlocks(reader, wanted));
 }

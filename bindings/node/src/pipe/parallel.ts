@@ -16,7 +16,7 @@ import { MillstreamError, misuse } from "../error.js";
 import { INVALID_OPTION, OPEN_FAILED, STAGE_PANICKED } from "../errors.js";
 import { boolean, checkOptions, type Rules, show, text, whole } from "../options.js";
 import { type Block, type BlockSource, recordOf } from "./block.js";
-import { type Context, stageFailed } from "./context.js";
+import { type Run, stageFailed } from "./run.js";
 import type { Stage } from "./stage.js";
 import type { Awaitable } from "./types.js";
 import { type Answer, pack, program, type Task, unpack } from "./worker.js";
@@ -64,7 +64,7 @@ export function parallel<A, B>(
   return {
     stage: {
       kind: "parallel",
-      source: (upstream, { stage, context }) => new Parallel(upstream, task, workers, ordered, stage, context),
+      source: (upstream, stage, run) => new Parallel(upstream, task, workers, ordered, stage, run),
     },
   };
 }
@@ -127,7 +127,7 @@ class Parallel implements BlockSource {
     readonly workers: number,
     readonly ordered: boolean,
     readonly stage: number,
-    readonly context: Context,
+    readonly run: Run,
   ) {}
 
   async next(): Promise<Block | null> {
@@ -135,8 +135,7 @@ class Parallel implements BlockSource {
       if (this.#closed) return null;
       this.#begin();
       const ready = this.#takeReady();
-      const isolating = this.context.isolate();
-      if (isolating !== undefined) await this.context.orCancelled(isolating);
+      await this.run.isolate();
       if (ready !== null) return ready;
       const isIdle = this.#begun === 0;
       if (isIdle && this.#failure !== undefined) {
@@ -215,7 +214,7 @@ class Parallel implements BlockSource {
   }
 
   #start(): Thread {
-    const stops = this.context.policy === "stop";
+    const stops = this.run.onError === "stop";
     const worker = new Worker(program(), { workerData: { ...this.task, stops } });
     const thread: Thread = { worker, batches: [] };
     worker.on("message", (answer: Answer) => this.#answered(thread, answer));
@@ -291,8 +290,8 @@ class Parallel implements BlockSource {
         else records.push(batch.records[done]);
       }
       if (this.#fails(batch, answer)) this.#drop();
-      if (this.context.stats) {
-        const statistics = this.context.stages[this.stage];
+      if (this.run.stats) {
+        const statistics = this.run.stages[this.stage];
         statistics.items += items.length;
         statistics.itemsIn += batch.items.length;
       }
@@ -304,7 +303,7 @@ class Parallel implements BlockSource {
   #fails(batch: Batch, { failures, broken, unloaded }: Answer): boolean {
     for (const [index, cause] of failures) {
       const error = stageFailed(this.stage, batch.records[index], cause);
-      if (this.context.goesOnWithout(batch.items[index], error)) continue;
+      if (this.run.goesOnWithout(batch.items[index], error)) continue;
       this.#failure = { error };
       return true;
     }

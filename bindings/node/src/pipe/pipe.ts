@@ -4,35 +4,19 @@
  * only reject the promise that `pipe` returns.
  */
 
-import { type CommandEnd, fromSystem, misuse } from "../error.js";
+import { fromSystem, misuse } from "../error.js";
 import { IO } from "../errors.js";
+import { END, resumable, Turns } from "../iterate.js";
 import { abortSignal, boolean, callable, checkOptions, either, type Rules, word } from "../options.js";
 import type { RunningSink } from "../sink/sink.js";
 import type { Block, BlockSource } from "./block.js";
-import { Chain, type Link } from "./chain.js";
-import { Context } from "./context.js";
-import { isPromise, type Stamping } from "./loop.js";
-import type { Step } from "./place.js";
-import { isSink, runningSink, type Sink, type StreamSink, type StreamSummary } from "./sink.js";
-import { BLOCKS, blocksOf, type PipeSource } from "./source.js";
-import { isStage, type Stage, type StageKind } from "./stage.js";
-import type { OnError, Part, Summary } from "./types.js";
-
-/** Options of a pipeline: `pipe.options({ … })(source, …)`. */
-export interface PipeOptions {
-  /** Whether a stage gets its own loop, created with `new Function` if that is allowed: after enough items (`true`, the
-   * default), immediately (`"always"`), or never (`false`).
-   */
-  stamp?: boolean | "always" | undefined;
-  /** Whether the summary includes the statistics of each stage. */
-  stats?: boolean | undefined;
-  /** What to do with a record for which a stage fails; by default, the pipeline stops. */
-  onError?: OnError | undefined;
-  /** Stops the pipeline when it is triggered, with an error of kind `cancelled`. */
-  signal?: AbortSignal | undefined;
-  /** Called at the end, even if the pipeline fails, for sinks whose result is not a summary. */
-  onSummary?: ((summary: Summary) => void) | undefined;
-}
+import { chainOf, type Link } from "./chain.js";
+import { isPromise } from "./loop.js";
+import { Run } from "./run.js";
+import { isSink, plain, runningSink, type Sink, type StreamSink, type StreamSummary, sinkOf } from "./sink.js";
+import { BLOCKS, type PipeSource } from "./source.js";
+import { isStage, type Stage } from "./stage.js";
+import type { Part, PipeOptions } from "./types.js";
 
 export const PIPE_RULES: Rules<PipeOptions> = {
   stamp: either(boolean, word("always")),
@@ -54,46 +38,44 @@ function isQuarantine(value: unknown): boolean {
 /** A source and stages, without a sink: it can be iterated, or be the source of another pipeline. */
 export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
   readonly #blocks: BlockSource;
-  readonly #finish: () => Promise<void>;
-  readonly #abandon: (error: unknown) => Promise<void>;
   #items: A[] = [];
   #index = 0;
-  #ended = false;
-  #turn: Promise<unknown> = Promise.resolve();
+  #hasEnded = false;
+  readonly #turns = new Turns();
 
-  constructor(blocks: BlockSource, finish: () => Promise<void>, abandon: (error: unknown) => Promise<void>) {
+  /** @internal */
+  constructor(blocks: BlockSource) {
     this.#blocks = blocks;
-    this.#finish = finish;
-    this.#abandon = abandon;
   }
 
   /** Iterates over the items. After a loop ends early, another one can continue; `close` stops the pipeline. */
   [Symbol.asyncIterator](): AsyncIterableIterator<A> {
-    const refill = async (): Promise<IteratorResult<A>> => {
-      while (this.#index >= this.#items.length) {
-        if (!(await this.#inTurn(() => this.#refill()))) return END;
-      }
-      return { done: false, value: this.#items[this.#index++] };
-    };
-    return iterator(() =>
-      this.#index < this.#items.length ? Promise.resolve({ done: false, value: this.#items[this.#index++] }) : refill(),
+    const one = (): IteratorResult<A> => ({ done: false, value: this.#items[this.#index++] });
+    return resumable(() =>
+      this.#index < this.#items.length
+        ? Promise.resolve(one())
+        : this.#turns.take(async () => ((await this.#refill()) ? one() : END)),
     );
   }
 
   /** Iterates over arrays of items as they arrive, which is faster. */
   batches(): AsyncIterableIterator<A[]> {
-    return iterator(async () => {
-      const items = await this.#inTurn(() => this.#take());
-      return items === null ? END : { done: false, value: items };
-    });
+    return resumable(() =>
+      this.#turns.take(async () => {
+        if (!(await this.#refill())) return END;
+        const value = this.#items.slice(this.#index);
+        this.#items = [];
+        return { done: false, value };
+      }),
+    );
   }
 
   /** Stops the pipeline: closes the source and aborts the sinks of `tee` stages. */
   async close(): Promise<void> {
     this.#items = [];
-    if (this.#ended) return;
-    this.#ended = true;
-    await this.#abandon(undefined);
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    await this.#blocks.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -103,61 +85,32 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
   /** The blocks, for pipelines that read from this one. */
   [BLOCKS](): BlockSource {
     return {
-      next: () => this.#inTurn(() => this.#nextBlock()),
+      next: () => this.#turns.take(() => this.#nextBlock()),
       close: () => this.close(),
     };
   }
 
-  #inTurn<R>(call: () => Promise<R>): Promise<R> {
-    const result = this.#turn.then(call);
-    this.#turn = result.catch(() => {});
-    return result;
-  }
-
+  /** Makes sure that there are items; returns false at the end. */
   async #refill(): Promise<boolean> {
     if (this.#index < this.#items.length) return true;
     const block = await this.#nextBlock();
-    if (block === null) return false;
-    this.#items = block.items;
+    if (block !== null) this.#items = block.items;
     this.#index = 0;
-    return true;
-  }
-
-  async #take(): Promise<A[] | null> {
-    if (!(await this.#refill())) return null;
-    const items = this.#index === 0 ? this.#items : this.#items.slice(this.#index);
-    this.#items = [];
-    return items;
+    return block !== null;
   }
 
   async #nextBlock(): Promise<Block | null> {
-    if (this.#ended) return null;
+    if (this.#hasEnded) return null;
     try {
       const block = await this.#blocks.next();
-      if (block === null) {
-        this.#ended = true;
-        await this.#finish();
-      }
+      if (block === null) this.#hasEnded = true;
       return block;
     } catch (error) {
-      this.#ended = true;
-      await this.#abandon(error);
+      this.#hasEnded = true;
+      await this.#blocks.close(error);
       throw fromSystem(error, IO);
     }
   }
-}
-
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
-
-/** An iterator that another loop can continue after an early exit: `return` does not stop it. */
-function iterator<I>(next: () => Promise<IteratorResult<I>>): AsyncIterableIterator<I> {
-  return {
-    next,
-    return: (value?: unknown) => Promise.resolve({ done: true as const, value }),
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
 }
 
 /** The result of a pipeline: a `Pipeline` if the last part is a stage, or a promise of the sink's result. */
@@ -268,183 +221,86 @@ function start(source: PipeSource<any>, parts: unknown[], options: PipeOptions):
     const found = wrong === null ? "null" : typeof wrong;
     throw misuse({ found, expected: "stages, and a sink as the last" });
   }
-  const context = contextOf(options);
-  const build = new Build(blocksOf(source), context);
-  for (const { stage } of parts as Stage<any, any>[]) build.add(stage);
-  if (sink !== undefined) return run(build, sink, context, options);
-  const chain = build.end();
-  return new Pipeline(
-    chain,
-    async () => {
-      await context.orCancelled(build.finish());
-      await context.orCancelled(context.finishQuarantine());
-    },
-    (error) =>
-      context.giveUp(async (now) => {
-        const closed = chain.close();
-        if (!now) await closed;
-        const sinks = [build.abandon(error, now), context.abandonQuarantine(error, now)];
-        await Promise.allSettled([closed, ...sinks]);
-      }),
-  );
-}
-
-function contextOf(options: PipeOptions): Context {
-  const { stamp = true, stats = false, onError = "stop", signal } = options;
-  const stamping: Stamping = stamp === "always" ? "always" : stamp ? "worthwhile" : "never";
-  if (typeof onError === "string") return new Context(stamping, stats, onError, signal, undefined);
-  const { quarantine } = onError;
-  return new Context(stamping, stats, "quarantine", signal, quarantineSink(quarantine, stamping));
-}
-
-/** Returns the sink of a quarantine: a function gets items and errors, a sink gets only the items. */
-function quarantineSink(quarantine: unknown, stamping: Stamping): RunningSink {
-  if (typeof quarantine === "function") {
-    return {
-      async write(failures) {
-        for (const { item, error } of failures) await quarantine(item, error);
-      },
-      finish: () => Promise.resolve(),
-      abandon: () => Promise.resolve(),
-    };
-  }
-  const sink = runningSink(quarantine, stamping);
-  return {
-    write: (failures) => sink.write(failures.map(({ item }) => item)),
-    finish: () => sink.finish(),
-    abandon: (error, now) => sink.abandon(error, now),
-  };
-}
-
-/** Combines chains: a stage that overlaps its calls, or that merges sources, ends one chain and starts another. */
-class Build {
-  #source: BlockSource;
-  #links: Link[] = [];
-  #chains: Chain[] = [];
-  #stage = 0;
-  readonly #sources: BlockSource[] = [];
-
-  constructor(
-    source: BlockSource,
-    readonly context: Context,
-  ) {
-    this.#source = this.#counted(source);
-  }
-
-  add(kind: StageKind): void {
-    const stage = this.#stage++;
-    this.context.stages.push({ name: kind.kind, items: 0, itemsIn: 0, time: 0 });
+  const run = new Run(options, quarantineOf(options));
+  let blocks = run.open(source);
+  let links: Link[] = [];
+  for (const { stage: kind } of parts as Stage<any, any>[]) {
+    const stage = run.add(kind.kind);
     if ("source" in kind) {
-      const open = (source: PipeSource<any>) => this.#counted(blocksOf(source));
-      const adopt = (source: BlockSource) => this.#adopted(source);
-      this.#source = kind.source(this.#upstream(), { stage, context: this.context, open, adopt });
+      // A stage that overlaps its calls, or that merges sources, ends one chain and starts another.
+      blocks = kind.source(links.length === 0 ? blocks : chainOf(blocks, links, run), stage, run);
+      links = [];
     } else {
-      for (const step of kind.steps(this.context.stamping)) this.#links.push({ step, stage });
+      for (const step of kind.steps(run)) links.push({ step, stage });
     }
   }
-
-  /** The step of a sink. */
-  addSink(step: Step): void {
-    this.context.stages.push({ name: step.kind, items: 0, itemsIn: 0, time: 0 });
-    this.#links.push({ step, stage: this.#stage++ });
-  }
-
-  end(): Chain {
-    const chain = new Chain(this.#source, this.#links, this.context);
-    this.#links = [];
-    this.#chains.push(chain);
-    return chain;
-  }
-
-  /** The results so far. */
-  #upstream(): BlockSource {
-    return this.#links.length === 0 ? this.#source : this.end();
-  }
-
-  async finish(): Promise<void> {
-    for (const chain of this.#chains) await chain.finishSteps();
-  }
-
-  async abandon(error: unknown, now: boolean): Promise<void> {
-    for (const chain of this.#chains) await chain.abandonSteps(error, now);
-  }
-
-  /** How the commands of the sources ended. */
-  commandEnds(): readonly CommandEnd[] {
-    return this.#sources.flatMap((source) => source.commandEnds?.() ?? []);
-  }
-
-  #adopted(source: BlockSource): BlockSource {
-    this.#sources.push(source);
-    return source;
-  }
-
-  #counted(source: BlockSource): BlockSource {
-    this.#adopted(source);
-    const { context } = this;
-    const { summary } = context;
-    return {
-      async next() {
-        const began = context.stats ? performance.now() : 0;
-        const block = await source.next();
-        if (context.stats) summary.sourceWaited += performance.now() - began;
-        if (block !== null) summary.records += block.items.length;
-        return block;
-      },
-      close: () => source.close(),
-    };
-  }
+  if (sink !== undefined) return intoSink(blocks, links, sink, run, options);
+  const chain = chainOf(blocks, links, run);
+  return new Pipeline({
+    async next() {
+      const block = await chain.next();
+      if (block === null) await run.finish();
+      return block;
+    },
+    close: (error) => run.abandon(chain, error),
+  });
 }
 
-async function run(
-  build: Build,
+/** The sink for failed items: a function gets each item and its error, a sink the items. */
+function quarantineOf({ stamp = true, onError = "stop" }: PipeOptions): RunningSink | undefined {
+  if (typeof onError === "string") return undefined;
+  const { quarantine } = onError;
+  if (typeof quarantine !== "function") {
+    const sink = runningSink(quarantine, stamp);
+    return {
+      write: (failed) => sink.write(failed.map(({ item }) => item)),
+      finish: () => sink.finish(),
+      abandon: (error, now) => sink.abandon(error, now),
+    };
+  }
+  return plain(async (failed) => {
+    for (const { item, error } of failed) await quarantine(item, error);
+  });
+}
+
+async function intoSink(
+  blocks: BlockSource,
+  links: Link[],
   sink: Sink<any, any> | StreamSink,
-  context: Context,
-  options: PipeOptions,
+  run: Run,
+  { onSummary }: PipeOptions,
 ): Promise<unknown> {
-  const began = performance.now();
-  const { summary, stamping } = context;
-  const own = "sink" in sink ? (sink as Sink<any, any>).sink(stamping) : undefined;
-  const running = own?.running ?? runningSink(sink, stamping);
-  if (own?.step !== undefined) build.addSink(own.step);
-  const chain = build.end();
+  const start = performance.now();
+  const { stats, summary } = run;
+  const own = sinkOf(sink, run.stamping);
+  const { step, running, result } = own;
+  run.sinks.unshift(running);
+  // A sink that is a step has processed its items when they leave the chain.
+  if (step !== undefined) links.push({ step, stage: run.add(step.kind) });
+  const chain = chainOf(blocks, links, run);
+  let end: unknown;
   try {
-    await intoSink(chain, own?.step === undefined ? running : undefined, context);
-    const end = await context.orCancelled(running.finish());
-    await context.orCancelled(build.finish());
-    await context.orCancelled(context.finishQuarantine());
-    summary.commands = build.commandEnds();
-    const result = own?.result ?? (() => (end === undefined ? summary : { ...summary, writer: end }));
-    summary.elapsed = performance.now() - began;
-    return result(summary);
+    for (;;) {
+      const block = await chain.next();
+      if (block === null) break;
+      const { length } = block.items;
+      const began = stats ? performance.now() : 0;
+      const writing = step === undefined ? running.write(block.items) : undefined;
+      if (isPromise(writing)) {
+        await run.until(writing);
+        if (stats) summary.sinkWaited += performance.now() - began;
+      }
+      summary.items += length;
+    }
+    [end] = await run.finish();
   } catch (error) {
-    await context.giveUp(async (now) => {
-      const closed = chain.close().catch(() => {});
-      if (!now) await closed;
-      const sinks = [running.abandon(error, now), build.abandon(error, now), context.abandonQuarantine(error, now)];
-      await Promise.allSettled([closed, ...sinks]);
-    });
+    await run.abandon(chain, error);
     throw fromSystem(error, IO);
   } finally {
-    summary.commands = build.commandEnds();
-    summary.elapsed = performance.now() - began;
-    options.onSummary?.(summary);
+    summary.commands = run.commandEnds();
+    summary.elapsed = performance.now() - start;
+    onSummary?.(summary);
   }
-}
-
-/** Passes every block to the sink. If the sink is a step, it has processed its items already. */
-async function intoSink(chain: Chain, sink: RunningSink | undefined, context: Context): Promise<void> {
-  const { summary } = context;
-  for (;;) {
-    const block = await chain.next();
-    if (block === null) return;
-    const { length } = block.items;
-    const writing = sink?.write(block.items);
-    if (isPromise(writing)) {
-      const began = context.stats ? performance.now() : 0;
-      await context.orCancelled(writing);
-      if (context.stats) summary.sinkWaited += performance.now() - began;
-    }
-    summary.items += length;
-  }
+  if (result !== undefined) return result(summary);
+  return end === undefined ? summary : { ...summary, writer: end };
 }

@@ -1,7 +1,7 @@
 /** A running stage, as `chain.ts` runs it, and the functions that it can call there. */
 
 import type { Block } from "./block.js";
-import type { Context } from "./context.js";
+import type { Run } from "./run.js";
 
 /** A running stage. */
 export interface Step {
@@ -11,16 +11,11 @@ export interface Step {
   run(block: Block, at: Place): Block | Promise<Block>;
   /** Whether further items would be dropped. */
   readonly wantsNothing?: boolean | undefined;
-  /** Called after the last block, or on an early stop. */
-  finish?(): Promise<void>;
-  abandon?(error: unknown, now: boolean): Promise<void>;
 }
 
 /** The position of a step, and the functions that it can call. */
 export interface Place {
-  readonly context: Context;
-  /** The number of the stage in its pipeline. */
-  readonly stage: number;
+  readonly run: Run;
   /**
    * Called when the stage has failed for an item; returns whether to continue without it. If not, the block has to
    * end before it.

@@ -3,7 +3,6 @@
  * A sink receives many items at once, and receives the next ones when it has accepted them. It does not keep the array.
  */
 
-import { misuse } from "../error.js";
 import { checkedFunction } from "../options.js";
 import type { RunningSink } from "../sink/sink.js";
 import { type NodeWritable, toNodeWritable, toWebStream } from "../sink/stream.js";
@@ -25,13 +24,28 @@ export type StreamSink = Writer | NodeWritable | WritableStream<any>;
 /** The result of a pipeline into this kind of sink: the statistics, and how the writer ended. */
 export type StreamSummary = Summary & { readonly writer?: WriterEnd | undefined };
 
+/** A running sink without a state that has to be finished. */
+export function plain(write: RunningSink["write"]): RunningSink {
+  return { write, async finish() {}, async abandon() {} };
+}
+
 /** Calls `f` for each item. A promise is awaited before the next call, so that a slow function stops the source. */
 export function forEach<A>(f: (item: A) => unknown): Sink<A, Summary> {
   checkedFunction(f);
+  const write = (items: any[]): void | Promise<void> => {
+    for (let index = 0; index < items.length; index++) {
+      const result = f(items[index]);
+      if (isPromise(result)) return rest(result, items.slice(index + 1));
+    }
+  };
+  const rest = async (first: PromiseLike<unknown>, items: any[]) => {
+    await first;
+    for (const item of items) await f(item);
+  };
   return {
     sink: (stamping) => ({
       step: new SequentialStep("forEach", EACH, f, stamping, undefined),
-      running: new Calling(f),
+      running: plain(write),
       result: (summary) => summary,
     }),
   };
@@ -42,7 +56,7 @@ export function collect<A>(): Sink<A, A[]> {
   return {
     sink: () => {
       const all: A[] = [];
-      const running = new Plain((items) => {
+      const running = plain((items) => {
         for (let index = 0; index < items.length; index++) all.push(items[index]);
       });
       return { running, result: () => all };
@@ -59,21 +73,16 @@ export function fold<A, S>(init: S | (() => S), f: (state: S, item: A) => Awaita
   checkedFunction(f);
   return {
     sink: (stamping) => {
-      const step = new SequentialStep(
-        "fold",
-        FOLD,
-        f,
-        stamping,
-        typeof init === "function" ? (init as () => S)() : init,
-      );
-      return { step, running: new Plain(() => {}), result: () => step.state };
+      const first = typeof init === "function" ? (init as () => S)() : init;
+      const step = new SequentialStep("fold", FOLD, f, stamping, first);
+      return { step, running: plain(() => {}), result: () => step.state };
     },
   };
 }
 
 /** Counts the items. */
 export function count(): Sink<any, number> {
-  return { sink: () => ({ running: new Plain(() => {}), result: (summary) => summary.items }) };
+  return { sink: () => ({ running: plain(() => {}), result: (summary) => summary.items }) };
 }
 
 /** Returns whether a value is a sink and not a stage. */
@@ -82,21 +91,16 @@ export function isSink(value: unknown): value is Sink<any, any> | StreamSink {
   return "sink" in value || isWriter(value) || isWebStream(value) || isNodeWritable(value);
 }
 
-/** Starts a sink, for `tee` and the quarantine. */
+/** Starts a sink. */
+export function sinkOf(sink: Sink<any, any> | StreamSink, stamping: Stamping): ReturnType<Sink<any, any>["sink"]> {
+  if ("sink" in sink) return sink.sink(stamping);
+  if (isWriter(sink)) return { running: sink.asSink() };
+  return { running: isWebStream(sink) ? toWebStream(sink) : toNodeWritable(sink as NodeWritable) };
+}
+
+/** Starts a sink for `tee` and the quarantine. */
 export function runningSink(sink: unknown, stamping: Stamping): RunningSink {
-  if (typeof sink === "object" && sink !== null) {
-    if ("sink" in sink) {
-      const { running } = (sink as Sink<any, any>).sink(stamping);
-      return running;
-    }
-    if (isWriter(sink)) return sink.asSink();
-    if (isWebStream(sink)) return toWebStream(sink);
-    if (isNodeWritable(sink)) return toNodeWritable(sink);
-  }
-  throw misuse({
-    found: sink === null ? "null" : typeof sink,
-    expected: "a Writer, a Writable, a WritableStream, or what forEach, collect, fold and count make",
-  });
+  return sinkOf(sink as StreamSink, stamping).running;
 }
 
 /** A writer of either build of this package; its class is not imported, so that a bundle without writers has none. */
@@ -110,36 +114,4 @@ function isWebStream(value: object): value is WritableStream<any> {
 
 function isNodeWritable(value: object): value is NodeWritable {
   return "write" in value && "end" in value && "on" in value;
-}
-
-class Plain implements RunningSink {
-  constructor(readonly take: (items: any[]) => void) {}
-
-  write(items: any[]): void {
-    this.take(items);
-  }
-
-  async finish(): Promise<void> {}
-
-  async abandon(): Promise<void> {}
-}
-
-class Calling implements RunningSink {
-  constructor(readonly f: (item: any) => unknown) {}
-
-  write(items: any[]): void | Promise<void> {
-    for (let index = 0; index < items.length; index++) {
-      const result = this.f(items[index]);
-      if (isPromise(result)) return this.#rest(result, items.slice(index + 1));
-    }
-  }
-
-  async finish(): Promise<void> {}
-
-  async abandon(): Promise<void> {}
-
-  async #rest(first: PromiseLike<unknown>, items: any[]): Promise<void> {
-    await first;
-    for (const item of items) await this.f(item);
-  }
 }

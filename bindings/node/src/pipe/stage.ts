@@ -17,9 +17,9 @@ import {
 } from "../options.js";
 import { AsyncMapped } from "./async-map.js";
 import type { BlockSource } from "./block.js";
-import type { Context } from "./context.js";
-import { EACH, MAP, SCAN, type Stamping } from "./loop.js";
+import { EACH, MAP, SCAN } from "./loop.js";
 import type { Step } from "./place.js";
+import type { Run } from "./run.js";
 import { isSink, runningSink, type Sink, type StreamSink } from "./sink.js";
 import { BLOCKS, blocksOf, mergeBlocks, type PipeSource } from "./source.js";
 import { BatchStep, FilterStep, MapStep, SequentialStep, SkipStep, SpreadStep, TakeStep, TeeStep } from "./step.js";
@@ -39,23 +39,14 @@ export type StageKind = {
   readonly kind: string;
 } & (
   | {
-      /** Creates the steps of a stage that works in place, for one run. */
-      readonly steps: (stamping: Stamping) => Step[];
+      /** Creates the steps of a stage that works in place. */
+      readonly steps: (run: Run) => Step[];
     }
   | {
-      /** Creates the source that replaces the stages before. `open` opens and counts other sources. */
-      readonly source: (upstream: BlockSource, at: SourcePlace) => BlockSource;
+      /** Creates the source that replaces the stages before. `stage` is its number. */
+      readonly source: (upstream: BlockSource, stage: number, run: Run) => BlockSource;
     }
 );
-
-/** The position of a stage that becomes a source. */
-export interface SourcePlace {
-  readonly stage: number;
-  readonly context: Context;
-  open(source: PipeSource<any>): BlockSource;
-  /** Adds the commands of a source to the summary. */
-  adopt(source: BlockSource): BlockSource;
-}
 
 function make<A, B>(stage: StageKind): Stage<A, B> {
   return { stage };
@@ -68,7 +59,7 @@ function make<A, B>(stage: StageKind): Stage<A, B> {
  */
 export function map<A, B>(f: (item: A) => Awaitable<B>): Stage<A, B> {
   checkedFunction(f);
-  return make({ kind: "map", steps: (stamping) => [new MapStep("map", MAP, f, stamping)] });
+  return make({ kind: "map", steps: ({ stamping }) => [new MapStep("map", MAP, f, stamping)] });
 }
 
 /** Keeps the items for which `f` returns true. Promises are awaited as in `map`. */
@@ -76,7 +67,7 @@ export function filter<A, B extends A>(f: (item: A) => item is B): Stage<A, B>;
 export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A>;
 export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A> {
   checkedFunction(f);
-  return make({ kind: "filter", steps: (stamping) => [new FilterStep(f, stamping)] });
+  return make({ kind: "filter", steps: ({ stamping }) => [new FilterStep(f, stamping)] });
 }
 
 /** Replaces each item with none, one or several items: `f` returns an array or another iterable.
@@ -85,14 +76,14 @@ export function filter<A>(f: (item: A) => Awaitable<unknown>): Stage<A, A> {
  */
 export function flatMap<A, B>(f: (item: A) => Awaitable<Iterable<B>>): Stage<A, B> {
   checkedFunction(f);
-  const steps = (stamping: Stamping) => [new MapStep("flatMap", MAP, f, stamping), new SpreadStep()];
+  const steps = ({ stamping }: Run) => [new MapStep("flatMap", MAP, f, stamping), new SpreadStep()];
   return make({ kind: "flatMap", steps });
 }
 
 /** Calls `f` with each item and passes the item on. */
 export function inspect<A>(f: (item: A) => unknown): Stage<A, A> {
   checkedFunction(f);
-  return make({ kind: "inspect", steps: (stamping) => [new MapStep("inspect", EACH, f, stamping)] });
+  return make({ kind: "inspect", steps: ({ stamping }) => [new MapStep("inspect", EACH, f, stamping)] });
 }
 
 /** Passes on the first items and then ends the pipeline: the source is closed, and a command is stopped.
@@ -128,13 +119,18 @@ export function batch<A>(count: number): Stage<A, A> {
 export function scanState<A, S, B>(init: () => S, f: (state: S, item: A) => Awaitable<B>): Stage<A, B> {
   checkedFunction(init);
   checkedFunction(f);
-  return make({ kind: "scan", steps: (stamping) => [new SequentialStep("scan", SCAN, f, stamping, init())] });
+  return make({ kind: "scan", steps: ({ stamping }) => [new SequentialStep("scan", SCAN, f, stamping, init())] });
 }
 
 /** Also passes each item to a sink. A slow sink stops the source; a sink that fails stops the pipeline. */
 export function tee<A>(sink: Sink<A, any> | StreamSink): Stage<A, A> {
   if (!isSink(sink)) throw misuse({ stream: "tee", found: show(sink), expected: "a sink" });
-  return make({ kind: "tee", steps: (stamping) => [new TeeStep(runningSink(sink, stamping))] });
+  const steps = ({ stamping, sinks }: Run) => {
+    const running = runningSink(sink, stamping);
+    sinks.push(running);
+    return [new TeeStep(running)];
+  };
+  return make({ kind: "tee", steps });
 }
 
 /** Adds the items of other sources as they arrive. The pipeline ends when all sources have ended, and fails when one
@@ -145,7 +141,7 @@ export function tee<A>(sink: Sink<A, any> | StreamSink): Stage<A, A> {
 export function merge<A>(...sources: PipeSource<A>[]): Stage<A, A> & { readonly merged: readonly PipeSource<A>[] } {
   const stage: StageKind = {
     kind: "merge",
-    source: (upstream, { open }) => mergeBlocks([upstream, ...sources.map(open)]),
+    source: (upstream, _, run) => mergeBlocks([upstream, ...sources.map((source) => run.open(source))]),
   };
   return { stage, merged: sources, [BLOCKS]: () => mergeBlocks(sources.map(blocksOf)) } as never;
 }
@@ -170,7 +166,7 @@ export function asyncMap<A, B>(f: (item: A) => Awaitable<B>, options: AsyncMapOp
   checkedFunction(f);
   return make({
     kind: "asyncMap",
-    source: (upstream, { stage, context }) => new AsyncMapped(upstream, f, concurrency, ordered, stage, context),
+    source: (upstream, stage, run) => new AsyncMapped(upstream, f, concurrency, ordered, stage, run),
   });
 }
 

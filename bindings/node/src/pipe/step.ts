@@ -61,11 +61,11 @@ async function ask(
   const atOnce = await valuesAtOnce(values);
   if (atOnce !== undefined) return { values: atOnce, failures };
   try {
-    return { values: await place.context.orCancelled(Promise.all(values)), failures };
+    return { values: await place.run.until(Promise.all(values)), failures };
   } catch (error) {
-    if (place.context.signal?.aborted) throw error;
+    if (place.run.signal?.aborted) throw error;
   }
-  const settled = await place.context.orCancelled(Promise.allSettled(values));
+  const settled = await place.run.until(Promise.allSettled(values));
   settled.forEach((result, index) => {
     if (result.status === "fulfilled") {
       values[index] = result.value;
@@ -289,11 +289,11 @@ export class SequentialStep implements Step {
       let value = run.value;
       if (!failed) {
         try {
-          value = await place.context.orCancelled(Promise.resolve(run.value));
+          value = await place.run.until(Promise.resolve(run.value));
           if (this.kind === "scan") items[at] = value;
           if (this.kind === "fold") run.state = value;
         } catch (error) {
-          if (place.context.signal?.aborted) throw error;
+          if (place.run.signal?.aborted) throw error;
           failed = true;
           value = error;
         }
@@ -416,19 +416,6 @@ export class TeeStep implements Step {
 
   run(block: Block): Block | Promise<Block> {
     const writing = this.sink.write(block.items);
-    return isPromise(writing) ? this.#waitFor(writing, block) : block;
-  }
-
-  async finish(): Promise<void> {
-    await this.sink.finish();
-  }
-
-  abandon(error: unknown, now: boolean): Promise<void> {
-    return this.sink.abandon(error, now);
-  }
-
-  async #waitFor(writing: PromiseLike<void>, block: Block): Promise<Block> {
-    await writing;
-    return block;
+    return isPromise(writing) ? Promise.resolve(writing).then(() => block) : block;
   }
 }

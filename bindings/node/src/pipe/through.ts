@@ -51,14 +51,14 @@ function stage<A extends As>(
   return {
     stage: {
       kind: call,
-      source(upstream, { context, stage, adopt }) {
-        const statistics = context.stats ? context.stages[stage] : undefined;
+      source(upstream, stage, run) {
+        const statistics = run.stats ? run.stages[stage] : undefined;
         const put = (writer: Writer, items: any[]) => {
           if (statistics !== undefined) statistics.itemsIn += items.length;
           return writer.writeRecords(items);
         };
         const input = new CommandInput(call, upstream, put, delimiter);
-        const output = adopt(blocksOf(started(call, name, [command], rest, input)));
+        const output = run.adopt(blocksOf(started(call, name, [command], rest, input)));
         return {
           async next() {
             try {

@@ -1,6 +1,7 @@
 /** Types that the parts of a pipeline share. They are in a separate file to avoid cyclic imports. */
 
 import type { CommandEnd, MillstreamError } from "../error.js";
+import type { Stamping } from "./loop.js";
 
 /** The result of a stage's function, or a promise of it. */
 export type Awaitable<T> = T | PromiseLike<T>;
@@ -54,3 +55,19 @@ export type OnError =
   | "skip"
   /** The stage's input item goes to this sink, or to this function together with the error. */
   | { readonly quarantine: unknown };
+
+/** Options of a pipeline: `pipe.options({ … })(source, …)`. */
+export interface PipeOptions {
+  /** Whether a stage gets its own loop, created with `new Function` if that is allowed: after enough items (`true`, the
+   * default), immediately (`"always"`), or never (`false`).
+   */
+  stamp?: Stamping | undefined;
+  /** Whether the summary includes the statistics of each stage. */
+  stats?: boolean | undefined;
+  /** What to do with a record for which a stage fails; by default, the pipeline stops. */
+  onError?: OnError | undefined;
+  /** Stops the pipeline when it is triggered, with an error of kind `cancelled`. */
+  signal?: AbortSignal | undefined;
+  /** Called at the end, even if the pipeline fails, for sinks whose result is not a summary. */
+  onSummary?: ((summary: Summary) => void) | undefined;
+}
