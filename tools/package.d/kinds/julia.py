@@ -32,15 +32,25 @@ def build(quick: bool) -> None:
         common.archive(DIST / f"{NAME}.tar.gz", folder)
 
 
+def program() -> str:
+    """The program that tools/julia uses."""
+    return next(filter(None, [os.environ.get("JULIA"), shutil.which("julia"), "/opt/julia/bin/julia"]))
+
+
+def new_depot(folder: Path) -> None:
+    """Makes a depot with an empty registry. Without any, Julia would download the general one."""
+    (folder / "registries" / "Empty").mkdir(parents=True)
+    (folder / "registries" / "Empty" / "Registry.toml").write_text(REGISTRY)
+
+
 def check(quick: bool) -> None:
-    julia = next(filter(None, [os.environ.get("JULIA"), shutil.which("julia"), "/opt/julia/bin/julia"]))
+    julia = program()
     if not common.has(julia):
         return
     with common.empty_place() as place:
         environment = common.bare_environment(place) | {
             "JULIA_DEPOT_PATH": str(place / "depot"), "JULIA_PROJECT": str(place / "environment")}
-        (place / "depot" / "registries" / "Empty").mkdir(parents=True)
-        (place / "depot" / "registries" / "Empty" / "Registry.toml").write_text(REGISTRY)
+        new_depot(place / "depot")
         (place / "environment").mkdir()
 
         def run(program: str) -> str:

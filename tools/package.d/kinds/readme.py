@@ -8,6 +8,7 @@ from pathlib import Path
 
 import common
 from common import ROOT, TARGET, VERSION, Problem, say
+from kinds import julia
 
 # What is done in the empty directory before the line, and with what the line installed. A line that starts with `#` names
 # a program without which both are skipped.
@@ -18,7 +19,7 @@ STEPS = {
     "C, C++": ("# pkg-config", f"pkg-config --modversion libmillstream-{VERSION}-x86_64-unknown-linux-gnu/lib/pkgconfig/millstream.pc"),
     "Python": ("python3 -m venv environment", "python -c 'import importlib.metadata, millstream; print(importlib.metadata.version(\"millstream\"))'"),
     "Node": ("# npm", "node -e 'require(\"millstream\"); console.log(require(\"millstream/package.json\").version)'"),
-    "Julia": ("# julia", "julia -e 'using Millstream; println(Millstream.library_version())'"),
+    "Julia": (f"# {julia.program()}", "julia -e 'using Millstream; println(Millstream.library_version())'"),
 }
 
 
@@ -68,10 +69,11 @@ def environment_for(place: Path, project: Path) -> dict[str, str]:
     sudo.write_text(f"#!/bin/sh\nshift\nexec {' '.join(common.as_root())} dpkg --root={root} --log=/dev/null \"$@\"\n")
     sudo.chmod(0o755)
     toolchain = common.run("rustc", "--print", "sysroot").strip()
-    found = [str(Path(program).parent) for name in ("node", "julia") if (program := shutil.which(name))]
+    found = [str(Path(program).parent) for name in ("node", julia.program()) if (program := shutil.which(name))]
+    julia.new_depot(place / "julia")
     return common.bare_environment(place) | {
         "PATH": os.pathsep.join([str(sudo.parent), str(project / "environment/bin"), f"{toolchain}/bin",
-                                 *found, "/opt/julia/bin", os.environ["PATH"]]),
+                                 *found, os.environ["PATH"]]),
         "CARGO_HOME": str(common.CARGO_HOME), "CARGO_TARGET_DIR": str(TARGET / "package" / "readme"),
         "JULIA_PROJECT": str(project), "JULIA_DEPOT_PATH": str(place / "julia"), "PIP_NO_INDEX": "1",
     }
