@@ -1,13 +1,13 @@
 //! The sum of one column of numbers on standard input: `… | cargo run --release -p millstream --example column_sum -- 3`
 
-use millstream::scan::{Separator, column};
+use millstream::scan::Separator;
 use millstream::{Reader, Result, Writer, put};
 
 fn column_sum(number: usize) -> Result<()> {
     let mut reader = Reader::stdin()?;
     let mut sum = 0.0;
-    while let Some(line) = reader.next_line()? {
-        sum += column::<f64>(line, number, Separator::Space)?;
+    while let Some(value) = reader.next_column::<f64>(number, Separator::Space)? {
+        sum += value;
     }
     let mut out = Writer::stdout()?;
     put!(out, reader.position().records, " lines, sum ", sum, '\n')?;

@@ -402,6 +402,10 @@ struct error_details {
     std::optional<std::uint64_t> offset;
     /// Which record; the first is 0.
     std::optional<std::uint64_t> record;
+    /// Which line of a text; the first is 1.
+    std::optional<std::uint64_t> line;
+    /// The column in the line, in bytes; the first is 1.
+    std::optional<std::uint64_t> column;
     /// Which value in a BSON document: its keys from the outermost on, separated by dots.
     std::string path;
     /// For a writer's error: how many bytes the system has certainly accepted.
@@ -434,9 +438,13 @@ inline std::string sentence(const error_details &error) {
     }
     if (!error.path.empty())
         out.append(", in ").append(error.path);
-    if (error.offset)
+    if (error.line)
+        out.append(", at line ").append(std::to_string(*error.line));
+    if (error.column)
+        out.append(error.line ? ", column " : ", at column ").append(std::to_string(*error.column));
+    if (error.offset && !error.line && !error.column)
         out.append(", at byte ").append(std::to_string(*error.offset));
-    if (error.record)
+    if (error.record && !error.line && !error.column)
         out.append(", record ").append(std::to_string(*error.record)).append(" (the first is 0)");
     if (error.written)
         out.append(", ").append(std::to_string(*error.written)).append(" bytes had been written");
@@ -474,6 +482,10 @@ class error : public std::system_error {
     std::optional<std::uint64_t> offset() const noexcept { return details_->offset; }
     /// Which record; the first is 0.
     std::optional<std::uint64_t> record() const noexcept { return details_->record; }
+    /// Which line of a text; the first is 1. Known if all records up to this one were lines.
+    std::optional<std::uint64_t> line() const noexcept { return details_->line; }
+    /// The column in the line, in bytes; the first is 1.
+    std::optional<std::uint64_t> column() const noexcept { return details_->column; }
     /// Which value in a BSON document: its keys from the outermost on, separated by dots. Empty if it is not about a
     /// value.
     const std::string &path() const noexcept { return details_->path; }
@@ -2341,6 +2353,7 @@ class input {
     std::size_t record_limit_ = std::size_t{64} << 20;
     std::uint64_t offset_ = 0; // of begin_ in the stream
     std::uint64_t lines_ = 0;  // that ended before begin_
+    std::uint64_t line_start_ = 0; // the offset of the line of begin_
     output *tied_;
     int fd_;
     bool is_interactive_ =
@@ -2495,6 +2508,7 @@ class input {
             fail_too_long(kept, record_limit_);
         if (at_ != begin_) {
             lines_ += detail::count_lines(begin_, at_);
+            line_start_ = line_start(at_);
             offset_ += static_cast<std::uint64_t>(at_ - begin_);
             std::memmove(begin_, at_, kept);
         }
@@ -2541,7 +2555,16 @@ class input {
         details.name = detail::descriptor_name(fd_);
         details.offset = offset_ + static_cast<std::uint64_t>(p - begin_);
         details.record = lines_ + detail::count_lines(begin_, p);
+        details.line = *details.record + 1;
+        details.column = *details.offset - line_start(p) + 1;
         return details;
+    }
+
+    /// The offset of the start of the line that contains `p`.
+    std::uint64_t line_start(const char *p) const noexcept {
+        const std::string_view before(begin_, static_cast<std::size_t>(p - begin_));
+        const std::size_t newline = before.rfind('\n');
+        return newline == std::string_view::npos ? line_start_ : offset_ + newline + 1;
     }
 
     /// Throws the error that the input ended where a value is required.

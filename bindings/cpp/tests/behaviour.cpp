@@ -161,6 +161,31 @@ TEST(Vectors, Limits) {
     }
 }
 
+std::string shown(std::optional<std::uint64_t> number) { return number ? std::to_string(*number) : "-"; }
+
+TEST(Vectors, Places) {
+    for (const strings &column : cases("places.tsv")) {
+        SCOPED_TRACE(column[0]);
+        ms::reader reader(ms::memory{unhex(column[3])},
+                          {.record_limit = std::stoul(column[2]), .decode = ms::decode::off});
+        try {
+            if (column[1] == "scan u32") {
+                while (reader.scan<std::uint32_t>()) {
+                }
+            } else {
+                ms::framer framer = framer_of(column[1]).value();
+                while (reader.next_frame(framer)) {
+                }
+            }
+            ADD_FAILURE() << "no error";
+        } catch (const ms::error &error) {
+            EXPECT_EQ(ms::name(error.kind()), column[4]);
+            EXPECT_EQ((strings{shown(error.offset()), shown(error.record()), shown(error.line()), shown(error.column())}),
+                      strings(column.begin() + 5, column.end()));
+        }
+    }
+}
+
 std::string yes(bool is_so) { return is_so ? "yes" : "no"; }
 
 /// Returns the default of an option, as determined from behaviour; nothing if C++ lacks the option.

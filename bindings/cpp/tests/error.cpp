@@ -61,9 +61,16 @@ TEST(Error, ASentenceIsMadeFromTheDetails) {
     EXPECT_EQ(error.name(), "numbers.txt");
     EXPECT_EQ(error.offset(), 17U);
     EXPECT_EQ(error.record(), 2U);
+    EXPECT_EQ(error.line(), std::nullopt);
     EXPECT_EQ(error.path(), "");
     EXPECT_EQ(error.written(), std::nullopt);
     EXPECT_EQ(error.command(), nullptr);
+
+    details.line = 3;
+    details.column = 5;
+    EXPECT_STREQ(ms::error(details).what(),
+                 "numbers.txt: number invalid: found \"12x\", expected a u32, at line 3, column 5; check the input at "
+                 "this position, the separator and the type");
 
     ms::error_details missing;
     missing.kind = ms::errc::key_missing;

@@ -199,7 +199,7 @@ TEST_P(Program, AnErrorThatNobodyCatchesEndsItAndLosesNoOutput) {
     EXPECT_EQ(result.out, "before");
     const std::string message =
         "standard input: number invalid: found 12x, expected an integer (-2147483648 to "
-        "2147483647), at byte 0, record 0 (the first is 0); check the input at this position, the separator "
+        "2147483647), at line 1, column 1; check the input at this position, the separator "
         "and the type";
     if (has_exceptions(GetParam()))
         EXPECT_NE(result.err.find(message), std::string::npos) << result.err;

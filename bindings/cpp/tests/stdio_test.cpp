@@ -727,10 +727,12 @@ TEST(Input, WhatIsNoNumberIsAnError) {
             EXPECT_EQ(error.kind(), ms::errc::number_invalid);
             EXPECT_EQ(error.offset(), 4u);
             EXPECT_EQ(error.record(), 2u);
+            EXPECT_EQ(error.line(), 3u);
+            EXPECT_EQ(error.column(), 2u);
             EXPECT_EQ(error.found(), "300x");
             EXPECT_EQ(std::string(error.what()),
                       error.name() + ": number invalid: found 300x, expected an integer (-2147483648 to 2147483647), " +
-                          "at byte 4, record 2 (the first is 0); check the input at this position, the separator and "
+                          "at line 3, column 2; check the input at this position, the separator and "
                           "the type");
         }
         EXPECT_EQ(in.word(), "300x");

@@ -27,6 +27,7 @@ struct CBatch
     terminated::Bool
     offset::UInt64
     first_record::UInt64
+    first_line::UInt64
 end
 
 # As millstream_progress in the header.
@@ -183,6 +184,8 @@ const declarations = Dict{Symbol,Tuple{Type,Vector{Type}}}(
     :millstream_error_errno => (Int32, [Ptr{Cvoid}]),
     :millstream_error_offset => (Bool, [Ptr{Cvoid}, Ptr{UInt64}]),
     :millstream_error_record => (Bool, [Ptr{Cvoid}, Ptr{UInt64}]),
+    :millstream_error_line => (Bool, [Ptr{Cvoid}, Ptr{UInt64}]),
+    :millstream_error_column => (Bool, [Ptr{Cvoid}, Ptr{UInt64}]),
     :millstream_error_written => (Bool, [Ptr{Cvoid}, Ptr{UInt64}]),
     :millstream_error_command => (Bool, [Ptr{Cvoid}, Ptr{CCommandEnd}]),
     :millstream_error_free => (Cvoid, [Ptr{Cvoid}]),

@@ -15,7 +15,8 @@ An error: what went wrong, where, and what to do about it.
 
 `kind` is a name such as `:command_failed`, one of `keys(Millstream.error_kinds)`, and `code` its fixed number;
 `message` is the whole error in one sentence. Everything else is `nothing` if unknown: the `name` of the source or sink,
-the byte `offset` and the number of the `record` in the stream (the first is 0), what was `expected` and `found`, the
+the byte `offset` and the number of the `record` in the stream (the first is 0), the `line` of a text and the `column` in
+it in bytes (the first is 1), what was `expected` and `found`, the
 number of bytes that are certainly `written` to a sink, the `path` of a value in a BSON document, the system's `errno`,
 how the `command` ended, and the exception that is its `cause`. """
 struct MillstreamError <: Exception
@@ -25,6 +26,8 @@ struct MillstreamError <: Exception
     name::Union{String,Nothing}
     offset::Union{Int64,Nothing}
     record::Union{Int64,Nothing}
+    line::Union{Int64,Nothing}
+    column::Union{Int64,Nothing}
     expected::Union{String,Nothing}
     found::Union{String,Nothing}
     written::Union{Int64,Nothing}
@@ -34,9 +37,9 @@ struct MillstreamError <: Exception
     cause::Any
 end
 
-MillstreamError(code, kind, message; name = nothing, offset = nothing, record = nothing, expected = nothing, found = nothing,
-    written = nothing, path = nothing, errno = nothing, command = nothing, cause = nothing) =
-    MillstreamError(code, kind, message, name, offset, record, expected, found, written, path, errno, command, cause)
+MillstreamError(code, kind, message; name = nothing, offset = nothing, record = nothing, line = nothing,
+    column = nothing, expected = nothing, found = nothing, written = nothing, path = nothing, errno = nothing, command = nothing, cause = nothing) =
+    MillstreamError(code, kind, message, name, offset, record, line, column, expected, found, written, path, errno, command, cause)
 
 # An error at a record that is found in Julia, in the words of the library.
 function record_error(kind, name, offset, record; found, expected = nothing, path = nothing, cause = nothing)
@@ -91,6 +94,8 @@ function take_error(code, handle)
         name = text(@c millstream_error_name(handle)),
         offset = (@c millstream_error_offset(handle, number)) ? Int64(number[]) : nothing,
         record = (@c millstream_error_record(handle, number)) ? Int64(number[]) : nothing,
+        line = (@c millstream_error_line(handle, number)) ? Int64(number[]) : nothing,
+        column = (@c millstream_error_column(handle, number)) ? Int64(number[]) : nothing,
         expected = text(@c millstream_error_expected(handle)),
         found = text(@c millstream_error_found(handle)),
         written = (@c millstream_error_written(handle, number)) ? Int64(number[]) : nothing,

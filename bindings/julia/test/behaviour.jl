@@ -1,6 +1,6 @@
 # The shared vectors of behaviour: detection of compression, limits, defaults of options.
 using Millstream, Test
-using Millstream: Reader, Writer, Lines, Delimiter, AnyOf, Fixed, LengthPrefixed, Documents, next_line
+using Millstream: Reader, Writer, scan, Lines, Delimiter, AnyOf, Fixed, LengthPrefixed, Documents, next_line
 
 const folder = normpath(joinpath(@__DIR__, "..", "..", "..", "vectors"))
 cases(file) = [split(line, '\t') for line in eachline(joinpath(folder, file)) if !isempty(line) && !startswith(line, '#')]
@@ -62,6 +62,21 @@ end
         end
     end
     @test (found, something(how, "end")) == (expected, ending)
+end
+
+@testset "place: $name" for (name, way, limit, input, kind, offset, record, line, column) in cases("places.tsv")
+    reader = Reader(hex(input); decode = :off, record_limit = parse(Int, limit))
+    error = try
+        if way == "scan u32"
+            while scan(reader, UInt32) !== nothing end
+        else
+            foreach(identity, eachrecord(reader, framer_of(split(way))))
+        end
+    catch error
+        error
+    end
+    @test (string(error.kind), [string(something(number, "-")) for number in (error.offset, error.record, error.line, error.column)]) ==
+        (kind, [offset, record, line, column])
 end
 
 const zipped = hex("1f8b080000000000020333e4020053fc516702000000")

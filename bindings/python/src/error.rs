@@ -152,6 +152,8 @@ fn details<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> 
     details.set_item("name", error.name())?;
     details.set_item("offset", error.offset())?;
     details.set_item("record", error.record())?;
+    details.set_item("line", error.line())?;
+    details.set_item("column", error.column())?;
     details.set_item("path", error.path())?;
     details.set_item("found", error.found())?;
     details.set_item("expected", error.expected())?;

@@ -392,6 +392,20 @@ bool millstream_error_record(const millstream_error *error,
                              uint64_t *record);
 
 /**
+ * Gets the number of the line in a text; the first is 1. Returns whether it is known, which is the case if all records
+ * up to this one were lines; `line` is set only in that case.
+ */
+bool millstream_error_line(const millstream_error *error,
+                           uint64_t *line);
+
+/**
+ * Gets the column in the line, in bytes; the first is 1. Returns whether it is known; `column` is set only in that
+ * case.
+ */
+bool millstream_error_column(const millstream_error *error,
+                             uint64_t *column);
+
+/**
  * For a writer's error, gets the number of bytes that the operating system has certainly accepted. Returns whether it
  * is known; `written` is set only in that case.
  */
@@ -1249,6 +1263,11 @@ typedef struct {
      * The number of the first record in the stream; the stream's first record is 0.
      */
     uint64_t first_record;
+    /**
+     * The line number of the first record (the stream's first line is 1), or 0 if this record or an earlier one of the
+     * stream is not a line.
+     */
+    uint64_t first_line;
 } millstream_batch;
 
 #ifdef __cplusplus

@@ -216,6 +216,23 @@ pub extern "C" fn millstream_error_record(
     tell(error.and_then(|error| error.error.record()), record)
 }
 
+/// Gets the number of the line in a text; the first is 1. Returns whether it is known, which is the case if all records
+/// up to this one were lines; `line` is set only in that case.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_line(error: Option<&millstream_error>, line: Option<&mut MaybeUninit<u64>>) -> bool {
+    tell(error.and_then(|error| error.error.line()), line)
+}
+
+/// Gets the column in the line, in bytes; the first is 1. Returns whether it is known; `column` is set only in that
+/// case.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_error_column(
+    error: Option<&millstream_error>,
+    column: Option<&mut MaybeUninit<u64>>,
+) -> bool {
+    tell(error.and_then(|error| error.error.column()), column)
+}
+
 /// For a writer's error, gets the number of bytes that the operating system has certainly accepted. Returns whether it
 /// is known; `written` is set only in that case.
 #[unsafe(no_mangle)]

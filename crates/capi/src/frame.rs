@@ -84,6 +84,9 @@ pub struct millstream_batch {
     pub offset: u64,
     /// The number of the first record in the stream; the stream's first record is 0.
     pub first_record: u64,
+    /// The line number of the first record (the stream's first line is 1), or 0 if this record or an earlier one of the
+    /// stream is not a line.
+    pub first_line: u64,
 }
 
 impl From<Batch<'_>> for millstream_batch {
@@ -97,6 +100,7 @@ impl From<Batch<'_>> for millstream_batch {
             terminated: batch.terminated(),
             offset: batch.offset(),
             first_record: batch.first_record(),
+            first_line: batch.first_line().unwrap_or(0),
         }
     }
 }

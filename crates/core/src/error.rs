@@ -1,7 +1,7 @@
 //! All errors, defined once for every language.
 //!
-//! There is one [`Error`] type: a kind with a fixed code, the name of the source or sink, the byte offset, the record
-//! number, and details that depend on the kind. The table of kinds in this file is the only one: every front end maps
+//! There is one [`Error`] type: a kind with a fixed code, the name of the source or sink, the line and column in a text,
+//! the byte offset, the record number, and details that depend on the kind. The table of kinds in this file is the only one: every front end maps
 //! kinds by [`ErrorKind::code`], and no code parses messages.
 //!
 //! A reader reports an error one time, followed by a plain end (`None`). It can continue only after errors for which
@@ -276,6 +276,8 @@ struct Inner {
     name: Option<String>,
     offset: Option<u64>,
     record: Option<u64>,
+    line: Option<u64>,
+    column: Option<u64>,
     path: Option<String>,
     written: Option<u64>,
     expected: Option<String>,
@@ -292,6 +294,8 @@ impl Error {
             name: None,
             offset: None,
             record: None,
+            line: None,
+            column: None,
             path: None,
             written: None,
             expected: None,
@@ -336,6 +340,29 @@ impl Error {
         self
     }
 
+    /// Adds the number of the line (the first is 1), unless it has one.
+    pub fn with_line(mut self, line: u64) -> Error {
+        self.0.line.get_or_insert(line);
+        self
+    }
+
+    /// Adds the column in the line, in bytes (the first is 1), unless it has one.
+    pub fn with_column(mut self, column: u64) -> Error {
+        self.0.column.get_or_insert(column);
+        self
+    }
+
+    /// Adds the place of a record to an error that was found in it: the `record` begins at `offset`, and is a `line` of
+    /// a text. `at` is the number of bytes before the part of it from which the error counted its position, if known.
+    #[doc(hidden)]
+    pub fn in_record(mut self, offset: Option<u64>, record: u64, line: Option<u64>, at: Option<u64>) -> Error {
+        let inside = at.map(|at| at + self.0.offset.unwrap_or(0));
+        self.0.offset = offset.map(|offset| offset + inside.unwrap_or(0));
+        self.0.column = at.and_then(|at| Some(at + self.0.column?)).filter(|_| line.is_some());
+        self.0.line = line;
+        self.with_record(record)
+    }
+
     /// Adds the key path inside a document, unless it has one.
     pub fn with_path(mut self, path: impl Into<String>) -> Error {
         self.0.path.get_or_insert_with(|| path.into());
@@ -377,7 +404,7 @@ impl Error {
     /// Returns a copy of the error, for a call that reports it again.
     #[doc(hidden)]
     pub fn again(&self) -> Error {
-        let Inner { kind, name, offset, record, path, written, expected, found, command, io } = &*self.0;
+        let Inner { kind, name, offset, record, line, column, path, written, expected, found, command, io } = &*self.0;
         let io = io.as_ref().map(|error| match error.raw_os_error() {
             Some(number) => io::Error::from_raw_os_error(number),
             None => io::Error::new(error.kind(), error.to_string()),
@@ -387,6 +414,8 @@ impl Error {
             name: name.clone(),
             offset: *offset,
             record: *record,
+            line: *line,
+            column: *column,
             path: path.clone(),
             written: *written,
             expected: expected.clone(),
@@ -431,6 +460,25 @@ impl Error {
     /// Returns the number of the record; the first is 0.
     pub fn record(&self) -> Option<u64> {
         self.0.record
+    }
+
+    /// Returns the number of the line in a text; the first is 1. It is known if all records up to this one were lines.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// let mut numbers = Reader::memory("1 2\n3 x4\n")?;
+    /// let error = numbers.values::<u32>().find_map(Result::err).unwrap();
+    /// assert_eq!((error.line(), error.column(), error.found()), (Some(2), Some(3), Some("x4")));
+    /// assert_eq!((error.record(), error.offset()), (Some(1), Some(6)));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn line(&self) -> Option<u64> {
+        self.0.line
+    }
+
+    /// Returns the column in the line, in bytes; the first is 1.
+    pub fn column(&self) -> Option<u64> {
+        self.0.column
     }
 
     /// Returns the path of the value in a document: its keys from the outermost on, as `bson::split_path` reads them.
@@ -529,11 +577,18 @@ impl Error {
         if let Some(path) = &e.path {
             write!(f, ", in {path}")?;
         }
-        if let Some(offset) = e.offset {
-            write!(f, ", at byte {offset}")?;
-        }
-        if let Some(record) = e.record {
-            write!(f, ", record {record} (the first is 0)")?;
+        match (e.line, e.column) {
+            (Some(line), Some(column)) => write!(f, ", at line {line}, column {column}")?,
+            (Some(line), None) => write!(f, ", at line {line}")?,
+            (None, Some(column)) => write!(f, ", at column {column}")?,
+            (None, None) => {
+                if let Some(offset) = e.offset {
+                    write!(f, ", at byte {offset}")?;
+                }
+                if let Some(record) = e.record {
+                    write!(f, ", record {record} (the first is 0)")?;
+                }
+            }
         }
         if let Some(written) = e.written {
             write!(f, ", {written} bytes had been written")?;
@@ -634,6 +689,16 @@ mod tests {
             (back.kind(), back.offset(), back.record(), back.name()),
             (ErrorKind::FrameTruncated, Some(7), Some(2), Some("x"))
         );
+    }
+
+    #[test]
+    fn a_place_in_a_text_is_a_line_and_a_column() {
+        let new = || Error::new(ErrorKind::NumberInvalid).with_offset(9).with_record(2);
+        let place = |error: Error| error.without_advice().to_string();
+        assert_eq!(place(new()), "number invalid, at byte 9, record 2 (the first is 0)");
+        assert_eq!(place(new().with_line(3)), "number invalid, at line 3");
+        assert_eq!(place(new().with_line(3).with_column(2)), "number invalid, at line 3, column 2");
+        assert_eq!(place(new().with_column(2)), "number invalid, at column 2");
     }
 
     /// An error with two causes.

@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
-use millstream::frame::Lines;
+use millstream::frame::{Delimiter, Lines};
 use millstream::pipe::{OnError, Pipe, Stage, Stages};
-use millstream::{CancelToken, ErrorKind, Reader, Writer};
+use millstream::scan::{Separator, column};
+use millstream::{CancelToken, Error, ErrorKind, Reader, Writer};
 
 /// Returns the lines "0", "1", … of a command, in several batches.
 fn numbers(count: u32) -> Reader {
@@ -140,6 +141,31 @@ fn an_error_in_a_later_batch_has_its_position() {
     let second = reader.next_batch_of(&mut lines, 2).unwrap().unwrap();
     let error = stages.pass(second, |record, item| assert_eq!((record, item), (2, &b"45"[..]))).unwrap_err();
     assert_eq!((error.record(), error.offset()), (Some(3), Some(8)));
+}
+
+/// A stage that gets a part of the line counts columns from the part.
+#[test]
+fn an_error_of_a_stage_has_its_line_and_column() {
+    let number = |text: &[u8]| column::<u32>(text, 1, Separator::Space);
+    let place = |error: Error| (error.line(), error.column(), error.offset());
+    let text = "a 1\nb 2\nc x\n";
+    let mut whole = Pipe::from(Reader::memory(text).unwrap()).lines().try_map(number);
+    assert_eq!(place(whole.count().unwrap_err()), (Some(3), Some(3), Some(10)));
+    let mut part = Pipe::from(Reader::memory(format!("--{}", text.replace('\n', "\n--"))).unwrap())
+        .lines()
+        .map_bytes(|line| &line[2..])
+        .try_filter(|text| number(text).map(|_| true));
+    assert_eq!(place(part.count().unwrap_err()), (Some(3), Some(5), Some(16)));
+    // Bytes that a stage has produced are not part of the line.
+    let mut made = Pipe::from(Reader::memory(text).unwrap())
+        .lines()
+        .rewrite(|line, out| out.extend_from_slice(line))
+        .try_map(number);
+    assert_eq!(place(made.count().unwrap_err()), (Some(3), None, Some(8)));
+    let mut other = Pipe::from(Reader::memory("a 1;b x;").unwrap()).frames(Delimiter::byte(b';')).try_map(number);
+    assert_eq!(place(other.count().unwrap_err()), (None, None, Some(6)));
+    let mut held = Pipe::from(Reader::memory(text).unwrap()).lines().parallel(2, |stages| stages.try_map(number));
+    assert_eq!(place(held.count().unwrap_err()).0, Some(3));
 }
 
 #[test]

@@ -287,6 +287,55 @@ fn content(line: &str) -> Vec<u8> {
 const FAR: &str = "                                                                                                   ";
 
 #[test]
+fn a_missing_value_is_after_the_last_one() {
+    for (text, line, column) in [("", 1, 1), ("1", 1, 2), ("1\n", 2, 1), ("1\n2 3 ", 2, 5), ("1\n\n", 3, 1)] {
+        for capacity in [1, 64] {
+            let mut reader = Reader::builder().capacity(capacity).from_read(text.as_bytes()).unwrap();
+            while reader.scan::<u8>().unwrap().is_some() {}
+            for _ in 0..2 {
+                let error = reader.require::<u8>().unwrap_err();
+                assert_eq!((error.line(), error.column()), (Some(line), Some(column)), "{text:?}, {capacity}");
+                assert_eq!((error.kind(), error.offset()), (ErrorKind::ValueMissing, Some(text.len() as u64)));
+            }
+        }
+    }
+}
+
+/// A located error has the place of the last line, even if the start of the stream is no longer in memory.
+#[test]
+fn an_error_is_located_in_the_last_line() {
+    let text = "1\n22\n\n4444444444\r\n55 x\n6";
+    for capacity in [1, 8, 64] {
+        let mut reader = Reader::builder().name("n").capacity(capacity).from_read(text.as_bytes()).unwrap();
+        let mut offset = 0;
+        for (number, whole) in text.split_inclusive('\n').enumerate() {
+            let len = reader.next_line().unwrap().unwrap().len() as u64;
+            let error = reader.locate(Error::new(ErrorKind::NumberInvalid).with_offset(len).with_column(len + 1));
+            let place = (error.name(), error.line(), error.column(), error.record(), error.offset());
+            let number = number as u64;
+            assert_eq!(place, (Some("n"), Some(number + 1), Some(len + 1), Some(number), Some(offset + len)));
+            let again = reader.locate(Error::new(ErrorKind::Io).with_name("another"));
+            assert_eq!((again.name(), again.line()), (Some("another"), None));
+            offset += whole.len() as u64;
+        }
+    }
+    let mut reader = Reader::memory("a;b\n;").unwrap();
+    assert_eq!(reader.read_until(b';').unwrap(), Some(&b"a"[..]));
+    let error = reader.locate(Error::new(ErrorKind::NumberInvalid).with_offset(0).with_column(1));
+    assert_eq!((error.record(), error.line(), error.column(), error.offset()), (Some(0), None, None, None));
+}
+
+/// After bytes that a caller has consumed, the line is unknown.
+#[test]
+fn consumed_bytes_are_not_lines() {
+    let mut reader = Reader::memory("1\nxx\nyy\n").unwrap();
+    reader.fill().unwrap();
+    reader.consume(5);
+    let error = reader.scan::<u8>().unwrap_err();
+    assert_eq!((error.offset(), error.record(), error.line(), error.column()), (Some(5), Some(0), None, None));
+}
+
+#[test]
 fn an_error_has_found_expected_and_position() {
     for far in ["", FAR] {
         let mut reader = Reader::builder().name("numbers").memory(format!("1 2\n3 12x4 5{far}")).unwrap();
@@ -296,7 +345,7 @@ fn an_error_has_found_expected_and_position() {
         assert_eq!((error.found(), error.expected()), (Some("12x4"), Some("a u8 (0 to 255)")));
         assert_eq!(
             error.to_string(),
-            "numbers: number invalid: found 12x4, expected a u8 (0 to 255), at byte 6, record 1 (the first is 0); \
+            "numbers: number invalid: found 12x4, expected a u8 (0 to 255), at line 2, column 3; \
              check the input at this position, the separator and the type"
         );
     }

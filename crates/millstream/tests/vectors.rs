@@ -17,6 +17,7 @@ use std::path::Path;
 const SCAN: &str = include_str!("../../../vectors/scan.tsv");
 const SNIFF: &str = include_str!("../../../vectors/sniff.tsv");
 const LIMITS: &str = include_str!("../../../vectors/limits.tsv");
+const PLACES: &str = include_str!("../../../vectors/places.tsv");
 const DEFAULTS: &str = include_str!("../../../vectors/defaults.tsv");
 
 /// Returns the cases of a file, in columns.
@@ -109,6 +110,46 @@ fn scan() {
         cases += 1;
     }
     assert!(cases > 0, "the file contains no case");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes, and reaches no unsafe code that the other tests do not")]
+fn places() {
+    for [name, way, limit, input, kind, offset, record, line, column] in cases(PLACES) {
+        let input = unhex(input);
+        for split in 0..=input.len() {
+            for is_batched in [false, true] {
+                let reader = Reader::builder().capacity(8).record_limit(limit.parse().unwrap()).decode(Decode::Off);
+                let pieces = Cursor::new(input[..split].to_vec()).chain(Cursor::new(input[split..].to_vec()));
+                let mut reader = reader.from_read(pieces).unwrap();
+                let error = match way {
+                    "scan u32" => reader.values::<u32>().find_map(Result::err),
+                    "lines" if !is_batched => {
+                        std::iter::from_fn(|| reader.next_line().map(|line| line.map(drop)).transpose())
+                            .find_map(Result::err)
+                    }
+                    _ if is_batched => {
+                        let mut framer = framer(way);
+                        std::iter::from_fn(|| reader.next_batch(&mut framer).map(|batch| batch.map(drop)).transpose())
+                            .find_map(Result::err)
+                    }
+                    _ => {
+                        let mut framer = framer(way);
+                        std::iter::from_fn(|| reader.next_frame(&mut framer).map(|record| record.map(drop)).transpose())
+                            .find_map(Result::err)
+                    }
+                };
+                let error = error.unwrap();
+                let shown = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+                let place = [error.offset(), error.record(), error.line(), error.column()].map(shown);
+                assert_eq!(
+                    (error.kind().name(), place),
+                    (kind, [offset, record, line, column].map(str::to_owned)),
+                    "{name}"
+                );
+            }
+        }
+    }
 }
 
 /// Returns a word of a vector as the twins format it: a float has many texts, and they use one of them.

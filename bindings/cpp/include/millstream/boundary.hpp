@@ -82,6 +82,10 @@ inline millstream::error taken(millstream_code code, millstream_error *raw) {
             details.offset = number;
         if (millstream_error_record(raw, &number))
             details.record = number;
+        if (millstream_error_line(raw, &number))
+            details.line = number;
+        if (millstream_error_column(raw, &number))
+            details.column = number;
         if (millstream_error_written(raw, &number))
             details.written = number;
         if (millstream_command_end end{}; millstream_error_command(raw, &end))

@@ -141,6 +141,10 @@ struct error_details {
     std::optional<std::uint64_t> offset;
     /// Which record; the first is 0.
     std::optional<std::uint64_t> record;
+    /// Which line of a text; the first is 1.
+    std::optional<std::uint64_t> line;
+    /// The column in the line, in bytes; the first is 1.
+    std::optional<std::uint64_t> column;
     /// Which value in a BSON document: its keys from the outermost on, separated by dots.
     std::string path;
     /// For a writer's error: how many bytes the system has certainly accepted.
@@ -173,9 +177,13 @@ inline std::string sentence(const error_details &error) {
     }
     if (!error.path.empty())
         out.append(", in ").append(error.path);
-    if (error.offset)
+    if (error.line)
+        out.append(", at line ").append(std::to_string(*error.line));
+    if (error.column)
+        out.append(error.line ? ", column " : ", at column ").append(std::to_string(*error.column));
+    if (error.offset && !error.line && !error.column)
         out.append(", at byte ").append(std::to_string(*error.offset));
-    if (error.record)
+    if (error.record && !error.line && !error.column)
         out.append(", record ").append(std::to_string(*error.record)).append(" (the first is 0)");
     if (error.written)
         out.append(", ").append(std::to_string(*error.written)).append(" bytes had been written");
@@ -213,6 +221,10 @@ class error : public std::system_error {
     std::optional<std::uint64_t> offset() const noexcept { return details_->offset; }
     /// Which record; the first is 0.
     std::optional<std::uint64_t> record() const noexcept { return details_->record; }
+    /// Which line of a text; the first is 1. Known if all records up to this one were lines.
+    std::optional<std::uint64_t> line() const noexcept { return details_->line; }
+    /// The column in the line, in bytes; the first is 1.
+    std::optional<std::uint64_t> column() const noexcept { return details_->column; }
     /// Which value in a BSON document: its keys from the outermost on, separated by dots. Empty if it is not about a
     /// value.
     const std::string &path() const noexcept { return details_->path; }

@@ -92,6 +92,11 @@ class batch {
     std::uint64_t offset() const noexcept { return raw_.offset; }
     /// The number of its first record; the stream's first is 0.
     std::uint64_t first_record() const noexcept { return raw_.first_record; }
+    /// The line number of the first record (the first is 1); nothing if it or an earlier record of the stream is not a
+    /// line.
+    std::optional<std::uint64_t> first_line() const noexcept {
+        return raw_.first_line == 0 ? std::nullopt : std::optional(raw_.first_line);
+    }
 
   private:
     millstream_batch raw_{};

@@ -377,6 +377,7 @@ class input {
     std::size_t record_limit_ = std::size_t{64} << 20;
     std::uint64_t offset_ = 0; // of begin_ in the stream
     std::uint64_t lines_ = 0;  // that ended before begin_
+    std::uint64_t line_start_ = 0; // the offset of the line of begin_
     output *tied_;
     int fd_;
     bool is_interactive_ =
@@ -531,6 +532,7 @@ class input {
             fail_too_long(kept, record_limit_);
         if (at_ != begin_) {
             lines_ += detail::count_lines(begin_, at_);
+            line_start_ = line_start(at_);
             offset_ += static_cast<std::uint64_t>(at_ - begin_);
             std::memmove(begin_, at_, kept);
         }
@@ -577,7 +579,16 @@ class input {
         details.name = detail::descriptor_name(fd_);
         details.offset = offset_ + static_cast<std::uint64_t>(p - begin_);
         details.record = lines_ + detail::count_lines(begin_, p);
+        details.line = *details.record + 1;
+        details.column = *details.offset - line_start(p) + 1;
         return details;
+    }
+
+    /// The offset of the start of the line that contains `p`.
+    std::uint64_t line_start(const char *p) const noexcept {
+        const std::string_view before(begin_, static_cast<std::size_t>(p - begin_));
+        const std::size_t newline = before.rfind('\n');
+        return newline == std::string_view::npos ? line_start_ : offset_ + newline + 1;
     }
 
     /// Throws the error that the input ended where a value is required.

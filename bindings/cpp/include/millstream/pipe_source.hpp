@@ -246,6 +246,8 @@ class source_of_records {
         if (!at_->sink_failed) {
             // The stage counted from the start of its input.
             details.name = from.name();
+            if (batch.first_line())
+                details.line = *batch.first_line() + (at_->failed_at - batch.first_record());
             details.offset =
                 batch.offset() + batch.offsets()[static_cast<std::size_t>(at_->failed_at - batch.first_record())];
         }

@@ -285,7 +285,7 @@ class reader {
             return first;
         } else {
             std::tuple<First, Rest...> values{first, Rest{}...};
-            std::apply([&](First &, Rest &...rest) { ((scan_one(rest) || miss()), ...); }, values);
+            std::apply([&](First &, Rest &...rest) { (scan_one(rest, false), ...); }, values);
             return values;
         }
     }
@@ -455,28 +455,18 @@ class reader {
         return bytes != nullptr ? std::optional(std::string_view(bytes, len)) : std::nullopt;
     }
 
-    /// Sets `to` to the next number; returns false at the end.
+    /// Sets `to` to the next number; returns false at the end, which is an error unless `may_end`.
     template <class Value>
-    bool scan_one(Value &to) {
+    bool scan_one(Value &to, bool may_end = true) {
         detail::scanned_as<Value> value{};
         bool end = false;
         millstream_error *error = nullptr;
         const millstream_code result =
-            detail::scan_in_window<detail::scanned_as<Value>>(&window_, &value, &end, &error);
+            detail::scan_in_window<detail::scanned_as<Value>>(&window_, &value, may_end ? &end : nullptr, &error);
         if (result != MILLSTREAM_OK) [[unlikely]]
             outcome_.fail(result, error);
         to = static_cast<Value>(value);
         return !end;
-    }
-
-    /// Reports that some of several numbers are missing.
-    [[noreturn]] bool miss() {
-        error_details details;
-        details.kind = errc::value_missing;
-        details.name = name();
-        details.offset = position().bytes;
-        details.record = position().records;
-        detail::fail(std::move(details));
     }
 
     /// Consumes the scanned input and returns the reader to the functions of the C ABI. The window's own data is always

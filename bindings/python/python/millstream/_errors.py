@@ -32,6 +32,10 @@ class Error(Exception):
     offset: int | None = None
     #: The number of the record; the first is 0.
     record: int | None = None
+    #: The number of the line in a text; the first is 1. Known if all records up to this one are lines.
+    line: int | None = None
+    #: The column in the line, in bytes; the first is 1.
+    column: int | None = None
     #: The path of a value in a document: its keys, the outermost first.
     path: str | None = None
     found: str | None = None

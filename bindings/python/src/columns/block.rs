@@ -1,8 +1,8 @@
 //! Consecutive records of the stream, in separate memory, and the positions of their fields.
 
-use millstream::ErrorKind;
 use millstream::frame::{Batch, Delimiter, Framer, Trim};
 use millstream::scan::Separator;
+use millstream::{Error, ErrorKind};
 
 use super::fields::{Fields, Wrong};
 use super::layout::Layout;
@@ -24,6 +24,8 @@ pub struct Block {
     terminated: bool,
     /// The position of the first record in the stream: bytes and records.
     pub position: (u64, u64),
+    /// The line of the first record, if the records are lines.
+    first_line: Option<u64>,
     /// The separators, and the results of [`Block::split`]. They are kept to reuse their memory.
     separators: Vec<u32>,
     bounds: Vec<u32>,
@@ -44,11 +46,22 @@ impl Block {
         let base = self.bytes.len() as u32;
         if self.is_empty() {
             self.position = (batch.offset() + u64::from(first), batch.first_record());
+            self.first_line = batch.first_line();
             self.offsets.push(0);
         }
         self.bytes.extend_from_slice(&batch.bytes()[first as usize..last as usize]);
         self.offsets.extend(batch.offsets()[1..].iter().map(|end| end - first + base));
         (self.trim, self.terminated) = (batch.trim(), batch.terminated());
+    }
+
+    /// Adds the place of the byte `at` in a record to an error.
+    pub fn locate(&self, error: Error, row: usize, at: usize) -> Error {
+        let (offset, record) = self.position;
+        let error = error.with_offset(offset + at as u64).with_record(record + row as u64);
+        match self.first_line {
+            Some(line) => error.with_line(line + row as u64).with_column((at - self.offsets[row] as usize) as u64 + 1),
+            None => error,
+        }
     }
 
     /// Removes all records and keeps the memory.

@@ -179,7 +179,6 @@ impl Growing {
 
 /// The columns of a block, up to the first invalid record.
 fn parse(layout: &Layout, mut block: Block) -> Piece {
-    let (offset, first_record) = block.position;
     let (fields, mut wrong) = block.split(layout);
     let mut rows = fields.len();
     let mut arrays = Vec::new();
@@ -196,12 +195,11 @@ fn parse(layout: &Layout, mut block: Block) -> Piece {
     }
     arrays.iter_mut().for_each(|values| *values = values.slice(0, rows));
     let error = wrong.map(|wrong| {
-        Error::new(wrong.kind)
-            .with_record(first_record + wrong.row as u64)
-            .with_offset(offset + wrong.at as u64)
+        let error = Error::new(wrong.kind)
             .with_path(layout.name(wrong.column))
             .with_found(wrong.found)
-            .with_expected(wrong.expected)
+            .with_expected(wrong.expected);
+        block.locate(error, wrong.row, wrong.at)
     });
     Piece { arrays, rows, error, block }
 }

@@ -20,7 +20,8 @@ impl Failure {
         let offset = offset_of(text, error.line(), error.column());
         let located = self.error.take().unwrap_or_else(|| syntax_error(text, offset, error));
         self.keys.reverse();
-        let located = located.with_offset(offset as u64);
+        let (line, column) = (error.line() as u64, error.column().max(1) as u64);
+        let located = located.with_offset(offset as u64).with_line(line).with_column(column);
         if self.keys.is_empty() { located } else { located.with_path(join_shortened(&self.keys)) }
     }
 }

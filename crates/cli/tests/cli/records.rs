@@ -106,7 +106,7 @@ fn a_record_over_the_limit_is_an_error_with_its_number() {
         .run("--record-limit 4 a")
         .fails()
         .prints("one\ntwo\n")
-        .complains_of(&["a: record too long", "record 2 (the first is 0)\nhint: raise --record-limit"]);
+        .complains_of(&["a: record too long", "at line 3\nhint: raise --record-limit"]);
 }
 
 #[test]

@@ -60,7 +60,10 @@ fn limits() {
             let seen = String::from_utf8(run.succeeds().stdout).unwrap();
             assert!(seen.starts_with(&format!("{count} record")), "{name}: {seen}");
         } else {
-            let at = format!("record {count} (the first is 0)");
+            let at = match words {
+                "lines" | "byte 0a" => format!("at line {}", count + 1),
+                _ => format!("record {count} (the first is 0)"),
+            };
             run.fails().complains_of(&[in_words(end).as_str(), &at]);
         }
     }

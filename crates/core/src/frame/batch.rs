@@ -30,6 +30,8 @@ pub struct Batch<'a> {
     terminated: bool,
     /// The stream position at which `bytes` begins, and the number of the first record.
     position: (u64, u64),
+    /// Whether the number of each record is the number of its line, counted from 0.
+    of_lines: bool,
 }
 
 impl<'a> Batch<'a> {
@@ -44,13 +46,35 @@ impl<'a> Batch<'a> {
         let last = *offsets.last().expect("n records have n + 1 offsets");
         assert!(last as usize <= bytes.len(), "the offset {last} is beyond {} bytes", bytes.len());
         debug_assert!(offsets.is_sorted(), "the offsets do not ascend");
-        Batch { bytes, offsets, trim, terminated, position: (0, 0) }
+        Batch { bytes, offsets, trim, terminated, position: (0, 0), of_lines: false }
     }
 
     /// Returns the batch with its position in the stream: the numbers of bytes and records before it.
     pub fn at(mut self, bytes: u64, records: u64) -> Batch<'a> {
         self.position = (bytes, records);
         self
+    }
+
+    /// Returns the batch with the information whether its records, and all earlier ones of the stream, are lines.
+    pub fn of_lines(mut self, of_lines: bool) -> Batch<'a> {
+        self.of_lines = of_lines;
+        self
+    }
+
+    /// Returns the line number of the first record (the first is 1) if it and all earlier records of the stream are
+    /// lines.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::{Delimiter, Lines}};
+    /// let mut reader = Reader::memory("one\ntwo\n;three\n")?;
+    /// reader.next_line()?;
+    /// assert_eq!(reader.next_batch(&mut Lines::new())?.unwrap().first_line(), Some(2));
+    /// let mut reader = Reader::memory("one;two;three")?;
+    /// assert_eq!(reader.next_batch(&mut Delimiter::byte(b';'))?.unwrap().first_line(), None);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn first_line(&self) -> Option<u64> {
+        self.of_lines.then_some(self.position.1 + 1)
     }
 
     /// Returns the position of `bytes()[0]` in the stream, in bytes from its start (after decoding). Record `i` begins

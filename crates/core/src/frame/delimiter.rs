@@ -94,6 +94,10 @@ impl Framer for Delimiter {
         self.trim
     }
 
+    fn finds_lines(&self) -> bool {
+        matches!(self.search, Search::Byte(b'\n'))
+    }
+
     fn terminator(&self) -> &[u8] {
         match &self.search {
             _ if self.trim == Trim::NOTHING => b"",

@@ -49,6 +49,10 @@ impl Framer for Lines {
         self.trim
     }
 
+    fn finds_lines(&self) -> bool {
+        true
+    }
+
     fn terminator(&self) -> &[u8] {
         if self.trim == Trim::NOTHING { b"" } else { b"\n" }
     }

@@ -95,6 +95,11 @@ pub trait Framer {
         None
     }
 
+    /// Returns whether every record is one line, with its line feed. For these records, errors name the line.
+    fn finds_lines(&self) -> bool {
+        false
+    }
+
     /// Appends the end offsets of the complete records at the front of `input`, at most `max` of them, and never one
     /// that ends after `u32::MAX`.
     ///
@@ -149,6 +154,10 @@ macro_rules! forward_framer {
 
             fn separator(&self) -> Option<u8> {
                 (**self).separator()
+            }
+
+            fn finds_lines(&self) -> bool {
+                (**self).finds_lines()
             }
 
             fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {

@@ -9,8 +9,8 @@
 //! // The sum of the third column of a table; the other columns may have any content.
 //! let mut reader = Reader::memory("ann 31 1.75\nbob 42 1.5\n")?;
 //! let mut sum = 0.0;
-//! while let Some(line) = reader.next_line()? {
-//!     sum += scan::column::<f64>(line, 2, scan::Separator::Space)?;
+//! while let Some(value) = reader.next_column::<f64>(2, scan::Separator::Space)? {
+//!     sum += value;
 //! }
 //! assert_eq!(sum, 3.25);
 //! # Ok::<(), millstream::Error>(())

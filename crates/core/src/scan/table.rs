@@ -5,9 +5,9 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::quick::{LOOKAHEAD, quick};
-use super::token::Tokens;
+use super::token::{Tokens, Value, Wrong};
 use super::{Number, Scan, Separator};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// An iterator over the fields of a line, as bytes. See [`fields`].
 #[derive(Clone)]
@@ -56,7 +56,8 @@ impl FusedIterator for Fields<'_> {}
 ///
 /// # Errors
 /// Returns the errors of [`columns`], and [`ValueMissing`](crate::ErrorKind::ValueMissing) for a line with too few
-/// columns. The offset is counted from the start of the line.
+/// columns. The offset and the column are counted from the start of the line. [`Reader::locate`] adds the name of the
+/// source and the line, as a stage of a pipe does without a call; [`Reader::next_column`] reads the line too.
 ///
 /// ```
 /// use millstream::{ErrorKind, scan::{self, Separator}};
@@ -68,16 +69,24 @@ impl FusedIterator for Fields<'_> {}
 /// assert_eq!(error.kind(), ErrorKind::ValueMissing);
 /// # Ok::<(), millstream::Error>(())
 /// ```
+///
+/// [`Reader::locate`]: https://docs.rs/millstream/latest/millstream/struct.Reader.html#method.locate
+/// [`Reader::next_column`]: https://docs.rs/millstream/latest/millstream/struct.Reader.html#method.next_column
 pub fn column<T: Number>(line: &[u8], column: usize, separator: Separator) -> Result<T> {
     let mut fields = fields(line, separator);
     for _ in 0..column {
         fields.next_range();
     }
     let rest = &line[fields.at..];
-    T::take(&mut Tokens::new(rest, separator)).map_err(|wrong| {
-        let offset = fields.at + wrong.token.start;
-        wrong.error::<T>(rest).with_offset(offset as u64)
-    })
+    T::take(&mut Tokens::new(rest, separator)).map_err(|wrong| in_line::<T>(wrong, rest, fields.at))
+}
+
+/// Returns the error of a value in a line, of which `rest` begins at `at`.
+#[cold]
+fn in_line<T: Value>(wrong: Wrong, rest: &[u8], at: usize) -> Error {
+    let (offset, is_missing) = ((at + wrong.token.start) as u64, wrong.is_missing());
+    let error = wrong.error::<T>(rest).with_offset(offset).with_column(offset + 1);
+    if is_missing { error.with_found("the end of the line") } else { error }
 }
 
 /// An iterator over the numbers of a line. See [`columns`].
@@ -161,9 +170,8 @@ impl<T: Scan> Columns<'_, T> {
                 Some(Ok(value))
             }
             Err(wrong) => {
-                let offset = self.at + wrong.token.start;
-                self.at = self.line.len();
-                (!wrong.is_end()).then(|| Err(wrong.error::<T>(rest).with_offset(offset as u64)))
+                let at = std::mem::replace(&mut self.at, self.line.len());
+                (!wrong.is_end()).then(|| Err(in_line::<T>(wrong, rest, at)))
             }
         }
     }

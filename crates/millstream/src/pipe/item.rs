@@ -15,6 +15,11 @@ pub trait Item {
     fn size(_item: &Self::Of<'_>) -> usize {
         0
     }
+
+    /// Returns the address of an item's bytes, for the position of errors, or 0 if the item is a value.
+    fn address(_item: &Self::Of<'_>) -> usize {
+        0
+    }
 }
 
 /// Records and pieces of them: `&[u8]`, which is valid for as long as its batch.
@@ -26,6 +31,10 @@ impl Item for Bytes {
 
     fn size(item: &&[u8]) -> usize {
         item.len()
+    }
+
+    fn address(item: &&[u8]) -> usize {
+        item.as_ptr().addr()
     }
 }
 

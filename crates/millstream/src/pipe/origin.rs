@@ -12,6 +12,8 @@ pub(super) struct Origin {
     /// The number of its first record, over all sources.
     first: u64,
     first_in_source: u64,
+    /// Whether its records are lines.
+    of_lines: bool,
     /// The position of the bytes in their source.
     offset: u64,
     offsets: Vec<u32>,
@@ -27,17 +29,26 @@ impl Origin {
         (first, first_in_source): (u64, u64),
         keep: bool,
     ) -> Origin {
-        let (offset, offsets) = (batch.offset(), batch.offsets().to_vec());
-        Origin { name, first, first_in_source, offset, offsets, bytes: keep.then(|| batch.bytes().to_vec()) }
+        Origin {
+            name,
+            first,
+            first_in_source,
+            of_lines: batch.first_line().is_some(),
+            offset: batch.offset(),
+            offsets: batch.offsets().to_vec(),
+            bytes: keep.then(|| batch.bytes().to_vec()),
+        }
     }
 
     /// Returns the place of a record, if it is in this batch.
     pub(super) fn place(&self, record: u64) -> Option<Place<'_>> {
         let index = usize::try_from(record.checked_sub(self.first)?).ok()?;
         let &[start, end] = self.offsets.get(index..)?.first_chunk()?;
+        let record = self.first_in_source + index as u64;
         Some(Place {
             name: self.name.as_ref(),
-            record: self.first_in_source + index as u64,
+            record,
+            line: self.of_lines.then_some(record + 1),
             offset: self.offset + u64::from(start),
             bytes: self.bytes.as_ref().map(|bytes| &bytes[start as usize..end as usize]),
         })
@@ -50,6 +61,8 @@ pub(super) struct Place<'a> {
     pub(super) name: Option<&'a Arc<str>>,
     /// Its number in its source.
     pub(super) record: u64,
+    /// Its line; absent if it is not a line of a text.
+    pub(super) line: Option<u64>,
     pub(super) offset: u64,
     /// The record as it was read; absent if it is not needed.
     pub(super) bytes: Option<&'a [u8]>,
@@ -62,6 +75,7 @@ impl<'a> Place<'a> {
         Some(Place {
             name,
             record: batch.first_record() + index as u64,
+            line: batch.first_line().map(|line| line + index as u64),
             offset: batch.offset() + u64::from(*batch.offsets().get(index)?),
             bytes: Some(batch.raw(index)?),
         })

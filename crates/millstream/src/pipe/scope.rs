@@ -64,15 +64,27 @@ impl<'a> Scope<'a> {
     /// Handles a record that a stage could not process. Returns whether to continue.
     #[cold]
     pub(super) fn fail(self, record: u64, error: Error) -> Flow {
+        self.fail_at(record, 0, error)
+    }
+
+    /// Like [`fail`](Scope::fail), for a stage that got the bytes at this address, from which the error counts its
+    /// position. The position is kept if the bytes are part of the record as it was read.
+    #[cold]
+    pub(super) fn fail_at(self, record: u64, address: usize, error: Error) -> Flow {
         let handed = self.run.handed.borrow();
         let name = self.run.name.borrow();
         let here = || self.batch.and_then(|batch| Place::find(batch, self.run.first.get().0, name.as_ref(), record));
         let place = handed.iter().find_map(|origin| origin.place(record)).or_else(here);
-        // The stage counts its input from the start of the slice that it was given.
-        let mut error = error.without_offset().with_record(place.as_ref().map_or(record, |place| place.record));
-        if let Some(place) = &place {
-            error = error.with_offset(place.offset);
-        }
+        let at = place.as_ref().and_then(|place| place.bytes).and_then(|bytes| {
+            let at = address.checked_sub(bytes.as_ptr().addr()).filter(|at| *at <= bytes.len())?;
+            error.column().map(|_| at as u64)
+        });
+        let mut error = match &place {
+            // The error is about another source, which has its own lines.
+            Some(place) if error.name().is_some() => error.in_record(Some(place.offset), place.record, None, None),
+            Some(place) => error.in_record(Some(place.offset), place.record, place.line, at),
+            None => error.in_record(None, record, None, None),
+        };
         if let Some(name) = place.as_ref().map_or(name.as_ref(), |place| place.name) {
             error = error.with_name(&**name);
         }

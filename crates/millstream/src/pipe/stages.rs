@@ -149,9 +149,10 @@ each!(impl[I: Item, F: Call<I, Option<T>>, T] FilterMap<F, T>, I => Value<T>, |t
 
 each!(impl[I: Item, F: Call<I, Result<T, E>>, T, E: Into<AnyError>] TryMap<F, Result<T, E>>, I => Value<T>,
     |this, record, item, scope, next| {
+        let address = I::address(&item);
         match this.0.call(item) {
             Ok(value) => next(record, value),
-            Err(error) => scope.fail(record, stage_failed(error.into())),
+            Err(error) => scope.fail_at(record, address, stage_failed(error.into())),
         }
     }
 );
@@ -171,7 +172,7 @@ each!(impl[I: Item, F: Look<I, Result<bool, E>>, E: Into<AnyError>] TryFilter<F,
         match this.0.look(&item) {
             Ok(true) => next(record, item),
             Ok(false) => Flow::Continue(()),
-            Err(error) => scope.fail(record, stage_failed(error.into())),
+            Err(error) => scope.fail_at(record, I::address(&item), stage_failed(error.into())),
         }
     }
 );

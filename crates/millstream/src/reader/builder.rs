@@ -569,6 +569,8 @@ impl ReaderBuilder {
             index: Default::default(),
             scanning: Default::default(),
             records: 0,
+            all_lines: true,
+            kept_from: 0,
             longest: 0,
             unremarkable: 0,
             supply,

@@ -79,6 +79,10 @@ pub struct Reader {
     index: LineIndex,
     scanning: Scanning,
     records: u64,
+    /// Whether all records so far were lines, so that the number of records is the number of lines.
+    all_lines: bool,
+    /// The bytes of the buffer from this position on are those of the stream, consumed ones too.
+    kept_from: usize,
     /// The longest record so far.
     longest: usize,
     /// A line of at most this length is neither the longest one nor too long.
@@ -350,6 +354,7 @@ impl Reader {
             // A caller that consumes bytes of a record that is too long decides where the next record begins.
             self.too_long = false;
             self.skip = None;
+            self.all_lines = false;
         }
         self.buffer.consume(count);
     }
@@ -370,7 +375,7 @@ impl Reader {
     /// ```
     pub fn exchange(&mut self, memory: &mut Vec<u8>) -> Range<usize> {
         self.settle();
-        (self.too_long, self.skip) = (false, None);
+        (self.too_long, self.skip, self.all_lines) = (false, None, false);
         self.buffer.exchange(memory)
     }
 
@@ -385,7 +390,9 @@ impl Reader {
         self.batch_end = None;
         // The longest delimiter, plus one byte that shows that the record is too long.
         let max = self.record_limit.saturating_add(64);
-        match self.supply.fill(&mut self.buffer, max) {
+        let filled = self.supply.fill(&mut self.buffer, max);
+        self.kept_from = self.buffer.pos();
+        match filled {
             Ok(0) => {
                 self.state = State::Asking;
                 self.ask()?;
@@ -397,7 +404,7 @@ impl Reader {
                 }
                 return Ok(true);
             }
-            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(self.locate(error)),
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(self.at_end(error)),
             Err(error) => self.state = State::Ending(Some(error)),
         }
         Ok(false)
@@ -408,7 +415,7 @@ impl Reader {
     fn ask(&mut self) -> Result<()> {
         self.state = match self.supply.finish(&mut self.ends) {
             Ok(()) => State::Ending(None),
-            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(self.locate(error)),
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(self.at_end(error)),
             Err(error) => State::Ending(Some(error)),
         };
         Ok(())
@@ -427,7 +434,7 @@ impl Reader {
                 Ok(())
             }
             Some(error) => {
-                let error = self.locate(error);
+                let error = self.at_end(error);
                 Err(self.fail(error))
             }
         }
@@ -441,6 +448,9 @@ impl Reader {
         {
             let cause = std::mem::replace(error, Error::new(ErrorKind::Internal));
             *error = with_unfinished(cause, self.buffer.unread()).with_record(self.records);
+            if self.all_lines {
+                *error = std::mem::replace(error, Error::new(ErrorKind::Internal)).with_line(self.records + 1);
+            }
         }
         self.finish()
     }
@@ -462,10 +472,16 @@ impl Reader {
         }
     }
 
-    /// Adds the source's name and the position to an error.
-    fn locate(&self, error: Error) -> Error {
+    /// Adds the source's name and the position of the last byte that was read to an error.
+    fn at_end(&self, error: Error) -> Error {
         let end = self.buffer.offset() + self.buffer.unread().len() as u64;
         error.with_name(&self.name).with_offset(end)
+    }
+
+    /// Adds the source's name, and the place of the record that begins at `offset` and has this number, to an error.
+    fn at_record(&self, error: Error, offset: u64, record: u64) -> Error {
+        let error = error.with_name(&self.name).with_offset(offset).with_record(record);
+        if self.all_lines { error.with_line(record + 1) } else { error }
     }
 
     /// Returns whether the unread bytes are the last ones of the stream. They are not if an error cut the stream off.
@@ -580,6 +596,7 @@ impl Reader {
         let Step::Record { len, terminated } = framer.step(self.buffer.unread(), Resume::START, false) else {
             return None;
         };
+        self.all_lines &= framer.finds_lines();
         let trim = framer.trim();
         let content = trim.apply(&self.buffer.unread()[..len], terminated).len();
         self.check_record(len, content).ok()?;
@@ -666,12 +683,81 @@ impl Reader {
     }
 
     fn record_too_long(&self, found: usize) -> Error {
-        Error::new(ErrorKind::RecordTooLong)
+        let error = Error::new(ErrorKind::RecordTooLong)
             .with_found(format!("{found} bytes without the end of the record"))
-            .with_expected(format!("at most {}", self.record_limit))
-            .with_name(&self.name)
-            .with_offset(self.buffer.offset())
-            .with_record(self.records)
+            .with_expected(format!("at most {}", self.record_limit));
+        self.at_record(error, self.buffer.offset(), self.records)
+    }
+
+    /// Adds the place of the last record to an error that was found in it: the source's name, its line in a text or its
+    /// number, and its offset. Call it after [`next_line`](Reader::next_line), [`next_frame`](Reader::next_frame) or
+    /// [`read_until`](Reader::read_until), before the reader is used again. An error that names a source stays
+    /// unchanged.
+    ///
+    /// ```
+    /// use millstream::{Reader, scan::{Separator, column}};
+    /// let mut reader = Reader::memory("a 1\nb 2\nc x\n")?;
+    /// let mut sum = 0;
+    /// let error = loop {
+    ///     let line = reader.next_line()?.expect("a line that is invalid");
+    ///     match column::<u32>(line, 1, Separator::Space) {
+    ///         Ok(number) => sum += number,
+    ///         Err(error) => break reader.locate(error),
+    ///     }
+    /// };
+    /// assert_eq!((sum, error.line(), error.column(), error.offset()), (3, Some(3), Some(3), Some(10)));
+    /// assert_eq!(
+    ///     error.without_advice().to_string(),
+    ///     "memory: number invalid: found x, expected a u32 (0 to 4294967295), at line 3, column 3"
+    /// );
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[must_use]
+    pub fn locate(&self, error: Error) -> Error {
+        if error.name().is_some() {
+            return error;
+        }
+        let record = self.records.saturating_sub(1);
+        let kept = self.buffer.consumed_from(self.kept_from.min(self.buffer.pos()));
+        let error = match self.all_lines {
+            true => {
+                let line = kept.strip_suffix(b"\n").unwrap_or(kept);
+                let start = memchr::memrchr(b'\n', line).map_or(0, |newline| newline + 1);
+                let offset = self.buffer.offset() - (kept.len() - start) as u64;
+                error.in_record(Some(offset), record, Some(record + 1), Some(0))
+            }
+            false => error.in_record(None, record, None, None),
+        };
+        error.with_name(&self.name)
+    }
+
+    /// Returns the number in one column of the next line (the first column is 0), or `None` at the end. The content of
+    /// the other columns does not matter; see [`scan::column`](crate::scan::column).
+    ///
+    /// ```
+    /// use millstream::{Reader, scan::Separator};
+    /// let mut reader = Reader::memory("ann,31\nbob,42\n")?;
+    /// let mut sum = 0;
+    /// while let Some(age) = reader.next_column::<u32>(1, Separator::Byte(b','))? {
+    ///     sum += age;
+    /// }
+    /// assert_eq!(sum, 73);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`next_line`](Reader::next_line) and of `scan::column`, with the line and the column in
+    /// bytes. The line has been read in this case, and the next call continues after it.
+    pub fn next_column<T: crate::scan::Number>(
+        &mut self,
+        column: usize,
+        separator: crate::scan::Separator,
+    ) -> Result<Option<T>> {
+        let Some(line) = self.next_line()? else { return Ok(None) };
+        match crate::scan::column(line, column, separator) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => Err(self.locate(error)),
+        }
     }
 
     /// Returns the bytes before the next `delimiter` or before the end, or `None` at the end. For a delimiter of
@@ -715,6 +801,7 @@ impl Reader {
         if matches!(self.state, State::Failed) {
             return Ok(None);
         }
+        self.all_lines &= framer.finds_lines();
         let trim = framer.trim();
         let around = trim.head as usize + trim.tail as usize + usize::from(trim.carriage_return);
         let longest = self.record_limit.saturating_add(around);
@@ -761,7 +848,7 @@ impl Reader {
     /// There is no further record. If the source failed, its failure is what cut the record short.
     fn stop_at_bad_record<T>(&mut self, error: Error) -> Result<T> {
         self.finish()?;
-        let error = error.with_name(&self.name).with_offset(self.buffer.offset()).with_record(self.records);
+        let error = self.at_record(error, self.buffer.offset(), self.records);
         Err(self.fail(error))
     }
 
@@ -783,6 +870,7 @@ impl Reader {
         if matches!(self.state, State::Failed) {
             return Ok(None);
         }
+        self.all_lines &= framer.finds_lines();
         let mut terminated = self.find_batch(framer, max);
         if self.offsets.len() == 1 {
             // There is no complete record, or the first one is invalid or too long.
@@ -803,7 +891,11 @@ impl Reader {
         let (offset, first_record) = (self.buffer.offset(), self.records - (self.offsets.len() as u64 - 1));
         self.batch_end = Some(self.buffer.pos() + len);
         let bytes = self.buffer.take_to(self.buffer.pos() + len);
-        Ok(Some(Batch::new(bytes, &self.offsets, framer.trim(), terminated).at(offset, first_record)))
+        Ok(Some(
+            Batch::new(bytes, &self.offsets, framer.trim(), terminated)
+                .at(offset, first_record)
+                .of_lines(self.all_lines),
+        ))
     }
 
     /// Makes the last `count` records of the last batch unread again. A loop over single records that stops in the
@@ -965,6 +1057,7 @@ impl Reader {
     }
 
     fn skip_rest<F: Framer + ?Sized>(&mut self, framer: &mut F, skip: &mut Skip) -> Result<bool> {
+        self.all_lines &= framer.finds_lines();
         loop {
             let input = self.buffer.unread();
             if skip.left > 0 {

@@ -30,6 +30,15 @@ pub(super) struct Scanning {
     asked: AtomicU64,
     /// The offset at which scanning stopped inside a line.
     open_line: Option<u64>,
+    /// The offset at which scanning stopped, and the start of the line before it.
+    line: Stop,
+}
+
+/// Where scanning stopped, to which columns are relative.
+#[derive(Clone, Copy, Default)]
+struct Stop {
+    line_start: u64,
+    at: u64,
 }
 
 impl Scanning {
@@ -294,8 +303,12 @@ impl Reader {
                 }
                 let before = &self.buffer.unread()[..wrong.token.start];
                 let (offset, record) = (self.buffer.offset() + before.len() as u64, self.records + count_lines(before));
-                let error = wrong.error::<T>(self.buffer.unread());
-                Err(error.with_name(&self.name).with_offset(offset).with_record(record))
+                let line_start = match memchr::memrchr(b'\n', before) {
+                    Some(newline) => self.buffer.offset() + newline as u64 + 1,
+                    None => self.scanning.line.line_start,
+                };
+                let error = self.at_record(wrong.error::<T>(self.buffer.unread()), offset, record);
+                Err(if self.all_lines { error.with_column(offset - line_start + 1) } else { error })
             }
         }
     }
@@ -305,7 +318,17 @@ impl Reader {
     fn value_missing<T: Scan>(&mut self, separator: Separator) -> Error {
         match T::take(&mut Tokens::new(&[], separator)) {
             Ok(_) => unreachable!("no value has an empty text"),
-            Err(wrong) => self.locate(wrong.error::<T>(&[])).with_record(self.records),
+            Err(wrong) => {
+                let (offset, line) = (self.buffer.offset(), self.scanning.line);
+                let line_start = if line.at == offset { line.line_start } else { offset };
+                // A last line without a line end has been counted.
+                let line = self.records + u64::from(line_start == offset || !self.is_at_end());
+                let error = self.at_end(wrong.error::<T>(&[])).with_record(self.records);
+                match self.all_lines {
+                    true => error.with_line(line).with_column(offset - line_start + 1),
+                    false => error,
+                }
+            }
         }
     }
 
@@ -351,6 +374,10 @@ impl Reader {
                 return Ok(false);
             }
             self.settle();
+            let offset = self.buffer.offset();
+            if self.scanning.line.at != offset {
+                self.scanning.line = Stop { line_start: offset, at: offset };
+            }
             self.scanning.is_on = true;
             self.scanning.count_from(self.buffer.pos());
         }
@@ -367,7 +394,12 @@ impl Reader {
     fn count_scanned(&mut self) {
         let scanned = self.buffer.consumed_from(self.scanning.counted);
         if let Some(last) = scanned.last() {
-            self.scanning.open_line = (*last != b'\n').then(|| self.buffer.offset());
+            let offset = self.buffer.offset();
+            self.scanning.open_line = (*last != b'\n').then_some(offset);
+            self.scanning.line.at = offset;
+            if let Some(newline) = memchr::memrchr(b'\n', scanned) {
+                self.scanning.line.line_start = offset - (scanned.len() - newline - 1) as u64;
+            }
             self.records += self.scanning.lines(scanned);
             self.scanning.count_from(self.buffer.pos());
         }

@@ -101,7 +101,9 @@ impl Stages {
             self.selected.iter().for_each(|records| passed.add_all(&batch, records.clone()));
             return send(&passed.bytes, &passed.offsets);
         };
-        let whole = Batch::new(bytes, batch.offsets(), Trim::NOTHING, true).at(batch.offset(), batch.first_record());
+        let whole = Batch::new(bytes, batch.offsets(), Trim::NOTHING, true)
+            .at(batch.offset(), batch.first_record())
+            .of_lines(batch.first_line().is_some());
         let mut sent = Ok(());
         let worked = stages.pass_some(whole, self.selected.iter().cloned().flatten(), |_, record| {
             if sent.is_err() {
