@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMat
 use clap_complete::Shell;
 
 use crate::run::{IN_SUMMARY, Options, Source};
-use crate::{Ending, bench, bson, forgotten, index, message};
+use crate::{Ending, bench, bson, forgotten, index, message, split};
 
 /// The help of the command itself, which begins with examples.
 const HELP: &str = "\
@@ -57,6 +57,8 @@ pub(crate) enum Subcommand {
     Bson(Box<Deferred<bson::Options>>),
     /// Write an index of a gzip file, with which decoding can start at many places of it
     Index(Deferred<index::Options>),
+    // The documentation is in its options.
+    Split(Deferred<split::Options>),
     /// Measure ways to read, print and decode on this machine, with your data, and give advice
     Bench(Deferred<bench::Options>),
     /// Print the completion script for a shell
@@ -101,6 +103,7 @@ pub(crate) enum Page {
     Run,
     Bson,
     Index,
+    Split,
     Bench,
     Completions,
     Man,
@@ -113,6 +116,7 @@ impl Page {
             Page::Run => "run",
             Page::Bson => "bson",
             Page::Index => "index",
+            Page::Split => "split",
             Page::Bench => "bench",
             Page::Completions => "completions",
             Page::Man => "man",
@@ -165,7 +169,7 @@ fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> 
     let page = match subcommand {
         Some(page) => format!("see `millstream {} --help`", page.name()),
         None => {
-            line.push_str(": expected run, bson, index, bench, completions or man");
+            line.push_str(": expected run, bson, index, split, bench, completions or man");
             "see `millstream --help`".to_string()
         }
     };

@@ -25,6 +25,7 @@ mod program;
 mod run;
 mod signals;
 mod size;
+mod split;
 mod standard;
 
 pub use ending::Ending;
@@ -56,6 +57,7 @@ pub fn main_with(args: impl IntoIterator<Item = impl Into<OsString>>, closed: Cl
         Ok(Arguments { subcommand: Subcommand::Run(options) }) => run::run(&options),
         Ok(Arguments { subcommand: Subcommand::Bson(options) }) => bson::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Index(options) }) => index::run(&options.0),
+        Ok(Arguments { subcommand: Subcommand::Split(options) }) => split::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Bench(options) }) => bench::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Completions { shell } }) => generate::completions(shell),
         Ok(Arguments { subcommand: Subcommand::Man { page } }) => generate::man(page),

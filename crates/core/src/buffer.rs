@@ -77,6 +77,12 @@ impl Buffer {
         Buffer { store: Store::Own(memory), base, capacity, pos: 0, end: 0, origin: 0 }
     }
 
+    /// Sets the stream offset of the first byte of an unused buffer.
+    #[must_use]
+    pub fn starting_at(self, offset: u64) -> Buffer {
+        Buffer { origin: offset, ..self }
+    }
+
     /// Creates a buffer over lent memory, of which no byte is revealed yet.
     pub fn lent(memory: Lent) -> Buffer {
         let bytes: &[u8] = (*memory).as_ref();

@@ -27,6 +27,8 @@ pub mod pipe;
 mod reader;
 mod sink;
 mod source;
+#[cfg(feature = "splits")]
+pub mod splits;
 #[cfg(feature = "compression")]
 mod workers;
 mod writer;

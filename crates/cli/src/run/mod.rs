@@ -10,6 +10,7 @@
 mod checksum;
 mod each;
 mod each_options;
+mod framing;
 mod identity;
 mod options;
 mod outputs;
@@ -23,6 +24,7 @@ mod stages;
 mod stats;
 mod transfer;
 
+pub(crate) use framing::Records;
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
 pub(crate) use progress::Progress;
 pub(crate) use settings::{Decoding, Settings, record_size};

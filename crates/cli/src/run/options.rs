@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use millstream::frame::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
 use millstream::options::{READER, WRITER};
+use millstream::splits::{Framing, Split};
 use millstream::{
     Decode, Encode, Error, ErrorKind, Existing, FlushPolicy, Format, Partial, Reader, ReaderBuilder, Writer,
     WriterBuilder,
 };
 
 use crate::hash::Algorithm;
-use crate::{escape, size};
+use crate::size;
 
 use super::each_options::EachOptions;
-use super::settings::{Settings, record_size};
+use super::framing::Records;
+use super::settings::Settings;
 use super::sink::Sink;
 use super::source::Source;
 use super::stages::StageText;
@@ -172,31 +173,15 @@ pub(crate) struct Options {
     #[arg(long, help_heading = "Output")]
     pub(crate) count: bool,
 
-    /// Records end with these bytes; accepts \n \r \t \0 \\ \xHH
-    #[arg(long, value_name = "BYTES", help_heading = "Records", group = "framing", value_parser = escape::parse)]
-    // The type is written as a whole path, because clap's derive would read a plain `Vec<u8>` as an option that is
-    // given many times.
-    pub(crate) delimiter: Option<std::vec::Vec<u8>>,
+    #[command(flatten)]
+    records: Records,
 
-    /// Records end with a NUL byte, as with find -print0
-    // -0 is the name in xargs, which is often the next command of a pipeline; -z of sort and grep means compression in
-    // other programs.
-    #[arg(short = '0', long, help_heading = "Records", group = "framing")]
-    pub(crate) null: bool,
-
-    /// Every record has this size
-    #[arg(long, value_name = "SIZE", help_heading = "Records", group = "framing", value_parser = record_size)]
-    pub(crate) fixed: Option<usize>,
-
-    /// Every record begins with its length: u8, u16, u32 or u64 with le or be
+    /// Move only the records of this split: an element of "splits" that 'millstream split' printed
     ///
-    /// For example u8, u16be or u32le. With ',self' added, the length counts itself: u32le,self.
-    #[arg(long, value_name = "TYPE", help_heading = "Records", group = "framing", value_parser = Prefix::parse)]
-    pub(crate) length_prefixed: Option<Prefix>,
-
-    /// Records are consecutive BSON documents, as written by mongodump
-    #[arg(long, help_heading = "Records", group = "framing")]
-    pub(crate) bson: bool,
+    /// The split says how records are found, and names its file; a SOURCE replaces the name, for a copy of the file. The
+    /// bytes are unchanged: the outputs of all splits, in order, are the file.
+    #[arg(long, value_name = "ELEMENT", help_heading = "Records", conflicts_with = "framing", value_parser = split)]
+    pub(crate) split: Option<Split>,
 
     /// Send the records through a stage; several stages run in the given order
     ///
@@ -239,7 +224,34 @@ pub(crate) struct Options {
 impl Options {
     /// Returns whether standard input is the source because no other is given.
     pub(crate) fn reads_input(&self) -> bool {
-        self.sources.is_empty() && self.command.is_empty()
+        self.sources.is_empty() && self.command.is_empty() && self.split.is_none()
+    }
+
+    /// Returns how records are found, or `None` for the default, which is lines.
+    pub(super) fn framing(&self) -> Option<Framing> {
+        match &self.split {
+            Some(split) => Some(split.framing().clone()).filter(|framing| *framing != Framing::Lines),
+            None => self.records.framing(),
+        }
+    }
+
+    /// Returns the sources in order: those that are named, then the command, or standard input if there are none.
+    pub(super) fn all_sources(&self) -> Vec<Source> {
+        if let Some(split) = &self.split {
+            let split = match self.sources.as_slice() {
+                [Source::File(path)] => split.clone().with_path(path),
+                _ => split.clone(),
+            };
+            return vec![Source::Split(Box::new(split))];
+        }
+        let mut sources = self.sources.clone();
+        if !self.command.is_empty() {
+            sources.push(Source::Command(self.command.clone()));
+        }
+        if sources.is_empty() {
+            sources.push(Source::Stdin);
+        }
+        sources
     }
 
     /// Returns the maximum length of a record that is read, or created by a stage.
@@ -347,6 +359,11 @@ impl Options {
                 .with_found("standard input as a source more than once")
                 .with_expected("'-' once: it can be read only once"));
         }
+        if self.split.is_some() && !(self.command.is_empty() && matches!(self.sources[..], [] | [Source::File(_)])) {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found("--split with a source other than one file")
+                .with_expected("the file of the split, or no source"));
+        }
         let has_file = self.sinks().any(|(sink, _)| matches!(sink, Sink::File(_)));
         if self.appends() && self.keeps_partial() {
             return Err(Error::new(ErrorKind::InvalidOption)
@@ -380,7 +397,7 @@ impl Options {
     /// Returns whether sources are joined record by record, with a delimiter added if one is missing. This is the case
     /// if records are processed, and not only counted; otherwise their bytes are joined unchanged.
     pub(super) fn joins_records(&self) -> bool {
-        self.works() || self.delimiter.is_some() || self.null
+        self.works() || matches!(self.framing(), Some(Framing::Delimiter { .. }))
     }
 
     /// Returns whether a result was requested that needs counted records.
@@ -389,37 +406,8 @@ impl Options {
     }
 }
 
-/// The form of a length prefix.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Prefix {
-    width: PrefixWidth,
-    endian: Endian,
-    counts: PrefixCounts,
-}
-
-impl Prefix {
-    fn parse(text: &str) -> Result<Prefix, String> {
-        let (number, counts) = match text.strip_suffix(",self") {
-            Some(number) => (number, PrefixCounts::Itself),
-            None => (text, PrefixCounts::Payload),
-        };
-        let (width, endian) = match number {
-            "u8" => (PrefixWidth::U8, Endian::Little),
-            "u16le" => (PrefixWidth::U16, Endian::Little),
-            "u16be" => (PrefixWidth::U16, Endian::Big),
-            "u32le" => (PrefixWidth::U32, Endian::Little),
-            "u32be" => (PrefixWidth::U32, Endian::Big),
-            "u64le" => (PrefixWidth::U64, Endian::Little),
-            "u64be" => (PrefixWidth::U64, Endian::Big),
-            _ => return Err("expected u8, u16le, u16be, u32le, u32be, u64le or u64be, perhaps with ',self'".into()),
-        };
-        Ok(Prefix { width, endian, counts })
-    }
-
-    /// Returns the framer for these records.
-    pub(crate) fn framer(self) -> LengthPrefixed {
-        LengthPrefixed::new(self.width, self.endian).counts(self.counts)
-    }
+fn split(text: &str) -> Result<Split, String> {
+    Split::from_json(text).map_err(|error| error.without_advice().to_string())
 }
 
 /// Whether progress is shown.

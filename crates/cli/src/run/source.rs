@@ -8,6 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use millstream::splits::Split;
 use millstream::{Command, Error, ErrorKind, Pin, Reader, ReaderBuilder, Result};
 use rustix::fs::Access;
 use rustix::io::Errno;
@@ -30,6 +31,8 @@ pub(crate) enum Source {
     Unix(PathBuf),
     /// The words after `--`.
     Command(Vec<OsString>),
+    /// The records of `--split`.
+    Split(Box<Split>),
 }
 
 /// What is known about a source before it is opened.
@@ -72,6 +75,10 @@ impl Source {
                 standard::Stream::of_path(path).map_or(Ok(()), standard::Stream::check)?;
                 preview_file(path).map_err(|error| refused(path.display(), error))
             }
+            Source::Split(split) => match split.path() {
+                Some(path) => preview_file(path).map_err(|error| refused(path.display(), error)),
+                None => Ok(Preview { identity: None, size: None }),
+            },
             Source::Unix(path) => {
                 find_socket(path).map_err(|error| refused(format_args!("unix:{}", path.display()), error))?;
                 Ok(Preview { identity: None, size: None })
@@ -88,7 +95,7 @@ impl Source {
     pub(crate) fn open(&self, builder: ReaderBuilder, settings: &Settings) -> Result<Reader> {
         // Other sources have no content to pin.
         let builder = match self {
-            Source::Stdin | Source::File(_) => builder,
+            Source::Stdin | Source::File(_) | Source::Split(_) => builder,
             Source::Tcp(_) | Source::Unix(_) | Source::Command(_) => builder.pin(Pin::Content),
         };
         match self {
@@ -97,6 +104,7 @@ impl Source {
                 builder.stdin()
             }
             Source::File(path) => builder.path(path),
+            Source::Split(split) => builder.split(split),
             Source::Tcp(address) => builder.tcp(address.as_str()),
             Source::Unix(path) => builder.unix(path),
             Source::Command(argv) => builder.command(settings.command(Command::new(argv.clone()))),
@@ -105,7 +113,7 @@ impl Source {
 
     /// Returns whether the source reports that it succeeded. Standard input and sockets only close.
     pub(super) fn vouches_for_its_end(&self) -> bool {
-        matches!(self, Source::File(_) | Source::Command(_))
+        matches!(self, Source::File(_) | Source::Command(_) | Source::Split(_))
     }
 }
 

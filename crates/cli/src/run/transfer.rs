@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use millstream::frame::{Batch, Bson, Delimiter, Fixed, Framer, Lines};
+use millstream::frame::{Batch, Framer, Lines};
 use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result};
 
 use crate::guard;
@@ -35,7 +35,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     options.check()?;
     options.sinks().try_for_each(|(sink, _)| options.encode(sink).map(drop))?;
     check_standard_streams(options)?;
-    let sources = sources(options);
+    let sources = options.all_sources();
     let previews = sources.iter().map(Source::preview).collect::<Result<Vec<_>>>()?;
     let identities: Vec<_> = previews.iter().map(|preview| preview.identity.clone()).collect();
     overlap::check(options, &identities)?;
@@ -144,37 +144,13 @@ fn check_append(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns the sources in order: those that are named, then the command, or standard input if there are none.
-fn sources(options: &Options) -> Vec<Source> {
-    let mut sources = options.sources.clone();
-    if !options.command.is_empty() {
-        sources.push(Source::Command(options.command.clone()));
-    }
-    if sources.is_empty() {
-        sources.push(Source::Stdin);
-    }
-    sources
-}
-
 fn reader_builder(options: &Options, input: &CancelToken) -> ReaderBuilder {
     options.reader().cancel(input)
 }
 
 /// Returns the framer that the options request, if any.
 fn framer(options: &Options) -> Result<Option<Box<dyn Framer + Send>>> {
-    Ok(Some(if let Some(delimiter) = &options.delimiter {
-        Box::new(Delimiter::bytes(delimiter.as_slice())?)
-    } else if options.null {
-        Box::new(Delimiter::byte(0))
-    } else if let Some(size) = options.fixed {
-        Box::new(Fixed::new(size)?)
-    } else if let Some(prefix) = options.length_prefixed {
-        Box::new(prefix.framer())
-    } else if options.bson {
-        Box::new(Bson::new())
-    } else {
-        return Ok(None);
-    }))
+    options.framing().map(|framing| framing.framer()).transpose()
 }
 
 /// Returns the framer that the options request, or one for lines.

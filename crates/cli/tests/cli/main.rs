@@ -14,6 +14,7 @@ mod place;
 mod records;
 mod reports;
 mod sources;
+mod split;
 mod stages;
 mod standard;
 mod terminal;

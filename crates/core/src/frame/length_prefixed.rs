@@ -1,7 +1,9 @@
 //! Records that begin with their length.
 
 use super::{Framer, Resume, Step, Trim, truncated};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
+use std::fmt;
+use std::str::FromStr;
 
 /// Records that begin with their length as an unsigned number of 1, 2, 4 or 8 bytes. The prefix is not content.
 ///
@@ -16,7 +18,17 @@ use crate::error::{Error, ErrorKind};
 /// assert!(matches!(framer.step(b"\0\x03a", Resume::START, false), Step::More { need: 5, .. }));
 /// assert_eq!(framer.trim().apply(b"\0\x03abc", true), b"abc");
 /// ```
-#[derive(Clone, Copy, Debug)]
+///
+/// As text, a framer is the width, the byte order except for one byte, and `,self` if the length counts itself:
+///
+/// ```
+/// use millstream::frame::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
+/// let framer = LengthPrefixed::new(PrefixWidth::U32, Endian::Little).counts(PrefixCounts::Itself);
+/// assert_eq!(framer.to_string(), "u32le,self");
+/// assert_eq!("u32le,self".parse::<LengthPrefixed>()?, framer);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LengthPrefixed {
     width: PrefixWidth,
     endian: Endian,
@@ -90,6 +102,46 @@ impl LengthPrefixed {
                 bytes[8 - prefix.len()..].copy_from_slice(prefix);
                 u64::from_be_bytes(bytes)
             }
+        }
+    }
+}
+
+/// The names of widths with their byte orders.
+const NAMES: [(&str, PrefixWidth, Endian); 7] = [
+    ("u8", PrefixWidth::U8, Endian::Little),
+    ("u16le", PrefixWidth::U16, Endian::Little),
+    ("u16be", PrefixWidth::U16, Endian::Big),
+    ("u32le", PrefixWidth::U32, Endian::Little),
+    ("u32be", PrefixWidth::U32, Endian::Big),
+    ("u64le", PrefixWidth::U64, Endian::Little),
+    ("u64be", PrefixWidth::U64, Endian::Big),
+];
+
+impl fmt::Display for LengthPrefixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // One byte has no byte order.
+        let is_this = |&&(_, width, endian): &&(_, _, _)| {
+            width == self.width && (endian == self.endian || width == PrefixWidth::U8)
+        };
+        let (name, ..) = NAMES.iter().find(is_this).expect("the table has every width and byte order");
+        f.write_str(name)?;
+        f.write_str(if self.counts == PrefixCounts::Itself { ",self" } else { "" })
+    }
+}
+
+impl FromStr for LengthPrefixed {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<LengthPrefixed> {
+        let (number, counts) = match text.strip_suffix(",self") {
+            Some(number) => (number, PrefixCounts::Itself),
+            None => (text, PrefixCounts::Payload),
+        };
+        match NAMES.iter().find(|(name, ..)| *name == number) {
+            Some(&(_, width, endian)) => Ok(LengthPrefixed::new(width, endian).counts(counts)),
+            None => Err(Error::new(ErrorKind::InvalidOption)
+                .with_found(format!("the length prefix `{text}`"))
+                .with_expected("u8, u16le, u16be, u32le, u32be, u64le or u64be, perhaps with ',self'")),
         }
     }
 }

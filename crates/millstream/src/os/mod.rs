@@ -25,7 +25,7 @@ pub(crate) fn duplicate_stdin() -> io::Result<OwnedFd> {
 }
 
 /// Reads exactly `space.len()` bytes at an offset of a file, regardless of the file's position.
-#[cfg(feature = "compression")]
+#[cfg(any(feature = "compression", feature = "splits"))]
 pub(crate) fn read_exact_at(file: &std::fs::File, space: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, space, offset)
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::apart::Apart;
 use super::supply::{Plan, ReadAhead, Supply};
-use super::{Meter, Observer, Progress, Reader, State};
+use super::{Meter, Observer, Position, Progress, Reader, State};
 use crate::error::{Error, ErrorKind, Result};
 use crate::features;
 use crate::os::cancel::{CancelToken, Wait};
@@ -23,7 +23,9 @@ use crate::os::source::mapped::{Order, map};
 use crate::os::source::stamp::Stamp;
 use crate::source::foreign::{CallbackSource, ReadSource};
 use crate::source::own::Checked;
-use crate::source::{ByteSource, Counted, DecodeLimit, Pin, Source};
+use crate::source::{ByteSource, Counted, Decode, DecodeLimit, Pin, Source};
+#[cfg(feature = "splits")]
+use crate::splits::{Opened as OpenedSplit, Split};
 use millstream_core::internal::Known;
 use millstream_core::internal::refuse;
 use millstream_core::internal::{Buffer, Lent};
@@ -49,22 +51,6 @@ pub enum Latency {
     Normal,
     /// Reads are not delayed.
     Low,
-}
-
-/// Whether compressed sources are decoded.
-///
-/// The default is [`Auto`](Decode::Auto) for files, pipes, commands and memory, and [`Off`](Decode::Off) for sockets
-/// (even one given as a file descriptor), callbacks and sources that the program defines. These mostly carry a
-/// protocol, whose messages might begin like a compressed stream. With [`Auto`](Decode::Auto) the content of the source
-/// decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decode {
-    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a
-    /// build with the feature `compression`). lz4 and bzip2 are detected too, but cannot be decoded: they fail with
-    /// [`ErrorKind::Unsupported`].
-    Auto,
-    /// Bytes are delivered unchanged.
-    Off,
 }
 
 /// What happens at the end of a regular file.
@@ -396,6 +382,55 @@ impl ReaderBuilder {
         self.lent("memory".into(), Arc::new(bytes), None)
     }
 
+    /// Reads one split of a file. Offsets count from the start of the file; record numbers count from the start of the
+    /// file if the plan knows them, and otherwise from the start of the split.
+    ///
+    /// The plan decides whether the file is decoded. The record limit and all other options apply as if the whole file
+    /// was read.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// use millstream::splits::{Framing, Splits};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("data.txt");
+    /// std::fs::write(&path, "one\ntwo\nthree\n")?;
+    /// let plan = Splits::plan(&path, Framing::Lines, 6)?;
+    /// let mut reader = Reader::split(plan.iter().nth(1).unwrap())?;
+    /// assert_eq!(reader.position().bytes, 8); // "two" begins before byte 6, so it belongs to the first split
+    /// assert_eq!(reader.next_line()?, Some(&b"three"[..]));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::OpenFailed`]; [`ErrorKind::SourceShrank`] or [`ErrorKind::SourceChanged`] if the file is not
+    /// the one that was planned, which is checked again at the end of the split; and [`ErrorKind::InvalidOption`] for a
+    /// split without a path. Opening reads up to the first record of the split, and returns the errors of reading.
+    #[cfg(feature = "splits")]
+    pub fn split(self, split: &Split) -> Result<Reader> {
+        self.check(Kind::Split)?;
+        let path = split.path().map(|path| path.display().to_string()).unwrap_or_default();
+        let name = self.name.clone().unwrap_or(path);
+        self.open_split(split, name.clone()).map_err(|error| error.with_name(name))
+    }
+
+    #[cfg(feature = "splits")]
+    fn open_split(self, split: &Split, name: String) -> Result<Reader> {
+        let plan = self.plan();
+        let opened = OpenedSplit::new(split)?;
+        let is_encoded = opened.is_encoded;
+        let (file, split, check) = opened.into_parts();
+        let meter = Meter::new(split.end().map(|end| end - split.begin()));
+        let bytes = Box::new(Counted::new(file.pin(self.pin), meter.bytes.clone()));
+        let decode = if is_encoded { Decode::Auto } else { Decode::Off };
+        let bytes = self.decoded(bytes, decode, split.path().filter(|_| split.begin() == 0), &meter);
+        let first_record = split.first_record().unwrap_or(0);
+        let source = OpenedSplit::start(split, check, bytes, &plan.wait)?;
+        let start = Position { bytes: source.offset(), records: first_record };
+        let buffer = Buffer::new(self.capacity.min(MOST)).map_err(Error::from)?.starting_at(start.bytes);
+        let supply = Supply::new(Box::new(source), plan);
+        Ok(Reader { start, records: first_record, ..self.reader(buffer, supply, name, meter) })
+    }
+
     /// Maps a regular file and reads it, without a copy (unless it is compressed).
     ///
     /// The file must not shrink while it is read. The reader checks the length before it continues, and fails with
@@ -491,7 +526,7 @@ impl ReaderBuilder {
                 &"one of them",
             ),
             (
-                self.pin == Pin::Identity && !matches!(kind, Kind::File | Kind::Mapped),
+                self.pin == Pin::Identity && !matches!(kind, Kind::File | Kind::Mapped | Kind::Split),
                 &format_args!("Pin::Identity for {kind}"),
                 &"a path or a file descriptor",
             ),
@@ -568,6 +603,7 @@ impl ReaderBuilder {
             buffer,
             index: Default::default(),
             scanning: Default::default(),
+            start: Position::default(),
             records: 0,
             all_lines: true,
             kept_from: 0,
@@ -602,6 +638,9 @@ enum Kind {
     Program,
     /// A mapped file, whose length is fixed.
     Mapped,
+    /// A part of a regular file.
+    #[cfg_attr(not(feature = "splits"), expect(dead_code, reason = "no split can be opened"))]
+    Split,
     Memory,
 }
 
@@ -613,6 +652,7 @@ impl fmt::Display for Kind {
             Kind::Connection => "a connection",
             Kind::Program => "a callback",
             Kind::Mapped => "a mapped file",
+            Kind::Split => "a split",
             Kind::Memory => "memory",
         })
     }

@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-pub use crate::source::{Pin, Source};
-pub use builder::{Decode, Follow, Latency, ReaderBuilder};
+pub use crate::source::{Decode, Pin, Source};
+pub use builder::{Follow, Latency, ReaderBuilder};
 pub use scan::Values;
 
 use crate::Format;
@@ -78,6 +78,8 @@ pub struct Reader {
     buffer: Buffer,
     index: LineIndex,
     scanning: Scanning,
+    /// The position of the first byte: not 0 for a split.
+    start: Position,
     records: u64,
     /// Whether all records so far were lines, so that the number of records is the number of lines.
     all_lines: bool,
@@ -153,12 +155,13 @@ struct Observer {
     call: Box<dyn FnMut(&Progress) + Send>,
 }
 
-/// A reader's position, counted from the start of the stream.
+/// A reader's position, counted from the start of the stream, or for a split, of its file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Bytes consumed, after decoding.
     pub bytes: u64,
-    /// Records taken or skipped.
+    /// Records taken or skipped. For a split whose plan does not know the number of its first record, they are counted
+    /// from the start of the split.
     pub records: u64,
 }
 
@@ -299,6 +302,12 @@ impl Reader {
     /// Reads memory, without a copy.
     pub fn memory(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Reader> {
         Reader::builder().memory(bytes)
+    }
+
+    /// Reads one split of a file: see [`splits`](crate::splits).
+    #[cfg(feature = "splits")]
+    pub fn split(split: &crate::splits::Split) -> Result<Reader> {
+        Reader::builder().split(split)
     }
 
     /// Maps a regular file and reads it, without a copy. The file must not shrink while it is read.
@@ -1149,8 +1158,8 @@ impl Reader {
     /// Returns the progress so far.
     pub fn progress(&self) -> Progress {
         Progress {
-            bytes: self.buffer.offset(),
-            records: self.records + self.lines_scanned(),
+            bytes: self.buffer.offset() - self.start.bytes,
+            records: self.records + self.lines_scanned() - self.start.records,
             source_bytes: self.meter.bytes.load(Ordering::Relaxed),
             source_size: self.meter.size,
             elapsed: self.meter.opened.elapsed(),

@@ -20,7 +20,7 @@ use crate::error::{CommandEnd, Result};
 use crate::os::cancel::Wait;
 
 pub(crate) use options::DecodeLimit;
-pub use options::Pin;
+pub use options::{Decode, Pin};
 pub use own::Source;
 
 /// A source of bytes, with the properties that a reader needs.

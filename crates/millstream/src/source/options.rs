@@ -23,3 +23,19 @@ pub enum Pin {
     /// [`SourceChanged`](crate::ErrorKind::SourceChanged) too.
     Identity,
 }
+
+/// Whether compressed sources are decoded.
+///
+/// The default is [`Auto`](Decode::Auto) for files, pipes, commands and memory, and [`Off`](Decode::Off) for sockets
+/// (even one given as a file descriptor), callbacks and sources that the program defines. These mostly carry a
+/// protocol, whose messages might begin like a compressed stream. With [`Auto`](Decode::Auto) the content of the source
+/// decides. Bytes are held back only while all bytes read so far could be the beginning of a compressed format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decode {
+    /// Every format that can also be written, such as gzip and zstd, is detected by its first bytes and decoded (in a
+    /// build with the feature `compression`). lz4 and bzip2 are detected too, but cannot be decoded: they fail with
+    /// [`Unsupported`](crate::ErrorKind::Unsupported).
+    Auto,
+    /// Bytes are delivered unchanged.
+    Off,
+}

@@ -52,3 +52,24 @@ pub(crate) fn shrank(now: u64, was: u64) -> Error {
 pub(crate) fn changed(found: impl Into<String>, expected: impl Into<String>) -> Error {
     Error::new(ErrorKind::SourceChanged).with_found(found).with_expected(expected)
 }
+
+/// The size, modification time and inode of a file, in a form that can be stored.
+#[cfg(feature = "splits")]
+pub(crate) struct Identity {
+    pub(crate) size: u64,
+    /// Seconds since 1970 with nine decimal places.
+    pub(crate) modified: String,
+    pub(crate) inode: String,
+}
+
+#[cfg(feature = "splits")]
+impl Identity {
+    pub(crate) fn of(file: impl AsFd) -> Result<Identity> {
+        let stat = fstat(file).map_err(|error| Error::from_io(error.into()))?;
+        Ok(Identity {
+            size: stat.st_size as u64,
+            modified: format!("{}.{:09}", stat.st_mtime, stat.st_mtime_nsec),
+            inode: stat.st_ino.to_string(),
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! `millstream split`: prints the plan that divides a file, as JSON.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use millstream::Decode;
+use millstream::splits::{Framing, SplitPin, Splits};
+
+use crate::run::Records;
+use crate::standard::Stream;
+use crate::{Ending, message, size};
+
+/// Divide a file into splits, and print them as JSON
+///
+/// A split is a range of bytes. A record belongs to the split in which it begins, so the records of all splits, in
+/// order, are the records of the file. Each element of "splits" is complete by itself: 'millstream run --split ELEMENT'
+/// moves its records, unchanged, here or on another machine:
+///
+///   millstream split --size 256M huge.log | jq -c '.splits[]' |
+///     parallel --keep-order millstream run --split {} --stage match:error
+///
+/// Lines, most delimiters and records of a fixed size need no pass over the file. BSON and length-prefixed records are
+/// followed from the start of the file. A file compressed with gzip, xz or zstd is one split.
+#[derive(Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct Options {
+    /// The file to divide
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+
+    /// The size of a split
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = split_size)]
+    size: u64,
+
+    /// What each split stores, to detect another file or another version of it
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Pin::Identity)]
+    pin: Pin,
+
+    /// Whether a compressed file is decoded; off: it is divided as it is
+    #[arg(long, value_name = "WHEN", value_parser = ["auto", "off"], default_value = "auto")]
+    decode: String,
+
+    #[command(flatten)]
+    records: Records,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Pin {
+    /// Nothing: only a shorter file is detected
+    None,
+    /// Size, modification time and inode, for one machine
+    Identity,
+    /// Size and a hash of 64 KiB at both ends, for copies on other machines
+    Ends,
+    /// Also a hash of each split, for which the file is read once
+    Full,
+}
+
+fn split_size(text: &str) -> Result<u64, String> {
+    size::parse(text, 1..=u64::MAX)
+}
+
+pub(crate) fn run(options: &Options) -> Ending {
+    let pin = match options.pin {
+        Pin::None => SplitPin::None,
+        Pin::Identity => SplitPin::Identity,
+        Pin::Ends => SplitPin::Ends,
+        Pin::Full => SplitPin::Full,
+    };
+    let decode = if options.decode == "off" { Decode::Off } else { Decode::Auto };
+    let framing = options.records.framing().unwrap_or(Framing::Lines);
+    let builder = Splits::builder().pin(pin).decode(decode);
+    match Stream::Output.check().and_then(|()| builder.plan(&options.file, framing, options.size)) {
+        Ok(plan) => message::print(plan.to_json().as_bytes()),
+        Err(error) => message::fail(&error),
+    }
+}

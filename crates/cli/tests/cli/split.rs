@@ -1,0 +1,95 @@
+//! `millstream split` and `run --split`.
+
+use crate::place::Place;
+
+/// Prints the plan and returns its splits, one line of JSON each.
+fn split(place: &Place, words: &str) -> Vec<String> {
+    let plan = String::from_utf8(place.words(&format!("split {words}")).succeeds().stdout).unwrap();
+    let lines = plan.lines().filter(|line| line.starts_with(r#"{"version":1,"path""#));
+    lines.map(|line| line.trim_end_matches(',').to_string()).collect()
+}
+
+fn lines() -> String {
+    (0..1000).map(|i| format!("{i}\n")).collect()
+}
+
+#[test]
+fn the_outputs_of_all_splits_are_the_file() {
+    let documents =
+        [5u32, 0, 9, 0, 0].map(|zeros| [&(zeros + 5).to_le_bytes()[..], &vec![0; zeros as usize + 1]].concat());
+    for (options, content) in [
+        ("", lines().into_bytes()),
+        ("", b"no delimiter".repeat(100)),
+        ("--null", b"a\0bc\0\0d".repeat(50)),
+        ("--delimiter=11", b"1111011110".repeat(50)),
+        ("--fixed 7", b"0123456".repeat(50)),
+        ("--length-prefixed u8", b"\x02ab\0\x01c".repeat(50)),
+        ("--bson", documents.concat().repeat(20)),
+    ] {
+        let place = Place::new().file("f", &content);
+        let splits = split(&place, &format!("{options} --size 100 f"));
+        let outputs = splits.iter().map(|split| place.run("--split").word(split).succeeds().stdout);
+        assert_eq!(outputs.collect::<Vec<_>>().concat(), content, "{options}");
+        let whole = place.run(&format!("--count {options} f")).succeeds().stdout;
+        let counted = splits.iter().map(|split| {
+            let count = place.run("--count --split").word(split).succeeds().stdout;
+            String::from_utf8(count).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap()
+        });
+        let records = format!("{} record", counted.sum::<u64>());
+        assert!(String::from_utf8(whole).unwrap().starts_with(&records), "{options}: {records}");
+    }
+}
+
+#[test]
+fn a_split_is_moved_like_a_file() {
+    let place = Place::new().file("f", lines());
+    let splits = split(&place, "--size 2K f");
+    assert_eq!(splits.len(), 2);
+    let run = |words: &str| place.run(words).and("--split").word(&splits[1]);
+    run("--stage match:^99 --stage take:2").succeeds().prints("990\n991\n");
+    run("-o part").succeeds().prints("");
+    run("--stats stats").succeeds();
+    let stats = place.text("stats");
+    assert!(stats.contains(&format!(r#""bytes": {},"#, place.read("part").len())), "{stats}");
+    run("--each cat").succeeds().prints(place.read("part"));
+}
+
+#[test]
+fn a_copy_of_the_file() {
+    let place = Place::new().file("f", lines()).file("copy", lines()).file("other", lines().replace('7', "6"));
+    let ends = split(&place, "--pin ends f").remove(0);
+    place.run("copy --split").word(&ends).succeeds().prints(lines());
+    place.run("other --split").word(&ends).fails().complains_of(&["other: source changed", "plan the file again"]);
+    let identity = split(&place, "f").remove(0);
+    place.run("copy --split").word(identity).fails().complains_of(&["copy: source changed: found the inode"]);
+    let full = split(&place, "--pin full f").remove(0);
+    place.run("copy --split").word(full).succeeds().prints(lines());
+}
+
+#[test]
+fn bad_use() {
+    let place = Place::new().file("f", "a\nb\n");
+    let element = &split(&place, "f")[0];
+    let run = |words: &str, element: &str| place.run(words).and("--split").word(element);
+    run("", "{}").gets_refused().complains_of(&["a split that is not valid: missing field `version`"]);
+    run("--null", element).gets_refused();
+    run("-", element).gets_refused().complains_of(&["--split with a source other than one file"]);
+    run("f f", element).gets_refused().complains_of(&["--split with a source other than one file"]);
+    let newer = element.replace(r#""version":1"#, r#""version":2"#);
+    run("", &newer).gets_refused().complains_of(&["a plan of format version 2"]);
+    place.words("split absent").fails().complains_of(&["absent: open failed"]);
+    place.words("split .").fails().complains_of(&["something that is not a regular file"]);
+    place.words("split --size 0 f").gets_refused();
+}
+
+#[test]
+fn a_compressed_file_is_one_split_that_says_so() {
+    let place = Place::new();
+    place.run("-o f.gz").stdin(lines()).succeeds();
+    let plan = String::from_utf8(place.words("split --size 100 f.gz").succeeds().stdout).unwrap();
+    assert!(plan.contains(r#""note":"the file is compressed in a format that is decoded from its start""#), "{plan}");
+    let splits = split(&place, "--size 100 f.gz");
+    assert_eq!(splits.len(), 1);
+    place.run("--split").word(&splits[0]).succeeds().prints(lines());
+    assert!(split(&place, "--size 100 --decode off f.gz").len() > 1);
+}

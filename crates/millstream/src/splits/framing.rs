@@ -1,0 +1,117 @@
+//! How records are found in a file that is divided: a framing that can be stored in a plan.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use data_encoding::HEXLOWER;
+use memchr::memmem::Finder;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::error::Result;
+use crate::frame::{Bson, Delimiter, Fixed, Framer, LengthPrefixed, Lines};
+
+/// How the records of a divided file are found. Unlike a [`Framer`], it can be stored.
+///
+/// ```
+/// use millstream::splits::Framing;
+/// let mut framer = Framing::Delimiter { bytes: b"\0".to_vec() }.framer()?;
+/// let mut reader = millstream::Reader::memory("one\0two")?;
+/// assert_eq!(reader.next_frame(&mut framer)?, Some(&b"one"[..]));
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Framing {
+    /// [`Lines`].
+    Lines,
+    /// [`Delimiter::bytes`].
+    Delimiter {
+        /// The delimiter, at least 1 byte.
+        #[serde(serialize_with = "to_hex", deserialize_with = "from_hex")]
+        bytes: Vec<u8>,
+    },
+    /// [`Fixed`].
+    Fixed {
+        /// The length of a record in bytes, at least 1.
+        len: usize,
+    },
+    /// [`LengthPrefixed`].
+    LengthPrefixed {
+        /// The form of the prefix.
+        #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
+        prefix: LengthPrefixed,
+    },
+    /// [`Bson`].
+    Bson,
+}
+
+impl Framing {
+    /// Returns a framer for these records.
+    ///
+    /// # Errors
+    /// Returns [`InvalidOption`](crate::ErrorKind::InvalidOption) for a delimiter or a record of 0 bytes.
+    pub fn framer(&self) -> Result<Box<dyn Framer + Send>> {
+        Ok(match self {
+            Framing::Lines => Box::new(Lines::new()),
+            Framing::Delimiter { bytes } => Box::new(Delimiter::bytes(bytes.as_slice())?),
+            Framing::Fixed { len } => Box::new(Fixed::new(*len)?),
+            Framing::LengthPrefixed { prefix } => Box::new(*prefix),
+            Framing::Bson => Box::new(Bson::new()),
+        })
+    }
+
+    /// Returns the delimiter if every occurrence of it ends a record, so that records can be found from any position.
+    ///
+    /// If the end of a delimiter is also its beginning, as in `aa` or `abcab`, occurrences can overlap. Which of them
+    /// end a record depends on the bytes before them: `xaaay` is the records `xaa` and `ay`.
+    pub(super) fn searchable(&self) -> Option<&[u8]> {
+        match self {
+            Framing::Lines => Some(b"\n"),
+            Framing::Delimiter { bytes } => {
+                let overlaps = (1..bytes.len()).any(|len| bytes.ends_with(&bytes[..len]));
+                (!overlaps && !bytes.is_empty()).then_some(bytes)
+            }
+            Framing::Fixed { .. } | Framing::LengthPrefixed { .. } | Framing::Bson => None,
+        }
+    }
+
+    /// Returns whether a record whose length is known can end with this byte.
+    pub(super) fn may_end(&self, last: u8) -> bool {
+        *self != Framing::Bson || last == 0
+    }
+
+    /// Returns a search for the [`searchable`](Framing::searchable) delimiter.
+    pub(super) fn finder(&self) -> Option<Finder<'static>> {
+        self.searchable().map(|bytes| Finder::new(bytes).into_owned())
+    }
+}
+
+fn to_hex<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&HEXLOWER.encode(bytes))
+}
+
+fn from_hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+    HEXLOWER.decode(String::deserialize(deserializer)?.as_bytes()).map_err(serde::de::Error::custom)
+}
+
+fn to_text<S: Serializer>(value: &impl Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+fn from_text<'de, T: FromStr<Err = crate::Error>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let parsed = String::deserialize(deserializer)?.parse();
+    parsed.map_err(|error: crate::Error| serde::de::Error::custom(error.without_advice()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_delimiters_that_cannot_overlap_are_searchable() {
+        let searchable = |bytes: &[u8]| Framing::Delimiter { bytes: bytes.to_vec() }.searchable().is_some();
+        assert!([&b"a"[..], b"ab", b"aab", b"\r\n", b"abac"].into_iter().all(searchable));
+        assert!(![&b"aa"[..], b"aba", b"abab", b"abcab", b""].into_iter().any(searchable));
+    }
+}

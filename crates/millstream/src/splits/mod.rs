@@ -1,0 +1,255 @@
+//! Exact splits: a file is divided into byte ranges that are read independently, on several threads, by several
+//! processes or on several machines. Reading the splits in order returns exactly what one reader of the whole file
+//! returns: the same records, the same errors, and the same byte offsets.
+//!
+//! - [`Splits::plan`] divides a file. If records can be found from any position, planning reads nothing; otherwise it
+//!   follows the records from the start of the file once.
+//! - A plan depends only on the file, the framing and the size, not on the number of workers. It can be stored as JSON
+//!   ([`Splits::to_json`]). Each [`Split`] is complete by itself, so it can be sent to a worker alone.
+//! - [`Reader::split`](crate::Reader::split) reads one split.
+//!
+//! ```
+//! use millstream::Reader;
+//! use millstream::splits::{Framing, Splits};
+//! # let directory = tempfile::tempdir().unwrap();
+//! # let path = directory.path().join("data.txt");
+//! std::fs::write(&path, "one\ntwo\nthree\nfour\n")?;
+//! let plan = Splits::plan(&path, Framing::Lines, 8)?;
+//! let mut lines = Vec::new();
+//! for split in &plan {
+//!     let mut reader = Reader::split(split)?;
+//!     while let Some(line) = reader.next_line()? {
+//!         lines.push(String::from_utf8_lossy(line).into_owned());
+//!     }
+//! }
+//! assert_eq!(plan.len(), 3);
+//! assert_eq!(lines, ["one", "two", "three", "four"]);
+//! # Ok::<(), millstream::Error>(())
+//! ```
+
+mod framing;
+mod pin;
+mod plan;
+mod source;
+mod stored;
+mod walk;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use millstream_core::internal::refuse;
+
+pub use framing::Framing;
+pub use pin::SplitPin;
+pub use plan::SplitsBuilder;
+
+use pin::Pinned;
+pub(crate) use source::Opened;
+
+/// A plan: the splits of a file, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Splits {
+    splits: Vec<Split>,
+    /// The size of the file in bytes when it was planned.
+    size: u64,
+    /// The number of records, if planning counted them.
+    records: Option<u64>,
+    /// Why there are fewer splits than the size suggests.
+    note: Option<String>,
+}
+
+/// One part of a file, complete by itself: the path, the pin, the framing and the range.
+///
+/// A split is a range of offsets, of decoded bytes if the file is compressed. A record belongs to the split in which it
+/// begins, so a split may be read beyond its end, and may contain no record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    whole: Arc<Whole>,
+    begin: u64,
+    /// The offset after the split, or `None` for the end of the file.
+    end: Option<u64>,
+    /// Whether records begin at `begin` and at `end`. Otherwise the first record is searched for.
+    is_exact: bool,
+    /// The number of records before the split, if planning counted them.
+    record: Option<u64>,
+    /// If the file is compressed, where decoding begins.
+    encoded: Option<Encoded>,
+    /// The hash of the split's bytes.
+    hash: Option<String>,
+}
+
+/// The facts about a file that all of its splits share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Whole {
+    /// A path that is not UTF-8 is not stored in JSON.
+    path: Option<PathBuf>,
+    pin: Pinned,
+    framing: Framing,
+}
+
+/// A position in a compressed file at which decoding can begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Encoded {
+    /// The offset in the file.
+    at: u64,
+    /// The number of decoded bytes before it.
+    decoded: u64,
+}
+
+impl Splits {
+    /// Divides a regular file into splits of about `size` bytes, with [`SplitPin::Identity`]. Set other options with
+    /// [`Splits::builder`].
+    ///
+    /// Lines, delimiters that cannot overlap themselves, and records of a fixed length need no pass: a plan of a file of
+    /// any size is made without reading it. For delimiters such as `aa`, the whole file is searched; for BSON and
+    /// length-prefixed records, the lengths are followed. Such a plan knows the number of the first record of each
+    /// split. A framing error ends the division: the last split contains everything from there on.
+    ///
+    /// A file that is compressed in one piece, such as gzip, is one split; see [`note`](Splits::note).
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::OpenFailed`], [`ErrorKind::Unsupported`] for anything other than a regular file, and
+    /// [`ErrorKind::InvalidOption`] for a size of 0 or one that would need more than 16,777,216 splits.
+    pub fn plan(path: impl AsRef<Path>, framing: Framing, size: u64) -> Result<Splits> {
+        Splits::builder().plan(path, framing, size)
+    }
+
+    /// Returns a builder, on which options are set.
+    pub fn builder() -> SplitsBuilder {
+        SplitsBuilder::default()
+    }
+
+    /// Returns the number of splits. Even an empty file has one split, so that it is checked.
+    #[expect(clippy::len_without_is_empty, reason = "a plan is never empty; a shard may be, but has no use for it")]
+    pub fn len(&self) -> usize {
+        self.splits.len()
+    }
+
+    /// Returns an iterator over the splits.
+    pub fn iter(&self) -> std::slice::Iter<'_, Split> {
+        self.splits.iter()
+    }
+
+    /// Returns the size of the file in bytes when it was planned.
+    pub fn file_size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns the number of records of the file, if planning counted them. An incomplete or invalid record at the end
+    /// is not counted.
+    pub fn records(&self) -> Option<u64> {
+        self.records
+    }
+
+    /// Returns why the file has fewer splits than its size suggests, such as a format that cannot be divided.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
+    }
+
+    /// Returns the splits of worker `index` of `count`, in a random order that `seed` determines. Each split belongs to
+    /// one worker, and the numbers of splits differ by at most one. For each epoch of a training loop, use another seed.
+    ///
+    /// The result depends only on the plan and the arguments, in every version and on every machine: the positions are
+    /// shuffled by Fisher and Yates' algorithm with SplitMix64, and worker i gets every `count`-th one from i on.
+    ///
+    /// ```
+    /// # use millstream::splits::{Framing, Splits};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("data.txt");
+    /// # std::fs::write(&path, "one\ntwo\nthree\nfour\n")?;
+    /// let plan = Splits::plan(&path, Framing::Lines, 4)?;
+    /// let (first, second) = (plan.shard(0, 2, 7)?, plan.shard(1, 2, 7)?);
+    /// assert_eq!((plan.len(), first.len(), second.len()), (5, 3, 2));
+    /// assert!(first.iter().all(|split| second.iter().all(|other| split != other)));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::InvalidOption`] if `index` is not less than `count`.
+    pub fn shard(&self, index: usize, count: usize, seed: u64) -> Result<Vec<Split>> {
+        refuse(&[(
+            index >= count,
+            &format_args!("worker {index} of {count}"),
+            &"a worker from 0 to one less than their number",
+        )])?;
+        let mut order: Vec<usize> = (0..self.splits.len()).collect();
+        let mut state = seed;
+        for last in (1..order.len()).rev() {
+            order.swap(last, below(&mut state, last as u64 + 1) as usize);
+        }
+        Ok(order.into_iter().skip(index).step_by(count).map(|i| self.splits[i].clone()).collect())
+    }
+}
+
+/// Returns a random number less than `bound`, and advances SplitMix64.
+fn below(state: &mut u64, bound: u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    // The high half of the product maps the number to the range.
+    ((u128::from(z ^ (z >> 31)) * u128::from(bound)) >> 64) as u64
+}
+
+impl<'a> IntoIterator for &'a Splits {
+    type Item = &'a Split;
+    type IntoIter = std::slice::Iter<'a, Split>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl IntoIterator for Splits {
+    type Item = Split;
+    type IntoIter = std::vec::IntoIter<Split>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.splits.into_iter()
+    }
+}
+
+impl Split {
+    /// Returns the offset at which the split begins, in bytes from the start of the (decoded) file.
+    pub fn begin(&self) -> u64 {
+        self.begin
+    }
+
+    /// Returns the offset after the split, or `None` for the end of the file.
+    pub fn end(&self) -> Option<u64> {
+        self.end
+    }
+
+    /// Returns the number of the first record (the first of the file is 0), if planning counted the records.
+    pub fn first_record(&self) -> Option<u64> {
+        self.record
+    }
+
+    /// Returns how the records are found.
+    pub fn framing(&self) -> &Framing {
+        &self.whole.framing
+    }
+
+    /// Returns the file's absolute path.
+    pub fn path(&self) -> Option<&Path> {
+        self.whole.path.as_deref()
+    }
+
+    /// Returns the same split of a file with another path, such as a copy on another machine.
+    #[must_use]
+    pub fn with_path(self, path: impl Into<PathBuf>) -> Split {
+        let Whole { pin, framing, .. } = &*self.whole;
+        Split { whole: Arc::new(Whole { path: Some(path.into()), pin: pin.clone(), framing: framing.clone() }), ..self }
+    }
+
+    /// Returns the path, which a split from JSON may lack.
+    fn named(&self) -> Result<&Path> {
+        self.path().ok_or_else(|| {
+            Error::new(ErrorKind::InvalidOption)
+                .with_found("a split without a path")
+                .with_expected("the path of its file, set by `with_path`")
+        })
+    }
+}

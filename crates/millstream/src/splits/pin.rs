@@ -1,0 +1,131 @@
+//! What a plan knows about the content of its file, and the check that the file still has it.
+
+use std::fs::File;
+
+use data_encoding::HEXLOWER;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::os::read_exact_at;
+use crate::os::source::stamp::{Identity, changed, shrank};
+
+/// The number of bytes at each end of a file that are hashed.
+const END: u64 = 64 << 10;
+
+/// Which properties of a file a plan stores, to detect another file or another version of it.
+///
+/// They are checked when a split is opened and when it has been read to its end. A file that does not match fails with
+/// [`SourceShrank`](ErrorKind::SourceShrank) if it is shorter than the plan says, and otherwise with
+/// [`SourceChanged`](ErrorKind::SourceChanged). In addition, the size and the modification time must not change while a
+/// split is read; as for every file, only growth is accepted, and only with [`None`](SplitPin::None).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SplitPin {
+    /// Nothing. A file that is shorter than the plan says is still detected; any other change made before a split is
+    /// opened is not.
+    None,
+    /// The size, the modification time and the inode, for one machine and one file system. Not detected: a change that
+    /// keeps the size and restores the modification time, and one that the clock of the file system is too coarse to
+    /// show (often 4 ms).
+    #[default]
+    Identity,
+    /// The size, and a hash of the first and last 64 KiB, for copies of the file on other machines. Not detected: a
+    /// change in the middle that keeps the size, made before a split is opened.
+    Ends,
+    /// [`Ends`](SplitPin::Ends), and a hash of the bytes of each split, for which planning reads the whole file. A
+    /// split is hashed while it is read, and compared at its end. A change to bytes that are read is detected, unless
+    /// the split is not read to its end.
+    Full,
+}
+
+/// The stored properties.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub(super) enum Pinned {
+    None,
+    /// Numbers that may exceed 2^53, which some JSON parsers round, are text.
+    Identity {
+        size: u64,
+        modified: String,
+        inode: String,
+    },
+    Ends {
+        size: u64,
+        hash: String,
+    },
+    Full {
+        size: u64,
+        hash: String,
+    },
+}
+
+impl Pinned {
+    pub(super) fn new(pin: SplitPin, file: &File) -> Result<Pinned> {
+        let now = Identity::of(file)?;
+        let hash = || hash_of_ends(file, now.size);
+        Ok(match pin {
+            SplitPin::None => Pinned::None,
+            SplitPin::Identity => Pinned::Identity { size: now.size, modified: now.modified, inode: now.inode },
+            SplitPin::Ends => Pinned::Ends { size: now.size, hash: hash()? },
+            SplitPin::Full => Pinned::Full { size: now.size, hash: hash()? },
+        })
+    }
+
+    /// Returns whether the bytes of each split are hashed.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Pinned::Full { .. })
+    }
+
+    /// Fails if the file does not match.
+    pub(super) fn check(&self, file: &File) -> Result<()> {
+        let now = Identity::of(file)?;
+        let (Pinned::Identity { size, .. } | Pinned::Ends { size, .. } | Pinned::Full { size, .. }) = self else {
+            return Ok(());
+        };
+        if now.size < *size {
+            return Err(shrank(now.size, *size));
+        }
+        if now.size > *size {
+            return Err(mismatch(format!("{} bytes", now.size), format!("the {size} bytes of the plan")));
+        }
+        match self {
+            Pinned::None => Ok(()),
+            Pinned::Identity { inode, .. } if *inode != now.inode => {
+                Err(mismatch(format!("the inode {}", now.inode), format!("the inode {inode} of the plan")))
+            }
+            Pinned::Identity { modified, .. } if *modified != now.modified => Err(mismatch(
+                format!("a file modified at {} s", now.modified),
+                format!("the time of the plan, {modified} s"),
+            )),
+            Pinned::Identity { .. } => Ok(()),
+            Pinned::Ends { hash, .. } | Pinned::Full { hash, .. } => match hash_of_ends(file, now.size)? == *hash {
+                true => Ok(()),
+                false => Err(mismatch("other bytes in the first or last 64 KiB", "the bytes of the plan")),
+            },
+        }
+    }
+}
+
+/// Returns the error for a file that does not match its plan.
+pub(super) fn mismatch(found: impl Into<String>, expected: impl Into<String>) -> Error {
+    changed(found, format!("{}; plan the file again if it is the right one", expected.into()))
+}
+
+/// Returns the text of a hash.
+pub(super) fn text_of(hash: blake3::Hash) -> String {
+    HEXLOWER.encode(hash.as_bytes())
+}
+
+/// Returns the BLAKE3 hash of the first 64 KiB and the last 64 KiB; a shorter file is hashed twice.
+fn hash_of_ends(file: &File, size: u64) -> Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    let mut bytes = vec![0; size.min(END) as usize];
+    for offset in [0, size - bytes.len() as u64] {
+        read_exact_at(file, &mut bytes, offset).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => Error::new(ErrorKind::SourceShrank),
+            _ => Error::from_io(error),
+        })?;
+        hasher.update(&bytes);
+    }
+    Ok(text_of(hasher.finalize()))
+}

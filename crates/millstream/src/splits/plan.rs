@@ -1,0 +1,200 @@
+//! Divides a file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::os::cancel::{CancelToken, Wait};
+use crate::os::source::stamp::shrank;
+use crate::source::Decode;
+use millstream_core::internal::{Known, SNIFF, is_known, refuse};
+
+use super::pin::Pinned;
+use super::walk::walk;
+use super::{Encoded, Framing, Split, SplitPin, Splits, Whole, source};
+
+/// The maximum number of splits of a plan.
+const MOST: u64 = 1 << 24;
+
+/// The options of a plan.
+///
+/// ```
+/// use millstream::splits::{Framing, SplitPin, Splits};
+/// # let directory = tempfile::tempdir().unwrap();
+/// # let path = directory.path().join("data.txt");
+/// # std::fs::write(&path, "one\ntwo\nthree\nfour\n")?;
+/// let plan = Splits::builder().pin(SplitPin::Ends).plan(&path, Framing::Lines, 64 << 20)?;
+/// assert_eq!(plan.len(), 1);
+/// # Ok::<(), millstream::Error>(())
+/// ```
+#[derive(Clone, Default)]
+#[must_use = "a builder does nothing until a file is planned"]
+pub struct SplitsBuilder {
+    pin: SplitPin,
+    decode: Option<Decode>,
+    cancel: Option<CancelToken>,
+}
+
+impl SplitsBuilder {
+    /// Sets which properties of the file are stored, to detect another file or another version of it.
+    pub fn pin(mut self, pin: SplitPin) -> SplitsBuilder {
+        self.pin = pin;
+        self
+    }
+
+    /// Sets whether a compressed file is decoded, which is the default, or divided as it is.
+    pub fn decode(mut self, decode: Decode) -> SplitsBuilder {
+        self.decode = Some(decode);
+        self
+    }
+
+    /// Lets a token interrupt planning.
+    pub fn cancel(mut self, token: &CancelToken) -> SplitsBuilder {
+        self.cancel = Some(token.clone());
+        self
+    }
+
+    /// Divides a regular file: see [`Splits::plan`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`Splits::plan`], [`ErrorKind::Cancelled`], and [`ErrorKind::SourceShrank`] or
+    /// [`ErrorKind::SourceChanged`] if the file changes while it is planned.
+    pub fn plan(self, path: impl AsRef<Path>, framing: Framing, size: u64) -> Result<Splits> {
+        let path = path.as_ref();
+        self.plan_file(path, framing, size).map_err(|error| error.with_name(path.display().to_string()))
+    }
+
+    fn plan_file(self, path: &Path, framing: Framing, size: u64) -> Result<Splits> {
+        framing.framer()?;
+        refuse(&[(size == 0, &"splits of 0 bytes", &"at least 1")])?;
+        let wait = Wait::new(self.cancel, None);
+        let mut file = open(path)?;
+        let pin = Pinned::new(self.pin, &file)?;
+        let whole = Whole { path: Some(std::path::absolute(path).map_err(Error::from_io)?), pin, framing };
+        let mut plan = Planning { whole: Arc::new(whole), size: length(&file)?, step: size, splits: Vec::new() };
+        let decodes = self.decode != Some(Decode::Off);
+        let is_encoded = decodes && (Known::of_name(path).is_some() || is_known(&first_bytes(&file)?));
+        let (mut records, mut note) = (None, None);
+        if is_encoded {
+            plan.one_encoded();
+            note = Some("the file is compressed in a format that is decoded from its start".to_string());
+        } else if let Framing::Fixed { len } = plan.whole.framing {
+            plan.by_length(len as u64)?;
+        } else if plan.whole.framing.searchable().is_some() {
+            plan.by_search()?;
+        } else {
+            records = Some(plan.by_records(&mut file, &wait)?);
+        }
+        let Planning { whole, size, mut splits, .. } = plan;
+        if whole.pin.is_full() {
+            for split in &mut splits {
+                split.hash = Some(source::hash(split, &wait)?);
+            }
+        }
+        whole.pin.check(&file)?;
+        let now = length(&file)?;
+        if now < size {
+            return Err(shrank(now, size));
+        }
+        Ok(Splits { splits, size, records, note })
+    }
+}
+
+/// A plan in progress.
+struct Planning {
+    whole: Arc<Whole>,
+    /// The size of the file.
+    size: u64,
+    /// The requested size of a split.
+    step: u64,
+    splits: Vec<Split>,
+}
+
+impl Planning {
+    fn add(&mut self, begin: u64, end: Option<u64>, is_exact: bool, record: Option<u64>) {
+        let whole = self.whole.clone();
+        self.splits.push(Split { whole, begin, end, is_exact, record, encoded: None, hash: None });
+    }
+
+    /// Adds one split for a file that has to be decoded from its start.
+    fn one_encoded(&mut self) {
+        self.add(0, None, true, Some(0));
+        self.splits[0].encoded = Some(Encoded { at: 0, decoded: 0 });
+    }
+
+    /// Fails if a plan would have too many splits of `step` bytes.
+    fn check_count(&self, step: u64) -> Result<()> {
+        let count = self.size.div_ceil(step);
+        refuse(&[(
+            count > MOST,
+            &format_args!("{count} splits of {step} bytes"),
+            &format_args!("larger splits, at most {MOST} of them"),
+        )])
+    }
+
+    /// Divides at multiples of `step`.
+    fn by_multiples(&mut self, step: u64, is_exact: bool, record: impl Fn(u64) -> Option<u64>) -> Result<()> {
+        self.check_count(step)?;
+        for i in 0..self.size.div_ceil(step).max(1) {
+            self.add(i * step, Some(self.size.min((i + 1).saturating_mul(step))), is_exact, record(i * step));
+        }
+        Ok(())
+    }
+
+    fn by_length(&mut self, len: u64) -> Result<()> {
+        self.by_multiples((self.step / len * len).max(len), true, |begin| Some(begin / len))
+    }
+
+    fn by_search(&mut self) -> Result<()> {
+        self.by_multiples(self.step, false, |begin| (begin == 0).then_some(0))
+    }
+
+    /// Divides before the first record of each multiple of `step`. Returns the number of records.
+    fn by_records(&mut self, file: &mut File, wait: &Wait) -> Result<u64> {
+        self.check_count(self.step)?;
+        let (whole, size, step) = (self.whole.clone(), self.size, self.step);
+        let (mut begin, mut record, mut next) = (0, 0, step);
+        let records = walk(file, size, &whole.framing, wait, |offset, number| {
+            if offset >= next && offset < size {
+                self.add(begin, Some(offset), true, Some(record));
+                (begin, record, next) = (offset, number, (offset / step + 1).saturating_mul(step));
+            }
+        })?;
+        self.add(begin, Some(size), true, Some(record));
+        Ok(records)
+    }
+}
+
+/// Opens a regular file.
+fn open(path: &Path) -> Result<File> {
+    let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
+    // Opening a FIFO would wait for its writer.
+    let irregular = || {
+        Error::new(ErrorKind::Unsupported)
+            .with_found("something that is not a regular file")
+            .with_expected("a regular file, which can be read from any position")
+    };
+    if !std::fs::metadata(path).map_err(open_failed)?.is_file() {
+        return Err(irregular());
+    }
+    let file = File::open(path).map_err(open_failed)?;
+    // Files in /proc and similar file systems report a size of 0 but have content.
+    if length(&file)? == 0 && !first_bytes(&file)?.is_empty() {
+        return Err(irregular());
+    }
+    Ok(file)
+}
+
+fn length(file: &File) -> Result<u64> {
+    Ok(file.metadata().map_err(Error::from_io)?.len())
+}
+
+/// Returns the bytes that suffice to detect a compressed format. The file's position is at its start, and stays there.
+fn first_bytes(mut file: &File) -> Result<Vec<u8>> {
+    let mut first = Vec::new();
+    let read = file.take(SNIFF as u64).read_to_end(&mut first);
+    read.and_then(|_| io::Seek::rewind(&mut file)).map_err(Error::from_io)?;
+    Ok(first)
+}

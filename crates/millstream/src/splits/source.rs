@@ -1,0 +1,307 @@
+//! A source that delivers the bytes of the records of one split.
+//!
+//! The source finds where the records of the split begin and end, so everything that reads it sees a stream of complete
+//! records: the reader, its read-ahead and its windows work as for any other source.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+
+use memchr::memmem::Finder;
+
+use crate::error::{CommandEnd, Error, ErrorKind, Result};
+use crate::os::BorrowedFd;
+use crate::os::cancel::Wait;
+use crate::os::source::fd::FdSource;
+use crate::os::source::stamp::shrank;
+use crate::source::{ByteSource, Nature};
+
+use super::Split;
+use super::pin::{Pinned, mismatch, text_of};
+
+/// The number of bytes that are read at a time while the first record is searched.
+const PIECE: usize = 32 << 10;
+
+/// The file of a split, which matches the plan.
+pub(crate) struct Opened {
+    /// The file, from the position at which reading begins.
+    pub(crate) file: FdSource,
+    /// Whether the file has to be decoded.
+    pub(crate) is_encoded: bool,
+    split: Split,
+    check: File,
+}
+
+impl Opened {
+    /// Opens the file of a split and checks that it is the one that was planned.
+    pub(crate) fn new(split: &Split) -> Result<Opened> {
+        let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
+        let path = split.named()?;
+        if !std::fs::metadata(path).map_err(open_failed)?.is_file() {
+            return Err(mismatch("something that is not a regular file", "the regular file of the plan"));
+        }
+        let mut file = File::open(path).map_err(open_failed)?;
+        check(&split.whole.pin, &file, split.least_size())?;
+        let start = split.encoded.map_or(split.search_from(), |encoded| encoded.at);
+        file.seek(SeekFrom::Start(start)).map_err(open_failed)?;
+        let check = file.try_clone().map_err(open_failed)?;
+        let (is_encoded, split) = (split.encoded.is_some(), split.clone());
+        Ok(Opened { file: FdSource::new(file.into())?, is_encoded, split, check })
+    }
+
+    /// Finds the first record in `bytes`, which delivers the file of this split, decoded if necessary.
+    pub(crate) fn start(split: Split, check: File, bytes: Box<dyn ByteSource>, wait: &Wait) -> Result<SplitSource> {
+        let at = split.encoded.map_or(split.search_from(), |encoded| encoded.decoded);
+        let stop = match (split.end, split.whole.framing.finder()) {
+            (None, _) => Stop::Never,
+            (Some(end), _) if end == split.begin => Stop::At(end),
+            (Some(end), Some(finder)) if !split.is_exact => Stop::Delimiter { end, finder: Box::new(finder), tail: Vec::new() },
+            (Some(end), _) => Stop::At(end),
+        };
+        let hasher = split.hash.is_some().then(blake3::Hasher::new);
+        let mut source = SplitSource { bytes, at, first: Vec::new(), stop, has_ended: false, hasher, split, check };
+        source.find_first(wait)?;
+        Ok(source)
+    }
+
+    /// Separates the file, which the caller wraps in a decoder, from what [`start`](Opened::start) needs.
+    pub(crate) fn into_parts(self) -> (FdSource, Split, File) {
+        (self.file, self.split, self.check)
+    }
+}
+
+impl Split {
+    /// Returns the offset from which the first record is searched: a delimiter may end where the split begins.
+    fn search_from(&self) -> u64 {
+        match self.whole.framing.searchable() {
+            Some(delimiter) if !self.is_exact => self.begin.saturating_sub(delimiter.len() as u64),
+            _ => self.begin,
+        }
+    }
+
+    /// Returns the size that the file has at least.
+    fn least_size(&self) -> u64 {
+        match (self.encoded, self.end) {
+            (Some(encoded), _) => encoded.at,
+            (None, end) => end.unwrap_or(self.begin),
+        }
+    }
+}
+
+/// Fails if the file does not match the plan, or is shorter than the plan says.
+fn check(pin: &Pinned, file: &File, least: u64) -> Result<()> {
+    pin.check(file)?;
+    let now = file.metadata().map_err(Error::from_io)?.len();
+    if now < least { Err(shrank(now, least)) } else { Ok(()) }
+}
+
+/// Returns the hash of a split's bytes.
+pub(super) fn hash(split: &Split, wait: &Wait) -> Result<String> {
+    let (file, split, check) = Opened::new(split)?.into_parts();
+    let mut source = Opened::start(split, check, Box::new(file), wait)?;
+    let (mut hasher, mut space) = (blake3::Hasher::new(), vec![0; 256 << 10]);
+    loop {
+        match source.read(&mut space, wait)? {
+            0 => break,
+            count => hasher.update(&space[..count]),
+        };
+        wait.check()?;
+    }
+    source.finish(wait, &mut Vec::new())?;
+    Ok(text_of(hasher.finalize()))
+}
+
+/// Where the bytes of a split end.
+enum Stop {
+    /// At this offset.
+    At(u64),
+    /// After the first delimiter that ends at or after `end`.
+    Delimiter {
+        end: u64,
+        finder: Box<Finder<'static>>,
+        /// The last bytes delivered, which may be the beginning of a delimiter.
+        tail: Vec<u8>,
+    },
+    /// At the end of the file.
+    Never,
+}
+
+/// Delivers the bytes of a split's records.
+pub(crate) struct SplitSource {
+    bytes: Box<dyn ByteSource>,
+    /// The offset of the next byte to deliver.
+    at: u64,
+    /// The first bytes, which were read while the first record was searched.
+    first: Vec<u8>,
+    stop: Stop,
+    /// Whether `bytes` has reached its end.
+    has_ended: bool,
+    hasher: Option<blake3::Hasher>,
+    split: Split,
+    check: File,
+}
+
+impl SplitSource {
+    /// Returns the offset of the first byte.
+    pub(crate) fn offset(&self) -> u64 {
+        self.at
+    }
+
+    /// Reads up to the first byte of the first record, and perhaps further.
+    fn find_first(&mut self, wait: &Wait) -> Result<()> {
+        let from = self.split.search_from();
+        while self.at < from {
+            let count = usize::try_from(from - self.at).unwrap_or(PIECE).min(PIECE);
+            let count = self.bytes.read(&mut vec![0; count], wait)?;
+            if count == 0 {
+                return self.end_early();
+            }
+            self.at += count as u64;
+        }
+        let (Stop::Delimiter { end, finder, .. }, true) = (&self.stop, self.split.begin > 0) else { return Ok(()) };
+        let (end, len) = (*end, finder.needle().len());
+        let mut block = Vec::new();
+        loop {
+            if let Some(found) = finder.find(&block) {
+                self.at += (found + len) as u64;
+                block.drain(..found + len);
+                self.first = block;
+                if self.at >= end {
+                    self.stop = Stop::At(self.at);
+                }
+                return Ok(());
+            }
+            // The next delimiter ends after these bytes. The record after it begins in a later split.
+            let seen = self.at + block.len() as u64;
+            if seen + 1 >= end {
+                (self.at, self.stop) = (end, Stop::At(end));
+                return Ok(());
+            }
+            let kept = block.len().min(len - 1);
+            self.at = seen - kept as u64;
+            block.drain(..block.len() - kept);
+            block.resize(kept + PIECE, 0);
+            let count = self.bytes.read(&mut block[kept..], wait)?;
+            block.truncate(kept + count);
+            if count == 0 {
+                self.at = seen;
+                return self.end_early();
+            }
+        }
+    }
+
+    /// The file ends before the first record. If it must not, [`finish`](ByteSource::finish) reports that.
+    fn end_early(&mut self) -> Result<()> {
+        (self.has_ended, self.stop) = (true, Stop::At(self.at));
+        Ok(())
+    }
+
+    /// Reads bytes, of which some may be after the end of the split.
+    fn read_more(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        if self.first.is_empty() {
+            return self.bytes.read(space, wait);
+        }
+        let count = self.first.len().min(space.len());
+        space[..count].copy_from_slice(&self.first[..count]);
+        self.first.drain(..count);
+        Ok(count)
+    }
+}
+
+/// Returns the number of bytes up to the end of the first delimiter that ends at or after `end`, if `bytes`, at the
+/// offset `at`, has one. `tail` has the bytes before `bytes` that may begin a delimiter, and is advanced.
+fn find_last(finder: &Finder<'_>, end: u64, at: u64, bytes: &[u8], tail: &mut Vec<u8>) -> Option<usize> {
+    let len = finder.needle().len();
+    // A delimiter that begins before this offset ends before `end`.
+    let begin = end.saturating_sub(len as u64);
+    let skip = |offset: u64| usize::try_from(begin.saturating_sub(offset)).unwrap_or(usize::MAX);
+    // First the delimiters that begin in the tail.
+    let mut seam = std::mem::take(tail);
+    let before = seam.len();
+    seam.extend(&bytes[..bytes.len().min(len - 1)]);
+    let from = skip(at - before as u64).min(seam.len());
+    if let Some(found) = finder.find(&seam[from..]) {
+        return Some(from + found + len - before);
+    }
+    let from = skip(at).min(bytes.len());
+    if let Some(found) = finder.find(&bytes[from..]) {
+        return Some(from + found + len);
+    }
+    if bytes.len() >= len - 1 {
+        seam.clear();
+        seam.extend(&bytes[bytes.len() - (len - 1)..]);
+    } else {
+        seam.drain(..seam.len().saturating_sub(len - 1));
+    }
+    *tail = seam;
+    None
+}
+
+impl ByteSource for SplitSource {
+    fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        let space = match self.stop {
+            Stop::At(end) => {
+                let left = usize::try_from(end.saturating_sub(self.at)).unwrap_or(usize::MAX);
+                let len = space.len().min(left);
+                &mut space[..len]
+            }
+            Stop::Delimiter { .. } | Stop::Never => space,
+        };
+        if space.is_empty() || self.has_ended {
+            return Ok(0);
+        }
+        let mut count = self.read_more(space, wait)?;
+        if count == 0 {
+            self.has_ended = true;
+            return Ok(0);
+        }
+        if let Stop::Delimiter { end, finder, tail } = &mut self.stop
+            && let Some(last) = find_last(finder, *end, self.at, &space[..count], tail)
+        {
+            count = last;
+            self.stop = Stop::At(self.at + last as u64);
+        }
+        self.at += count as u64;
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(&space[..count]);
+        }
+        Ok(count)
+    }
+
+    fn finish(&mut self, wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
+        check(&self.split.whole.pin, &self.check, self.split.least_size())?;
+        let planned = self.split.end.unwrap_or(0);
+        if self.has_ended && self.at < planned && self.split.encoded.is_none() {
+            return Err(shrank(self.at, planned));
+        }
+        // A decoder knows whether it succeeded only at its end.
+        if self.has_ended || self.split.encoded.is_none() || matches!(self.stop, Stop::Never) {
+            self.bytes.finish(wait, ends)?;
+        }
+        match (&self.hasher, &self.split.hash) {
+            (Some(hasher), Some(hash)) if text_of(hasher.finalize()) != *hash => {
+                Err(mismatch("other bytes in this split", "the bytes of the plan"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) {
+        self.bytes.close(ends);
+    }
+
+    fn abandon(self: Box<Self>) {
+        self.bytes.abandon();
+    }
+
+    fn nature(&self) -> Nature {
+        self.bytes.nature()
+    }
+
+    fn ready_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.bytes.ready_fd()
+    }
+
+    fn is_interruptible(&self) -> bool {
+        self.bytes.is_interruptible()
+    }
+}

@@ -1,0 +1,189 @@
+//! Plans as JSON.
+//!
+//! The format has a version, in the plan and in each split. Unknown fields are refused, because a reader that ignored
+//! one could read other records than the writer meant.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, ErrorKind, Result};
+
+use super::pin::Pinned;
+use super::{Encoded, Framing, Split, Splits, Whole};
+
+/// The version that this library writes. It reads this version and all earlier ones.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredSplit<'a> {
+    version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path: Option<Cow<'a, str>>,
+    pin: Cow<'a, Pinned>,
+    framing: Cow<'a, Framing>,
+    begin: u64,
+    end: Option<u64>,
+    exact: bool,
+    record: Option<u64>,
+    /// The state of the framing at `begin`. No framing of this version has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    state: Option<Cow<'a, serde_json::Value>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    encoded: Option<Encoded>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hash: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredPlan {
+    #[expect(dead_code, reason = "it is checked before the other fields are known")]
+    version: u32,
+    size: u64,
+    records: Option<u64>,
+    note: Option<String>,
+    splits: Vec<StoredSplit<'static>>,
+}
+
+/// Any version of a plan or a split.
+#[derive(Deserialize)]
+struct Versioned {
+    version: u32,
+}
+
+/// Parses JSON of a version that this library knows.
+fn parse<'a, T: Deserialize<'a>>(json: &'a str, what: &str) -> Result<T> {
+    let invalid = |error: serde_json::Error| {
+        Error::new(ErrorKind::InvalidOption)
+            .with_found(format!("{what} that is not valid: {error}"))
+            .with_expected(format!("{what} as `millstream split` or `to_json` writes it"))
+    };
+    let Versioned { version } = serde_json::from_str(json).map_err(invalid)?;
+    check_version(version)?;
+    serde_json::from_str(json).map_err(invalid)
+}
+
+fn check_version(version: u32) -> Result<()> {
+    match version {
+        1..=VERSION => Ok(()),
+        _ => Err(Error::new(ErrorKind::Unsupported)
+            .with_found(format!("a plan of format version {version}"))
+            .with_expected(format!("version 1 to {VERSION}, or a newer millstream"))),
+    }
+}
+
+impl Split {
+    /// Returns the split as one line of JSON, without a line feed. A path that is not UTF-8 is omitted.
+    ///
+    /// ```
+    /// # use millstream::splits::{Framing, Split, Splits};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("data.txt");
+    /// # std::fs::write(&path, "one\ntwo\nthree\nfour\n")?;
+    /// let plan = Splits::plan(&path, Framing::Lines, 8)?;
+    /// for split in &plan {
+    ///     assert_eq!(Split::from_json(&split.to_json())?, *split);
+    /// }
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        let Whole { path, pin, framing } = &*self.whole;
+        let stored = StoredSplit {
+            version: VERSION,
+            path: path.as_ref().and_then(|path| path.to_str()).map(Cow::Borrowed),
+            pin: Cow::Borrowed(pin),
+            framing: Cow::Borrowed(framing),
+            begin: self.begin,
+            end: self.end,
+            exact: self.is_exact,
+            record: self.record,
+            state: None,
+            encoded: self.encoded,
+            hash: self.hash.as_deref().map(Cow::Borrowed),
+        };
+        serde_json::to_string(&stored).expect("the fields have no maps and cannot fail")
+    }
+
+    /// Parses a split from JSON.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::InvalidOption`] if the JSON is not a split, and [`ErrorKind::Unsupported`] for another
+    /// version of the format.
+    pub fn from_json(json: &str) -> Result<Split> {
+        parse::<StoredSplit<'_>>(json, "a split")?.into_split()
+    }
+}
+
+impl StoredSplit<'_> {
+    fn into_split(self) -> Result<Split> {
+        check_version(self.version)?;
+        if self.state.is_some() {
+            return Err(Error::new(ErrorKind::Unsupported)
+                .with_found("a split with a state")
+                .with_expected("a split of a framing without one"));
+        }
+        let (pin, framing) = (self.pin.into_owned(), self.framing.into_owned());
+        framing.framer()?;
+        let contradiction = match self.end {
+            Some(end) if end < self.begin => Some("that ends before it begins"),
+            _ if !self.exact && framing.searchable().is_none() => Some("whose first record cannot be searched for"),
+            None if self.encoded.is_none() => Some("without an end"),
+            _ if self.encoded.is_some_and(|encoded| encoded.decoded > self.begin) => Some("before its encoded bytes"),
+            _ => None,
+        };
+        if let Some(contradiction) = contradiction {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found(format!("a split {contradiction}"))
+                .with_expected("an unchanged split of a plan"));
+        }
+        Ok(Split {
+            whole: Arc::new(Whole { path: self.path.map(|path| path.into_owned().into()), pin, framing }),
+            begin: self.begin,
+            end: self.end,
+            is_exact: self.exact,
+            record: self.record,
+            encoded: self.encoded,
+            hash: self.hash.map(Cow::into_owned),
+        })
+    }
+}
+
+impl Splits {
+    /// Returns the plan as JSON: `{"version":1,"size":…,"records":…,"note":…,"splits":[…]}`, with each split on its own
+    /// line.
+    ///
+    /// ```
+    /// # use millstream::splits::{Framing, Splits};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("data.txt");
+    /// # std::fs::write(&path, "one\ntwo\nthree\nfour\n")?;
+    /// let plan = Splits::plan(&path, Framing::Lines, 8)?;
+    /// assert_eq!(Splits::from_json(&plan.to_json())?, plan);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        let note = serde_json::to_string(&self.note).expect("text is always valid JSON");
+        let records = self.records.map_or("null".to_string(), |records| records.to_string());
+        let mut json =
+            format!(r#"{{"version":{VERSION},"size":{},"records":{records},"note":{note},"splits":["#, self.size);
+        for (i, split) in self.splits.iter().enumerate() {
+            let _ = write!(json, "{}\n{}", if i == 0 { "" } else { "," }, split.to_json());
+        }
+        json.push_str("\n]}\n");
+        json
+    }
+
+    /// Parses a plan from JSON.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Split::from_json`].
+    pub fn from_json(json: &str) -> Result<Splits> {
+        let StoredPlan { size, records, note, splits, .. } = parse(json, "a plan")?;
+        let splits = splits.into_iter().map(StoredSplit::into_split).collect::<Result<Vec<_>>>()?;
+        Ok(Splits { splits, size, records, note })
+    }
+}

@@ -1,0 +1,120 @@
+//! Random files, framings and sizes.
+
+use super::{Event, sequential, union};
+use millstream::frame::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
+use millstream::splits::{Framing, SplitPin, Splits};
+use millstream::{Decode, ErrorKind, ReadAhead, Reader};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::os::unix::fs::FileExt;
+
+/// Half of them can overlap themselves.
+const DELIMITERS: &[&[u8]] = &[b"a", b"ab", b"\r\n", b"aab", b"ab\n\n", b"aa", b"aba", b"abab", b"aaaa", b"\n\n"];
+
+/// A file and how its records are found. The bytes are few, so that delimiters and lengths are frequent.
+fn files() -> impl Strategy<Value = (Framing, Vec<u8>)> {
+    let text = || vec(select(&b"aab\n\r"[..]), 0..80);
+    let delimiters = select(DELIMITERS);
+    let record = || vec(any::<u8>(), 0..30);
+    let widths = select(vec![PrefixWidth::U8, PrefixWidth::U16, PrefixWidth::U32, PrefixWidth::U64]);
+    let endian = select(vec![Endian::Little, Endian::Big]);
+    let counts = select(vec![PrefixCounts::Payload, PrefixCounts::Itself]);
+    let prefixed = (widths, endian, counts, vec(record(), 0..8)).prop_map(|(width, endian, counts, records)| {
+        let file = records.iter().flat_map(|record| {
+            let own = if counts == PrefixCounts::Itself { width.bytes() } else { 0 };
+            let len = (record.len() + own) as u64;
+            let prefix = match endian {
+                Endian::Little => len.to_le_bytes()[..width.bytes()].to_vec(),
+                Endian::Big => len.to_be_bytes()[8 - width.bytes()..].to_vec(),
+            };
+            prefix.into_iter().chain(record.iter().copied())
+        });
+        (Framing::LengthPrefixed { prefix: LengthPrefixed::new(width, endian).counts(counts) }, file.collect())
+    });
+    let bson = vec(record(), 0..8).prop_map(|documents| {
+        let file = documents.iter().flat_map(|content| {
+            let len = (content.len() as u32 + 5).to_le_bytes();
+            len.into_iter().chain(content.iter().copied()).chain([0])
+        });
+        (Framing::Bson, file.collect())
+    });
+    let whole = prop_oneof![
+        text().prop_map(|file| (Framing::Lines, file)),
+        (delimiters, text()).prop_map(|(bytes, file)| (Framing::Delimiter { bytes: bytes.to_vec() }, file)),
+        (1..20usize, text()).prop_map(|(len, file)| (Framing::Fixed { len }, file)),
+        prefixed,
+        bson,
+    ];
+    // Half of the files are damaged: cut, or with a changed byte.
+    let damage = prop_oneof![
+        2 => Just(None),
+        1 => any::<prop::sample::Index>().prop_map(|at| Some((at, None))),
+        1 => (any::<prop::sample::Index>(), any::<u8>()).prop_map(|(at, byte)| Some((at, Some(byte)))),
+    ];
+    (whole, damage).prop_map(|((framing, mut file), damage)| {
+        match damage {
+            Some((at, byte)) if !file.is_empty() => match (at.index(file.len()), byte) {
+                (at, Some(byte)) => file[at] = byte,
+                (at, None) => file.truncate(at),
+            },
+            _ => {}
+        }
+        (framing, file)
+    })
+}
+
+fn cases() -> ProptestConfig {
+    let cases = if std::env::var_os("MILLSTREAM_DEEP").is_some() { 1_000_000 } else { 20_000 };
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn splits_in_order_are_the_file(
+        (framing, content) in files(),
+        size in prop_oneof![1..20u64, 1..100u64],
+        limit in prop_oneof![3 => Just(1 << 20), 1 => 0..20usize],
+        (capacity, max) in (1..40usize, select(&[1, 2, usize::MAX][..])),
+        pin in select(&[SplitPin::None, SplitPin::Identity, SplitPin::Identity, SplitPin::Ends, SplitPin::Full][..]),
+        ahead in prop_oneof![30 => Just(ReadAhead::Off), 1 => Just(ReadAhead::On)],
+    ) {
+        thread_local!(static FILE: tempfile::NamedTempFile = tempfile::NamedTempFile::new().unwrap());
+        FILE.with(|file| -> Result<(), TestCaseError> {
+            let path = file.path();
+            // A file that is first emptied would be written to the disk each time.
+            file.as_file().write_all_at(&content, 0).unwrap();
+            file.as_file().set_len(content.len() as u64).unwrap();
+            // If a document is too long and also invalid, or its length is longer than the limit, the size of the
+            // buffer decides which error is found first.
+            let unlimited = sequential(path, &framing, || Reader::builder().decode(Decode::Off));
+            let is_invalid = |event: &Event| matches!(event, Event::Error { kind: ErrorKind::DocumentInvalid, .. });
+            let limit = match framing {
+                Framing::Bson if unlimited.iter().any(is_invalid) => 1 << 20,
+                Framing::Bson => limit.max(4),
+                _ => limit,
+            };
+            let options = || Reader::builder().decode(Decode::Off).record_limit(limit);
+            let builder = Splits::builder().decode(Decode::Off).pin(pin);
+            let plan = builder.plan(path, framing.clone(), size).unwrap();
+            let expected = sequential(path, &framing, options);
+            let read = union(&plan, max, || options().capacity(capacity).read_ahead(ahead));
+            prop_assert_eq!(read, expected);
+            // Without records, the bytes are those of the file.
+            let mut bytes: Vec<u8> = Vec::new();
+            for split in &Splits::from_json(&plan.to_json()).unwrap() {
+                let mut reader = Reader::builder().capacity(capacity).split(split).unwrap();
+                while reader.fill().unwrap() > 0 {
+                    prop_assert_eq!(reader.position().bytes, bytes.len() as u64);
+                    bytes.extend(reader.buffer());
+                    let len = reader.buffer().len();
+                    reader.consume(len);
+                }
+            }
+            prop_assert_eq!(bytes, content);
+            Ok(())
+        })?;
+    }
+}
