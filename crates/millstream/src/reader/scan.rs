@@ -448,7 +448,6 @@ pub struct Values<'r, T> {
 
 impl<T> Values<'_, T> {
     /// Sets the byte that separates the numbers: see [`Separator::Byte`].
-    #[must_use]
     pub fn delimited(mut self, separator: u8) -> Self {
         self.separator = Separator::Byte(separator);
         self

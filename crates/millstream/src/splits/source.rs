@@ -54,7 +54,9 @@ impl Opened {
         let stop = match (split.end, split.whole.framing.finder()) {
             (None, _) => Stop::Never,
             (Some(end), _) if end == split.begin => Stop::At(end),
-            (Some(end), Some(finder)) if !split.is_exact => Stop::Delimiter { end, finder: Box::new(finder), tail: Vec::new() },
+            (Some(end), Some(finder)) if !split.is_exact => {
+                Stop::Delimiter { end, finder: Box::new(finder), tail: Vec::new() }
+            }
             (Some(end), _) => Stop::At(end),
         };
         let hasher = split.hash.is_some().then(blake3::Hasher::new);

@@ -11,7 +11,7 @@ use millstream::{Error, ErrorKind, Reader, ReaderBuilder};
 
 /// What a reader returned: records, errors and skipped records, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub(crate) enum Event {
     Record(Vec<u8>),
     Skipped,
     Error { kind: ErrorKind, offset: Option<u64>, record: Option<u64>, found: Option<String>, expected: Option<String> },
@@ -33,7 +33,13 @@ impl Event {
 }
 
 /// Reads everything, and skips records that are too long. Returns the number of records.
-pub fn read(reader: &mut Reader, framer: &mut dyn Framer, max: usize, base: u64, events: &mut Vec<Event>) -> u64 {
+pub(crate) fn read(
+    reader: &mut Reader,
+    framer: &mut dyn Framer,
+    max: usize,
+    base: u64,
+    events: &mut Vec<Event>,
+) -> u64 {
     let start = reader.position().records;
     loop {
         let more = match max {
@@ -64,14 +70,14 @@ pub fn read(reader: &mut Reader, framer: &mut dyn Framer, max: usize, base: u64,
 }
 
 /// Returns what one reader of the whole file returns.
-pub fn sequential(path: &std::path::Path, framing: &Framing, options: impl Fn() -> ReaderBuilder) -> Vec<Event> {
+pub(crate) fn sequential(path: &std::path::Path, framing: &Framing, options: impl Fn() -> ReaderBuilder) -> Vec<Event> {
     let mut events = Vec::new();
     read(&mut options().path(path).unwrap(), &mut *framing.framer().unwrap(), 1, 0, &mut events);
     events
 }
 
 /// Returns what the readers of the splits return, one after another, up to the first error that ends a reader.
-pub fn union(plan: &Splits, max: usize, options: impl Fn() -> ReaderBuilder) -> Vec<Event> {
+pub(crate) fn union(plan: &Splits, max: usize, options: impl Fn() -> ReaderBuilder) -> Vec<Event> {
     let (mut events, mut records) = (Vec::new(), 0);
     for split in plan {
         let mut reader = options().split(split).unwrap();
