@@ -7,7 +7,7 @@
 
 import { MillstreamError } from "./error.js";
 import { UTF8_INVALID } from "./errors.js";
-import { checkOption, textOrBytes, word } from "./options.js";
+import { checkOption, TEXT_OR_BYTES } from "./options.js";
 import { arrayFor, cutTexts, lastWithin, splitFirst, TEXT_BLOCK } from "./strings.js";
 import { decodeStrictly, platform } from "./text.js";
 import type { Trim } from "./trim.js";
@@ -15,7 +15,7 @@ import type { Trim } from "./trim.js";
 /** What to do with bytes that are not UTF-8: replace them with U+FFFD, or throw an error. */
 export type InvalidUtf8 = "replace" | "error";
 
-const INVALID = word("replace", "error");
+const INVALID = ["replace", "error"];
 
 const CR = 13;
 
@@ -106,7 +106,7 @@ export class Batch implements Iterable<Uint8Array> {
    */
   matching(what: string | Uint8Array): Uint32Array {
     const { bytes, offsets, length } = this;
-    checkOption("matching", "what", what ?? null, textOrBytes);
+    checkOption("matching", "what", what ?? null, TEXT_OR_BYTES);
     const wanted = typeof what === "string" ? platform.encode(what) : what;
     if (wanted.length === 0) return Uint32Array.from({ length }, (_, index) => index);
     const found: number[] = [];

@@ -9,7 +9,7 @@ import { isMainThread } from "node:worker_threads";
 import { misuse } from "./error.js";
 import { INVALID_OPTION } from "./errors.js";
 import { type NativeCommand, nativeOptions } from "./native.js";
-import { boolean, type Rules, show } from "./options.js";
+import { BOOLEAN, type Rules, show } from "./options.js";
 import { COMMAND_SETTINGS, type CommandSettings, STDERR, type Stderr } from "./settings.js";
 
 /** Options of every command. */
@@ -25,7 +25,7 @@ export interface CommandOptions extends CommandSettings {
 }
 
 /** @internal */
-export const COMMAND_RULES: Rules<CommandOptions> = {
+export const COMMAND_RULES: Rules<Omit<CommandOptions, keyof CommandSettings>> = {
   currentDir: {
     expected: "a path or a file URL",
     accepts: (value) => typeof value === "string" || value instanceof URL,
@@ -38,11 +38,8 @@ export const COMMAND_RULES: Rules<CommandOptions> = {
       Object.values(value).every((each) => each === undefined || typeof each === "string"),
   },
   stderr: STDERR,
-  allowFailure: boolean,
-  ...COMMAND_SETTINGS,
+  allowFailure: BOOLEAN,
 };
-
-const NATIVE_OPTIONS = Object.keys(COMMAND_SETTINGS) as (keyof CommandSettings)[];
 
 /** Formats a command line for messages; words with blanks or control characters are quoted.
  *
@@ -99,6 +96,6 @@ export function nativeCommand(
   const directory = currentDir instanceof URL ? fileURLToPath(currentDir) : currentDir;
   const shell = typeof words === "string";
   const argv = shell ? [words] : words;
-  const settings = nativeOptions(options, NATIVE_OPTIONS);
+  const settings = nativeOptions(options, COMMAND_SETTINGS);
   return { argv, shell, currentDir: directory, env, ...streams, stderr, allowFailure, settings };
 }

@@ -10,15 +10,14 @@ import { type Core, core, errorOf } from "./core.js";
 import { misuse } from "./error.js";
 import { INVALID_OPTION } from "./errors.js";
 import {
-  boolean,
-  callable,
+  BOOLEAN,
   checkOption,
   checkOptions,
-  either,
+  FUNCTION,
   type Rule,
   type Rules,
-  textOrBytes,
-  whole,
+  range,
+  TEXT_OR_BYTES,
 } from "./options.js";
 import { ENDIAN, type Endian, PREFIX_COUNTS, type PrefixCounts } from "./settings.js";
 import { platform } from "./text.js";
@@ -95,7 +94,7 @@ export interface DelimiterOptions {
   keepDelimiter?: boolean | undefined;
 }
 
-export const DELIMITER_RULES: Rules<DelimiterOptions> = { keepDelimiter: boolean };
+export const DELIMITER_RULES: Rules<DelimiterOptions> = { keepDelimiter: BOOLEAN };
 
 /** The rule for framers, which users can write. */
 export const FRAMER: Rule = {
@@ -109,7 +108,7 @@ export const FRAMER: Rule = {
  * A last line without LF is a line; a CR at its end is content.
  */
 export function lineFramer(options: DelimiterOptions = {}): Framer {
-  checkOptions("lineFramer", options, DELIMITER_RULES);
+  checkOptions("lineFramer", options, [DELIMITER_RULES]);
   const trim = options.keepDelimiter ? TRIM_NOTHING : { head: 0, tail: 1, carriageReturn: true };
   return endsWith(Uint8Array.of(10), trim);
 }
@@ -121,8 +120,8 @@ export function lineFramer(options: DelimiterOptions = {}): Framer {
  * @throws `invalid_option` for an empty delimiter.
  */
 export function delimiter(of: number | Uint8Array | string, options: DelimiterOptions = {}): Framer {
-  checkOption("delimiter", "of", of ?? null, either(textOrBytes, whole(0, 255)));
-  checkOptions("delimiter", options, DELIMITER_RULES);
+  checkOption("delimiter", "of", of ?? null, [TEXT_OR_BYTES, range(0, 255)]);
+  checkOptions("delimiter", options, [DELIMITER_RULES]);
   const bytes =
     typeof of === "number" ? Uint8Array.of(of) : typeof of === "string" ? platform.encode(of) : new Uint8Array(of);
   if (bytes.length === 0) {
@@ -139,8 +138,8 @@ function endsWith(bytes: Uint8Array, trim: Trim): Framer {
 
 /** Records end after any byte for which `ends` returns true; it is called once for each of the 256 bytes. */
 export function anyOf(ends: (byte: number) => boolean, options: DelimiterOptions = {}): Framer {
-  checkOption("anyOf", "ends", ends ?? null, callable);
-  checkOptions("anyOf", options, DELIMITER_RULES);
+  checkOption("anyOf", "ends", ends ?? null, FUNCTION);
+  checkOptions("anyOf", options, [DELIMITER_RULES]);
   const table = Uint8Array.from({ length: 256 }, (_, byte) => Number(ends(byte)));
   const select = (core: Core) => {
     core.put(table);
@@ -182,7 +181,7 @@ const PREFIX_RULES: Rules<LengthPrefixedOptions> = {
 
 /** Records are preceded by their length. The length is not content. */
 export function lengthPrefixed(options: LengthPrefixedOptions = {}): Framer {
-  checkOptions("lengthPrefixed", options, PREFIX_RULES);
+  checkOptions("lengthPrefixed", options, [PREFIX_RULES]);
   const { width = 4, endian = "little", counts = "payload" } = options;
   const select = (core: Core) => core.call.length_prefixed(width, endian === "big", counts === "itself");
   return new CoreFramer(select, { head: width, tail: 0, carriageReturn: false }, 0);

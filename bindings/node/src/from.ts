@@ -2,7 +2,7 @@
 
 import { MillstreamError, misuse } from "./error.js";
 import { INVALID_OPTION, OPEN_FAILED } from "./errors.js";
-import { type Rules, rules } from "./options.js";
+import type { Tables } from "./options.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
 import { DECODE, type Decode } from "./settings.js";
 import { type Chunk, ChunkSource, iterateWebStream } from "./source/chunks.js";
@@ -29,7 +29,7 @@ export interface FromOptions<A extends As = As> extends ReaderOptions<A> {
   decode?: Decode | undefined;
 }
 
-const FROM_RULES: Rules<FromOptions> = rules(READER_RULES, { decode: DECODE });
+const FROM_RULES: Tables<FromOptions> = [READER_RULES, { decode: DECODE }];
 
 /** Returns a reader for the bytes of a string or of memory, or for the chunks of an async iterable, a Node `Readable`,
  * a `ReadableStream`, a `Blob` or a `Response`.

@@ -21,7 +21,7 @@ export class CommandInput {
   readonly pipe: NativeWriter;
   readonly #writer: Writer;
   #failure: { readonly error: unknown } | undefined;
-  #isStopped = false;
+  #stopping: Promise<void> | undefined;
 
   /** `put` writes the items of a block. */
   constructor(
@@ -58,9 +58,12 @@ export class CommandInput {
   }
 
   /** Called when the command has ended or is stopped. */
-  async stop(): Promise<void> {
-    if (this.#isStopped) return;
-    this.#isStopped = true;
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
     // It never rejects, and nothing depends on when the pipe is closed.
     this.#writer.asSink().abandon(undefined, true);
     await this.upstream.close().catch(() => {});
@@ -71,12 +74,12 @@ export class CommandInput {
     try {
       for (let isMore = true; isMore; ) {
         const block = await this.upstream.next();
-        if (this.#isStopped) return;
+        if (this.#stopping !== undefined) return;
         if (block === null) isMore = await this.#write(writer.close().then(() => false));
         else isMore = await this.#write(this.put(writer, block.items));
       }
     } catch (error) {
-      if (this.#isStopped) return;
+      if (this.#stopping !== undefined) return;
       this.#failure = { error };
       await writer.abort();
     }

@@ -161,20 +161,14 @@ export function neededBinding(call: string): Binding {
   });
 }
 
-/** Returns the names of the options that are not among the others. */
-// @__NO_SIDE_EFFECTS__
-export function optionsWithout<O extends object>(all: O, others: object): (keyof O & string)[] {
-  return (Object.keys(all) as (keyof O & string)[]).filter((name) => !(name in others));
-}
-
-/** Returns the given options among these, by their names in Rust.
+/** Returns the given options among these, and not among the others, by their names in Rust.
  *
  * @internal
  */
-export function nativeOptions<O extends object>(options: O, names: readonly (keyof O & string)[]): NativeOptions {
-  const given = names
-    .filter((name) => options[name] !== undefined)
-    .map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), options[name]]);
+export function nativeOptions(options: object, among: object, others: object = {}): NativeOptions {
+  const given = Object.entries(options)
+    .filter(([name, value]) => value !== undefined && name in among && !(name in others))
+    .map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]);
   return Object.fromEntries(given);
 }
 

@@ -6,11 +6,11 @@ import { misuse } from "./error.js";
 import { INVALID_OPTION } from "./errors.js";
 import type { Input } from "./from.js";
 import { CommandInput } from "./input.js";
-import { type NativeOptions, nativeOptions, neededBinding, optionsWithout } from "./native.js";
-import { checkOption, either, type Rule, type Rules, refuseTogether, rules, show, whole } from "./options.js";
+import { type NativeOptions, nativeOptions, neededBinding } from "./native.js";
+import { type Check, checkOption, range, refuseTogether, show, type Tables } from "./options.js";
 import { pathOf } from "./path.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
-import { READER_SETTINGS, type ReaderSettings, STDIN, type Stdin } from "./settings.js";
+import { COMMAND_SETTINGS, READER_SETTINGS, type ReaderSettings, type Stdin } from "./settings.js";
 import { NativeSource } from "./source/native.js";
 import { platform } from "./text.js";
 
@@ -32,23 +32,25 @@ export interface CommandReaderOptions<A extends As = As> extends OpenOptions<A>,
   input?: Input | Reader<any> | undefined;
 }
 
-const FD: Rule = whole(0, 0x7fffffff);
+const FD: Check = /* @__PURE__ */ range(0, 0x7fffffff);
 
-/** @internal */
-export const OPEN_RULES: Rules<OpenOptions> = rules(READER_SETTINGS, READER_RULES);
-const FILE: Rule = {
+const OPEN_RULES: Tables<OpenOptions> = [READER_SETTINGS, READER_RULES];
+const FILE: Check = {
   expected: "a FileHandle or a file URL",
   accepts: (value) =>
     typeof value === "object" && value !== null && (FD.accepts(value.fd) || value.protocol === "file:"),
 };
-const CONTENT: Rule = {
+const CONTENT: Check = {
   expected: "a string, bytes, an iterable, a stream or a reader",
   accepts: (value) => typeof value === "string" || (typeof value === "object" && value !== null),
 };
-const COMMAND_READER_RULES: Rules<CommandReaderOptions> = rules(OPEN_RULES, COMMAND_RULES, {
-  stdin: either(either(STDIN, FD), FILE),
-  input: CONTENT,
-});
+const COMMAND_READER_RULES: Tables<CommandReaderOptions> = [
+  READER_SETTINGS,
+  READER_RULES,
+  COMMAND_RULES,
+  COMMAND_SETTINGS,
+  { stdin: ["null", "inherit", FD, FILE], input: CONTENT },
+];
 
 /** Reads a file. The first read opens the file and reports `open_failed`.
  *
@@ -168,10 +170,7 @@ function bytesOf(input: CommandReaderOptions["input"]): Uint8Array | undefined {
   return input instanceof Uint8Array ? input : undefined;
 }
 
-/** The library's options, but for those that `Reader` has itself. */
-const NATIVE_OPTIONS = optionsWithout(READER_SETTINGS, READER_RULES);
-
-/** The options for the native part. */
+/** The options for the native part: the library's, but for those that `Reader` has itself. */
 function settings(options: OpenOptions): NativeOptions {
-  return nativeOptions(options, NATIVE_OPTIONS);
+  return nativeOptions(options, READER_SETTINGS, READER_RULES);
 }

@@ -7,38 +7,45 @@
 import { misuse } from "./error.js";
 import { INVALID_OPTION } from "./errors.js";
 
-/** The valid values of an option. `undefined` is always allowed and means that the option was not given. */
-export interface Rule {
+/** A check of a value. */
+export interface Check {
   readonly expected: string;
   accepts(value: any): boolean;
 }
 
+/** The valid values of an option: a check, or several words and checks. `undefined` is always allowed and means that the
+ * option was not given. Rules are plain data, because bundlers omit data that is not used, but hardly any call.
+ */
+export type Rule = Check | readonly (string | Check)[];
+
 /** A rule for each option. If one is missing, the code does not compile. */
 export type Rules<O> = { readonly [name in keyof Required<O>]: Rule };
 
-/** Joins rules. Unlike a spread, bundlers omit it if the result is unused. */
-// @__NO_SIDE_EFFECTS__
-export function rules<A extends object, B extends object, C extends object>(a: A, b: B, c = {} as C): A & B & C {
-  return { ...a, ...b, ...c };
-}
+/** Tables that have a rule for each option together. */
+export type Tables<O> = readonly { readonly [name in keyof O]?: Rule }[];
 
 /** Throws unless all options are known and each has a valid value. */
-export function checkOptions<O extends object>(call: string, options: O, rules: Rules<O>): void {
+export function checkOptions<O extends object>(call: string, options: O, tables: Tables<O>): void {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
     throw misuse({ stream: call, found: show(options), expected: "an object with options" }, INVALID_OPTION);
   }
-  const names = Object.keys(rules);
+  const rules: Record<string, Rule> = Object.assign({}, ...tables);
   for (const name of Object.keys(options)) {
-    if (names.includes(name)) continue;
+    if (name in rules) continue;
     const found = `the option ${JSON.stringify(name)}`;
-    throw misuse({ stream: call, found, expected: `one of ${names.join(", ")}` }, INVALID_OPTION);
+    throw misuse({ stream: call, found, expected: `one of ${Object.keys(rules).join(", ")}` }, INVALID_OPTION);
   }
-  for (const name of names as (keyof O & string)[]) checkOption(call, name, options[name], rules[name]);
+  for (const name in rules) checkOption(call, name, options[name as keyof O], rules[name]);
 }
 
 /** Throws unless the value is valid for this option or argument. */
-export function checkOption(call: string, name: string, value: unknown, { expected, accepts }: Rule): void {
-  if (value === undefined || accepts(value)) return;
+export function checkOption(call: string, name: string, value: unknown, rule: Rule): void {
+  const choices = [rule].flat();
+  const accepts = (choice: string | Check) => (typeof choice === "string" ? choice === value : choice.accepts(value));
+  if (value === undefined || choices.some(accepts)) return;
+  const texts = choices.map((choice) => (typeof choice === "string" ? JSON.stringify(choice) : choice.expected));
+  const last = texts.pop();
+  const expected = texts.length > 0 ? `${texts.join(", ")} or ${last}` : last;
   throw misuse({ stream: call, found: `${name}: ${show(value)}`, expected }, INVALID_OPTION);
 }
 
@@ -70,64 +77,52 @@ export function show(value: unknown): string {
   }
 }
 
-/** A rule for one of these words. */
-// @__NO_SIDE_EFFECTS__
-export function word(...words: readonly string[]): Rule {
-  const quoted = words.map((each) => JSON.stringify(each));
-  const expected = [quoted.slice(0, -1).join(", "), quoted.at(-1)].filter(Boolean).join(" or ");
-  return { expected, accepts: (value) => words.includes(value) };
-}
-
-/** A rule for a whole number between two limits. */
-// @__NO_SIDE_EFFECTS__
-export function whole(least: number, most = Number.MAX_SAFE_INTEGER): Rule {
-  const range = most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`;
+/** A check for whole numbers between two limits. */
+export function range(least: number, most = Number.MAX_SAFE_INTEGER): Check {
   return {
-    expected: `a whole number, ${range}`,
+    expected: `a whole number, ${most === Number.MAX_SAFE_INTEGER ? `${least} or more` : `${least} to ${most}`}`,
     accepts: (value) => Number.isSafeInteger(value) && value >= least && value <= most,
   };
 }
 
-/** A rule for an array of whole numbers. */
-export const wholes: Rule = {
+export const WHOLE: Check = {
+  expected: "a whole number, 0 or more",
+  accepts: (value) => Number.isSafeInteger(value) && value >= 0,
+};
+
+export const POSITIVE: Check = {
+  expected: "a whole number, 1 or more",
+  accepts: (value) => Number.isSafeInteger(value) && value > 0,
+};
+
+export const WHOLES: Check = {
   expected: "an array of whole numbers",
   accepts: (value) => Array.isArray(value) && value.every(Number.isSafeInteger),
 };
 
-/** A rule for a number with a lower limit, which need not be whole. */
-// @__NO_SIDE_EFFECTS__
-export function number(least: number): Rule {
-  return { expected: `a number, ${least} or more`, accepts: (value) => typeof value === "number" && value >= least };
-}
+export const NUMBER: Check = {
+  expected: "a number, 0 or more",
+  accepts: (value) => typeof value === "number" && value >= 0,
+};
 
-/** A rule for values that either rule accepts. */
-// @__NO_SIDE_EFFECTS__
-export function either(one: Rule, other: Rule): Rule {
-  return {
-    expected: `${one.expected}, or ${other.expected}`,
-    accepts: (value) => one.accepts(value) || other.accepts(value),
-  };
-}
+export const INFINITE: Check = { expected: "Infinity", accepts: (value) => value === Number.POSITIVE_INFINITY };
 
-export const boolean: Rule = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
+export const BOOLEAN: Check = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
 
-export const text: Rule = { expected: "a string", accepts: (value) => typeof value === "string" };
+export const TEXT: Check = { expected: "a string", accepts: (value) => typeof value === "string" };
 
-export const textOrBytes: Rule = {
+export const TEXT_OR_BYTES: Check = {
   expected: "a string or a Uint8Array",
   accepts: (value) => typeof value === "string" || value instanceof Uint8Array,
 };
 
-export const callable: Rule = { expected: "a function", accepts: (value) => typeof value === "function" };
+export const FUNCTION: Check = { expected: "a function", accepts: (value) => typeof value === "function" };
 
 /** An `AbortSignal` from any realm. */
-export const abortSignal: Rule = {
+export const SIGNAL: Check = {
   expected: "an AbortSignal",
   accepts: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
 };
-
-/** A size in bytes without an upper limit. */
-export const limit: Rule = either(whole(1), { expected: "Infinity", accepts: (value) => value === Infinity });
 
 /** Returns the argument if it is a function; otherwise throws. */
 export function checkedFunction<F>(f: F): F {

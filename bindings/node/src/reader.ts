@@ -21,15 +21,16 @@ import { CLOSED, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } 
 import { forgotten } from "./forgotten.js";
 import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, lineFramer } from "./frame.js";
 import {
-  abortSignal,
-  boolean,
+  BOOLEAN,
   checkOption,
   checkOptions,
-  limit,
+  INFINITE,
+  POSITIVE,
   type Rules,
   refuseTogether,
-  text,
-  word,
+  SIGNAL,
+  type Tables,
+  TEXT,
 } from "./options.js";
 import type { ReaderSettings } from "./settings.js";
 import type { Source } from "./source/source.js";
@@ -70,18 +71,18 @@ export interface ReaderOptions<A extends As = As> extends Pick<ReaderSettings, "
 }
 
 export const READER_RULES: Rules<ReaderOptions> = {
-  as: word("text", "bytes"),
+  as: ["text", "bytes"],
   framer: FRAMER,
-  keepDelimiter: boolean,
-  recordLimit: limit,
-  invalidUtf8: word("replace", "error"),
-  signal: abortSignal,
-  name: text,
+  keepDelimiter: BOOLEAN,
+  recordLimit: [POSITIVE, INFINITE],
+  invalidUtf8: ["replace", "error"],
+  signal: SIGNAL,
+  name: TEXT,
 };
 
 /** Throws unless these are valid options for a reader, or for an object that has these additional rules. */
-export function checkReaderOptions<O extends ReaderOptions>(call: string, options: O, rules: Rules<O>): void {
-  checkOptions(call, options, rules);
+export function checkReaderOptions<O extends ReaderOptions>(call: string, options: O, tables: Tables<O>): void {
+  checkOptions(call, options, tables);
   refuseTogether(call, options as ReaderOptions, "framer", "keepDelimiter");
 }
 
@@ -102,7 +103,7 @@ export interface BatchOptions {
   memory?: "kept" | "reused" | undefined;
 }
 
-const BATCH_RULES: Rules<BatchOptions> = { memory: word("kept", "reused") };
+const BATCH_RULES: Rules<BatchOptions> = { memory: ["kept", "reused"] };
 
 /** Items that are taken at once, and the number of the first one in the stream. */
 export interface Items<T> {
@@ -271,7 +272,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Iterates over the remaining lines as strings. */
   lines(options: { keepDelimiter?: boolean | undefined } = {}): AsyncIterableIterator<string> {
-    checkOptions("lines", options, DELIMITER_RULES);
+    checkOptions("lines", options, [DELIMITER_RULES]);
     return this.#iterate<string>({ framer: lineFramer(options), as: "text" });
   }
 
@@ -280,7 +281,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   records<A extends As>(framer: Framer, options: { as: A }): AsyncIterableIterator<ItemOf<A>>;
   records(framer: Framer, options: { as?: As | undefined } = {}): AsyncIterableIterator<string | Uint8Array> {
     checkOption("records", "framer", framer ?? null, FRAMER);
-    checkOptions("records", options, { as: READER_RULES.as });
+    checkOptions("records", options, [{ as: READER_RULES.as }]);
     return this.#iterate({ framer, as: options.as ?? this.#view.as });
   }
 
@@ -291,7 +292,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
    */
   batches(framer: Framer = this.#view.framer, options: BatchOptions = {}): AsyncIterableIterator<Batch> {
     checkOption("batches", "framer", framer, FRAMER);
-    checkOptions("batches", options, BATCH_RULES);
+    checkOptions("batches", options, [BATCH_RULES]);
     const next = () => this.#nextBatch(framer, options);
     return resumable(async () => {
       const batch = await next();
@@ -302,7 +303,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   /** Returns the next batch, or `null` at the end. */
   async nextBatch(framer: Framer = this.#view.framer, options: BatchOptions = {}): Promise<Batch | null> {
     checkOption("nextBatch", "framer", framer, FRAMER);
-    checkOptions("nextBatch", options, BATCH_RULES);
+    checkOptions("nextBatch", options, [BATCH_RULES]);
     return this.#nextBatch(framer, options);
   }
 

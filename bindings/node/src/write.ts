@@ -3,15 +3,15 @@
 import { isatty } from "node:tty";
 import { useAtExit } from "./at-exit.js";
 import { argvOf, COMMAND_RULES, type CommandOptions, lineOf, nativeCommand, showArgv } from "./command.js";
-import { type NativeOptions, nativeOptions, neededBinding, optionsWithout } from "./native.js";
-import { checkOption, checkOptions, either, number, type Rule, type Rules, rules, whole } from "./options.js";
+import { type NativeOptions, nativeOptions, neededBinding } from "./native.js";
+import { type Check, checkOption, checkOptions, NUMBER, type Rules, range, type Tables, WHOLE } from "./options.js";
 import { pathOf } from "./path.js";
 import {
+  COMMAND_SETTINGS,
   DURABILITY,
   ENCODE,
   EXISTING,
   PARTIAL,
-  STDOUT,
   type Stdout,
   WRITER_SETTINGS,
   type WriterSettings,
@@ -41,28 +41,29 @@ export interface CommandWriterOptions extends EncodedWriterOptions, CommandOptio
   stdout?: Stdout | number | undefined;
 }
 
-const FD: Rule = whole(0, 0x7fffffff);
-const ENCODED_RULES: Rules<EncodedWriterOptions> = rules(WRITER_RULES, {
+const FD: Check = /* @__PURE__ */ range(0, 0x7fffffff);
+const ENCODED_RULES: Rules<Pick<EncodedWriterOptions, "encode" | "level" | "stallTimeout">> = {
   encode: ENCODE,
-  level: whole(0),
-  stallTimeout: number(0),
-});
-const PATH_RULES: Rules<PathWriterOptions> = rules(ENCODED_RULES, {
-  existing: EXISTING,
-  partial: PARTIAL,
-  durability: DURABILITY,
-});
-const FD_RULES: Rules<FdWriterOptions> = rules(ENCODED_RULES, { durability: DURABILITY, linger: number(0) });
-const COMMAND_WRITER_RULES: Rules<CommandWriterOptions> = rules(ENCODED_RULES, COMMAND_RULES, {
-  stdout: either(STDOUT, FD),
-});
+  level: WHOLE,
+  stallTimeout: NUMBER,
+};
+const PATH_RULES: Tables<PathWriterOptions> = [
+  WRITER_RULES,
+  ENCODED_RULES,
+  { existing: EXISTING, partial: PARTIAL, durability: DURABILITY },
+];
+const FD_RULES: Tables<FdWriterOptions> = [WRITER_RULES, ENCODED_RULES, { durability: DURABILITY, linger: NUMBER }];
+const COMMAND_WRITER_RULES: Tables<CommandWriterOptions> = [
+  WRITER_RULES,
+  ENCODED_RULES,
+  COMMAND_RULES,
+  COMMAND_SETTINGS,
+  { stdout: ["inherit", "null", FD] },
+];
 
-/** The library's options, but for those that `Writer` has itself. */
-const NATIVE_OPTIONS = optionsWithout(WRITER_SETTINGS, WRITER_RULES);
-
-/** The options for the native part. */
+/** The options for the native part: the library's, but for those that `Writer` has itself. */
 function settings(options: WriterSettings): NativeOptions {
-  return nativeOptions(options, NATIVE_OPTIONS);
+  return nativeOptions(options, WRITER_SETTINGS, WRITER_RULES);
 }
 
 /** Writes bytes and strings to a sink through a buffer: the sinks of every platform, and those of Node. */

@@ -7,16 +7,16 @@
 import { type CommandEnd, cancelled, fromSystem, MillstreamError } from "./error.js";
 import { CLOSED, IO } from "./errors.js";
 import {
-  abortSignal,
   checkOption,
   checkOptions,
-  number,
+  NUMBER,
+  POSITIVE,
   type Rule,
   type Rules,
-  rules,
-  text,
-  textOrBytes,
-  whole,
+  SIGNAL,
+  type Tables,
+  TEXT,
+  TEXT_OR_BYTES,
 } from "./options.js";
 import { bytesOf, encodeRecords, joinTexts } from "./record.js";
 import { FLUSH_POLICY, type WriterSettings } from "./settings.js";
@@ -41,12 +41,12 @@ export interface WriterOptions extends Pick<WriterSettings, "flushPolicy" | "flu
 }
 
 export const WRITER_RULES: Rules<WriterOptions> = {
-  capacity: whole(1),
+  capacity: POSITIVE,
   flushPolicy: FLUSH_POLICY,
-  flushDelay: number(0),
-  delimiter: textOrBytes,
-  signal: abortSignal,
-  name: text,
+  flushDelay: NUMBER,
+  delimiter: TEXT_OR_BYTES,
+  signal: SIGNAL,
+  name: TEXT,
 };
 
 /** Options of `Writer.to`. */
@@ -55,7 +55,7 @@ export interface StreamWriterOptions extends WriterOptions, Pick<WriterSettings,
 /** The time in which the peer of a socket has to close its side, by default. */
 const LINGER = 30_000;
 
-const STREAM_WRITER_RULES: Rules<StreamWriterOptions> = rules(WRITER_RULES, { linger: number(0) });
+const STREAM_WRITER_RULES: Tables<StreamWriterOptions> = [WRITER_RULES, { linger: NUMBER }];
 
 const STREAM: Rule = {
   expected: "a Writable or a WritableStream",
@@ -180,13 +180,13 @@ export class Writer implements AsyncDisposable {
 
   /** Keeps everything in memory: `close` returns it. */
   static memory(options: WriterOptions = {}): Writer {
-    checkOptions("Writer.memory", options, WRITER_RULES);
+    checkOptions("Writer.memory", options, [WRITER_RULES]);
     return new Writer(new MemorySink(), options);
   }
 
   /** Discards everything. */
   static nowhere(options: WriterOptions = {}): Writer {
-    checkOptions("Writer.nowhere", options, WRITER_RULES);
+    checkOptions("Writer.nowhere", options, [WRITER_RULES]);
     return new Writer(new NowhereSink(), options);
   }
 

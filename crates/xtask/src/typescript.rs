@@ -73,10 +73,10 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
                     continue;
                 }
                 _ if is_otherwise("node", builder, name) => continue,
-                Kind::Whole(_) => ("number", "whole(0)".to_string()),
-                Kind::Wholes => ("readonly number[]", "wholes".into()),
-                Kind::Time => ("number", "number(0)".into()),
-                Kind::Text => ("string", "text".into()),
+                Kind::Whole(_) => ("number", "WHOLE".to_string()),
+                Kind::Wholes => ("readonly number[]", "WHOLES".into()),
+                Kind::Time => ("number", "NUMBER".into()),
+                Kind::Text => ("string", "TEXT".into()),
                 Kind::Choice(of) => (of.as_str(), rule_name(of)),
                 Kind::Cancel | Kind::Function => continue,
             };
@@ -101,10 +101,10 @@ export const {}_SETTINGS: Rules<{title}Settings> = {{
         let values = joined(&choices.values, "\n", |value| {
             format!("  /** {} */\n  | {}", about(&value.about), quoted(&value.word))
         });
-        let rule = format!("export const {} = word({});", rule_name(&choices.name), choices.words(", ", quoted));
+        let rule = format!("export const {}: Rule = [{}];", rule_name(&choices.name), choices.words(", ", quoted));
         format!("\n/** {} */\nexport type {} =\n{values};\n\n{rule}\n", about(&choices.about), choices.name)
     });
-    format!("\nimport {{ number, text, whole, wholes, word, type Rules }} from \"./options.js\";\n{enums}{out}")
+    format!("\nimport {{ NUMBER, type Rule, type Rules, TEXT, WHOLE, WHOLES }} from \"./options.js\";\n{enums}{out}")
 }
 
 /// Converts `FlushPolicy` to `FLUSH_POLICY`, the name of the rule for this type.

@@ -9,13 +9,15 @@
 import { Buffer } from "node:buffer";
 import { Duplex, Readable, Writable, type WritableOptions } from "node:stream";
 import { misuse } from "../error.js";
-import { type Rules, rules, whole } from "../options.js";
+import { type Tables, WHOLE } from "../options.js";
+import { PIPE_RULES } from "../pipe/pipe.js";
 import { isSink } from "../pipe/sink.js";
 import type { PipeSource } from "../pipe/source.js";
+import { READER_RULES } from "../reader.js";
 import { Feed } from "./feed.js";
 import {
+  CONTENT,
   checkAdapterOptions,
-  INPUT_RULES,
   type InputOptions,
   isObjects,
   OUTPUT_RULES,
@@ -49,10 +51,18 @@ export interface TransformOptions extends WritableInputOptions, OutputOptions {
   readableHighWaterMark?: number | undefined;
 }
 
-const SIZE = whole(0);
-const READABLE_RULES: Rules<ReadableOptions> = rules(OUTPUT_RULES, { highWaterMark: SIZE });
-const WRITABLE_RULES: Rules<WritableInputOptions> = rules(INPUT_RULES, { highWaterMark: SIZE });
-const TRANSFORM_RULES: Rules<TransformOptions> = rules(WRITABLE_RULES, OUTPUT_RULES, { readableHighWaterMark: SIZE });
+const READABLE_RULES: Tables<ReadableOptions> = [OUTPUT_RULES, { highWaterMark: WHOLE }];
+const WRITABLE_RULES: Tables<WritableInputOptions> = [
+  READER_RULES,
+  PIPE_RULES,
+  { input: CONTENT, highWaterMark: WHOLE },
+];
+const TRANSFORM_RULES: Tables<TransformOptions> = [
+  READER_RULES,
+  PIPE_RULES,
+  OUTPUT_RULES,
+  { input: CONTENT, highWaterMark: WHOLE, readableHighWaterMark: WHOLE },
+];
 
 /** Returns a `Readable` for a reader, a pipeline without a sink, or any iterable.
  *
@@ -92,7 +102,7 @@ export function toReadable(source: PipeSource<any>, options: ReadableOptions = {
  * The stream finishes when the sink finishes, and fails if the pipeline fails. A chain that accepts no more data, for
  * example after `take`, discards the rest.
  */
-export const toWritable: AtEnd<string, Writable, WritableInputOptions> = withOptions(
+export const toWritable: AtEnd<string, Writable, WritableInputOptions> = /* @__PURE__ */ withOptions(
   "toWritable",
   WRITABLE_RULES,
   makeWritable,
@@ -106,7 +116,7 @@ export const toWritable: AtEnd<string, Writable, WritableInputOptions> = withOpt
  * example after `take`, ends the output and discards the rest of the input, because `stream.pipeline` would treat
  * anything else as a failure.
  */
-export const toTransform: Between<string, Duplex, TransformOptions> = withOptions(
+export const toTransform: Between<string, Duplex, TransformOptions> = /* @__PURE__ */ withOptions(
   "toTransform",
   TRANSFORM_RULES,
   makeTransform,

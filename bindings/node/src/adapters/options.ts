@@ -2,10 +2,9 @@
 
 import { misuse } from "../error.js";
 import { INVALID_OPTION } from "../errors.js";
-import { abortSignal, type Rules, rules, textOrBytes, word } from "../options.js";
-import { PIPE_RULES } from "../pipe/pipe.js";
+import { type Rule, type Rules, SIGNAL, type Tables, TEXT_OR_BYTES } from "../options.js";
 import type { PipeOptions } from "../pipe/types.js";
-import { type As, checkReaderOptions, type ItemOf, READER_RULES, type ReaderOptions } from "../reader.js";
+import { type As, checkReaderOptions, type ItemOf, type ReaderOptions } from "../reader.js";
 
 /** Whether a stream contains bytes or unchanged items. */
 export type Content = "bytes" | "objects";
@@ -34,19 +33,17 @@ export interface OutputOptions {
   signal?: AbortSignal | undefined;
 }
 
-const CONTENT = word("bytes", "objects");
+export const CONTENT: Rule = ["bytes", "objects"];
 
-export const OUTPUT_RULES: Rules<OutputOptions> = { output: CONTENT, delimiter: textOrBytes, signal: abortSignal };
-
-export const INPUT_RULES: Rules<InputOptions> = rules(READER_RULES, PIPE_RULES, { input: CONTENT });
+export const OUTPUT_RULES: Rules<OutputOptions> = { output: CONTENT, delimiter: TEXT_OR_BYTES, signal: SIGNAL };
 
 /** Throws unless these are valid options for an adapter with these rules and can be combined. */
 export function checkAdapterOptions<O extends InputOptions & OutputOptions>(
   call: string,
   options: O,
-  rules: Rules<O>,
+  tables: Tables<O>,
 ): void {
-  checkReaderOptions(call, options, rules);
+  checkReaderOptions(call, options, tables);
   const { input, output, delimiter } = options;
   const framed = (["as", "framer", "keepDelimiter", "recordLimit", "invalidUtf8"] as const).find(
     (name) => options[name] !== undefined,

@@ -1,6 +1,6 @@
 /** The types of adapters made of stages. They check that each stage fits the next, and give the input of the first. */
 
-import { checkOptions, type Rules } from "../options.js";
+import { checkOptions, type Tables } from "../options.js";
 import type { Sink, StreamSink, StreamSummary } from "../pipe/sink.js";
 import type { Stage } from "../pipe/stage.js";
 import { checkAdapterOptions, type FirstItem, type InputOptions, type OutputOptions } from "./options.js";
@@ -46,19 +46,18 @@ export interface AtEnd<A, S, Options extends InputOptions> {
 }
 
 /** A function with `options`, which returns the same function with these options added. */
-// @__NO_SIDE_EFFECTS__
 export function withOptions<O extends InputOptions & OutputOptions, F>(
   name: string,
-  rules: Rules<O>,
+  tables: Tables<O>,
   make: (options: O, parts: unknown[]) => unknown,
   options: O,
 ): F {
   const call = (...parts: unknown[]) => make(options, parts.flat());
   call.options = (more: O) => {
-    checkOptions(`${name}.options`, more, rules);
+    checkOptions(`${name}.options`, more, tables);
     const all = { ...options, ...more };
-    checkAdapterOptions(`${name}.options`, all, rules);
-    return withOptions<O, F>(name, rules, make, all);
+    checkAdapterOptions(`${name}.options`, all, tables);
+    return withOptions<O, F>(name, tables, make, all);
   };
   return call as F;
 }

@@ -5,13 +5,15 @@
  */
 
 import { misuse } from "../error.js";
-import { number, type Rules, rules } from "../options.js";
+import { NUMBER, type Tables } from "../options.js";
+import { PIPE_RULES } from "../pipe/pipe.js";
 import { isSink } from "../pipe/sink.js";
 import type { PipeSource } from "../pipe/source.js";
+import { READER_RULES } from "../reader.js";
 import { Feed } from "./feed.js";
 import {
+  CONTENT,
   checkAdapterOptions,
-  INPUT_RULES,
   type InputOptions,
   isObjects,
   OUTPUT_RULES,
@@ -41,18 +43,24 @@ export interface WebTransformOptions extends WebWritableOptions, OutputOptions {
   readableHighWaterMark?: number | undefined;
 }
 
-const SIZE = number(0);
 /** Both ends of a transformation, for `pipeThrough`. Node's types have no global name for it. */
 export interface WebPair {
   readonly readable: ReadableStream<any>;
   readonly writable: WritableStream<any>;
 }
 
-const READABLE_RULES: Rules<WebReadableOptions> = rules(OUTPUT_RULES, { highWaterMark: SIZE });
-const WRITABLE_RULES: Rules<WebWritableOptions> = rules(INPUT_RULES, { highWaterMark: SIZE });
-const TRANSFORM_RULES: Rules<WebTransformOptions> = rules(WRITABLE_RULES, OUTPUT_RULES, {
-  readableHighWaterMark: SIZE,
-});
+const READABLE_RULES: Tables<WebReadableOptions> = [OUTPUT_RULES, { highWaterMark: NUMBER }];
+const WRITABLE_RULES: Tables<WebWritableOptions> = [
+  READER_RULES,
+  PIPE_RULES,
+  { input: CONTENT, highWaterMark: NUMBER },
+];
+const TRANSFORM_RULES: Tables<WebTransformOptions> = [
+  READER_RULES,
+  PIPE_RULES,
+  OUTPUT_RULES,
+  { input: CONTENT, highWaterMark: NUMBER, readableHighWaterMark: NUMBER },
+];
 
 /** Returns a `ReadableStream` for a reader, a pipeline without a sink, or any iterable.
  *
@@ -92,7 +100,7 @@ export function toWebReadable(source: PipeSource<any>, options: WebReadableOptio
  * The stream is closed when the sink has finished, and fails if the pipeline fails. A chain that accepts no more data,
  * for example after `take`, discards the rest.
  */
-export const toWebWritable: AtEnd<string, WritableStream<any>, WebWritableOptions> = withOptions(
+export const toWebWritable: AtEnd<string, WritableStream<any>, WebWritableOptions> = /* @__PURE__ */ withOptions(
   "toWebWritable",
   WRITABLE_RULES,
   makeWritable,
@@ -104,7 +112,7 @@ export const toWebWritable: AtEnd<string, WritableStream<any>, WebWritableOption
  * A chain that accepts no more data, for example after `take`, closes the readable side and makes the writable side
  * fail, which cancels the source, like `terminate` in a `TransformStream`.
  */
-export const toWebTransform: Between<string, WebPair, WebTransformOptions> = withOptions(
+export const toWebTransform: Between<string, WebPair, WebTransformOptions> = /* @__PURE__ */ withOptions(
   "toWebTransform",
   TRANSFORM_RULES,
   makeTransform,

@@ -4,7 +4,7 @@ import { Batch } from "../batch.js";
 import { core } from "../core.js";
 import { MillstreamError, misuse } from "../error.js";
 import { UNSUPPORTED } from "../errors.js";
-import { boolean, checkOptions, type Rules } from "../options.js";
+import { BOOLEAN, checkOptions, type Rules } from "../options.js";
 import { nodeOnly } from "./node-only.js";
 import { type Passed, passDocuments } from "./pass.js";
 
@@ -14,14 +14,14 @@ export interface CheckOptions {
   native?: boolean | undefined;
 }
 
-const CHECK_RULES: Rules<CheckOptions> = { native: boolean };
+const CHECK_RULES: Rules<CheckOptions> = { native: BOOLEAN };
 
 /** Checks every byte of consecutive documents in memory or in a batch of a stream. No objects are created.
  *
  * @returns the number of documents @throws The first error, with offset, record and path.
  */
 export function check(input: Uint8Array | Batch, options: CheckOptions = {}): number {
-  checkOptions("bson.check", options, CHECK_RULES);
+  checkOptions("bson.check", options, [CHECK_RULES]);
   const isBatch = input instanceof Batch;
   if (!isBatch && !(input instanceof Uint8Array)) {
     const found = input === null ? "null" : typeof input;

@@ -6,7 +6,7 @@
 
 import { MillstreamError, misuse } from "../error.js";
 import { DOCUMENT_INVALID, DOCUMENT_TRUNCATED, INVALID_OPTION, type Kind, TOO_DEEP, UTF8_INVALID } from "../errors.js";
-import { checkOptions, type Rules, whole, word } from "../options.js";
+import { checkOptions, type Rules, range } from "../options.js";
 import { decodeStrictly, platform } from "../text.js";
 import { Decimal128 } from "./decimal.js";
 import { knownKey } from "./keys.js";
@@ -39,7 +39,10 @@ export interface DecodeOptions {
 
 const MOST_DEPTH = 1000;
 
-export const DECODE_RULES: Rules<DecodeOptions> = { int64: word("number", "bigint"), depth: whole(0, MOST_DEPTH) };
+export const DECODE_RULES: Rules<DecodeOptions> = {
+  int64: ["number", "bigint"],
+  depth: /* @__PURE__ */ range(0, MOST_DEPTH),
+};
 
 /** The options are not checked for each record, because the check would cost as much as the call. */
 const NO_OPTIONS: DecodeOptions = {};
@@ -55,7 +58,7 @@ const LAST_DATE = 8_640_000_000_000_000;
  * @throws `document_invalid`, `document_truncated`, `utf8_invalid`, `too_deep`, with the offset.
  */
 export function decode(bytes: Uint8Array, options: DecodeOptions = NO_OPTIONS): Document {
-  if (options !== NO_OPTIONS) checkOptions("bson.decode", options, DECODE_RULES);
+  if (options !== NO_OPTIONS) checkOptions("bson.decode", options, [DECODE_RULES]);
   const decoder = new Decoder(bytes, options);
   const document = decoder.document(bytes.length, 0);
   if (decoder.at < bytes.length) {
@@ -69,7 +72,7 @@ export function decode(bytes: Uint8Array, options: DecodeOptions = NO_OPTIONS): 
  * @throws The errors of `decode`, with the record.
  */
 export function decodeAll(bytes: Uint8Array, options: DecodeOptions = NO_OPTIONS): Document[] {
-  if (options !== NO_OPTIONS) checkOptions("bson.decodeAll", options, DECODE_RULES);
+  if (options !== NO_OPTIONS) checkOptions("bson.decodeAll", options, [DECODE_RULES]);
   const decoder = new Decoder(bytes, options);
   const documents: Document[] = [];
   try {

@@ -114,7 +114,7 @@ export class DocumentFile {
    * @throws `key_missing`; the errors of `bson.decode`.
    */
   async get(path = "", options: DecodeOptions = {}): Promise<unknown> {
-    checkOptions("get", options, DECODE_RULES);
+    checkOptions("get", options, [DECODE_RULES]);
     const { type, start, end } = await this.#find(path);
     if (start === 0) {
       const bytes = new Uint8Array(end);

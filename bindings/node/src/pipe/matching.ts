@@ -1,7 +1,7 @@
 /** A source of the records that contain a text; other records never become items. */
 
 import { misuse } from "../error.js";
-import { checkOption, textOrBytes } from "../options.js";
+import { checkOption, TEXT_OR_BYTES } from "../options.js";
 import { Reader, takeMatching } from "../reader.js";
 import { platform } from "../text.js";
 import type { Block } from "./block.js";
@@ -33,7 +33,7 @@ export function matching<T extends string | Uint8Array>(reader: Reader<T>, what:
   if (!(reader instanceof Reader)) {
     throw misuse({ found: typeof reader, expected: "a reader" });
   }
-  checkOption("matching", "what", what ?? null, textOrBytes);
+  checkOption("matching", "what", what ?? null, TEXT_OR_BYTES);
   const wanted = typeof what === "string" ? platform.encode(what) : what;
   return new Pipeline<T>(new MatchingBlocks(reader, wanted));
 }

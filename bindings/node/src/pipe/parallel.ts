@@ -14,7 +14,7 @@ import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import { MillstreamError, misuse } from "../error.js";
 import { INVALID_OPTION, OPEN_FAILED, STAGE_PANICKED } from "../errors.js";
-import { boolean, checkOptions, type Rules, show, text, whole } from "../options.js";
+import { BOOLEAN, checkOptions, type Rules, range, show, TEXT } from "../options.js";
 import { type Block, type BlockSource, recordOf } from "./block.js";
 import { type Run, stageFailed } from "./run.js";
 import type { Stage } from "./stage.js";
@@ -37,7 +37,11 @@ export interface ParallelOptions {
   export?: string | undefined;
 }
 
-const PARALLEL_RULES: Rules<ParallelOptions> = { workers: whole(1, 1024), ordered: boolean, export: text };
+const PARALLEL_RULES: Rules<ParallelOptions> = {
+  workers: /* @__PURE__ */ range(1, 1024),
+  ordered: BOOLEAN,
+  export: TEXT,
+};
 
 /** Replaces each item with the result of a function that worker threads call; order is kept.
  *
@@ -58,7 +62,7 @@ export function parallel<A, B>(
   work: ((item: A) => Awaitable<B>) | URL | string,
   options: ParallelOptions = {},
 ): Stage<A, B> {
-  checkOptions("parallel", options, PARALLEL_RULES);
+  checkOptions("parallel", options, [PARALLEL_RULES]);
   const { workers = availableParallelism(), ordered = true } = options;
   const task = taskOf(work, options.export);
   return {

@@ -7,7 +7,7 @@
 import { fromSystem, misuse } from "../error.js";
 import { IO } from "../errors.js";
 import { END, resumable, Turns } from "../iterate.js";
-import { abortSignal, boolean, callable, checkOptions, either, type Rules, word } from "../options.js";
+import { BOOLEAN, checkOptions, FUNCTION, type Rules, SIGNAL } from "../options.js";
 import type { RunningSink } from "../sink/sink.js";
 import type { Block, BlockSource } from "./block.js";
 import { chainOf, type Link } from "./chain.js";
@@ -19,14 +19,14 @@ import { isStage, type Stage } from "./stage.js";
 import type { Part, PipeOptions } from "./types.js";
 
 export const PIPE_RULES: Rules<PipeOptions> = {
-  stamp: either(boolean, word("always")),
-  stats: boolean,
+  stamp: [BOOLEAN, "always"],
+  stats: BOOLEAN,
   onError: {
     expected: '"stop", "skip" or { quarantine: a function or a sink }',
     accepts: (value) => value === "stop" || value === "skip" || isQuarantine(value),
   },
-  signal: abortSignal,
-  onSummary: callable,
+  signal: SIGNAL,
+  onSummary: FUNCTION,
 };
 
 function isQuarantine(value: unknown): boolean {
@@ -201,13 +201,12 @@ export interface Pipe {
  * stage in batches; `batch(n)` limits their size. At the end, the source is closed, and the sink is finished or, after
  * an error, aborted.
  */
-export const pipe: Pipe = withOptions({});
+export const pipe: Pipe = /* @__PURE__ */ withOptions({});
 
-// @__NO_SIDE_EFFECTS__
 function withOptions(options: PipeOptions): Pipe {
   const run = (source: PipeSource<any>, ...parts: unknown[]) => start(source, parts.flat(), options);
   run.options = (more: PipeOptions) => {
-    checkOptions("pipe.options", more, PIPE_RULES);
+    checkOptions("pipe.options", more, [PIPE_RULES]);
     return withOptions({ ...options, ...more });
   };
   return run as Pipe;

@@ -5,15 +5,15 @@
 
 import { misuse } from "../error.js";
 import {
-  boolean,
+  BOOLEAN,
   checkedFunction,
   checkOption,
   checkOptions,
-  either,
-  type Rule,
+  INFINITE,
+  POSITIVE,
   type Rules,
+  range,
   show,
-  whole,
 } from "../options.js";
 import { AsyncMapped } from "./async-map.js";
 import type { BlockSource } from "./block.js";
@@ -24,8 +24,6 @@ import { isSink, runningSink, type Sink, type StreamSink } from "./sink.js";
 import { BLOCKS, blocksOf, mergeBlocks, type PipeSource } from "./source.js";
 import { BatchStep, FilterStep, MapStep, SequentialStep, SkipStep, SpreadStep, TakeStep, TeeStep } from "./step.js";
 import type { Awaitable, Part } from "./types.js";
-
-const INFINITE: Rule = { expected: "Infinity", accepts: (value) => value === Number.POSITIVE_INFINITY };
 
 /** A stage that accepts `A` and returns `B`. */
 export interface Stage<A, B> extends Part<A, B, "stage"> {
@@ -154,14 +152,14 @@ export interface AsyncMapOptions {
   ordered?: boolean | undefined;
 }
 
-const ASYNC_RULES: Rules<AsyncMapOptions> = { concurrency: either(whole(1), INFINITE), ordered: boolean };
+const ASYNC_RULES: Rules<AsyncMapOptions> = { concurrency: [POSITIVE, INFINITE], ordered: BOOLEAN };
 
 /** Replaces each item with the value to which `f(item)` resolves, with bounded concurrency across batches.
  *
  * At most twice `concurrency` items are started and not passed on, so a slow sink stops the source.
  */
 export function asyncMap<A, B>(f: (item: A) => Awaitable<B>, options: AsyncMapOptions = {}): Stage<A, B> {
-  checkOptions("asyncMap", options, ASYNC_RULES);
+  checkOptions("asyncMap", options, [ASYNC_RULES]);
   const { concurrency = 8, ordered = true } = options;
   checkedFunction(f);
   return make({
@@ -176,5 +174,5 @@ export function isStage(value: unknown): value is Stage<any, any> {
 }
 
 function counted(call: string, count: number, least: number): void {
-  checkOption(call, "count", count ?? null, either(whole(least), INFINITE));
+  checkOption(call, "count", count ?? null, [range(least), INFINITE]);
 }

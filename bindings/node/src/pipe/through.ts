@@ -2,9 +2,10 @@
 
 import { argvOf, COMMAND_RULES, lineOf, showArgv } from "../command.js";
 import { CommandInput } from "../input.js";
-import { type CommandReaderOptions, OPEN_RULES, started } from "../open.js";
-import { type Rules, rules, textOrBytes } from "../options.js";
-import { type As, checkReaderOptions, type ItemOf } from "../reader.js";
+import { type CommandReaderOptions, started } from "../open.js";
+import { type Tables, TEXT_OR_BYTES } from "../options.js";
+import { type As, checkReaderOptions, type ItemOf, READER_RULES } from "../reader.js";
+import { COMMAND_SETTINGS, READER_SETTINGS } from "../settings.js";
 import type { Writer } from "../writer.js";
 import { blocksOf } from "./source.js";
 import type { Stage } from "./stage.js";
@@ -15,7 +16,13 @@ export interface ThroughOptions<A extends As = As> extends Omit<CommandReaderOpt
   delimiter?: string | Uint8Array | undefined;
 }
 
-const THROUGH_RULES: Rules<ThroughOptions> = rules(OPEN_RULES, COMMAND_RULES, { delimiter: textOrBytes });
+const THROUGH_RULES: Tables<ThroughOptions> = [
+  READER_SETTINGS,
+  READER_RULES,
+  COMMAND_RULES,
+  COMMAND_SETTINGS,
+  { delimiter: TEXT_OR_BYTES },
+];
 
 /** Passes the items, strings or bytes, to a command and continues with the records of its output.
  *

@@ -6,7 +6,7 @@ import { MillstreamError, misuse } from "../../error.js";
 import { INVALID_OPTION, KEY_MISSING, UNSUPPORTED } from "../../errors.js";
 import { documentFramer } from "../../frame.js";
 import { from } from "../../from.js";
-import { boolean, checkOptions, type Rules, rules, whole } from "../../options.js";
+import { BOOLEAN, checkOptions, POSITIVE, type Rules, type Tables } from "../../options.js";
 import { Reader } from "../../reader.js";
 import {
   ON_ABSENT,
@@ -65,19 +65,22 @@ const COLUMNS_RULES: Rules<ColumnsOptions> = {
   },
   mixed: ON_MIXED,
   mismatch: ON_MISMATCH,
-  infer: whole(1),
+  infer: POSITIVE,
   unknown: ON_UNKNOWN,
   absent: ON_ABSENT,
   memoryLimit: {
     expected: "a number, 0 or more and less than 2 GiB",
     accepts: (value) => typeof value === "number" && value >= 0 && value < 2 ** 31,
   },
-  native: boolean,
+  native: BOOLEAN,
 };
 
-const BATCHES_RULES: Rules<ColumnBatchesOptions> = rules(COLUMNS_RULES, {
-  batchBytes: { expected: "a number above 0", accepts: (value: unknown) => typeof value === "number" && value > 0 },
-});
+const BATCHES_RULES: Tables<ColumnBatchesOptions> = [
+  COLUMNS_RULES,
+  {
+    batchBytes: { expected: "a number above 0", accepts: (value: unknown) => typeof value === "number" && value > 0 },
+  },
+];
 
 /** The number of documents and of their bytes from which columns are inferred. */
 const SAMPLE = 10_000;
@@ -95,7 +98,7 @@ const NEVER_FULL = 2 ** 32 - 1;
  * `key_missing` for a document that does not fit; `memory_limit`; `invalid_option`.
  */
 export function columns(bytes: Uint8Array, options: ColumnsOptions = {}): Columns {
-  checkOptions("bson.columns", options, COLUMNS_RULES);
+  checkOptions("bson.columns", options, [COLUMNS_RULES]);
   checkMemory("bson.columns", options);
   if (!(bytes instanceof Uint8Array)) {
     throw misuse({ found: bytes === null ? "null" : typeof bytes, expected: "bytes" });
