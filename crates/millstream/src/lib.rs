@@ -41,7 +41,7 @@ pub use millstream_core::{
 pub use os::cancel::CancelToken;
 #[doc(hidden)]
 pub use os::command::guard;
-pub use os::command::{Command, ProcessGroup, Stderr, Stdin, Stdout};
+pub use os::command::{Command, InputStream, ProcessGroup, Stderr, Stdin, Stdout};
 #[doc(hidden)] // for bindings whose reader must not sleep
 pub use reader::handover;
 pub use reader::{

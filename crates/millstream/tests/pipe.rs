@@ -3,9 +3,9 @@
 use std::cell::Cell;
 
 use millstream::frame::{Delimiter, Lines};
-use millstream::pipe::{OnError, Pipe, Stage, Stages};
+use millstream::pipe::{OnError, Pipe, Stage, Stages, Unframed};
 use millstream::scan::{Separator, column};
-use millstream::{CancelToken, Error, ErrorKind, Reader, Writer};
+use millstream::{CancelToken, CommandStatus, Error, ErrorKind, ReadAhead, Reader, Writer};
 
 /// Returns the lines "0", "1", … of a command, in several batches.
 fn numbers(count: u32) -> Reader {
@@ -166,6 +166,56 @@ fn an_error_of_a_stage_has_its_line_and_column() {
     assert_eq!(place(other.count().unwrap_err()), (None, None, Some(6)));
     let mut held = Pipe::from(Reader::memory(text).unwrap()).lines().parallel(2, |stages| stages.try_map(number));
     assert_eq!(place(held.count().unwrap_err()).0, Some(3));
+}
+
+/// 5 MB pass through three commands: more than all pipes and buffers can hold.
+#[test]
+fn commands_in_the_middle_of_a_pipe_pass_everything_on() {
+    let numbers = Pipe::from(Reader::command(["seq", "700000"]).unwrap()).lines();
+    let tripled = numbers.filter(|line| !line.ends_with(b"0")).through(["cat"]).unwrap().lines();
+    let values = tripled.map(|line| line.to_vec()).through(["rev"]).unwrap().lines().through(["rev"]).unwrap();
+    let (mut count, mut last) = (0, Vec::new());
+    values.lines().for_each(|line| (count, last) = (count + 1, line.to_vec())).unwrap();
+    assert_eq!((count, &last[..]), (630_000, &b"699999"[..]));
+}
+
+#[test]
+fn an_error_before_or_in_a_command_follows_all_of_its_records() {
+    let source = || Pipe::from(Reader::command(["sh", "-c", "seq 100000; exit 3"]).unwrap()).lines();
+    let count = |pipe: Pipe<Unframed, (), (), ()>| {
+        let mut count = 0;
+        let error = pipe.lines().for_each(|_| count += 1).unwrap_err();
+        (count, error.command().map(|end| end.status), error)
+    };
+    // The source fails: the command gets its records and succeeds.
+    let (records, status, error) = count(source().through(["cat"]).unwrap());
+    assert_eq!((records, status), (100_000, Some(CommandStatus::Exited(3))), "{error}");
+    // A stage fails.
+    let failing = source().try_filter(|line| if line == b"5000" { Err("no good") } else { Ok(true) });
+    let (records, status, error) = count(failing.through(["cat"]).unwrap());
+    assert_eq!((records, status, error.kind(), error.line()), (4999, None, ErrorKind::StageFailed, Some(5000)));
+    // The command fails.
+    let lines = || Pipe::from(Reader::memory("1\n2\n3\n").unwrap()).lines();
+    let (records, status, _) = count(lines().through(["sh", "-c", "cat; exit 4"]).unwrap());
+    assert_eq!((records, status), (3, Some(CommandStatus::Exited(4))));
+    // It fails without reading anything.
+    let (records, status, _) = count(source().through(["sh", "-c", "exit 5"]).unwrap());
+    assert_eq!((records, status), (0, Some(CommandStatus::Exited(5))));
+    assert_eq!(lines().through(["no such command"]).unwrap_err().kind(), ErrorKind::CommandNotStarted);
+}
+
+/// A command or a consumer that stops early closes the source, even one that has no end or is silent.
+#[test]
+fn a_command_in_the_middle_can_stop_early() {
+    let endless = || Pipe::from(Reader::command(["yes"]).unwrap()).lines();
+    assert_eq!(endless().through(["head", "-n", "3"]).unwrap().lines().count().unwrap(), 3);
+    assert_eq!(endless().through(["cat"]).unwrap().lines().take(3).count().unwrap(), 3);
+    for read_ahead in [ReadAhead::Off, ReadAhead::On] {
+        let reader = || Reader::builder().read_ahead(read_ahead);
+        let silent = || Pipe::from(reader().command(["sleep", "600"]).unwrap()).lines();
+        assert_eq!(silent().through(["echo", "1"]).unwrap().lines().count().unwrap(), 1);
+        drop(silent().through(["cat"]).unwrap());
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{PipeReader, PipeWriter};
+use std::io::{PipeReader, PipeWriter, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -20,6 +20,7 @@ use std::time::Duration;
 use crate::error::{CommandStatus, Error, ErrorKind, Result};
 use guard::{Guard, MARK};
 use input::Input;
+pub use input::InputStream;
 use left::PATIENCE;
 use millstream_core::internal::{refuse, show_argv};
 use running::{Reach, Stop};
@@ -54,6 +55,46 @@ pub enum Stdin {
     Fd(OwnedFd),
     /// These bytes, followed by the end of the input. The command does not have to read all of them.
     Bytes(Arc<Vec<u8>>),
+    /// A stream: see [`Stdin::read`] and [`Stdin::chunks`].
+    Stream(InputStream),
+}
+
+impl Stdin {
+    /// The bytes that `read` delivers, each as soon as it arrives, followed by the end of the input.
+    ///
+    /// A separate thread calls `read`. The command does not have to read all of the bytes. If `read` fails, the command
+    /// gets the end of its input, and the reader of its output reports the error after all of that output, whether or
+    /// not the command failed. A thread that waits in `read` when the command has ended remains until `read` returns.
+    ///
+    /// ```
+    /// use millstream::{Command, Reader, Stdin};
+    /// let file = std::io::Cursor::new("b\na\n"); // or a socket, or a decoder
+    /// let mut reader = Reader::command(Command::new(["sort"]).stdin(Stdin::read(file)))?;
+    /// assert_eq!(reader.next_line()?, Some(&b"a"[..]));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn read(read: impl Read + Send + 'static) -> Stdin {
+        Stdin::Stream(InputStream::read(read))
+    }
+
+    /// The pieces that an iterator returns, each as soon as it is returned, followed by the end of the input. See
+    /// [`read`](Stdin::read); an iterator cannot fail, but if it panics, the reader of the command's output reports an
+    /// error.
+    ///
+    /// ```
+    /// use millstream::{Command, Reader, Stdin};
+    /// let lines = (1..=3).rev().map(|number| format!("{number}\n"));
+    /// let mut reader = Reader::command(Command::new(["sort"]).stdin(Stdin::chunks(lines)))?;
+    /// assert_eq!(reader.next_line()?, Some(&b"1"[..]));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn chunks<I>(chunks: I) -> Stdin
+    where
+        I: IntoIterator<Item: AsRef<[u8]>>,
+        I::IntoIter: Send + 'static,
+    {
+        Stdin::Stream(InputStream::chunks(chunks.into_iter()))
+    }
 }
 
 impl From<File> for Stdin {
@@ -383,17 +424,19 @@ impl Command {
             Stdin::Null => Stdio::null(),
             Stdin::Inherit => inherited(rustix::stdio::stdin()),
             Stdin::Fd(fd) => fd.into(),
-            Stdin::Bytes(bytes) => {
+            stdin @ (Stdin::Bytes(_) | Stdin::Stream(_)) => {
                 let (reader, writer) = big_pipe()?;
-                input = Some((writer, bytes));
+                input = Some((writer, stdin));
                 reader.into()
             }
         };
         let (reader, writer) = big_pipe()?;
         let mut running = self.spawn(stdin, writer.into())?;
-        if let Some((pipe, bytes)) = input {
-            running.input = Input::start(pipe, bytes)?;
-        }
+        running.input = match input {
+            Some((pipe, Stdin::Bytes(bytes))) => Input::bytes(pipe, bytes)?,
+            Some((pipe, Stdin::Stream(stream))) => Some(Input::stream(pipe, stream)?),
+            _ => None,
+        };
         Ok((running, reader))
     }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::{CommandEnd, Result};
 use crate::frame::{Batch, Framer};
+use crate::os::cancel::CancelToken;
 use crate::reader::{Reader, Waits};
 
 /// The order in which several readers are read.
@@ -51,6 +52,11 @@ impl Feed {
 
     pub(super) fn terminator(&self) -> &[u8] {
         self.framer.terminator()
+    }
+
+    /// Returns tokens that interrupt all waits for the readers, for code that stops the pipe for good.
+    pub(super) fn interrupters(&mut self) -> Result<Vec<CancelToken>> {
+        self.readers.iter_mut().map(|source| source.reader.interrupter()).collect()
     }
 
     /// Returns whether the caller must wait for the next batch.

@@ -26,6 +26,7 @@
 //! | `filter`, `try_filter`, `take`, `skip`, `inspect`, `tee` | the item itself, or nothing |
 //! | `parallel` | the results of stages that run on several threads |
 //! | `map_async`, `try_map_async` | the result of its future |
+//! | `through` | the records of the output of a command that reads the items |
 //! | `cut`, `then`, `then_all` | passes many items at once: to measure stages, and for stages chosen at run time |
 //!
 //! Stages written in one expression are *fused*: the compiler turns them into one loop, and a stage that does nothing
@@ -73,6 +74,7 @@ mod stages;
 mod stats;
 #[cfg(feature = "async")]
 mod stream;
+mod through;
 mod values;
 
 use std::marker::PhantomData;

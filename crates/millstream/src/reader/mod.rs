@@ -1002,6 +1002,11 @@ impl Reader {
         }
     }
 
+    /// Returns a token that interrupts all waits from now on, for code that stops reading for good.
+    pub(crate) fn interrupter(&mut self) -> Result<crate::CancelToken> {
+        self.supply.interrupter()
+    }
+
     /// Finds the offsets of the complete records in the buffer. Returns whether the last one is terminated.
     fn find_batch<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> bool {
         self.offsets.clear();

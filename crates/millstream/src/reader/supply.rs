@@ -177,7 +177,11 @@ impl Supply {
                 match error {
                     Some(error) => Err(error),
                     None if retiring => self.fill_direct(buffer, max),
-                    None => Ok(0),
+                    None => {
+                        // The filler may have ended because of an interruption.
+                        self.plan.wait.check()?;
+                        Ok(0)
+                    }
                 }
             }
         }
@@ -216,6 +220,17 @@ impl Supply {
             Mode::Direct(source) => source.waits_for(),
             Mode::Ahead(_) | Mode::Lent { .. } | Mode::Gone => None,
         }
+    }
+
+    /// Returns a token that interrupts all waits from now on, for good. No thread is started from now on.
+    pub(crate) fn interrupter(&mut self) -> Result<CancelToken> {
+        let token = match &self.mode {
+            Mode::Ahead(ahead) => ahead.stop.clone(),
+            _ => CancelToken::new()?,
+        };
+        self.plan.wait = self.plan.wait.and(&token);
+        self.plan.read_ahead = ReadAhead::Off;
+        Ok(token)
     }
 
     /// Returns how long a wait that begins now may take, if that is limited.

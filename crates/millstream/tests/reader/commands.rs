@@ -1,8 +1,9 @@
 //! The end of a command's output means that the command succeeded.
 
+use std::io::Read;
 use std::thread;
 
-use millstream::{Command, CommandStatus, ErrorKind, Reader, Stderr, Stdin};
+use millstream::{Command, CommandStatus, Error, ErrorKind, Reader, Stderr, Stdin};
 
 use crate::alone::alone;
 use crate::every_way::{EVERY_PULL, EVERY_READ_AHEAD, Pull, drain, drain_whole};
@@ -159,6 +160,75 @@ fn a_command_need_not_read_its_standard_input() {
     let (bytes, error) = drain(&mut reader, Pull::Frames);
     assert!(!bytes.is_empty());
     assert_eq!(error.unwrap().command().unwrap().status, CommandStatus::Exited(3));
+}
+
+/// A stream that fails after some bytes, and counts how often it is read.
+struct Failing(Vec<u8>);
+
+impl Read for Failing {
+    fn read(&mut self, space: &mut [u8]) -> std::io::Result<usize> {
+        if self.0.is_empty() {
+            return Err(std::io::Error::other("no carrier"));
+        }
+        let count = space.len().min(self.0.len());
+        space[..count].copy_from_slice(&self.0[..count]);
+        self.0.drain(..count);
+        Ok(count)
+    }
+}
+
+#[test]
+fn standard_input_can_be_a_stream() {
+    let lines = sample::lines(5 << 20);
+    for stdin in [Stdin::read(std::io::Cursor::new(lines.clone())), Stdin::chunks(vec![lines.clone(), Vec::new()])] {
+        let mut reader = Reader::command(Command::new(["cat"]).stdin(stdin)).unwrap();
+        assert!(drain_whole(&mut reader, Pull::Fill) == lines);
+    }
+    // A command that reads only the start ends the stream, even one that has no end.
+    let endless = Stdin::chunks(std::iter::repeat("y\n"));
+    let mut reader = Reader::command(Command::new(["head", "-n", "2"]).stdin(endless)).unwrap();
+    assert_eq!(drain_whole(&mut reader, Pull::Frames), b"y\ny\n");
+    // Each piece arrives before the next one exists.
+    let (answers, questions) = std::sync::mpsc::channel();
+    let mut reader = Reader::command(Command::new(["cat"]).stdin(Stdin::chunks(questions))).unwrap();
+    for text in ["one", "two"] {
+        answers.send(format!("{text}\n")).unwrap();
+        assert_eq!(reader.next_line().unwrap(), Some(text.as_bytes()));
+    }
+    drop(answers);
+    assert_eq!(reader.next_line().unwrap(), None);
+    // A stream that never answers does not delay the end.
+    let (_answers, questions) = std::sync::mpsc::channel::<String>();
+    let mut reader = Reader::command(Command::new(["echo", "1"]).stdin(Stdin::chunks(questions))).unwrap();
+    assert_eq!(drain_whole(&mut reader, Pull::Frames), b"1\n");
+}
+
+/// The reader reports a failed stream after all of the command's output, even if the command succeeds.
+#[test]
+fn a_failed_stream_as_standard_input_is_an_error_after_the_output() {
+    let lines = sample::lines(3 << 20);
+    let panics = || -> std::iter::Once<Vec<u8>> { panic!("this panic is expected") };
+    let panicking = std::iter::once(lines.clone()).chain(std::iter::once_with(panics).flatten());
+    let streams = [(Stdin::read(Failing(lines.clone())), "no carrier"), (Stdin::chunks(panicking), "a panic")];
+    for (stdin, expected) in streams {
+        let mut reader = Reader::command(Command::new(["cat"]).stdin(stdin)).unwrap();
+        let (bytes, error) = read_to_error(&mut reader);
+        assert!(bytes == lines);
+        let error = error.to_string();
+        assert!(error.starts_with("cat: io: ") && error.contains(expected), "{error}");
+    }
+}
+
+fn read_to_error(reader: &mut Reader) -> (Vec<u8>, Error) {
+    let mut bytes = Vec::new();
+    loop {
+        match reader.fill() {
+            Ok(count) => assert_ne!(count, 0, "the end without an error"),
+            Err(error) => return (bytes, error),
+        }
+        bytes.extend_from_slice(reader.buffer());
+        reader.consume(reader.buffer().len());
+    }
 }
 
 #[test]
