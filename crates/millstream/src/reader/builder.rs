@@ -424,11 +424,13 @@ impl ReaderBuilder {
         let decode = if is_encoded { Decode::Auto } else { Decode::Off };
         let bytes = self.decoded(bytes, decode, split.path().filter(|_| split.begin() == 0), &meter);
         let first_record = split.first_record().unwrap_or(0);
+        let has_line = split.first_record().is_some() && *split.framing() == crate::splits::Framing::Lines;
         let source = OpenedSplit::start(split, check, bytes, &plan.wait)?;
         let start = Position { bytes: source.offset(), records: first_record };
         let buffer = Buffer::new(self.capacity.min(MOST)).map_err(Error::from)?.starting_at(start.bytes);
         let supply = Supply::new(Box::new(source), plan);
-        Ok(Reader { start, records: first_record, ..self.reader(buffer, supply, name, meter) })
+        let all_lines = start.bytes == 0 || has_line;
+        Ok(Reader { start, records: first_record, all_lines, ..self.reader(buffer, supply, name, meter) })
     }
 
     /// Maps a regular file and reads it, without a copy (unless it is compressed).

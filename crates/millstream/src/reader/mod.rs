@@ -726,18 +726,20 @@ impl Reader {
         if error.name().is_some() {
             return error;
         }
-        let record = self.records.saturating_sub(1);
+        match self.all_lines {
+            true => self.in_last_line(error),
+            false => error.in_record(None, self.records.saturating_sub(1), None, None).with_name(&self.name),
+        }
+    }
+
+    /// Adds the place of the last record, which is a line, to an error that was found in it.
+    fn in_last_line(&self, error: Error) -> Error {
         let kept = self.buffer.consumed_from(self.kept_from.min(self.buffer.pos()));
-        let error = match self.all_lines {
-            true => {
-                let line = kept.strip_suffix(b"\n").unwrap_or(kept);
-                let start = memchr::memrchr(b'\n', line).map_or(0, |newline| newline + 1);
-                let offset = self.buffer.offset() - (kept.len() - start) as u64;
-                error.in_record(Some(offset), record, Some(record + 1), Some(0))
-            }
-            false => error.in_record(None, record, None, None),
-        };
-        error.with_name(&self.name)
+        let line = kept.strip_suffix(b"\n").unwrap_or(kept);
+        let start = memchr::memrchr(b'\n', line).map_or(0, |newline| newline + 1);
+        let offset = self.buffer.offset() - (kept.len() - start) as u64;
+        let number = self.all_lines.then_some(self.records.max(1));
+        error.in_record(Some(offset), self.records.saturating_sub(1), number, Some(0)).with_name(&self.name)
     }
 
     /// Returns the number in one column of the next line (the first column is 0), or `None` at the end. The content of
@@ -765,7 +767,7 @@ impl Reader {
         let Some(line) = self.next_line()? else { return Ok(None) };
         match crate::scan::column(line, column, separator) {
             Ok(value) => Ok(Some(value)),
-            Err(error) => Err(self.locate(error)),
+            Err(error) => Err(self.in_last_line(error)),
         }
     }
 

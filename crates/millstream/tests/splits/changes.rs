@@ -1,5 +1,6 @@
 //! Files that change between the plan and the end of a split.
 
+use millstream::scan::Separator;
 use millstream::splits::{Framing, Split, SplitPin, Splits};
 use millstream::{Decode, ErrorKind, Reader};
 use std::fs::{self, File};
@@ -137,6 +138,27 @@ fn a_copy_matches_if_only_content_is_pinned() {
             assert_eq!(read(&split.with_path(&copy)), expected, "{pin:?}");
         }
     }
+}
+
+/// The number of lines before a split is known only if the plan has counted them.
+#[test]
+fn an_error_names_the_line_of_the_file_or_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("numbers");
+    fs::write(&path, "1\n2\n3\nx\n").unwrap();
+    let plan = Splits::plan(&path, Framing::Lines, 4).unwrap();
+    let mut lines = Vec::new();
+    for split in &plan {
+        let mut reader = Reader::split(split).unwrap();
+        while let Some(number) = reader.next_column::<u8>(0, Separator::Space).transpose() {
+            if let Err(error) = number {
+                assert_eq!(error.offset(), Some(6));
+                lines.push((error.line(), split.first_record().map(|_| 4)));
+            }
+        }
+    }
+    assert!(plan.len() > 1 && lines.len() == 1);
+    assert_eq!(lines[0].0, lines[0].1);
 }
 
 #[test]
