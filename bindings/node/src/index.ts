@@ -21,8 +21,8 @@ export type { CommandOptions } from "./command.js";
 export { type Native, native } from "./native.js";
 export { type CommandReaderOptions, command, fd, type OpenOptions, open, pipeline, shell, stdin } from "./open.js";
 export { type ParallelOptions, parallel } from "./pipe/parallel.js";
-export { type ThroughOptions, through, throughShell } from "./pipe/through.js";
 export type { Stderr, Stdin, Stdout } from "./settings.js";
+export { type ThroughOptions, through, throughShell } from "./through.js";
 export {
   type CommandWriterOptions,
   type EncodedWriterOptions,

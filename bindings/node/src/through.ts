@@ -1,14 +1,14 @@
 /** A command in the middle of a pipeline. */
 
-import { argvOf, COMMAND_RULES, lineOf, showArgv } from "../command.js";
-import { CommandInput } from "../input.js";
-import { type CommandReaderOptions, started } from "../open.js";
-import { type Tables, TEXT_OR_BYTES } from "../options.js";
-import { type As, checkReaderOptions, type ItemOf, READER_RULES } from "../reader.js";
-import { COMMAND_SETTINGS, READER_SETTINGS } from "../settings.js";
-import type { Writer } from "../writer.js";
-import { blocksOf } from "./source.js";
-import type { Stage } from "./stage.js";
+import { argvOf, COMMAND_RULES, lineOf, showArgv } from "./command.js";
+import { CommandInput } from "./input.js";
+import { type CommandReaderOptions, started } from "./open.js";
+import { type Tables, TEXT_OR_BYTES } from "./options.js";
+import { blocksOf } from "./pipe/source.js";
+import type { Stage } from "./pipe/stage.js";
+import { type As, checkReaderOptions, type ItemOf, READER_RULES } from "./reader.js";
+import { COMMAND_SETTINGS, READER_SETTINGS } from "./settings.js";
+import type { Writer } from "./writer.js";
 
 /** Options of `through` and `throughShell`. */
 export interface ThroughOptions<A extends As = As> extends Omit<CommandReaderOptions<A>, "stdin" | "input"> {
