@@ -34,7 +34,14 @@ export class Batch implements Iterable<Uint8Array> {
     readonly offset = 0,
     /** The number of the first record in the stream; the stream's first is 0. */
     readonly firstRecord = 0,
+    /** Whether its records and all earlier ones of the stream are lines. */
+    readonly isText = false,
   ) {}
+
+  /** The line of the first record (the first is 1), if it and all earlier records of the stream are lines. */
+  get firstLine(): number | undefined {
+    return this.isText ? this.firstRecord + 1 : undefined;
+  }
 
   /** The number of records. */
   get length(): number {
@@ -139,11 +146,9 @@ export class Batch implements Iterable<Uint8Array> {
     for (let index = first; index < last; index++) {
       const { start, end } = this.#content(index);
       if (decodeStrictly(bytes.subarray(start, end)) === undefined) {
-        throw new MillstreamError(UTF8_INVALID, {
-          expected: "UTF-8",
-          offset: this.offset + start,
-          record: this.firstRecord + index,
-        });
+        const record = this.firstRecord + index;
+        const line = this.isText ? record + 1 : undefined;
+        throw new MillstreamError(UTF8_INVALID, { expected: "UTF-8", offset: this.offset + start, record, line });
       }
     }
   }

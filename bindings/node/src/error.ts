@@ -24,6 +24,8 @@ export interface ErrorDetails {
   stream?: string | undefined;
   offset?: number | undefined;
   record?: number | undefined;
+  line?: number | undefined;
+  column?: number | undefined;
   found?: string | undefined;
   expected?: string | undefined;
   path?: string | undefined;
@@ -62,6 +64,10 @@ export class MillstreamError extends Error {
   declare readonly offset?: number;
   /** The number of the record; the first is 0. */
   declare readonly record?: number;
+  /** The line in a text; the first is 1. It is known if all records up to this one were lines. */
+  declare readonly line?: number;
+  /** The column in the line, in bytes; the first is 1. */
+  declare readonly column?: number;
   /** What was found. */
   declare readonly found?: string;
   /** What was expected. */
@@ -154,7 +160,7 @@ export function cancelled(signal: AbortSignal, details: ErrorDetails = {}): Mill
 
 /** Formats what was found, what was expected, where, and what to do. */
 function message({ kind, advice }: Kind, details: ErrorDetails): string {
-  const { stream, found, expected, cause, what } = details;
+  const { stream, found, expected, cause, what, line } = details;
   let text = what ?? `${stream ? `${stream}: ` : ""}${kind.replaceAll("_", " ")}`;
   const add = (before: string, value: unknown, after = "") => {
     if (value !== undefined) text += `${before}${value}${after}`;
@@ -164,8 +170,13 @@ function message({ kind, advice }: Kind, details: ErrorDetails): string {
   add(": ", cause instanceof Error ? cause.message : cause === undefined ? cause : String(cause));
   add(", in ", details.path);
   add(", in stage ", details.stage, " (the first is 0)");
-  add(", at byte ", details.offset);
-  add(", record ", details.record, " (the first is 0)");
+  add(", at line ", line);
+  if (line === undefined) {
+    add(", at byte ", details.offset);
+    add(", record ", details.record, " (the first is 0)");
+  } else {
+    add(", column ", details.column);
+  }
   add(", ", details.written, " bytes had been written");
   add("; last line of standard error: ", details.lastLine);
   return `${text}; ${advice}`;

@@ -109,6 +109,8 @@ const BATCH_RULES: Rules<BatchOptions> = { memory: ["kept", "reused"] };
 export interface Items<T> {
   readonly items: T[];
   readonly first: number;
+  /** Whether they and all earlier ones are lines. */
+  readonly isText: boolean;
 }
 
 /** A view of the stream: the records of a framer in some form. */
@@ -202,6 +204,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #base = 0;
   /** The number of records before `#pos`. */
   #records = 0;
+  /** Whether all of them were lines, so that their number is that of lines. */
+  #isText = true;
   #block: Block = NO_BLOCK;
   /** The offsets of the batch that is being found; the memory is reused. */
   readonly #ends = new Ends();
@@ -389,7 +393,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (!(await this.#refill(this.#view))) return null;
     const { items, index, first } = this.#block;
     this.#block = NO_BLOCK;
-    return { items: (index === 0 ? items : items.slice(index)) as I[], first: first + index };
+    return { items: (index === 0 ? items : items.slice(index)) as I[], first: first + index, isText: this.#isText };
   }
 
   async #takeMatching<I>(what: Uint8Array): Promise<(Items<I> & { from: Uint32Array }) | null> {
@@ -402,7 +406,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       if (from.length === 0) continue;
       if (as === "bytes") this.#lent = true;
       const items = as === "text" ? this.#textsOf(batch, from) : Array.from(from, (index) => batch.record(index));
-      if (items.length > 0) return { items: items as I[], first: batch.firstRecord, from };
+      if (items.length > 0) return { items: items as I[], first: batch.firstRecord, isText: this.#isText, from };
     }
   }
 
@@ -463,6 +467,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Returns the next records in a batch of at most this many bytes, unless the first record is longer. */
   async #takeBatch(framer: Framer, most = BATCH_BYTES): Promise<Batch | null> {
+    this.#isText &&= framer.delimiter === LF;
     for (;;) {
       this.#complainIfStopped();
       if (this.#pos < this.#end) {
@@ -516,7 +521,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     const length = offsets[good];
     const bytes = this.#bytes.subarray(this.#pos, this.#pos + length);
     const last = terminated || good + 1 < ends.length;
-    const batch = new Batch(bytes, offsets, framer.trim, last, this.#base + this.#pos, this.#records);
+    const batch = new Batch(bytes, offsets, framer.trim, last, this.#base + this.#pos, this.#records, this.#isText);
     this.#take(length, good);
     return batch;
   }
@@ -535,7 +540,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (this.#withinLimit(framer.trim, offsets, offsets.length, true) < count) return undefined;
     const length = offsets[count];
     const bytes = this.#bytes.subarray(start, start + length);
-    const batch = new Batch(bytes, offsets, framer.trim, true, this.#base + start, this.#records);
+    const batch = new Batch(bytes, offsets, framer.trim, true, this.#base + start, this.#records, this.#isText);
     this.#take(length, count);
     this.#lineIndex = last;
     this.#lineStart = this.#pos;
@@ -761,7 +766,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (failed === undefined) return;
     this.#failure = undefined;
     await this.#source.close().catch(() => {});
-    const error = failed.offset === undefined ? failed : failed.at({ record: position.records });
+    const { records } = position;
+    const error = failed.offset === undefined ? failed : failed.at({ record: records, line: this.#lineOf(records) });
     throw this.#report(this.#unfinished === undefined ? error : withUnfinished(error, this.#unfinished));
   }
 
@@ -773,25 +779,34 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Reports the error of bytes that cannot be a record, and ends the reader. */
   #fail(error: unknown): never {
-    const place = { stream: this.name, offset: this.#base + this.#pos, record: this.#records };
+    const place = this.#place();
     this.#state = "ended";
     this.#forget();
     this.#source.close().catch(() => {});
     throw this.#report(fromSystem(error, INTERNAL, place));
   }
 
+  #lineOf(record: number): number | undefined {
+    return this.#isText ? record + 1 : undefined;
+  }
+
+  /** The place of the next record. */
+  #place() {
+    const record = this.#records;
+    return { stream: this.name, offset: this.#base + this.#pos, record, line: this.#lineOf(record) };
+  }
+
   /** Throws the error for a record that is too long, until the record is skipped. */
   #tooLong(length: number): never {
     throw new MillstreamError(RECORD_TOO_LONG, {
-      stream: this.name,
-      offset: this.#base + this.#pos,
-      record: this.#records,
+      ...this.#place(),
       found: `${length} bytes${length > this.#end - this.#pos ? "" : " or more"}`,
       expected: `at most ${this.#recordLimit}`,
     });
   }
 
   async #skip(framer: Framer): Promise<boolean> {
+    this.#isText &&= framer.delimiter === LF;
     let some = false;
     for (;;) {
       this.#complainIfStopped();

@@ -46,10 +46,7 @@ test("a non-zero status is an error after the last complete record; the rest is 
       ["command_failed", "MILLSTREAM_COMMAND_FAILED", 3, null, 10, 2],
     );
     assert.equal(Buffer.from(error.command!.stderrTail).toString(), "first\noops\n");
-    assert.match(
-      error.message,
-      /exited with status 3: found 2 bytes of an unfinished record, "30", at byte 10, record 2 /,
-    );
+    assert.match(error.message, /exited with status 3: found 2 bytes of an unfinished record, "30", at line 3;/);
     assert.equal(Buffer.from(reader.unfinished!).toString(), "30");
     assert.deepEqual(await toArray(reader), []);
     assert.deepEqual(error.command?.argv.slice(0, 2), ["sh", "-c"]);

@@ -6,6 +6,7 @@ import {
   batch,
   collect,
   count,
+  delimiter,
   filter,
   flatMap,
   fold,
@@ -17,6 +18,8 @@ import {
   matching,
   merge,
   type PipeOptions,
+  type PipeSource,
+  parallel,
   pipe,
   type Reader,
   type Stage,
@@ -370,4 +373,31 @@ test("a response that is not ok has no content", async () => {
   await from(response).close();
   assert(response.bodyUsed || response.body?.locked === false);
   assert.equal(await pipe(from(new Response("one\ntwo\n", { status: 206 })), count()), 2);
+});
+
+test("the error of a stage names the source and the line, if all records are lines", async () => {
+  const refuse = (line: string) => {
+    if (line === "x") throw new TypeError("no x");
+    return line;
+  };
+  const places = async (source: () => PipeSource<string>) => {
+    const found: unknown[] = [];
+    for (const stage of [map(refuse), asyncMap(async (line: string) => refuse(line)), parallel(refuse)]) {
+      const { stream, line, record } = await failure(pipe(source(), stage, collect()));
+      found.push([stream, line, record]);
+    }
+    return found;
+  };
+  const three = (place: unknown) => [place, place, place];
+  const text = "a\nb\nx\n";
+  assert.deepEqual(await places(() => from(text, { name: "names.txt" })), three(["names.txt", 3, 2]));
+  assert.deepEqual(await places(() => from(text)), three([undefined, 3, 2]));
+  assert.deepEqual(await places(() => from("a;b;x", { framer: delimiter(";") })), three([undefined, undefined, 2]));
+  assert.deepEqual(await places(() => ["a", "b", "x"]), three([undefined, undefined, 2]));
+  const { message } = await failure(pipe(from(text, { name: "names.txt" }), map(refuse), collect()));
+  assert.match(message, /^names\.txt: stage failed: no x, in stage 0 \(the first is 0\), at line 3; /);
+  // After a record that is not a line, the lines are not known.
+  const mixed = from("a;b\nx\n");
+  await mixed.records(delimiter(";")).next();
+  assert.deepEqual((await failure(pipe(mixed, map(refuse), collect()))).line, undefined);
 });

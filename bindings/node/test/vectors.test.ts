@@ -138,3 +138,21 @@ async function defaultOf(option: string): Promise<string> {
       throw new Error(`no test for the option ${option}`);
   }
 }
+
+// Node has no `scan`.
+for (const [name, way, limit, hex, ...expected] of cases("places.tsv").filter(([, way]) => !way.startsWith("scan"))) {
+  test(`place ${name}`, async () => {
+    const input = Buffer.from(hex, "hex");
+    const options = { framer: framerOf(way), recordLimit: Number(limit), as: "bytes" } as const;
+    for (let split = 0; split <= input.length; split++) {
+      const open = () => from([input.subarray(0, split), input.subarray(split)], options);
+      const batches = async () => {
+        for await (const _ of open().batches());
+      };
+      for (const read of [toArray(open()), batches()]) {
+        const { kind, offset, record, line, column } = await failure(read);
+        assert.deepEqual([kind, ...[offset, record, line, column].map((place) => `${place ?? "-"}`)], expected);
+      }
+    }
+  });
+}

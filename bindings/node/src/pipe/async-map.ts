@@ -5,7 +5,7 @@
  * The consumer is woken when the number of results reaches the concurrency, or in the next turn of the event loop.
  */
 
-import { type Block, type BlockSource, Indexes, recordOf } from "./block.js";
+import { type Block, type BlockSource, Indexes, recordOf, type Source } from "./block.js";
 import { type Run, stageFailed } from "./run.js";
 import { nextTurn } from "./source.js";
 
@@ -13,6 +13,7 @@ import { nextTurn } from "./source.js";
 class Slot {
   item: unknown;
   record = 0;
+  of: Source | undefined;
   value: unknown;
   state: "running" | "done" | "failed" = "running";
   readonly fulfilled: (value: unknown) => void;
@@ -163,6 +164,7 @@ export class AsyncMapped implements BlockSource {
     const slot = this.#free.pop() ?? new Slot(this.#settled);
     slot.item = block.items[index];
     slot.record = recordOf(block, index);
+    slot.of = block.of;
     slot.state = "running";
     if (this.ordered) this.#slots.push(slot);
     this.#running++;
@@ -232,6 +234,8 @@ export class AsyncMapped implements BlockSource {
     const records = this.#records;
     records.length = 0;
     let head = this.#head;
+    // Merged sources have records of their own.
+    let of = slots[head]?.of;
     for (; head < slots.length; head++) {
       const slot = slots[head];
       // Unless results are ordered, a failed item does not hold back others that have ended.
@@ -240,6 +244,7 @@ export class AsyncMapped implements BlockSource {
       if (slot.state === "done") {
         items.push(slot.value);
         records.push(slot.record);
+        if (slot.of !== of) of = undefined;
       } else if (this.#failure === undefined) {
         this.#fail(slot);
       }
@@ -255,15 +260,15 @@ export class AsyncMapped implements BlockSource {
       head = 0;
     }
     this.#head = head;
-    return items.length === 0 ? null : this.#asBlock(items, records);
+    return items.length === 0 ? null : this.#asBlock(items, records, of);
   }
 
   #fail(slot: Slot): void {
-    const error = stageFailed(this.stage, slot.record, slot.value);
+    const error = stageFailed(this.stage, slot.record, slot.of, slot.value);
     if (!this.run.goesOnWithout(slot.item, error)) this.#failure ??= error;
   }
 
-  #asBlock(items: unknown[], records: readonly number[]): Block {
+  #asBlock(items: unknown[], records: readonly number[], of: Source | undefined): Block {
     const { length } = items;
     const from = this.#indexes.atLeast(length);
     let first = records[0];
@@ -274,6 +279,6 @@ export class AsyncMapped implements BlockSource {
       statistics.items += length;
       statistics.itemsIn += length;
     }
-    return { items, first, shift: 0, origin: { from, shift: 0, parent: null } };
+    return { items, of, first, shift: 0, origin: { from, shift: 0, parent: null } };
   }
 }

@@ -5,9 +5,18 @@
 
 import type { CommandEnd } from "../error.js";
 
+/** The source of records, for the place of errors. */
+export interface Source {
+  readonly stream: string;
+  /** Whether record `i` is line `i + 1`. */
+  readonly isText: boolean;
+}
+
 /** Items, in order. */
 export interface Block {
   items: any[];
+  /** The source of the records, if it is one reader. */
+  readonly of?: Source | undefined;
   /** The number of the first record in the source's block. */
   readonly first: number;
   /** The position of these items in `origin`, or in the source's block. */
@@ -38,8 +47,8 @@ export class Indexes {
 }
 
 /** Creates a block of a source. */
-export function sourceBlock(items: any[], first: number): Block {
-  return { items, first, shift: 0, origin: null };
+export function sourceBlock(items: any[], first: number, of?: Source): Block {
+  return { items, of, first, shift: 0, origin: null };
 }
 
 /** Returns the number of the record that an item comes from. */
@@ -66,12 +75,12 @@ export interface BlockSource {
 
 /** Returns the part of a block from `start` to before `end`. */
 export function part(block: Block, start: number, end: number): Block {
-  const { items, first, shift, origin } = block;
-  return { items: items.slice(start, end), first, shift: shift + start, origin };
+  const { items, of, first, shift, origin } = block;
+  return { items: items.slice(start, end), of, first, shift: shift + start, origin };
 }
 
 /** Returns a block of the remaining items: item `i` was item `from[i]`. */
 export function descend(block: Block, items: any[], from: Uint32Array): Block {
-  const { first, shift, origin } = block;
-  return { items, first, shift: 0, origin: { from, shift, parent: origin } };
+  const { of, first, shift, origin } = block;
+  return { items, of, first, shift: 0, origin: { from, shift, parent: origin } };
 }

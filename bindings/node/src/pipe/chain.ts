@@ -35,7 +35,7 @@ export function chainOf(source: BlockSource, links: readonly Link[], run: Run): 
     ({ stage }, index): Place => ({
       run,
       fail(block, at, cause, item) {
-        const error = stageFailed(stage, recordOf(block, at), cause);
+        const error = stageFailed(stage, recordOf(block, at), block.of, cause);
         if (run.goesOnWithout(item, error)) return true;
         failure = error;
         drop();

@@ -19,8 +19,8 @@ class MatchingBlocks extends OfReader {
   protected async take(): Promise<Block | null> {
     const taken = await takeMatching(this.reader, this.what);
     if (taken === null) return null;
-    const { items, first, from } = taken;
-    return { items, first, shift: 0, origin: { from, shift: 0, parent: null } };
+    const { items, first, from, isText } = taken;
+    return { items, of: this.of(isText), first, shift: 0, origin: { from, shift: 0, parent: null } };
   }
 }
 

@@ -15,7 +15,7 @@ import { Worker } from "node:worker_threads";
 import { MillstreamError, misuse } from "../error.js";
 import { INVALID_OPTION, OPEN_FAILED, STAGE_PANICKED } from "../errors.js";
 import { BOOLEAN, checkOptions, type Rules, range, show, TEXT } from "../options.js";
-import { type Block, type BlockSource, recordOf } from "./block.js";
+import { type Block, type BlockSource, recordOf, type Source } from "./block.js";
 import { type Run, stageFailed } from "./run.js";
 import type { Stage } from "./stage.js";
 import type { Awaitable } from "./types.js";
@@ -100,6 +100,7 @@ interface Batch {
   readonly items: unknown[];
   /** The number of the record of each item. */
   readonly records: number[];
+  readonly of: Source | undefined;
   answer: Answer | undefined;
 }
 
@@ -179,13 +180,13 @@ class Parallel implements BlockSource {
       const end = Math.min(start + this.#size, block.items.length);
       const records: number[] = [];
       for (let index = start; index < end; index++) records.push(recordOf(block, index));
-      this.#send(block.items.slice(start, end), records);
+      this.#send(block.items.slice(start, end), records, block.of);
       this.#index = end;
       if (end === block.items.length) this.#block = null;
     }
   }
 
-  #send(items: unknown[], records: number[]): void {
+  #send(items: unknown[], records: number[], of: Source | undefined): void {
     if (items.length === 0) return;
     let thread = this.#threads.find(({ batches }) => batches.length === 0);
     if (thread === undefined && this.#threads.length < this.workers) thread = this.#start();
@@ -199,19 +200,19 @@ class Parallel implements BlockSource {
         items.findIndex((item) => !isCloneable(item)),
         0,
       );
-      this.#send(items.slice(0, index), records.slice(0, index));
-      const batch = this.#newBatch([items[index]], [records[index]]);
+      this.#send(items.slice(0, index), records.slice(0, index), of);
+      const batch = this.#newBatch([items[index]], [records[index]], of);
       batch.answer = { items: [], failures: [[0, cause]], elapsed: -1 };
       if (!this.ordered) this.#batches.push(batch);
-      this.#send(items.slice(index + 1), records.slice(index + 1));
+      this.#send(items.slice(index + 1), records.slice(index + 1), of);
       return;
     }
-    thread.batches.push(this.#newBatch(items, records));
+    thread.batches.push(this.#newBatch(items, records, of));
     thread.worker.ref();
   }
 
-  #newBatch(items: unknown[], records: number[]): Batch {
-    const batch: Batch = { items, records, answer: undefined };
+  #newBatch(items: unknown[], records: number[], of: Source | undefined): Batch {
+    const batch: Batch = { items, records, of, answer: undefined };
     this.#begun++;
     if (this.ordered) this.#batches.push(batch);
     return batch;
@@ -299,14 +300,14 @@ class Parallel implements BlockSource {
         statistics.items += items.length;
         statistics.itemsIn += batch.items.length;
       }
-      if (items.length > 0) return asBlock(items, records);
+      if (items.length > 0) return asBlock(items, records, batch.of);
     }
   }
 
   /** Reports what failed in this batch; returns whether that ends the stage. */
   #fails(batch: Batch, { failures, broken, unloaded }: Answer): boolean {
     for (const [index, cause] of failures) {
-      const error = stageFailed(this.stage, batch.records[index], cause);
+      const error = stageFailed(this.stage, batch.records[index], batch.of, cause);
       if (this.run.goesOnWithout(batch.items[index], error)) continue;
       this.#failure = { error };
       return true;
@@ -332,10 +333,10 @@ class Parallel implements BlockSource {
   }
 }
 
-function asBlock(items: unknown[], records: readonly number[]): Block {
+function asBlock(items: unknown[], records: readonly number[], of: Source | undefined): Block {
   const first = records.reduce((least, record) => Math.min(least, record));
   const from = Uint32Array.from(records, (record) => record - first);
-  return { items, first, shift: 0, origin: { from, shift: 0, parent: null } };
+  return { items, of, first, shift: 0, origin: { from, shift: 0, parent: null } };
 }
 
 function isCloneable(item: unknown): boolean {

@@ -4,7 +4,7 @@ import { type CommandEnd, cancelled, MillstreamError } from "../error.js";
 import { STAGE_FAILED } from "../errors.js";
 import type { RunningSink } from "../sink/sink.js";
 import { Waits } from "../waits.js";
-import type { BlockSource } from "./block.js";
+import type { BlockSource, Source } from "./block.js";
 import type { Stamping } from "./loop.js";
 import { blocksOf, type PipeSource } from "./source.js";
 import type { PipeOptions, StageStatistics, Summary } from "./types.js";
@@ -147,6 +147,7 @@ export class Run {
 }
 
 /** Creates the error of a stage that has failed. */
-export function stageFailed(stage: number, record: number, cause: unknown): MillstreamError {
-  return new MillstreamError(STAGE_FAILED, { stage, record, cause });
+export function stageFailed(stage: number, record: number, of: Source | undefined, cause: unknown): MillstreamError {
+  const line = of?.isText ? record + 1 : undefined;
+  return new MillstreamError(STAGE_FAILED, { stream: of?.stream || undefined, stage, record, line, cause });
 }

@@ -4,7 +4,7 @@ import { type CommandEnd, MillstreamError, misuse } from "../error.js";
 import { CLOSED } from "../errors.js";
 import { claim, Reader, takeItems } from "../reader.js";
 import { iterateWebStream } from "../source/chunks.js";
-import { type Block, type BlockSource, sourceBlock } from "./block.js";
+import { type Block, type BlockSource, type Source, sourceBlock } from "./block.js";
 import { isPromise } from "./loop.js";
 
 /** An object with its own chain: a pipeline without a sink. */
@@ -39,6 +39,7 @@ export function blocksOf(source: PipeSource<any>): BlockSource {
 /** A reader as the source of a pipeline. */
 export abstract class OfReader implements BlockSource {
   #isOurs = false;
+  #of: Source | undefined;
 
   constructor(readonly reader: Reader<any>) {}
 
@@ -49,6 +50,12 @@ export abstract class OfReader implements BlockSource {
     }
     this.#isOurs = true;
     return this.take();
+  }
+
+  /** Describes the reader, whose records do not become others. */
+  protected of(isText: boolean): Source {
+    this.#of ??= { stream: this.reader.name, isText };
+    return this.#of;
   }
 
   /** The next block. */
@@ -66,7 +73,7 @@ export abstract class OfReader implements BlockSource {
 class ReaderBlocks extends OfReader {
   protected async take(): Promise<Block | null> {
     const taken = await takeItems(this.reader);
-    return taken === null ? null : sourceBlock(taken.items, taken.first);
+    return taken === null ? null : sourceBlock(taken.items, taken.first, this.of(taken.isText));
   }
 }
 
