@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::CancelToken;
 use crate::os::read_exact_at;
 use crate::reader::{Decode, Reader};
-use crate::source::decode::{BGZF_END, ZstdHeader};
+use crate::source::decode::{BGZF_END, zstd_frame};
 use millstream_core::internal::{Codec, Guess, Known, SNIFF, guess};
 
 /// Fails if the file exists but is not a complete file of this format. If the file has to be decoded, `progress` is
@@ -115,34 +115,12 @@ fn decode(file: File, len: u64, token: Option<&CancelToken>, progress: &mut dyn 
 /// Checks the file from frame to frame and from block to block, by their lengths (RFC 8878, section 3.1).
 fn walk_zstd(file: &File, len: u64) -> Result<(), Fault> {
     let mut at = 0;
-    let mut head = [0; 18];
-    let mut read = |at: u64, count: usize| -> Result<[u8; 18], Fault> {
-        match read_exact_at(file, &mut head[..count], at) {
-            Ok(()) => Ok(head),
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(cut(at)),
-            Err(error) => Err(error.into()),
-        }
-    };
     while at < len {
-        let head = read(at, 8)?;
-        match u32::from_le_bytes([head[0], head[1], head[2], head[3]]) {
-            0x184d_2a50..=0x184d_2a5f => at += 8 + u64::from(u32::from_le_bytes([head[4], head[5], head[6], head[7]])),
-            0xfd2f_b528 => {
-                let header_len = ZstdHeader::len(head[4]);
-                let header = ZstdHeader::parse(&read(at, header_len)?);
-                at += header_len as u64;
-                loop {
-                    let block = read(at, 3)?;
-                    let block = u32::from_le_bytes([block[0], block[1], block[2], 0]);
-                    let (is_last, kind, size) = (block & 1 != 0, block >> 1 & 3, u64::from(block >> 3));
-                    at += 3 + if kind == 1 { 1 } else { size };
-                    if is_last {
-                        break;
-                    }
-                }
-                at += if header.has_checksum { 4 } else { 0 };
-            }
-            _ => return Err(Fault::Content(format!("no zstd frame at byte {at}"))),
+        match zstd_frame(&mut |at, space| read_exact_at(file, space, at), at) {
+            Ok(Some((frame, _))) => at += frame,
+            Ok(None) => return Err(Fault::Content(format!("no zstd frame at byte {at}"))),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(cut(len)),
+            Err(error) => return Err(error.into()),
         }
     }
     if at > len { Err(cut(len)) } else { Ok(()) }

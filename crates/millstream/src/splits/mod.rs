@@ -27,6 +27,8 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 
+#[cfg(feature = "compression")]
+mod encoded;
 mod framing;
 mod pin;
 mod plan;
@@ -107,7 +109,9 @@ impl Splits {
     /// length-prefixed records, the lengths are followed. Such a plan knows the number of the first record of each
     /// split. A framing error ends the division: the last split contains everything from there on.
     ///
-    /// A file that is compressed in one piece, such as gzip, is one split; see [`note`](Splits::note).
+    /// A compressed file is divided at its bgzf blocks or zstd frames, and `size` and all offsets are of decoded bytes.
+    /// Frames need the size of their content, which `zstd FILE` writes. Other formats, such as plain gzip, and records that
+    /// have to be followed, are one split; see [`note`](Splits::note).
     ///
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`], [`ErrorKind::Unsupported`] for anything other than a regular file, and

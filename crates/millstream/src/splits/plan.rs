@@ -1,15 +1,19 @@
 //! Divides a file.
 
+#[cfg(feature = "compression")]
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "compression")]
+use crate::Format;
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::{CancelToken, Wait};
 use crate::os::source::stamp::shrank;
 use crate::source::Decode;
-use millstream_core::internal::{Known, SNIFF, is_known, refuse};
+use millstream_core::internal::{Guess, Known, SNIFF, guess, is_known, refuse};
 
 use super::pin::Pinned;
 use super::walk::walk;
@@ -75,11 +79,10 @@ impl SplitsBuilder {
         let whole = Whole { path: Some(std::path::absolute(path).map_err(Error::from_io)?), pin, framing };
         let mut plan = Planning { whole: Arc::new(whole), size: length(&file)?, step: size, splits: Vec::new() };
         let decodes = self.decode != Some(Decode::Off);
-        let is_encoded = decodes && (Known::of_name(path).is_some() || is_known(&first_bytes(&file)?));
+        let first = first_bytes(&file)?;
         let (mut records, mut note) = (None, None);
-        if is_encoded {
-            plan.one_encoded();
-            note = Some("the file is compressed in a format that is decoded from its start".to_string());
+        if decodes && (Known::of_name(path).is_some() || is_known(&first)) {
+            note = plan.by_pieces(&file, guess(&first, true), &wait)?;
         } else if let Framing::Fixed { len } = plan.whole.framing {
             plan.by_length(len as u64)?;
         } else if plan.whole.framing.searchable().is_some() {
@@ -98,7 +101,7 @@ impl SplitsBuilder {
         if now < size {
             return Err(shrank(now, size));
         }
-        Ok(Splits { splits, size, records, note })
+        Ok(Splits { splits, size, records, note: note.map(str::to_string) })
     }
 }
 
@@ -118,25 +121,75 @@ impl Planning {
         self.splits.push(Split { whole, begin, end, is_exact, record, encoded: None, hash: None });
     }
 
-    /// Adds one split for a file that has to be decoded from its start.
-    fn one_encoded(&mut self) {
-        self.add(0, None, true, Some(0));
-        self.splits[0].encoded = Some(Encoded { at: 0, decoded: 0 });
+    /// Divides a compressed file at its bgzf blocks or zstd frames. Returns why it has fewer splits than it could have.
+    #[cfg(feature = "compression")]
+    fn by_pieces(&mut self, file: &File, format: Guess, wait: &Wait) -> Result<Option<&'static str>> {
+        use super::encoded::{End, pieces};
+        let whole = self.whole.clone();
+        // A piece may begin within a record of a fixed length, and a delimiter may end where a split begins.
+        let (unit, reach) = match (&whole.framing, whole.framing.searchable()) {
+            (Framing::Fixed { len }, _) => (*len as u64, 0),
+            (_, Some(delimiter)) => (1, delimiter.len() as u64),
+            _ => {
+                self.add_encoded(0, None, Encoded { at: 0, decoded: 0 });
+                return Ok(Some("the records of a compressed file are followed only while they are decoded"));
+            }
+        };
+        let format = match format {
+            Guess::Is(Known::Ours(format)) => format,
+            // A reader reports what is wrong.
+            _ => Format::Gzip,
+        };
+        let step = self.step;
+        // The last pieces, the first of which contains the bytes before the next split.
+        let mut starts = VecDeque::from([Encoded { at: 0, decoded: 0 }]);
+        let (mut begin, mut from, mut next) = (0, starts[0], step);
+        let end = pieces(file, self.size, format, wait, |piece| {
+            let boundary = piece.decoded / unit * unit;
+            starts.push_back(piece);
+            while starts.get(1).is_some_and(|second| second.decoded <= boundary.saturating_sub(reach)) {
+                starts.pop_front();
+            }
+            if boundary >= next && piece.at < self.size && (self.splits.len() as u64) < MOST {
+                self.add_encoded(begin, Some(boundary), from);
+                (begin, from, next) = (boundary, starts[0], (boundary / step + 1).saturating_mul(step));
+            }
+        })?;
+        self.add_encoded(begin, None, from);
+        self.check_count(self.splits.len() as u64)?;
+        Ok(match end {
+            End::File => None,
+            End::Undivided(reason) => Some(reason),
+        })
     }
 
-    /// Fails if a plan would have too many splits of `step` bytes.
-    fn check_count(&self, step: u64) -> Result<()> {
-        let count = self.size.div_ceil(step);
-        refuse(&[(
-            count > MOST,
-            &format_args!("{count} splits of {step} bytes"),
-            &format_args!("larger splits, at most {MOST} of them"),
-        )])
+    #[cfg(not(feature = "compression"))]
+    fn by_pieces(&mut self, _: &File, _: Guess, _: &Wait) -> Result<Option<&'static str>> {
+        self.add_encoded(0, None, Encoded { at: 0, decoded: 0 });
+        Ok(Some("this build has no decoders"))
+    }
+
+    /// Adds a split of a compressed file. Its size is unknown, so the last split has no end.
+    fn add_encoded(&mut self, begin: u64, end: Option<u64>, from: Encoded) {
+        let is_exact = self.whole.framing.searchable().is_none();
+        let record = match self.whole.framing {
+            Framing::Fixed { len } => Some(begin / len as u64),
+            _ => (begin == 0).then_some(0),
+        };
+        self.add(begin, end, is_exact, record);
+        if let Some(split) = self.splits.last_mut() {
+            split.encoded = Some(from);
+        }
+    }
+
+    /// Fails if a plan would have too many splits.
+    fn check_count(&self, count: u64) -> Result<()> {
+        refuse(&[(count > MOST, &format_args!("a size that needs more than {MOST} splits"), &"a larger size")])
     }
 
     /// Divides at multiples of `step`.
     fn by_multiples(&mut self, step: u64, is_exact: bool, record: impl Fn(u64) -> Option<u64>) -> Result<()> {
-        self.check_count(step)?;
+        self.check_count(self.size.div_ceil(step))?;
         for i in 0..self.size.div_ceil(step).max(1) {
             self.add(i * step, Some(self.size.min((i + 1).saturating_mul(step))), is_exact, record(i * step));
         }
@@ -153,7 +206,7 @@ impl Planning {
 
     /// Divides before the first record of each multiple of `step`. Returns the number of records.
     fn by_records(&mut self, file: &mut File, wait: &Wait) -> Result<u64> {
-        self.check_count(self.step)?;
+        self.check_count(self.size.div_ceil(self.step))?;
         let (whole, size, step) = (self.whole.clone(), self.size, self.step);
         let (mut begin, mut record, mut next) = (0, 0, step);
         let records = walk(file, size, &whole.framing, wait, |offset, number| {

@@ -52,16 +52,22 @@ impl Opened {
     pub(crate) fn start(split: Split, check: File, bytes: Box<dyn ByteSource>, wait: &Wait) -> Result<SplitSource> {
         let at = split.encoded.map_or(split.search_from(), |encoded| encoded.decoded);
         let stop = match (split.end, split.whole.framing.finder()) {
-            (None, _) => Stop::Never,
             (Some(end), _) if end == split.begin => Stop::At(end),
-            (Some(end), Some(finder)) if !split.is_exact => {
-                Stop::Delimiter { end, finder: Box::new(finder), tail: Vec::new() }
+            (end, Some(finder)) if !split.is_exact => {
+                Stop::Delimiter { end: end.unwrap_or(u64::MAX), finder: Box::new(finder), tail: Vec::new() }
             }
             (Some(end), _) => Stop::At(end),
+            (None, _) => Stop::Never,
         };
         let hasher = split.hash.is_some().then(blake3::Hasher::new);
-        let mut source = SplitSource { bytes, at, first: Vec::new(), stop, has_ended: false, hasher, split, check };
-        source.find_first(wait)?;
+        let mut source =
+            SplitSource { bytes, at, first: Vec::new(), stop, has_ended: false, failure: None, hasher, split, check };
+        match source.find_first(wait) {
+            Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
+            // It is reported where the records should be, with its offset.
+            Err(error) => source.failure = Some(error),
+            Ok(()) => {}
+        }
         Ok(source)
     }
 
@@ -99,7 +105,8 @@ fn check(pin: &Pinned, file: &File, least: u64) -> Result<()> {
 /// Returns the hash of a split's bytes.
 pub(super) fn hash(split: &Split, wait: &Wait) -> Result<String> {
     let (file, split, check) = Opened::new(split)?.into_parts();
-    let mut source = Opened::start(split, check, Box::new(file), wait)?;
+    let bytes = decoded(Box::new(file), &split);
+    let mut source = Opened::start(split, check, bytes, wait)?;
     let (mut hasher, mut space) = (blake3::Hasher::new(), vec![0; 256 << 10]);
     loop {
         match source.read(&mut space, wait)? {
@@ -110,6 +117,28 @@ pub(super) fn hash(split: &Split, wait: &Wait) -> Result<String> {
     }
     source.finish(wait, &mut Vec::new())?;
     Ok(text_of(hasher.finalize()))
+}
+
+/// Returns the file's bytes, decoded if necessary. There are no limits: they are options of readers.
+#[cfg(feature = "compression")]
+fn decoded(bytes: Box<dyn ByteSource>, split: &Split) -> Box<dyn ByteSource> {
+    use crate::source::{DecodeLimit, decode::DecodeSource};
+    match split.encoded {
+        None => bytes,
+        Some(_) => Box::new(DecodeSource::new(
+            bytes,
+            split.path().filter(|_| split.begin == 0),
+            DecodeLimit::default(),
+            u64::MAX,
+            Default::default(),
+            Default::default(),
+        )),
+    }
+}
+
+#[cfg(not(feature = "compression"))]
+fn decoded(bytes: Box<dyn ByteSource>, _: &Split) -> Box<dyn ByteSource> {
+    bytes
 }
 
 /// Where the bytes of a split end.
@@ -137,6 +166,8 @@ pub(crate) struct SplitSource {
     stop: Stop,
     /// Whether `bytes` has reached its end.
     has_ended: bool,
+    /// The error of the search for the first record.
+    failure: Option<Error>,
     hasher: Option<blake3::Hasher>,
     split: Split,
     check: File,
@@ -240,6 +271,9 @@ fn find_last(finder: &Finder<'_>, end: u64, at: u64, bytes: &[u8], tail: &mut Ve
 
 impl ByteSource for SplitSource {
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
         let space = match self.stop {
             Stop::At(end) => {
                 let left = usize::try_from(end.saturating_sub(self.at)).unwrap_or(usize::MAX);

@@ -1,6 +1,8 @@
 //! Exact splits: reading the splits of a plan in order gives what one reader of the whole file gives.
 
 mod changes;
+#[cfg(feature = "compression")]
+mod encoded;
 mod stored;
 mod union;
 mod vectors;

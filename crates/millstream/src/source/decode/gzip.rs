@@ -168,7 +168,7 @@ fn next<R: Read>(input: &mut Input<R>, block: &mut Vec<u8>, open: bool) -> io::R
         _ => true,
     };
     let head = if short { input.unread() } else { input.at_least(HEADER)? };
-    let is_block = head.len() >= HEADER && head[3] == 4 && head[12..16] == *b"BC\x02\0";
+    let is_block = is_block(head);
     if !is_block && open {
         return Err(truncated(match head.is_empty() {
             true => "the end of the file without the bgzf end-of-file block",
@@ -184,7 +184,7 @@ fn next<R: Read>(input: &mut Input<R>, block: &mut Vec<u8>, open: bool) -> io::R
     if !is_block {
         return Ok(Next::Member);
     }
-    let len = usize::from(u16::from_le_bytes([head[16], head[17]])) + 1;
+    let len = block_len(head);
     let bytes = input.at_least(len)?;
     if bytes.len() < len {
         return Err(truncated("the end of the file inside a bgzf block"));
@@ -193,6 +193,34 @@ fn next<R: Read>(input: &mut Input<R>, block: &mut Vec<u8>, open: bool) -> io::R
     block.extend_from_slice(&bytes[..len]);
     io::BufRead::consume(input, len);
     Ok(Next::Block)
+}
+
+/// Returns whether a member with these first bytes is a bgzf block.
+fn is_block(head: &[u8]) -> bool {
+    head.len() >= HEADER && head[3] == 4 && head[12..16] == *b"BC\x02\0"
+}
+
+/// Returns the length of the block with this header.
+fn block_len(head: &[u8]) -> usize {
+    usize::from(u16::from_le_bytes([head[16], head[17]])) + 1
+}
+
+/// Returns the length of the bgzf block at the offset `at`, and the number of its decoded bytes, or `None` if there is no
+/// block. `read` fills a slice from an offset.
+#[cfg(feature = "splits")]
+pub(crate) fn block(
+    read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>,
+    at: u64,
+) -> io::Result<Option<(u64, Option<u64>)>> {
+    let mut head = [0; HEADER];
+    read(at, &mut head)?;
+    let len = block_len(&head);
+    if !(may_begin(&head, Format::Gzip) && is_block(&head) && len >= HEADER + TRAILER) {
+        return Ok(None);
+    }
+    let mut content = [0; 4];
+    read(at + len as u64 - 4, &mut content)?;
+    Ok(Some((len as u64, Some(u64::from(u32::from_le_bytes(content))))))
 }
 
 /// Decodes blocks.

@@ -34,7 +34,9 @@ use crate::source::DecodeLimit;
 use millstream_core::internal::{Codec, Guess, Known, SNIFF, guess, may_begin};
 
 pub(crate) use self::gzip::BGZF_END;
-pub(crate) use self::zstd::Header as ZstdHeader;
+#[cfg(feature = "splits")]
+pub(crate) use self::gzip::block as bgzf_block;
+pub(crate) use self::zstd::frame as zstd_frame;
 
 /// A high ratio is not considered an attack if the output is at most this large.
 const RATIO_FREE: u64 = 1 << 20;

@@ -103,16 +103,18 @@ fn no_memory() -> Error {
 }
 
 /// The properties of a frame (RFC 8878, section 3.1.1.1).
-pub(crate) struct Header {
+struct Header {
     window: u64,
     dictionary: u32,
+    /// The number of decoded bytes, if the header contains it.
+    content: Option<u64>,
     /// Whether four bytes of checksum follow the last block.
-    pub(crate) has_checksum: bool,
+    has_checksum: bool,
 }
 
 impl Header {
     /// Returns the length of a header with this descriptor, including the magic number.
-    pub(crate) fn len(descriptor: u8) -> usize {
+    fn len(descriptor: u8) -> usize {
         let (window, dictionary, content) = Header::fields(descriptor);
         5 + window + dictionary + content
     }
@@ -128,7 +130,7 @@ impl Header {
     }
 
     /// Parses a whole header.
-    pub(crate) fn parse(head: &[u8]) -> Header {
+    fn parse(head: &[u8]) -> Header {
         let (window, dictionary, content) = Header::fields(head[4]);
         let number = |at: usize, len: usize| {
             head[at..at + len].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
@@ -142,7 +144,12 @@ impl Header {
                 base + base / 8 * u64::from(head[5] & 7)
             }
         };
-        Header { window: window_len, dictionary: number(5 + window, dictionary) as u32, has_checksum: head[4] & 4 != 0 }
+        Header {
+            window: window_len,
+            dictionary: number(5 + window, dictionary) as u32,
+            content: (content > 0).then_some(size),
+            has_checksum: head[4] & 4 != 0,
+        }
     }
 
     fn check(&self, most: u64) -> Result<(), Error> {
@@ -164,6 +171,39 @@ impl Header {
         }
         Ok(())
     }
+}
+
+/// Returns the length of the frame at the offset `at`, found by the lengths of its blocks (RFC 8878, section 3.1), and the
+/// number of its decoded bytes, if the header contains it. Returns `None` if there is no frame. `read` fills a slice from
+/// an offset.
+pub(crate) fn frame(
+    read: &mut dyn FnMut(u64, &mut [u8]) -> io::Result<()>,
+    at: u64,
+) -> io::Result<Option<(u64, Option<u64>)>> {
+    let mut head = [0; 18];
+    read(at, &mut head[..8])?;
+    let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    match number(0) {
+        0x184d_2a50..=0x184d_2a5f => return Ok(Some((8 + u64::from(number(4)), Some(0)))),
+        0xfd2f_b528 => {}
+        _ => return Ok(None),
+    }
+    let len = Header::len(head[4]);
+    read(at, &mut head[..len])?;
+    let header = Header::parse(&head[..len]);
+    let mut end = at + len as u64;
+    loop {
+        let mut block = [0; 4];
+        read(end, &mut block[..3])?;
+        let block = u32::from_le_bytes(block);
+        let (is_last, kind, size) = (block & 1 != 0, block >> 1 & 3, u64::from(block >> 3));
+        end += 3 + if kind == 1 { 1 } else { size };
+        if is_last {
+            break;
+        }
+    }
+    end += if header.has_checksum { 4 } else { 0 };
+    Ok(Some((end - at, header.content)))
 }
 
 #[cfg(test)]
