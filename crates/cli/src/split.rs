@@ -20,7 +20,8 @@ use crate::{Ending, message, size};
 ///     parallel --keep-order millstream run --split {} --stage match:error
 ///
 /// Lines, most delimiters and records of a fixed size need no pass over the file. BSON and length-prefixed records are
-/// followed from the start of the file. A file compressed with gzip, xz or zstd is one split.
+/// followed from the start of the file. A bgzf or zstd file is divided at its blocks or frames, and sizes are of decoded
+/// bytes; files of other formats, such as plain gzip, are one split, and "note" says why.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
