@@ -52,10 +52,13 @@ where
     }
 }
 
+/// Writes all items of a pipe.
+type WriteItems<C, O> = fn(&mut Pipe<Attached<'static>, Bytes, C, O>, &mut Writer) -> Result<()>;
+
 fn through<C: Send + 'static, O: 'static>(
     mut pipe: Pipe<Attached<'static>, Bytes, C, O>,
     command: Command,
-    write: fn(&mut Pipe<Attached<'static>, Bytes, C, O>, &mut Writer) -> Result<()>,
+    write: WriteItems<C, O>,
 ) -> Result<Pipe<Unframed, (), (), ()>> {
     let name = command.name();
     let input = InputStream::interruptible(pipe.feed.feed.interrupters()?, move |end, stop| {

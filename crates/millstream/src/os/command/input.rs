@@ -20,10 +20,13 @@ use crate::os::cancel::{CancelToken, Wait};
 /// The size of the pieces that are read from a caller's `Read`.
 const PIECE: usize = 64 << 10;
 
+/// Writes a stream to the pipe; the token stops it.
+type WriteInput = Box<dyn FnOnce(&PipeWriter, &CancelToken) -> Result<()> + Send>;
+
 /// A stream that a separate thread writes to a command's standard input: see [`Stdin::read`](super::Stdin::read) and
 /// [`Stdin::chunks`](super::Stdin::chunks).
 pub struct InputStream {
-    write: Box<dyn FnOnce(&PipeWriter, &CancelToken) -> Result<()> + Send>,
+    write: WriteInput,
     /// The tokens that interrupt the waits of `write`, if all of its waits can be interrupted.
     tokens: Option<Vec<CancelToken>>,
 }
