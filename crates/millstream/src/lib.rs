@@ -29,6 +29,8 @@ mod sink;
 mod source;
 #[cfg(feature = "splits")]
 pub mod splits;
+#[cfg(feature = "tokio")]
+pub mod tokio;
 #[cfg(feature = "compression")]
 mod workers;
 mod writer;

@@ -117,6 +117,16 @@ fn socket_log_writes_the_file() {
     assert_eq!(stdout(&child.wait_with_output().unwrap()), "2 lines\n");
 }
 
+#[cfg(feature = "tokio")]
+#[test]
+fn tokio_copy_completes_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("numbers.gz");
+    assert!(example("tokio_copy").arg(&path).status().unwrap().success());
+    let numbers = millstream::Reader::path(&path).unwrap().values::<u32>().collect::<Result<Vec<_>, _>>().unwrap();
+    assert_eq!(numbers, (1..=1000).collect::<Vec<_>>());
+}
+
 /// Every block of code in the README and in the guides is part of code that is run elsewhere: a file in `examples`,
 /// or an example in the README of a package, which that package's tests run.
 #[test]

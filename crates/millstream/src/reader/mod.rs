@@ -1004,6 +1004,13 @@ impl Reader {
         }
     }
 
+    /// Returns the descriptor of a socket or device for which the next fill may wait, and for nothing else: no time limit
+    /// applies, and no format or command has to be awaited.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.waits_for().filter(|_| self.wait_limit().is_none() && self.supply.is_device())
+    }
+
     /// Returns a token that interrupts all waits from now on, for code that stops reading for good.
     pub(crate) fn interrupter(&mut self) -> Result<crate::CancelToken> {
         self.supply.interrupter()

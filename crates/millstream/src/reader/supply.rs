@@ -222,6 +222,12 @@ impl Supply {
         }
     }
 
+    /// Returns whether the source is a socket or device that is read on the caller's thread.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn is_device(&self) -> bool {
+        matches!(&self.mode, Mode::Direct(source) if source.nature() == Nature::Device)
+    }
+
     /// Returns a token that interrupts all waits from now on, for good. No thread is started from now on.
     pub(crate) fn interrupter(&mut self) -> Result<CancelToken> {
         let token = match &self.mode {
