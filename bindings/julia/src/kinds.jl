@@ -78,4 +78,8 @@ const error_kinds = (
     source_changed = 36,
     # Reading took longer than its total time limit. Everything read before was delivered.
     timed_out = 37,
+    # A CSV file has a quote where its dialect allows none, a quoted field without an end, or bytes of UTF-16.
+    csv_invalid = 38,
+    # A CSV record has more or fewer fields than the first one.
+    field_count_mismatch = 39,
 )

@@ -75,7 +75,11 @@ export type ErrorKind =
   /** A file changed while it was read: the delivered bytes may be a mixture of its old and new content. */
   | "source_changed"
   /** Reading took longer than its total time limit. Everything read before was delivered. */
-  | "timed_out";
+  | "timed_out"
+  /** A CSV file has a quote where its dialect allows none, a quoted field without an end, or bytes of UTF-16. */
+  | "csv_invalid"
+  /** A CSV record has more or fewer fields than the first one. */
+  | "field_count_mismatch";
 
 /** The `code` of each kind: it never changes its meaning. `ABORT_ERR` is Node's own. */
 export const ERROR_CODES = {
@@ -116,6 +120,8 @@ export const ERROR_CODES = {
   stage_failed: "MILLSTREAM_STAGE_FAILED",
   source_changed: "MILLSTREAM_SOURCE_CHANGED",
   timed_out: "MILLSTREAM_TIMED_OUT",
+  csv_invalid: "MILLSTREAM_CSV_INVALID",
+  field_count_mismatch: "MILLSTREAM_FIELD_COUNT_MISMATCH",
 } as const satisfies { readonly [kind in ErrorKind]: string };
 
 /** The values of `code`. */
@@ -201,6 +207,10 @@ export const STAGE_FAILED: Kind = { kind: "stage_failed", advice: "check the rec
 export const SOURCE_CHANGED: Kind = { kind: "source_changed", advice: "read the file again while no other program writes to it" };
 /** @internal */
 export const TIMED_OUT: Kind = { kind: "timed_out", advice: "raise the total timeout, or find out why it takes so long" };
+/** @internal */
+export const CSV_INVALID: Kind = { kind: "csv_invalid", advice: "check the file at this position, or choose the dialect in which it was written" };
+/** @internal */
+export const FIELD_COUNT_MISMATCH: Kind = { kind: "field_count_mismatch", advice: "check the record, or choose how such records are read" };
 
 /** What to do about each kind. */
 export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE__ */ adviceOf([
@@ -241,6 +251,8 @@ export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE
   STAGE_FAILED,
   SOURCE_CHANGED,
   TIMED_OUT,
+  CSV_INVALID,
+  FIELD_COUNT_MISMATCH,
 ]);
 
 function adviceOf(kinds: readonly Kind[]): { readonly [kind in ErrorKind]: string } {

@@ -247,6 +247,14 @@ enum millstream_code
      * Reading took longer than its total time limit. Everything read before was delivered.
      */
     MILLSTREAM_TIMED_OUT = 37,
+    /**
+     * A CSV file has a quote where its dialect allows none, a quoted field without an end, or bytes of UTF-16.
+     */
+    MILLSTREAM_CSV_INVALID = 38,
+    /**
+     * A CSV record has more or fewer fields than the first one.
+     */
+    MILLSTREAM_FIELD_COUNT_MISMATCH = 39,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -149,7 +149,11 @@ error_kinds! {
     /// A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
     36 SourceChanged "source_changed" "read the file again while no other program writes to it";
     /// Reading took longer than its total time limit. Everything read before was delivered.
-    37 TimedOut "timed_out" "raise the total timeout, or find out why it takes so long"; // last added
+    37 TimedOut "timed_out" "raise the total timeout, or find out why it takes so long";
+    /// A CSV file has a quote where its dialect allows none, a quoted field without an end, or bytes of UTF-16.
+    38 CsvInvalid "csv_invalid" "check the file at this position, or choose the dialect in which it was written";
+    /// A CSV record has more or fewer fields than the first one.
+    39 FieldCountMismatch "field_count_mismatch" "check the record, or choose how such records are read"; // last added
 }
 
 impl ErrorKind {
@@ -633,7 +637,9 @@ impl From<Error> for io::Error {
             | ErrorKind::ShapeMismatch
             | ErrorKind::ValueOutOfRange
             | ErrorKind::TextInvalid
-            | ErrorKind::JuliaInvalid => io::ErrorKind::InvalidData,
+            | ErrorKind::JuliaInvalid
+            | ErrorKind::CsvInvalid
+            | ErrorKind::FieldCountMismatch => io::ErrorKind::InvalidData,
             ErrorKind::Stalled | ErrorKind::TimedOut => io::ErrorKind::TimedOut,
             ErrorKind::BrokenPipe => io::ErrorKind::BrokenPipe,
             ErrorKind::InvalidOption => io::ErrorKind::InvalidInput,

@@ -89,6 +89,10 @@ enum class errc : int {
     source_changed = 36,
     /// Reading took longer than its total time limit. Everything read before was delivered.
     timed_out = 37,
+    /// A CSV file has a quote where its dialect allows none, a quoted field without an end, or bytes of UTF-16.
+    csv_invalid = 38,
+    /// A CSV record has more or fewer fields than the first one.
+    field_count_mismatch = 39,
 };
 
 namespace detail {
@@ -100,7 +104,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1.
-inline constexpr std::array<kind_text, 37> kind_texts{{
+inline constexpr std::array<kind_text, 39> kind_texts{{
     {"io", "see the operating system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -138,6 +142,8 @@ inline constexpr std::array<kind_text, 37> kind_texts{{
     {"stage_failed", "check the record, or skip or quarantine failing records"},
     {"source_changed", "read the file again while no other program writes to it"},
     {"timed_out", "raise the total timeout, or find out why it takes so long"},
+    {"csv_invalid", "check the file at this position, or choose the dialect in which it was written"},
+    {"field_count_mismatch", "check the record, or choose how such records are read"},
 }};
 
 } // namespace detail

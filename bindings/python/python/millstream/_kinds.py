@@ -79,4 +79,8 @@ ErrorKind = Literal[
     "source_changed",
     # Reading took longer than its total time limit. Everything read before was delivered.
     "timed_out",
+    # A CSV file has a quote where its dialect allows none, a quoted field without an end, or bytes of UTF-16.
+    "csv_invalid",
+    # A CSV record has more or fewer fields than the first one.
+    "field_count_mismatch",
 ]

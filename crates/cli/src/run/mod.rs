@@ -8,6 +8,7 @@
 //! passed to the writers. If records are needed, they are passed on in batches; this crate runs no code per record.
 
 mod checksum;
+mod csv;
 mod each;
 mod each_options;
 mod framing;

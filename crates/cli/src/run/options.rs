@@ -15,6 +15,7 @@ use millstream::{
 use crate::hash::Algorithm;
 use crate::size;
 
+use super::csv::CsvOptions;
 use super::each_options::EachOptions;
 use super::framing::Records;
 use super::settings::Settings;
@@ -40,8 +41,8 @@ pub(crate) const IN_SUMMARY: [&str; 18] = [
     "count",
     "encode",
     "delimiter",
-    "null",
     "bson",
+    "csv",
     "stages",
     "each",
     "jobs",
@@ -120,7 +121,7 @@ outputs are removed; the same signal again ends it immediately.";
 /// and a full disk are errors. An output file appears under its name only when it is complete.
 ///
 /// Records (lines by default) are counted and limited, never changed. By default the bytes of the sources are joined
-/// unchanged; with --stage, --each, --delimiter or --null, a delimiter missing at the end of a source is added before
+/// unchanged; with --stage, --each, --delimiter, --null or --csv, a delimiter missing at the end of a source is added before
 /// the next one.
 #[derive(Args)]
 #[command(help_template = HELP, after_help = MORE, after_long_help = MORE_HELP)]
@@ -182,6 +183,9 @@ pub(crate) struct Options {
     /// bytes are unchanged: the outputs of all splits, in order, are the file.
     #[arg(long, value_name = "ELEMENT", help_heading = "Records", conflicts_with = "framing", value_parser = split)]
     pub(crate) split: Option<Split>,
+
+    #[command(flatten)]
+    pub(crate) csv: CsvOptions,
 
     /// Send the records through a stage; several stages run in the given order
     ///
@@ -397,7 +401,7 @@ impl Options {
     /// Returns whether sources are joined record by record, with a delimiter added if one is missing. This is the case
     /// if records are processed, and not only counted; otherwise their bytes are joined unchanged.
     pub(super) fn joins_records(&self) -> bool {
-        self.works() || matches!(self.framing(), Some(Framing::Delimiter { .. }))
+        self.works() || self.csv.csv || matches!(self.framing(), Some(Framing::Delimiter { .. }))
     }
 
     /// Returns whether a result was requested that needs counted records.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use millstream::frame::{Batch, Framer, Lines};
+use millstream::frame::{Batch, Csv, Framer, Lines};
 use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result};
 
 use crate::guard;
@@ -59,13 +59,14 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         }
         None => signals.token().clone(),
     };
+    let csv = options.csv.framer()?;
     let first = sources[0].open(reader_builder(options, &input), &options.settings)?;
     signals.watch()?;
 
     // Without a stage they add the delimiters between the sources.
     let stages = match options.stages.as_slice() {
         [] if sources.len() == 1 || !options.joins_records() => None,
-        asked => Some(Stages::new(asked, &*framer_or_lines(options)?, options.longest_record())?),
+        asked => Some(Stages::new(asked, &*framer_or_lines(options)?, csv.as_ref(), options.longest_record())?),
     };
     let stages = if options.stats.is_some() { stages.map(Stages::measured) } else { stages };
     let stats = options.stats.as_ref().map(|sink| Report::open(sink, signals)).transpose()?;
@@ -96,6 +97,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         input,
         started,
         stages,
+        csv,
         destination,
         pace: options.rate_limit.map(Pace::new),
         progress,
@@ -150,6 +152,9 @@ fn reader_builder(options: &Options, input: &CancelToken) -> ReaderBuilder {
 
 /// Returns the framer that the options request, if any.
 fn framer(options: &Options) -> Result<Option<Box<dyn Framer + Send>>> {
+    if let Some(csv) = options.csv.framer()? {
+        return Ok(Some(Box::new(csv)));
+    }
     options.framing().map(|framing| framing.framer()).transpose()
 }
 
@@ -166,6 +171,8 @@ struct Transfer<'a> {
     input: CancelToken,
     started: Instant,
     stages: Option<Stages>,
+    /// The framer, if records are those of CSV: not every line is a record.
+    csv: Option<Csv>,
     destination: Destination,
     pace: Option<Pace>,
     progress: Option<Progress>,
@@ -377,10 +384,15 @@ impl Transfer<'_> {
                 Ok(None) => return Ok(Reached::End),
                 Err(error) => return Err(self.cut_off(error, stages.is_some(), reader)),
             };
-            self.read.records += batch.len() as u64;
+            let skipped = self.csv.as_ref().map_or(0, |csv| csv.count_skipped(&batch)) as u64;
+            self.read.records += batch.len() as u64 - skipped;
             self.read.bytes += batch.bytes().len() as u64;
             match &mut stages {
-                None => self.join(&batch).and_then(|()| self.send(batch.bytes(), batch.offsets())),
+                None => self.join(&batch).and_then(|()| {
+                    let sent = self.send(batch.bytes(), batch.offsets());
+                    self.moved.records -= skipped; // they were sent with the others
+                    sent
+                }),
                 // An error of an output already has a name.
                 Some(stages) => stages
                     .pass(batch, |bytes, offsets| self.send(bytes, offsets))

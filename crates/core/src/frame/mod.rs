@@ -12,6 +12,7 @@
 
 mod batch;
 mod bson;
+mod csv;
 mod delimiter;
 mod fixed;
 mod length_prefixed;
@@ -22,6 +23,7 @@ mod text;
 
 pub use batch::{Batch, Records};
 pub use bson::Bson;
+pub use csv::{Csv, CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvFields, CsvLineEnd, CsvStrayQuotes};
 pub use delimiter::{Delimiter, Predicate};
 pub use fixed::Fixed;
 pub use length_prefixed::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
@@ -51,7 +53,8 @@ pub enum Step {
         /// the record can still be skipped.
         need: u64,
     },
-    /// These bytes cannot be a record. The reader adds the offset and the record number to the error.
+    /// These bytes cannot be a record. The reader adds the record number to the error, and the offset of the record. If
+    /// the error has an offset already, it counts from the start of `input`.
     Bad(Error),
 }
 

@@ -851,7 +851,10 @@ impl Reader {
                         return self.finish_records().map(|()| None);
                     }
                 }
-                Step::Bad(error) => return self.stop_at_bad_record(error),
+                Step::Bad(error) => {
+                    let error = error.shift_offset(self.buffer.offset());
+                    return self.stop_at_bad_record(error);
+                }
             }
         }
     }
@@ -1133,7 +1136,10 @@ impl Reader {
                             return self.finish_records().map(|()| false);
                         }
                     }
-                    Step::Bad(error) => return self.stop_at_bad_record(error.with_offset(skip.start)),
+                    Step::Bad(error) => {
+                        let error = error.shift_offset(self.buffer.offset()).with_offset(skip.start);
+                        return self.stop_at_bad_record(error);
+                    }
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Determines which part of a record is its content.
 
-use millstream::frame::{Framer, Trim};
+use millstream::frame::{Csv, Framer, Trim};
 
 /// The rule that decides which bytes of a record a stage gets. The other bytes stay unchanged: if a record has a
 /// carriage return and a line feed, or no line end, so does the written record.
@@ -8,6 +8,8 @@ use millstream::frame::{Framer, Trim};
 pub(super) struct Content {
     trim: Trim,
     terminator: Vec<u8>,
+    /// The framer, if the records are those of CSV.
+    csv: Option<Csv>,
 }
 
 /// A record, split into its parts.
@@ -22,7 +24,12 @@ pub(super) struct Parts<'a> {
 impl Content {
     /// Returns the rule for the records that `framer` finds.
     pub(super) fn of(framer: &dyn Framer) -> Content {
-        Content { trim: framer.trim(), terminator: framer.terminator().to_vec() }
+        Content { trim: framer.trim(), terminator: framer.terminator().to_vec(), csv: None }
+    }
+
+    /// Returns the rule for records of CSV.
+    pub(super) fn of_csv(csv: &Csv) -> Content {
+        Content { csv: Some(csv.clone()), ..Content::of(csv) }
     }
 
     /// Returns the terminator of a record, which is empty if records are not found by one.
@@ -33,7 +40,8 @@ impl Content {
     /// Returns whether the record has its terminator. Only the last record of a source may lack it.
     #[inline]
     pub(super) fn is_terminated(&self, record: &[u8]) -> bool {
-        record.ends_with(&self.terminator)
+        let is_cr = || self.csv.is_some() && self.trim.carriage_return && record.ends_with(b"\r");
+        record.ends_with(&self.terminator) || is_cr()
     }
 
     #[inline]

@@ -14,8 +14,8 @@ pub(crate) use text::StageText;
 use std::ops::Range;
 use std::sync::Arc;
 
-use millstream::frame::{Batch, Framer, Trim};
-use millstream::pipe::StageStats;
+use millstream::frame::{Batch, Csv, Framer, Trim};
+use millstream::pipe::{Pipe, StageStats};
 use millstream::{Error, ErrorKind, Result};
 
 use content::Content;
@@ -48,12 +48,12 @@ struct Passed {
 }
 
 impl Stages {
-    /// Creates the stages for the records that `framer` finds. No stage may create a record longer than `limit`.
+    /// Creates the stages for the records that `framer` finds, which is `csv` for records of CSV. No stage may create a record longer than `limit`.
     ///
     /// # Errors
     /// Returns [`ErrorKind::InvalidOption`] for a stage that would change records whose size is part of their format.
-    pub(super) fn new(asked: &[StageText], framer: &dyn Framer, limit: usize) -> Result<Stages> {
-        let content = Arc::new(Content::of(framer));
+    pub(super) fn new(asked: &[StageText], framer: &dyn Framer, csv: Option<&Csv>, limit: usize) -> Result<Stages> {
+        let content = Arc::new(csv.map_or_else(|| Content::of(framer), Content::of_csv));
         for stage in asked {
             if content.terminator().is_empty() && stage.work.changes_length() {
                 return Err(Error::new(ErrorKind::InvalidOption)
@@ -61,12 +61,18 @@ impl Stages {
                     .with_expected("records that end with a delimiter, such as lines"));
             }
         }
-        let search = asked.first().and_then(|stage| Search::of(stage, framer));
+        // A search would also find lines that the dialect skips.
+        let search = asked.first().filter(|_| csv.is_none()).and_then(|stage| Search::of(stage, framer));
         let others = &asked[usize::from(search.is_some())..];
         let stages = match (others, &search) {
             ([], Some(_)) => None,
             _ => {
-                let stages = others.iter().map(|stage| work::stage(stage, &content, limit)).collect::<Result<_>>()?;
+                let mut stages =
+                    others.iter().map(|stage| work::stage(stage, &content, limit)).collect::<Result<Vec<_>>>()?;
+                if let Some(csv) = csv.cloned() {
+                    let content = content.clone();
+                    stages.insert(0, Pipe::stages().filter(move |line| !csv.skips(content.get(line))).boxed("csv"));
+                }
                 Some(millstream::pipe::Stages::new(stages).record_limit(limit))
             }
         };

@@ -1,0 +1,116 @@
+//! `--csv` and the options of its dialect.
+
+use clap::{Args, ValueEnum};
+use millstream::Result;
+use millstream::frame::{Csv, CsvBlankLines, CsvDialect, CsvLineEnd, CsvStrayQuotes};
+
+use crate::escape;
+
+/// How CSV is read.
+#[derive(Args)]
+pub(crate) struct CsvOptions {
+    /// Records are those of a CSV file, with quoted fields over several lines
+    ///
+    /// Broken quoting is an error. Blank lines are not records, and stages do not see them.
+    #[arg(long, help_heading = "Records", group = "framing")]
+    pub(crate) csv: bool,
+
+    /// The byte between two fields; accepts \t \xHH [default: ,]
+    #[arg(long, value_name = "BYTE", help_heading = "Records", requires = "csv", value_parser = byte)]
+    csv_delimiter: Option<u8>,
+
+    /// The byte around quoted fields, or 'none' [default: "]
+    #[arg(long, value_name = "BYTE", help_heading = "Records", requires = "csv", value_parser = byte_or_none)]
+    csv_quote: Option<Byte>,
+
+    /// The byte that makes the next byte content [default: none]
+    #[arg(long, value_name = "BYTE", help_heading = "Records", requires = "csv", value_parser = byte_or_none)]
+    csv_escape: Option<Byte>,
+
+    /// Lines that begin with this byte are not records [default: none]
+    #[arg(long, value_name = "BYTE", help_heading = "Records", requires = "csv", value_parser = byte_or_none)]
+    csv_comment: Option<Byte>,
+
+    /// The bytes that end a record
+    #[arg(long, value_name = "END", help_heading = "Records", requires = "csv", value_enum)]
+    csv_line_end: Option<LineEnd>,
+
+    /// Two quotes inside a quoted field are an error, not a quote
+    #[arg(long, help_heading = "Records", requires = "csv")]
+    csv_no_doubled_quotes: bool,
+
+    /// A quote inside a field that does not begin with one is content, not an error
+    #[arg(long, help_heading = "Records", requires = "csv")]
+    csv_literal_quotes: bool,
+
+    /// A blank line is a record of one empty field
+    #[arg(long, help_heading = "Records", requires = "csv")]
+    csv_blank_records: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum LineEnd {
+    /// LF, CRLF and CR, also mixed
+    Any,
+    /// LF; a CR is content
+    Lf,
+    /// CRLF; any other CR or LF is content
+    Crlf,
+    /// CR; an LF is content
+    Cr,
+}
+
+/// A byte, or none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Byte(Option<u8>);
+
+impl CsvOptions {
+    /// Returns the framer, if `--csv` is given.
+    ///
+    /// # Errors
+    /// Returns [`InvalidOption`](millstream::ErrorKind::InvalidOption) for options that contradict each other.
+    pub(super) fn framer(&self) -> Result<Option<Csv>> {
+        if !self.csv {
+            return Ok(None);
+        }
+        let mut dialect = CsvDialect::new().doubled_quotes(!self.csv_no_doubled_quotes);
+        if let Some(byte) = self.csv_delimiter {
+            dialect = dialect.delimiter(byte);
+        }
+        if let Some(Byte(byte)) = self.csv_quote {
+            dialect = dialect.quote(byte);
+        }
+        if let Some(Byte(byte)) = self.csv_escape {
+            dialect = dialect.escape(byte);
+        }
+        if let Some(Byte(byte)) = self.csv_comment {
+            dialect = dialect.comment(byte);
+        }
+        if let Some(line_end) = self.csv_line_end {
+            dialect = dialect.line_end(match line_end {
+                LineEnd::Any => CsvLineEnd::Any,
+                LineEnd::Lf => CsvLineEnd::Lf,
+                LineEnd::Crlf => CsvLineEnd::Crlf,
+                LineEnd::Cr => CsvLineEnd::Cr,
+            });
+        }
+        if self.csv_literal_quotes {
+            dialect = dialect.stray_quotes(CsvStrayQuotes::Literal);
+        }
+        if self.csv_blank_records {
+            dialect = dialect.blank_lines(CsvBlankLines::Records);
+        }
+        Csv::with(dialect).map(Some)
+    }
+}
+
+fn byte(text: &str) -> std::result::Result<u8, String> {
+    match escape::parse(text)?[..] {
+        [byte] => Ok(byte),
+        ref bytes => Err(format!("expected one byte, found {}", bytes.len())),
+    }
+}
+
+fn byte_or_none(text: &str) -> std::result::Result<Byte, String> {
+    if text == "none" { Ok(Byte(None)) } else { byte(text).map(|byte| Byte(Some(byte))) }
+}

@@ -1,0 +1,279 @@
+//! CSV: records that end with a line end outside quotes.
+//!
+//! `docs/csv.md` defines the format by a table, and `automaton` is that table as code. [`Framer::step`] follows the
+//! automaton, and skips bytes that do not change its state with memchr.
+
+mod automaton;
+mod dialect;
+mod fields;
+
+pub use dialect::{CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvLineEnd, CsvStrayQuotes};
+pub use fields::CsvFields;
+
+use super::{Framer, Resume, Step, Trim};
+use crate::error::{Error, ErrorKind, Result};
+use automaton::{Automaton, Class, Next, State};
+
+/// The byte order mark of UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// Records of a CSV file.
+///
+/// The framer finds lines: records, and also blank lines and comments, so that all of them together are the input. A
+/// program that uses records calls [`skips`](Csv::skips) for each, which returns whether a line is not a record; the
+/// readers of `millstream` do.
+///
+/// A quote where the dialect does not allow it, and a quoted field that is never closed, fail with
+/// [`CsvInvalid`](ErrorKind::CsvInvalid).
+///
+/// ```
+/// use millstream::frame::{Csv, Framer, Resume, Step};
+/// let mut csv = Csv::new();
+/// let input = b"1,\"two\nlines\"\n3,4\n";
+/// let Step::Record { len: 14, terminated: true } = csv.step(input, Resume::START, false) else { unreachable!() };
+/// let record = csv.trim().apply(&input[..14], true);
+/// assert_eq!(csv.fields(record).collect::<Vec<_>>(), [&b"1"[..], b"two\nlines"]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Csv {
+    dialect: CsvDialect,
+    automaton: Box<Automaton>,
+}
+
+/// The end of a line, as found by the automaton.
+enum Found {
+    Line {
+        len: usize,
+        terminated: bool,
+    },
+    More(Resume),
+    /// The table has no way on at this position, from this state.
+    Bad(usize, State),
+}
+
+impl Csv {
+    /// Creates a framer for the default dialect, RFC 4180 with any line end.
+    pub fn new() -> Csv {
+        Csv::with(CsvDialect::new()).expect("the default dialect has no contradiction")
+    }
+
+    /// Creates a framer for a dialect.
+    ///
+    /// # Errors
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) if options of the dialect contradict each other, for example
+    /// if the delimiter is also the quote.
+    pub fn with(dialect: CsvDialect) -> Result<Csv> {
+        dialect.check()?;
+        Ok(Csv { dialect, automaton: Box::new(Automaton::new(&dialect)) })
+    }
+
+    /// Returns the dialect.
+    pub fn dialect(&self) -> &CsvDialect {
+        &self.dialect
+    }
+
+    /// Returns whether a line, without its line end, is not a record: a comment, or a blank line unless blank lines are
+    /// records.
+    ///
+    /// ```
+    /// use millstream::frame::{Csv, CsvDialect};
+    /// let csv = Csv::with(CsvDialect::new().comment(Some(b'#')))?;
+    /// assert!(csv.skips(b"") && csv.skips(b"# a comment") && !csv.skips(b"a,b"));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[inline]
+    pub fn skips(&self, line: &[u8]) -> bool {
+        match self.without_mark(line) {
+            [] => self.dialect.blank_lines == CsvBlankLines::Skip,
+            [first, ..] => self.dialect.comment == Some(*first),
+        }
+    }
+
+    /// Returns the number of lines of a batch that are not records, see [`skips`](Csv::skips).
+    pub fn count_skipped(&self, batch: &super::Batch<'_>) -> usize {
+        if self.dialect.comment.is_none() && self.dialect.blank_lines == CsvBlankLines::Records {
+            return 0;
+        }
+        // Blank lines are short. Without comments, the content of other lines is not examined.
+        let longest = MARK.len() + 2;
+        let offsets = batch.offsets();
+        let short = offsets.windows(2).filter(|pair| (pair[1] - pair[0]) as usize <= longest).count();
+        match self.dialect.comment {
+            None if short == 0 => 0,
+            _ => batch.iter().filter(|line| self.skips(line)).count(),
+        }
+    }
+
+    /// Returns a line without the byte order mark at its start.
+    #[inline]
+    fn without_mark<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        match (line.strip_prefix(MARK), self.dialect.byte_order_mark) {
+            (Some(rest), CsvByteOrderMark::Detect) => rest,
+            _ => line,
+        }
+    }
+
+    /// Finds the end of the line at the front of `input`.
+    #[inline]
+    fn find(&self, input: &[u8], resume: Resume, eof: bool) -> Found {
+        let (mut at, mut state) = (resume.scanned(), State::from_number(resume.state()));
+        if at == 0 && state == State::Record && self.dialect.byte_order_mark == CsvByteOrderMark::Detect {
+            match input {
+                [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Found::Bad(0, State::Record),
+                [0xef, 0xbb, 0xbf, ..] => at = MARK.len(),
+                [0xff] | [0xfe] | [0xef] | [0xef, 0xbb] if !eof => return Found::More(Resume::START),
+                _ => {}
+            }
+        }
+        let automaton = &*self.automaton;
+        while at < input.len() {
+            at += self.uniform(state, &input[at..]);
+            let Some(&byte) = input.get(at) else { break };
+            let mut class = automaton.classes[usize::from(byte)];
+            let mut len = 1;
+            if class == Class::LineEnd && !state.takes_line_ends() {
+                match automaton.line_end(input, at, eof) {
+                    None => return Found::More(Resume::after(at).with_state(state as u32)),
+                    Some(0) => class = Class::Other,
+                    Some(found) => len = found,
+                }
+            }
+            match automaton.next(state, class) {
+                // It would look like part of the line end after it.
+                _ if byte == b'\r' && state == State::Escaped && self.dialect.line_end == CsvLineEnd::Any => {
+                    return Found::Bad(at, state);
+                }
+                Next::To(next) => state = next,
+                Next::End => return Found::Line { len: at + len, terminated: true },
+                Next::Error => return Found::Bad(at, state),
+            }
+            at += len;
+        }
+        match state {
+            // Nothing but a mark has arrived, which must not be examined again without it.
+            State::Record if !eof => Found::More(Resume::START),
+            _ if !eof => Found::More(Resume::after(at).with_state(state as u32)),
+            State::Quoted | State::QuotedEscaped | State::Escaped => Found::Bad(at, state),
+            _ => Found::Line { len: at, terminated: false },
+        }
+    }
+
+    /// Returns the number of bytes at the front of `input` that do not change the state.
+    #[inline]
+    fn uniform(&self, state: State, input: &[u8]) -> usize {
+        let found = match (state, self.dialect.quote, self.dialect.escape) {
+            (State::Quoted, Some(quote), None) => memchr::memchr(quote, input),
+            (State::Quoted, Some(quote), Some(escape)) => memchr::memchr2(quote, escape, input),
+            (State::Comment, ..) => memchr::memchr2(b'\r', b'\n', input),
+            (State::Unquoted, ..) => {
+                input.iter().position(|&byte| self.automaton.classes[usize::from(byte)] != Class::Other)
+            }
+            _ => Some(0),
+        };
+        found.unwrap_or(input.len())
+    }
+
+    /// Returns the error for the byte `at` in `state`. Its offset counts from the start of `input`.
+    #[cold]
+    fn error(&self, input: &[u8], resume: Resume, at: usize, state: State) -> Error {
+        let error = Error::new(ErrorKind::CsvInvalid);
+        // If a reader skips a record, the bytes before it are no longer there.
+        let is_whole = resume.scanned() > 0 || resume.state() == 0;
+        let opened = is_whole.then(|| self.opening_quote(input, at)).flatten();
+        match (state, input.get(at)) {
+            (State::Record, _) => error
+                .with_found("the byte order mark of UTF-16")
+                .with_expected("UTF-8, or an encoding that contains ASCII; iconv -f UTF-16 -t UTF-8 converts the file")
+                .with_offset(at as u64),
+            (State::Unquoted, _) => error
+                .with_found("a quote inside a field that does not begin with one")
+                .with_expected("quotes around the whole field, or the option for literal quotes")
+                .with_offset(at as u64),
+            (State::Closed, Some(byte)) => {
+                let field = match opened {
+                    Some(opened) => format!(", in a field that begins {} bytes before", at - opened),
+                    None => String::new(),
+                };
+                error
+                    .with_found(format!("'{}' after a closing quote{field}", byte.escape_ascii()))
+                    .with_expected(match self.dialect.doubled_quotes {
+                        true => "a delimiter, a line end or a second quote",
+                        false => "a delimiter or a line end",
+                    })
+                    .with_offset(at as u64)
+            }
+            (State::Escaped, byte) => error
+                .with_found(match byte {
+                    Some(_) => "a CR after an escape character outside quotes",
+                    None => "the end of the input after an escape character",
+                })
+                .with_expected(match byte {
+                    Some(_) => "quotes around the field, or a dialect in which not every CR ends a line",
+                    None => "one more byte",
+                })
+                .with_offset(at as u64),
+            _ => {
+                let error = error.with_found("a quote that no other quote closes before the end of the input");
+                match opened {
+                    Some(opened) => error.with_offset(opened as u64),
+                    None => error,
+                }
+            }
+        }
+    }
+
+    /// Returns the position of the quote that opened the field in which the byte `end` is.
+    fn opening_quote(&self, input: &[u8], end: usize) -> Option<usize> {
+        let (mut state, mut opened, mut start) = (State::Record, None, 0);
+        if input.len() - self.without_mark(input).len() == MARK.len() {
+            start = MARK.len();
+        }
+        for (at, &byte) in input.iter().enumerate().take(end).skip(start) {
+            let class = self.automaton.classes[usize::from(byte)];
+            let next = match self.automaton.next(state, class) {
+                Next::To(next) => next,
+                // This CR is not followed by the LF that would make it a line end.
+                Next::End => State::Unquoted,
+                Next::Error => return None,
+            };
+            if next == State::Quoted && matches!(state, State::Record | State::Field) {
+                opened = Some(at);
+            }
+            state = next;
+        }
+        opened
+    }
+}
+
+impl Default for Csv {
+    fn default() -> Csv {
+        Csv::new()
+    }
+}
+
+impl Framer for Csv {
+    #[inline]
+    fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
+        match self.find(input, resume, eof) {
+            Found::Line { len, terminated } => Step::Record { len, terminated },
+            Found::More(resume) => Step::More { resume, need: 0 },
+            Found::Bad(at, state) => Step::Bad(self.error(input, resume, at, state)),
+        }
+    }
+
+    fn trim(&self) -> Trim {
+        match self.dialect.line_end {
+            CsvLineEnd::Any => Trim { head: 0, tail: 1, carriage_return: true },
+            CsvLineEnd::Lf | CsvLineEnd::Cr => Trim { head: 0, tail: 1, carriage_return: false },
+            CsvLineEnd::Crlf => Trim { head: 0, tail: 2, carriage_return: false },
+        }
+    }
+
+    fn terminator(&self) -> &[u8] {
+        match self.dialect.line_end {
+            CsvLineEnd::Any | CsvLineEnd::Lf => b"\n",
+            CsvLineEnd::Crlf => b"\r\n",
+            CsvLineEnd::Cr => b"\r",
+        }
+    }
+}
