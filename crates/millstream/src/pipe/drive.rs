@@ -11,6 +11,7 @@ use super::stages::stage_failed;
 use super::stats::{Stats, Summary};
 use super::{Attached, OnError, Pipe, State};
 use crate::error::{Error, ErrorKind, Result};
+use crate::frame::{Batch, Records};
 use crate::reader::Waits;
 use crate::writer::Writer;
 
@@ -58,14 +59,15 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
                 run.begin((first, batch.first_record()));
                 let scope = Scope { arena, batch: Some(batch), run };
                 summary.records += batch.len() as u64;
-                let items = &mut summary.items;
-                let chain = &mut self.chain;
+                // Counted in a register, not in memory.
+                let (mut items, chain) = (0, &mut self.chain);
                 let flow = scope.guard(|| {
-                    chain.run((first..).zip(batch), scope, &mut |record, item| {
-                        *items += 1;
+                    chain.run(Numbered::new(first, batch), scope, &mut |record, item| {
+                        items += 1;
                         sink(record, item)
                     })
                 });
+                summary.items += items;
                 self.deal_with(flow)
             }
             Next::Ended(reader) => feed.end(reader),
@@ -337,6 +339,34 @@ impl<C, O> Pipe<Attached<'_>, Bytes, C, O> {
             }
             None => Ok(self.summary()),
         }
+    }
+}
+
+/// The records of a batch with their numbers. A number is computed from the count of the remaining records, so that a
+/// loop that does not use the numbers has no second counter.
+struct Numbered<'a> {
+    left: Records<'a>,
+    end: u64,
+}
+
+impl<'a> Numbered<'a> {
+    fn new(first: u64, batch: Batch<'a>) -> Numbered<'a> {
+        Numbered { left: batch.iter(), end: first + batch.len() as u64 }
+    }
+}
+
+impl<'a> Iterator for Numbered<'a> {
+    type Item = (u64, &'a [u8]);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let record = self.end - self.left.len() as u64;
+        self.left.next().map(|item| (record, item))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.left.size_hint()
     }
 }
 
