@@ -387,6 +387,15 @@ impl Transfer<'_> {
             let skipped = self.csv.as_ref().map_or(0, |csv| csv.count_skipped(&batch)) as u64;
             self.read.records += batch.len() as u64 - skipped;
             self.read.bytes += batch.bytes().len() as u64;
+            if self.options.count
+                && self.pace.is_none()
+                && let Some((records, bytes)) = stages.as_mut().and_then(|stages| stages.count(&batch))
+            {
+                self.moved.records += records;
+                self.pace(bytes).map_err(Halt::Output)?;
+                self.locate(reader);
+                continue;
+            }
             match &mut stages {
                 None => self.join(&batch).and_then(|()| {
                     let sent = self.send(batch.bytes(), batch.offsets());

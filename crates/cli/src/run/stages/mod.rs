@@ -87,22 +87,38 @@ impl Stages {
         self
     }
 
-    /// Passes the results for the records of a batch to `send`, in pieces: bytes, and the n + 1 offsets of n records.
-    ///
-    /// # Errors
-    /// Returns the error of a stage, after earlier results, or the error of `send`.
-    pub(super) fn pass(&mut self, batch: Batch<'_>, mut send: impl FnMut(&[u8], &[u32]) -> Result<()>) -> Result<()> {
-        let passed = &mut self.passed;
-        passed.clear();
-        let bytes = batch.bytes();
+    /// Returns the number of records that pass, and of their bytes, if no result has to be copied to find out.
+    pub(super) fn count(&mut self, batch: &Batch<'_>) -> Option<(u64, usize)> {
+        if self.stages.is_some() || self.passed.open.is_some() || !batch.terminated() {
+            return None;
+        }
+        self.select(batch);
+        let offsets = batch.offsets();
+        let bytes = self.selected.iter().map(|records| (offsets[records.end] - offsets[records.start]) as usize);
+        Some((self.selected.iter().map(|records| records.len() as u64).sum(), bytes.sum()))
+    }
+
+    /// Finds the records that the first stage selects, if it is a search; otherwise all.
+    fn select(&mut self, batch: &Batch<'_>) {
         match &mut self.search {
-            Some(search) if self.is_measured => search.select_measured(&batch, &mut self.selected),
-            Some(search) => search.select(&batch, &mut self.selected),
+            Some(search) if self.is_measured => search.select_measured(batch, &mut self.selected),
+            Some(search) => search.select(batch, &mut self.selected),
             None => {
                 self.selected.clear();
                 self.selected.push(0..batch.len());
             }
         }
+    }
+
+    /// Passes the results for the records of a batch to `send`, in pieces: bytes, and the n + 1 offsets of n records.
+    ///
+    /// # Errors
+    /// Returns the error of a stage, after earlier results, or the error of `send`.
+    pub(super) fn pass(&mut self, batch: Batch<'_>, mut send: impl FnMut(&[u8], &[u32]) -> Result<()>) -> Result<()> {
+        self.select(&batch);
+        let passed = &mut self.passed;
+        passed.clear();
+        let bytes = batch.bytes();
         let Some(stages) = &mut self.stages else {
             self.selected.iter().for_each(|records| passed.add_all(&batch, records.clone()));
             return send(&passed.bytes, &passed.offsets);
