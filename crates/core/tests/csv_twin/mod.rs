@@ -1,14 +1,16 @@
 //! The expected records of CSV: an interpreter of the table in `docs/csv.md`, byte by byte.
 //!
-//! A dialect is described by words, as in `vectors/csv.tsv`: `delimiter=3b escape=5c`. The fuzzer uses this module too.
+//! A dialect is described by words, as in `vectors/csv.tsv`: `delimiter=3b escape=5c`.
 
 use millstream_core::frame::*;
+
+/// All bytes of a line, and its fields, unless it is not a record.
+pub type Line = (Vec<u8>, Option<Vec<Vec<u8>>>);
 
 /// What the table says about a whole input.
 #[derive(Debug, Default, PartialEq, Eq, Clone)]
 pub struct Outcome {
-    /// Each line: all of its bytes, and its fields, unless it is not a record.
-    pub lines: Vec<(Vec<u8>, Option<Vec<Vec<u8>>>)>,
+    pub lines: Vec<Line>,
     /// The position of the token that is not allowed; if a quote is never closed, of the quote.
     pub error: Option<usize>,
 }
