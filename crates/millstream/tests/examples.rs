@@ -36,6 +36,15 @@ fn count_lines_counts_and_reports_failures() {
     assert!(String::from_utf8_lossy(&missing.stderr).contains("none: open failed: No such file"), "{missing:?}");
 }
 
+#[cfg(feature = "splits")]
+#[test]
+fn splits_counts_the_lines_of_all_splits() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("three.txt");
+    std::fs::write(&path, "one\ntwo\nthree").unwrap();
+    assert_eq!(stdout(&example("splits").arg(&path).output().unwrap()), "3\n");
+}
+
 #[cfg(feature = "bson")]
 #[test]
 fn orders_reads_a_dump_and_views_an_array() {
