@@ -241,6 +241,10 @@ enum class errc : int {
     source_changed = 36,
     /// Reading took longer than its total time limit. Everything read before was delivered.
     timed_out = 37,
+    /// A CSV file has a quote where its dialect allows none, a quoted field without an end, or bytes of UTF-16.
+    csv_invalid = 38,
+    /// A CSV record has more or fewer fields than the first one.
+    field_count_mismatch = 39,
 };
 
 namespace detail {
@@ -252,7 +256,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1.
-inline constexpr std::array<kind_text, 37> kind_texts{{
+inline constexpr std::array<kind_text, 39> kind_texts{{
     {"io", "see the operating system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -290,6 +294,8 @@ inline constexpr std::array<kind_text, 37> kind_texts{{
     {"stage_failed", "check the record, or skip or quarantine failing records"},
     {"source_changed", "read the file again while no other program writes to it"},
     {"timed_out", "raise the total timeout, or find out why it takes so long"},
+    {"csv_invalid", "check the file at this position, or choose the dialect in which it was written"},
+    {"field_count_mismatch", "check the record, or choose how such records are read"},
 }};
 
 } // namespace detail
@@ -2351,8 +2357,8 @@ class input {
     char *begin_ = nullptr;
     std::size_t capacity_ = 0;
     std::size_t record_limit_ = std::size_t{64} << 20;
-    std::uint64_t offset_ = 0; // of begin_ in the stream
-    std::uint64_t lines_ = 0;  // that ended before begin_
+    std::uint64_t offset_ = 0;     // of begin_ in the stream
+    std::uint64_t lines_ = 0;      // that ended before begin_
     std::uint64_t line_start_ = 0; // the offset of the line of begin_
     output *tied_;
     int fd_;

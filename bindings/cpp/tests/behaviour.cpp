@@ -180,8 +180,9 @@ TEST(Vectors, Places) {
             ADD_FAILURE() << "no error";
         } catch (const ms::error &error) {
             EXPECT_EQ(ms::name(error.kind()), column[4]);
-            EXPECT_EQ((strings{shown(error.offset()), shown(error.record()), shown(error.line()), shown(error.column())}),
-                      strings(column.begin() + 5, column.end()));
+            EXPECT_EQ(
+                (strings{shown(error.offset()), shown(error.record()), shown(error.line()), shown(error.column())}),
+                strings(column.begin() + 5, column.end()));
         }
     }
 }

@@ -197,10 +197,9 @@ TEST_P(Program, AnErrorThatNobodyCatchesEndsItAndLosesNoOutput) {
     const Result result = run(GetParam(), {"wrong_number"}, "12x\n");
     EXPECT_EQ(result.status, has_exceptions(GetParam()) ? -SIGABRT : 1);
     EXPECT_EQ(result.out, "before");
-    const std::string message =
-        "standard input: number invalid: found 12x, expected an integer (-2147483648 to "
-        "2147483647), at line 1, column 1; check the input at this position, the separator "
-        "and the type";
+    const std::string message = "standard input: number invalid: found 12x, expected an integer (-2147483648 to "
+                                "2147483647), at line 1, column 1; check the input at this position, the separator "
+                                "and the type";
     if (has_exceptions(GetParam()))
         EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
     else

@@ -60,9 +60,14 @@ def test_limits(name: str, words: str, limit: str, given: str, records: str, end
         assert (found, outcome) == (expected, end), f"{name}: pieces of {size}"
 
 
-@pytest.mark.parametrize(("name", "way", "limit", "given", "kind", "place"), [
-    (*case[:5], case[5:]) for case in cases("places.tsv") if not case[1].startswith("scan")  # Python has no `scan`
-])
+@pytest.mark.parametrize(
+    ("name", "way", "limit", "given", "kind", "place"),
+    [
+        (*case[:5], case[5:])
+        for case in cases("places.tsv")
+        if not case[1].startswith("scan")  # Python has no `scan`
+    ],
+)
 def test_places(name: str, way: str, limit: str, given: str, kind: str, place: list[str]) -> None:
     reader = millstream.from_bytes(bytes.fromhex(given), framer=framer(way.split(" ")), record_limit=int(limit))
     with pytest.raises(millstream.Error) as caught:

@@ -375,8 +375,8 @@ class input {
     char *begin_ = nullptr;
     std::size_t capacity_ = 0;
     std::size_t record_limit_ = std::size_t{64} << 20;
-    std::uint64_t offset_ = 0; // of begin_ in the stream
-    std::uint64_t lines_ = 0;  // that ended before begin_
+    std::uint64_t offset_ = 0;     // of begin_ in the stream
+    std::uint64_t lines_ = 0;      // that ended before begin_
     std::uint64_t line_start_ = 0; // the offset of the line of begin_
     output *tied_;
     int fd_;
