@@ -218,6 +218,14 @@ TEST(Source, ACommandIsWaitedForByAnEventLoop) {
     EXPECT_EQ(ms::reader(ms::memory{"one"}).waits_for(), -1);
 }
 
+TEST(Source, KnowsWhetherItHasEnded) {
+    ms::reader reader(ms::command{"echo", "one"});
+    EXPECT_EQ(reader.next_line(), "one");
+    EXPECT_FALSE(reader.has_ended());
+    EXPECT_FALSE(reader.next_line());
+    EXPECT_TRUE(reader.has_ended());
+}
+
 TEST(Source, AnEventLoopThatHasWaitedForTooLong) {
     ms::reader reader(ms::command{"sleep", "60"}, {.stall_timeout = std::chrono::minutes(1)});
     reader.stall();

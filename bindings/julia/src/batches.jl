@@ -8,8 +8,9 @@ end
 
 # The same after Julia has waited.
 function next_batch_now(reader, framer, most)
-    with_failure(reader.source) do
+    reading(reader) do
         @call millstream_reader_next_batch(reader, framer, most, reader.batch)
+        reader.batch[].count == 0
     end
     reader.batch[]
 end
@@ -135,8 +136,9 @@ Returns the next record as a `String`, or `nothing` at the end.
 """
 function next_frame(reader::Reader, framer::Framer)
     await_record(reader, framer)
-    with_failure(reader.source) do
+    reading(reader) do
         @call millstream_reader_next_frame(reader, framer, reader.buffer, reader.len)
+        reader.buffer[] == C_NULL
     end
     reader.buffer[] == C_NULL ? nothing : unsafe_string(reader.buffer[], reader.len[])
 end
@@ -153,11 +155,11 @@ end
 Skips a record of any length, such as one that was too long. Returns whether there was one.
 """
 function skip_record(reader::Reader, framer::Framer = Lines())
-    check_open(reader)
-    settle(reader)
+    await_record(reader, framer) # of a record that is too long, the library waits for the rest
     skipped = Ref(false)
-    with_failure(reader.source) do
+    reading(reader) do
         @call millstream_reader_skip_record(reader, framer, skipped)
+        !skipped[]
     end
     skipped[]
 end
@@ -205,10 +207,10 @@ function Base.eof(reader::Reader)
     bytesavailable(reader) == 0 || return false
     await_readable(reader)
     check_open(reader) # another task may have closed it
-    with_failure(reader.source) do
+    reading(reader) do
         @call millstream_reader_fill(reader, reader.buffer, reader.len, reader.added)
+        open_window(reader) == 0
     end
-    open_window(reader) == 0
 end
 
 """

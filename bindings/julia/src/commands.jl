@@ -1,20 +1,37 @@
 # Converts a Julia `Cmd` to a command of the library.
 
-# Calls `use` with the commands of a `Cmd` or of a pipeline.
-function with_commands(use, cmd::Base.AbstractCmd)
-    handles = Ptr{Cvoid}[]
+# Calls `use` with the commands of a `Cmd` or of a pipeline. Returns the input to be written to the first one, or nothing.
+function with_commands(use, cmd)
+    handles, input = Ptr{Cvoid}[], nothing
     try
-        foreach(part -> push!(handles, command_handle(part)), parts(cmd))
+        for (i, part) in enumerate(parts(cmd))
+            handle = command_handle(part isa Command ? part.cmd : part)
+            push!(handles, handle)
+            part isa Command || continue
+            set_command_options(handle; part.options...)
+            i == 1 && (input = set_stdin(handle, part.stdin))
+        end
         use(handles)
+    catch
+        input === nothing || close(input.to)
+        rethrow()
     finally
         foreach(handle -> (@c millstream_command_free(handle)), handles)
     end
+    input === nothing ? nothing : start(input)
 end
 
 parts(cmd::Cmd) = [cmd]
 parts(cmd::Base.OrCmds) = vcat(parts(cmd.a), parts(cmd.b))
 parts(cmd::Base.AbstractCmd) = throw(ArgumentError("the library starts commands and pipelines; parallel commands (`&`)" *
-    " and redirections need BiBufferedStream($cmd), which lets Julia start them"))
+    " and redirections of output need BiBufferedStream($cmd), which lets Julia start them"))
+
+# A redirected standard input: `pipeline("file", cmd)`.
+function parts(cmd::Base.CmdRedirect)
+    cmd.stream_no == 0 || return invoke(parts, Tuple{Base.AbstractCmd}, cmd)
+    first, others = Iterators.peel(parts(cmd.cmd))
+    [first isa Command ? first : Command(first; stdin = cmd.handle); collect(others)]
+end
 
 # The flag as defined by libuv.
 const detached = 1 << 3
@@ -59,34 +76,57 @@ Options, with their defaults:
 - `stop_signal`: the signal that stops it when the stream is closed before the end, 15 (SIGTERM); `stop_grace`: the
   seconds that it may then continue before SIGKILL, 1
 - `process_group`: `:auto`, `:own` (its children are stopped with it), `:inherit` (it can use the terminal)
-- `stdin`: its standard input, as text or bytes: nothing by default
+- `stdin`: its standard input: text, bytes, a `RawFD`, an `IO`, or an iterator over text or bytes, which are written one
+  after another; nothing by default
+
+An `IO` or an iterator is read by a Julia task while the output is read, so memory is bounded, and a command can be in the
+middle of a chain. If it throws, its exception is thrown after the last record of the command. Compressed output of such a
+command is not decoded. The file of `pipeline("file", cmd)` is opened by the library.
 
 ```julia
 Reader(Millstream.Command(`grep -c x`; stdin = "a\n", success_statuses = [0, 1])) # 1: nothing was found
+
+numbers = parallel(expensive, eachrecord("names.txt"))
+for line in eachrecord(Millstream.Command(`sort -n`; stdin = (string(number, "\\n") for number in numbers)))
+    println(line)
+end
 ```
 """
 struct Command
     cmd::Cmd
-    stdin::Union{Nothing,Vector{UInt8}}
+    stdin::Any
     options::NamedTuple
-    Command(cmd::Cmd; stdin = nothing, options...) = new(cmd, bytes_of(:stdin, stdin), values(options))
+    Command(cmd::Cmd; stdin = nothing, options...) = new(cmd, checked_stdin(stdin), values(options))
 end
 
-bytes_of(::Symbol, ::Nothing) = nothing
-bytes_of(::Symbol, text::AbstractString) = Vector{UInt8}(codeunits(String(text)))
-bytes_of(::Symbol, bytes::AbstractVector{UInt8}) = Vector{UInt8}(bytes)
-bytes_of(option::Symbol, value) = wrong(option, value, "text or bytes")
+parts(command::Command) = [command]
 
-function with_commands(use, command::Command)
-    handle = command_handle(command.cmd)
-    try
-        set_command_options(handle; command.options...)
-        bytes = command.stdin
-        bytes === nothing || @call millstream_command_set_stdin_bytes(handle, bytes, length(bytes))
-        use([handle])
-    finally
-        @c millstream_command_free(handle)
-    end
+checked_stdin(text::AbstractString) = Vector{UInt8}(codeunits(String(text)))
+checked_stdin(value::Union{Nothing,RawFD,IO,Base.FileRedirect}) = value
+checked_stdin(bytes::AbstractVector{UInt8}) = Vector{UInt8}(bytes)
+checked_stdin(value) = applicable(iterate, value) && !(value isa Union{Number,AbstractChar}) ? value :
+    wrong(:stdin, value, "text, bytes, a RawFD, an IO, or an iterator over text or bytes")
+
+# Whether a task writes the input of the source.
+is_written(_) = false
+function is_written(cmd::Union{Base.AbstractCmd,Command})
+    part = first(parts(cmd))
+    part isa Command && !(part.stdin isa Union{Nothing,Vector{UInt8},RawFD,Base.FileRedirect})
+end
+
+# Returns the input that a task must write, or nothing.
+set_stdin(handle, ::Nothing) = nothing
+function set_stdin(handle, bytes::Vector{UInt8})
+    @call millstream_command_set_stdin_bytes(handle, bytes, length(bytes))
+end
+function set_stdin(handle, fd::RawFD)
+    @call millstream_command_set_stdin_fd(handle, reinterpret(Cint, fd))
+end
+function set_stdin(handle, file::Base.FileRedirect)
+    @call millstream_command_set_stdin_path(handle, file.filename)
+end
+set_stdin(handle, from) = with_input(from) do fd
+    @call millstream_command_set_stdin_fd(handle, reinterpret(Cint, fd))
 end
 
 """

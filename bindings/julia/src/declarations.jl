@@ -252,6 +252,7 @@ const declarations = Dict{Symbol,Tuple{Type,Vector{Type}}}(
     :millstream_reader_skip_record => (UInt32, [Ptr{Cvoid}, Ptr{Cvoid}, Ptr{Bool}, Ptr{Ptr{Cvoid}}]),
     :millstream_reader_name => (Ptr{UInt8}, [Ptr{Cvoid}]),
     :millstream_reader_position => (UInt32, [Ptr{Cvoid}, Ptr{UInt64}, Ptr{UInt64}, Ptr{Ptr{Cvoid}}]),
+    :millstream_reader_has_ended => (Bool, [Ptr{Cvoid}]),
     :millstream_reader_waits => (UInt32, [Ptr{Cvoid}]),
     :millstream_reader_waits_for => (Int32, [Ptr{Cvoid}]),
     :millstream_reader_wait_limit_ns => (UInt64, [Ptr{Cvoid}]),

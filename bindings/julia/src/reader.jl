@@ -132,10 +132,10 @@ function open_source(source::Mapped, how, out)
 end
 
 function open_source(cmd::Union{Base.AbstractCmd,Command}, how, out)
-    with_commands(cmd) do handles
+    input = with_commands(cmd) do handles
         @call millstream_reader_pipeline(handles, length(handles), how, out)
     end
-    nothing, true
+    input, true
 end
 
 function open_source(source::Shell, how, out)
@@ -175,7 +175,13 @@ open_source(other, how, out) = throw(ArgumentError("a $(typeof(other)) is not a 
 
 # ---- options ----
 
-function with_reader_options(use, source; read_ahead = nothing, options...)
+function with_reader_options(use, source; read_ahead = nothing, decode = nothing, options...)
+    if is_written(source)
+        # The task that writes the input could not run while the library waits.
+        read_ahead == :on && wrong(:read_ahead, read_ahead, ":off for a command whose input is an IO or an iterator")
+        decode in (nothing, :off) || wrong(:decode, decode, ":off for a command whose input is an IO or an iterator")
+        decode = :off
+    end
     # Julia cannot wait for a reader that reads ahead (see above).
     if read_ahead === nothing && source isa Union{Base.AbstractCmd,Command,Shell,Tcp,UnixSocket}
         read_ahead = :off
@@ -184,7 +190,7 @@ function with_reader_options(use, source; read_ahead = nothing, options...)
     @call millstream_reader_options_new(out)
     how = out[]
     try
-        set_reader_options(how; read_ahead = read_ahead, options...)
+        set_reader_options(how; read_ahead = read_ahead, decode = decode, options...)
         use(how)
     finally
         @c millstream_reader_options_free(how)
@@ -192,6 +198,21 @@ function with_reader_options(use, source; read_ahead = nothing, options...)
 end
 
 # ---- the reader as a whole ----
+
+# Calls the library; `call` returns whether it reported the end. If the input of a command has failed, this is reported at
+# the end instead of how the command ended.
+function reading(call, reader)
+    input = reader.source
+    input isa Input || return with_failure(call, input)
+    at_end = try
+        call()
+    catch
+        (@c millstream_reader_has_ended(reader)) && input.failure !== nothing && throw(input.failure)
+        rethrow()
+    end
+    at_end && input.failure !== nothing && throw(input.failure)
+    at_end
+end
 
 check_open(reader) = isopen(reader) || throw(MillstreamError(19, :closed, "closed: this reader has been closed"))
 
@@ -242,6 +263,7 @@ again. """
 function Base.close(reader::Reader)
     isopen(reader) || return
     unwatch(reader)
+    reader.source isa Input && close(reader.source.to)
     try
         @call millstream_reader_close(reader)
     finally

@@ -18,8 +18,9 @@ for (T, name) in ((UInt32, :u32), (UInt64, :u64), (Int32, :i32), (Int64, :i64), 
     @eval function scan(reader::Reader, ::Type{$T}; separator::Union{Char,UInt8,Nothing} = nothing)
         await_token(reader, separator)
         value, ended = Ref{$T}(0), Ref(false)
-        with_failure(reader.source) do
+        reading(reader) do
             @call $call(reader, (separator === nothing ? space : Int32(separator)), value, ended)
+            ended[]
         end
         ended[] ? nothing : value[]
     end
@@ -27,8 +28,9 @@ end
 
 function scan(reader::Reader, ::Type{String})
     await_token(reader, nothing)
-    with_failure(reader.source) do
+    reading(reader) do
         @call millstream_reader_next_word(reader, reader.buffer, reader.len)
+        reader.buffer[] == C_NULL
     end
     reader.buffer[] == C_NULL ? nothing : unsafe_string(reader.buffer[], reader.len[])
 end
@@ -40,8 +42,9 @@ Returns the rest of the line, without blanks before it and without its end; retu
 """
 function rest_of_line(reader::Reader)
     await((bytes, len) -> ccall(:memchr, Ptr{UInt8}, (Ptr{UInt8}, Cint, Csize_t), bytes, '\n', len) != C_NULL, reader)
-    with_failure(reader.source) do
+    reading(reader) do
         @call millstream_reader_rest_of_line(reader, reader.buffer, reader.len)
+        reader.buffer[] == C_NULL
     end
     reader.buffer[] == C_NULL ? nothing : unsafe_string(reader.buffer[], reader.len[])
 end

@@ -55,7 +55,7 @@ function await(is_enough, reader::Reader)
             @c millstream_error_free(error[])
             return true
         end
-        code == 0 || with_failure(() -> throw_error(code, error[]), reader.source)
+        code == 0 || reading(() -> throw_error(code, error[]), reader)
         reader.added[] == 0 && return true
     end
 end

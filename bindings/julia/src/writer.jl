@@ -82,6 +82,8 @@ function open_sink(path::AbstractString, how, out)
 end
 
 function open_sink(cmd::Union{Base.AbstractCmd,Command}, how, out)
+    is_given(part) = part isa Command && part.stdin !== nothing
+    any(is_given, parts(cmd)) && throw(ArgumentError("the standard input of a sink's command is what the writer gets: omit `stdin`"))
     with_commands(cmd) do handles
         length(handles) == 1 || throw(ArgumentError("a sink is one command, and $cmd is " *
             "several: use `bash -o pipefail -c \"one | another\"`"))

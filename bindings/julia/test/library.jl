@@ -44,7 +44,7 @@ end
     @test occursin("KeyError: key :millstream_no_such_function", problem(:(@c millstream_no_such_function())))
     # The types are checked too: text is not a number.
     @test_throws MethodError Millstream.@c millstream_code_name("1")
-    @test sizeof(Millstream.CBatch) == 64 && sizeof(Millstream.CTrim) == 12
+    @test sizeof(Millstream.CBatch) == 72 && sizeof(Millstream.CTrim) == 12
 end
 
 # This runs in a separate process, because the library is searched for only once.

@@ -1781,6 +1781,12 @@ millstream_code millstream_reader_position(const millstream_reader *reader,
                                            millstream_error **error);
 
 /**
+ * Returns whether the stream has ended: a call has reported the end, or an error after which there is nothing more. If
+ * it has not, closing the reader stops its commands. Returns false for NULL, and true for a closed reader.
+ */
+bool millstream_reader_has_ended(const millstream_reader *reader);
+
+/**
  * Returns whether the next batch has to wait for the source. Programs that read from several readers in turn use this
  * between two batches; it is not useful at any other time. Returns MILLSTREAM_WAITS_NO for NULL and for a closed
  * reader.

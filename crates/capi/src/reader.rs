@@ -713,6 +713,13 @@ pub extern "C" fn millstream_reader_position(
     })
 }
 
+/// Returns whether the stream has ended: a call has reported the end, or an error after which there is nothing more. If
+/// it has not, closing the reader stops its commands. Returns false for NULL, and true for a closed reader.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_has_ended(reader: Option<&millstream_reader>) -> bool {
+    reader.is_some_and(|reader| reader.reader.as_ref().is_none_or(Reader::has_ended))
+}
+
 /// Returns whether the next batch has to wait for the source. Programs that read from several readers in turn use this
 /// between two batches; it is not useful at any other time. Returns MILLSTREAM_WAITS_NO for NULL and for a closed
 /// reader.

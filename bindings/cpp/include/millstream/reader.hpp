@@ -355,6 +355,13 @@ class reader {
         return at;
     }
 
+    /// Whether the stream has ended: a call has reported the end, or an error after which there is nothing more. If
+    /// not, closing the reader stops its commands.
+    bool has_ended() const noexcept {
+        end_window();
+        return millstream_reader_has_ended(handle_.get());
+    }
+
     /// Returns whether the next batch requires a wait, for programs that read from several readers in turn. Only useful
     /// between two batches.
     millstream::waits waits() const noexcept {

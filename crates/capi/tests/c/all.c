@@ -162,6 +162,7 @@ static void errors(void) {
     CHECK(end.value == 3 && is(end.stderr_tail, end.stderr_tail_len, "oops\n"));
     millstream_error_free(error);
     error = NULL;
+    CHECK(millstream_reader_has_ended(reader) && !millstream_reader_has_ended(NULL));
 
     /* It is reported once, then comes a plain end; how the command ended is still known. */
     gives_lines(reader, "");
