@@ -61,7 +61,7 @@ Examples:
   millstream run tcp:log.example:5140 --append -o log   log what a server sends
   millstream run a b -o both.zst --hash sha256          join and compress files, with a checksum
   millstream run t.tsv --stage not:^# --stage fields:2  the second column of lines but comments
-  millstream run huge.log --each 'grep -c error' -j 8   a command for each block of lines, 8 at once
+  millstream run huge.log --each 'wc -w' -j 8           a command for each block of lines, 8 at once
 
 {usage-heading} {usage}
 
