@@ -75,8 +75,8 @@ export class CommandInput {
       for (let isMore = true; isMore; ) {
         const block = await this.upstream.next();
         if (this.#stopping !== undefined) return;
-        if (block === null) isMore = await this.#write(writer.close().then(() => false));
-        else isMore = await this.#write(this.put(writer, block.items));
+        if (block === null) isMore = await this.#write(() => writer.close().then(() => false));
+        else isMore = await this.#write(() => this.put(writer, block.items));
       }
     } catch (error) {
       if (this.#stopping !== undefined) return;
@@ -87,10 +87,11 @@ export class CommandInput {
   }
 
   /** Waits for the writer; returns false if there is nothing more to write, or if the command has closed its input. */
-  async #write(writing: unknown): Promise<boolean> {
+  async #write(write: () => unknown): Promise<boolean> {
     try {
-      return (await writing) !== false;
+      return (await write()) !== false;
     } catch (error) {
+      // A call may also throw it at once, if writing has failed since the last call.
       if ((error as MillstreamError).kind === "broken_pipe") return false;
       throw error;
     }
