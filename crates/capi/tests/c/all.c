@@ -862,6 +862,8 @@ static void scanning(void) {
     CHECK(millstream_reader_scan_u64(reader, MILLSTREAM_SPACE, &u64, &end, &error) == MILLSTREAM_NUMBER_INVALID);
     CHECK(u64 == 0 && !end && strstr(millstream_error_found(error), "x") != NULL);
     CHECK(millstream_error_record(error, &record) && record == 2);
+    CHECK(millstream_error_line(error, &record) && record == 3);
+    CHECK(millstream_error_column(error, &record) && record == 5);
     millstream_error_free(error);
     error = NULL;
     MUST(millstream_reader_next_word(reader, &text, &len, &error));
