@@ -39,7 +39,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
     ///     .try_map(|line| column::<u64>(line, 1, Separator::Space))
     ///     .for_each(|number| sum += number)
     ///     .unwrap_err();
-    /// assert_eq!((sum, error.record(), error.offset()), (3, Some(2), Some(8)));
+    /// assert_eq!((sum, error.record(), error.offset()), (3, Some(2), Some(10)));
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn try_map<T, E, G>(self, function: G) -> Pipe<F, I, Then<C, TryMap<G, Result<T, E>>>, Value<T>>
