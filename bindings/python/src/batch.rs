@@ -1,5 +1,7 @@
 //! Many records at once for Python: a copy of the core's batch, which lives as long as it is referenced.
 
+use std::sync::Arc;
+
 use millstream::frame::{Batch as CoreBatch, Trim};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -7,9 +9,12 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyMemoryView, PySlice};
 
 use crate::memory::{Memory, Owner};
-use crate::record::Encoding;
+use crate::record::{Encoding, Place};
 
-/// Records in one block of bytes, and their offsets.
+/// Many records at once: one block of bytes, and the offset of each record. A sequence of records.
+///
+/// Offsets, positions and record numbers are counted from the start of the stream and from 0. A batch keeps its memory
+/// as long as it, or a view of it, is referenced.
 #[pyclass(frozen, sequence, module = "millstream")]
 pub struct Batch {
     data: Py<Memory>,
@@ -17,7 +22,10 @@ pub struct Batch {
     trim: Trim,
     terminated: bool,
     position: (u64, u64),
+    first_line: Option<u64>,
     encoding: Encoding,
+    /// The name of the source.
+    name: Arc<str>,
 }
 
 /// A batch whose Python objects do not exist yet: a thread without the interpreter lock can create it.
@@ -27,6 +35,7 @@ pub struct Loose {
     trim: Trim,
     terminated: bool,
     position: (u64, u64),
+    first_line: Option<u64>,
 }
 
 impl From<CoreBatch<'_>> for Loose {
@@ -37,34 +46,48 @@ impl From<CoreBatch<'_>> for Loose {
             trim: batch.trim(),
             terminated: batch.terminated(),
             position: (batch.offset(), batch.first_record()),
+            first_line: batch.first_line(),
         }
     }
 }
 
 impl Loose {
-    pub fn into_batch(self, py: Python<'_>, encoding: Encoding) -> PyResult<Batch> {
+    pub fn into_batch(self, py: Python<'_>, encoding: Encoding, name: Arc<str>) -> PyResult<Batch> {
         Ok(Batch {
             data: Py::new(py, Memory(Owner::Bytes(self.bytes)))?,
             offsets: Py::new(py, Memory(Owner::Offsets(self.offsets)))?,
             trim: self.trim,
             terminated: self.terminated,
             position: self.position,
+            first_line: self.first_line,
             encoding,
+            name,
         })
     }
 }
 
 impl Batch {
-    fn core(&self) -> CoreBatch<'_> {
-        let offsets: &[u32] = match &self.offsets.get().0 {
+    fn offsets(&self) -> &[u32] {
+        match &self.offsets.get().0 {
             Owner::Offsets(offsets) => offsets,
             _ => &[0],
-        };
-        CoreBatch::new(self.data.get().bytes(), offsets, self.trim, self.terminated)
+        }
+    }
+
+    fn core(&self) -> CoreBatch<'_> {
+        CoreBatch::new(self.data.get().bytes(), self.offsets(), self.trim, self.terminated)
     }
 
     fn record<'py>(&self, py: Python<'py>, number: usize, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        self.encoding.record(py, bytes, || self.position.1 + number as u64)
+        self.encoding.decode(py, bytes).map_err(|cause| {
+            let place = Place {
+                name: &self.name,
+                offset: self.position.0 + u64::from(self.offsets()[number] + self.trim.head),
+                record: Some(self.position.1 + number as u64),
+                line: self.first_line.map(|first| first + number as u64),
+            };
+            self.encoding.not_text(py, bytes, &place, cause)
+        })
     }
 }
 
@@ -79,7 +102,8 @@ impl Batch {
     /// The offsets of the records in `data`, followed by the end of the last one: numpy's `uint32`, or a view without
     /// numpy.
     #[getter]
-    fn offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+    #[pyo3(name = "offsets")]
+    fn py_offsets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         static FROMBUFFER: PyOnceLock<Option<Py<PyAny>>> = PyOnceLock::new();
         let numpy = FROMBUFFER.get_or_init(py, || {
             py.import("numpy").and_then(|numpy| numpy.getattr("frombuffer")).map(Bound::unbind).ok()
@@ -94,6 +118,12 @@ impl Batch {
     #[getter]
     fn first_record(&self) -> u64 {
         self.position.1
+    }
+
+    /// The line number of its first record (the first is 1), if it and all records before it are lines.
+    #[getter]
+    fn first_line(&self) -> Option<u64> {
+        self.first_line
     }
 
     /// The position of `data` in the stream, in bytes.

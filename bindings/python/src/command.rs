@@ -6,10 +6,10 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use millstream::options::COMMAND;
 use millstream::{Command, Stderr, Stdin};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyDict, PyMapping};
+use pyo3::types::{PyDict, PyIterator, PyMapping};
 
 use crate::error;
+use crate::foreign;
 use crate::number::Whole;
 use crate::options::{Settings, take};
 
@@ -41,11 +41,12 @@ pub fn command(py: Python<'_>, words: Words, options: &Bound<'_, PyDict>) -> PyR
                     return Err(error::refuse(
                         py,
                         format!("stdin={other:?}"),
-                        "\"null\", \"inherit\", bytes or a file",
+                        "\"null\", \"inherit\", bytes, a file, or an iterable such as [text]",
                     ));
                 }
             },
             Input::Fd(Whole(fd)) => Stdin::Fd(duplicate(py, fd)?),
+            Input::Pieces(pieces) => Stdin::read(foreign::input(pieces)),
         });
     }
     if let Some(stderr) = take::<String>(options, "stderr")? {
@@ -74,9 +75,10 @@ pub enum Words {
 
 #[derive(FromPyObject)]
 enum Input {
-    Bytes(PyBackedBytes),
     Word(String),
+    Bytes(foreign::Bytes),
     Fd(Whole<RawFd>),
+    Pieces(Py<PyIterator>),
 }
 
 /// Duplicates a descriptor; the caller owns the result.

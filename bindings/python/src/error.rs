@@ -90,13 +90,14 @@ pub fn document_error(
 
 /// Returns the exception that a pipe raises: `stage_failed` or `cancelled`.
 #[pyfunction]
-#[pyo3(signature = (kind, name, record = None, offset = None, found = None))]
+#[pyo3(signature = (kind, name, record = None, offset = None, line = None, found = None))]
 pub fn pipe_error(
     py: Python<'_>,
     kind: &str,
     name: Option<String>,
     record: Option<u64>,
     offset: Option<u64>,
+    line: Option<u64>,
     found: Option<String>,
 ) -> Py<PyAny> {
     let mut error = Error::new(if kind == "cancelled" { ErrorKind::Cancelled } else { ErrorKind::StageFailed });
@@ -108,6 +109,9 @@ pub fn pipe_error(
     }
     if let Some(offset) = offset {
         error = error.with_offset(offset);
+    }
+    if let Some(line) = line {
+        error = error.with_line(line);
     }
     if let Some(found) = found {
         error = error.with_found(found);

@@ -1,8 +1,9 @@
 //! Python objects as a source or a sink: functions that return bytes, file-like objects, memory.
 //!
-//! Functions are called only on the caller's thread, with the interpreter lock, which the core's call has released.
+//! Functions are called only on the caller's thread, with the interpreter lock, which the core's call has released. The
+//! standard input of a command is different: the core's thread takes it from an iterator.
 
-use std::io::{Error as IoError, ErrorKind, Result as IoResult};
+use std::io::{Error as IoError, ErrorKind, Read, Result as IoResult};
 use std::ops::Deref;
 use std::sync::{Arc, Weak};
 
@@ -12,7 +13,7 @@ use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyMemoryView};
+use pyo3::types::{PyBytes, PyIterator, PyMemoryView, PyString};
 
 /// A function that the core calls and owns.
 #[derive(Clone)]
@@ -104,21 +105,75 @@ impl AsRef<[u8]> for Bytes {
 
 /// A reader's source: `read(n)` returns at most `n` bytes, and none at the end.
 pub fn source(read: Function) -> impl FnMut(&mut [u8]) -> IoResult<usize> + Send + 'static {
-    // Bytes that the function returned in excess of the request.
-    let mut left: Option<(PyBackedBytes, usize)> = None;
-    move |space| {
-        if left.is_none() {
-            let bytes = Python::attach(|py| call(py, &read, space.len())).map_err(IoError::other)?;
-            let Some(bytes) = bytes else { return Err(ErrorKind::WouldBlock.into()) };
-            left = Some((bytes, 0));
+    let mut pieces = Pieces::new(move |len| {
+        let bytes = Python::attach(|py| call(py, &read, len)).map_err(IoError::other)?;
+        bytes.ok_or_else(|| ErrorKind::WouldBlock.into())
+    });
+    move |space| pieces.read(space)
+}
+
+/// The standard input of a command: the bytes or the text that an iterator returns. The core's thread calls it.
+pub fn input(iterator: Py<PyIterator>) -> impl Read + Send + 'static {
+    let iterator = Shared(Some(iterator));
+    Pieces::new(move |_| Python::attach(|py| iterator.next_piece(py)).map_err(IoError::other))
+}
+
+/// An object that a thread without the interpreter lock drops.
+struct Shared(Option<Py<PyIterator>>);
+
+impl Shared {
+    /// Returns the next piece, or no bytes at the end.
+    fn next_piece(&self, py: Python<'_>) -> PyResult<PyBackedBytes> {
+        let Some(iterator) = &self.0 else { return Ok(PyBytes::new(py, b"").into()) };
+        for piece in iterator.bind(py).clone() {
+            let piece = piece?;
+            let bytes = match piece.cast::<PyString>() {
+                Ok(text) => text.encode_utf8()?.into(),
+                Err(_) => piece.extract::<Bytes>()?.0,
+            };
+            if !bytes.is_empty() {
+                return Ok(bytes);
+            }
         }
-        let Some((bytes, used)) = &mut left else { return Ok(0) };
-        let rest = &bytes[*used..];
-        let count = rest.len().min(space.len());
-        space[..count].copy_from_slice(&rest[..count]);
-        *used += count;
-        if *used == bytes.len() {
-            left = None;
+        Ok(PyBytes::new(py, b"").into())
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(iterator) = self.0.take() {
+            let mut kept = Some(iterator);
+            Python::try_attach(|_| kept = None);
+            // At the end of the program there is no interpreter that could drop it.
+            std::mem::forget(kept);
+        }
+    }
+}
+
+/// Bytes that a function returns piece by piece: it is called with the number of bytes that are requested. No bytes are
+/// the end.
+struct Pieces<F> {
+    next: F,
+    /// A piece that was longer than requested, and how much of it has been used.
+    left: Option<(PyBackedBytes, usize)>,
+}
+
+impl<F: FnMut(usize) -> IoResult<PyBackedBytes>> Pieces<F> {
+    fn new(next: F) -> Pieces<F> {
+        Pieces { next, left: None }
+    }
+}
+
+impl<F: FnMut(usize) -> IoResult<PyBackedBytes>> Read for Pieces<F> {
+    fn read(&mut self, space: &mut [u8]) -> IoResult<usize> {
+        let (bytes, used) = match self.left.take() {
+            Some(left) => left,
+            None => ((self.next)(space.len())?, 0),
+        };
+        let count = (bytes.len() - used).min(space.len());
+        space[..count].copy_from_slice(&bytes[used..used + count]);
+        if used + count < bytes.len() {
+            self.left = Some((bytes, used + count));
         }
         Ok(count)
     }

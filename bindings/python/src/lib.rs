@@ -10,7 +10,7 @@
 //!   `number`: arguments.
 //! - `columns`: delimited text as typed columns. `arrow`: columns for other packages.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
-//! - `foreign`: Python objects as sources and sinks. `memory`: the core's memory as Python sees it.
+//! - `help`: the text about options. `foreign`: Python objects as sources and sinks. `memory`: the core's memory as Python sees it.
 //! - `command_line`: the command-line tool. `wait`: waits, and signals. `error`: exceptions.
 
 mod arrow;
@@ -22,6 +22,7 @@ mod command_line;
 mod error;
 mod foreign;
 mod framer;
+mod help;
 #[allow(unsafe_code)] // passes a pointer to Python
 mod memory;
 mod number;
@@ -58,9 +59,11 @@ mod _native {
     #[pymodule_export]
     use crate::framer::Framer;
     #[pymodule_export]
+    use crate::help::options_help;
+    #[pymodule_export]
     use crate::memory::Memory;
     #[pymodule_export]
-    use crate::reader::Reader;
+    use crate::reader::{BinaryReader, Reader, TextReader};
     #[pymodule_export]
     use crate::wait::forked;
     #[pymodule_export]

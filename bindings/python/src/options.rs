@@ -108,13 +108,7 @@ impl Options {
 fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(Spec, bool)> {
     let kept = take(keywords, "keep_delimiter")?;
     let keep = kept.unwrap_or(false);
-    let framer = match keywords.get_item("framer")? {
-        Some(framer) if !framer.is_none() => Some(framer.cast_into::<Framer>()?),
-        _ => None,
-    };
-    if keywords.contains("framer")? {
-        keywords.del_item("framer")?;
-    }
+    let framer = take::<Py<Framer>>(keywords, "framer")?;
     let delimiter = take::<Words>(keywords, "delimiter")?;
     let is_default = framer.is_none() && delimiter.is_none() && kept.is_none();
     let spec = match (framer, delimiter) {
@@ -189,6 +183,10 @@ pub fn take<T>(options: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<T>>
 where
     T: for<'a, 'py> FromPyObject<'a, 'py>,
 {
+    // Usually there are few options or none, and this function is called for each that could be there.
+    if options.is_empty() {
+        return Ok(None);
+    }
     let Some(value) = options.get_item(key)? else { return Ok(None) };
     options.del_item(key)?;
     if value.is_none() {
@@ -213,7 +211,9 @@ pub fn refuse_unknown(keywords: &Bound<'_, PyDict>) -> PyResult<()> {
 
 /// A time in seconds.
 pub fn seconds(py: Python<'_>, keywords: &Bound<'_, PyDict>, key: &str) -> PyResult<Option<Duration>> {
-    if let Some(value) = keywords.get_item(key)? {
+    if !keywords.is_empty()
+        && let Some(value) = keywords.get_item(key)?
+    {
         refuse_bool(&value)?;
     }
     let Some(seconds) = take::<f64>(keywords, key)? else { return Ok(None) };

@@ -8,15 +8,17 @@ mod lines;
 
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use millstream::frame::{Delimiter, Framer as CoreFramer, Lines};
 
-use millstream::{Command, CommandEnd, Error, ErrorKind, Reader as CoreReader, ReaderBuilder, Waits};
+use millstream::{Command, CommandEnd, Error, ErrorKind, Position, Reader as CoreReader, ReaderBuilder, Waits};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyType};
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyString, PyType};
 
 use crate::batch::{Batch, Loose};
 use crate::columns::{self, Growing, Layout, Table};
@@ -24,13 +26,26 @@ use crate::command::{self, duplicate};
 use crate::error;
 use crate::foreign::{self, Function, Functions};
 use crate::framer::{Spec, Words};
+use crate::memory::Block;
 use crate::number::Whole;
 use crate::options::{Items, Options, take};
-use crate::record::Encoding;
+use crate::record::{Encoding, Place};
 use crate::wait::{Deadline, Patience, Token, unclosed};
 
-/// A source, record by record.
-#[pyclass(frozen, weakref, generic, module = "millstream")]
+/// Reads a source record by record, as `bytes`, or as `str` if an encoding is given.
+///
+/// A reader is created by a function: `open`, `command`, `pipeline`, `shell`, `stdin`, `tcp`, `from_bytes`, `from_fd`,
+/// `from_file`, `from_callback`. Records are lines by default. As `bytes`, lines have no line ends. As `str`, the
+/// iteration yields lines with their line ends, like a Python text file with `newline=""`, so that `csv.reader` and
+/// others find the line feeds inside quotes; `keep_delimiter=False` removes the line ends. Records in batches and pipes
+/// have no line ends.
+///
+/// A reader is also a file: without an encoding in binary mode (an `io.BufferedIOBase`), with an encoding in text mode
+/// (an `io.TextIOBase`). Its `readline` keeps the line feeds, as in files; the iteration does not. Every call continues
+/// where the previous call ended, even if that was another method.
+///
+/// One call at a time: a call from another thread raises `InUse`.
+#[pyclass(frozen, subclass, weakref, generic, module = "millstream")]
 pub struct Reader {
     state: Mutex<State>,
     token: Token,
@@ -42,15 +57,25 @@ pub struct Reader {
     is_command: bool,
     /// Whether an error has been reported; then dropping the reader reports none.
     has_failed: AtomicBool,
-    name: String,
+    name: Arc<str>,
     functions: Functions,
 }
+
+/// A reader of bytes: a file in binary mode.
+#[pyclass(frozen, extends = Reader, generic, module = "millstream._native")]
+pub struct BinaryReader;
+
+/// A reader of text: a file in text mode.
+#[pyclass(frozen, extends = Reader, generic, module = "millstream._native")]
+pub struct TextReader;
 
 struct State {
     /// `None` after the reader is closed.
     reader: Option<CoreReader>,
     framer: Box<dyn CoreFramer + Send>,
     ends: Vec<CommandEnd>,
+    /// Python's decoder of a number of characters, and the offset up to which it has decoded.
+    decoder: Option<(Py<PyAny>, u64)>,
 }
 
 /// An open reader, for one call.
@@ -99,18 +124,28 @@ impl Reader {
             plain_lines: options.framer == Spec::Lines { keep: false },
             is_command: false,
             has_failed: AtomicBool::new(false),
-            name: reader.name().to_owned(),
-            state: Mutex::new(State { reader: Some(reader), framer, ends: Vec::new() }),
+            name: reader.name().into(),
+            state: Mutex::new(State { reader: Some(reader), framer, ends: Vec::new(), decoder: None }),
+        })
+    }
+
+    /// The object of the class that belongs to its records.
+    fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let is_text = self.encoding.is_text();
+        let base = PyClassInitializer::from(self);
+        Ok(match is_text {
+            true => Py::new(py, base.add_subclass(TextReader))?.into_any(),
+            false => Py::new(py, base.add_subclass(BinaryReader))?.into_any(),
         })
     }
 
     /// Starts commands and reads the output of the last one.
-    fn run(py: Python<'_>, keywords: &Bound<'_, PyDict>, commands: Vec<Command>) -> PyResult<Reader> {
+    fn run(py: Python<'_>, keywords: &Bound<'_, PyDict>, commands: Vec<Command>) -> PyResult<Py<PyAny>> {
         // Starting a command does not wait, so no signal can interrupt it.
         let mut commands = Some(commands);
         let mut reader = Reader::open(py, keywords, |builder| builder.pipeline(commands.take().unwrap_or_default()))?;
         reader.is_command = true;
-        Ok(reader)
+        reader.into_object(py)
     }
 
     /// The reader, unless it is in use or closed.
@@ -164,22 +199,67 @@ impl Reader {
     #[inline]
     fn buffered_record<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some((reader, framer)) = parts(state) else { return Ok(None) };
-        let record = match self.items {
-            Items::Lines => reader.buffered_line(),
-            Items::WholeLines => reader.buffered_line_raw(),
-            Items::Records => reader.buffered_frame(framer),
-        };
-        let Some(record) = record else { return Ok(None) };
-        match &self.encoding {
-            Encoding::Bytes => Ok(Some(PyBytes::new(py, record).into_any())),
-            encoding => {
-                // The record's number is computed only if it is needed.
-                encoding.record(py, record, || 0).map(Some).or_else(|error| {
-                    error.value(py).setattr("record", reader.position().records - 1)?;
-                    Err(error)
-                })
+        match self.items {
+            Items::Lines => self.buffered(py, reader, 0, CoreReader::buffered_line),
+            Items::WholeLines => self.buffered(py, reader, 0, CoreReader::buffered_line_raw),
+            Items::Records => {
+                let head = framer.trim().head;
+                self.buffered(py, reader, head, |reader| reader.buffered_frame(framer))
             }
         }
+    }
+
+    /// Returns what `take` finds in the buffer. `head` bytes before it are not its content.
+    #[inline]
+    fn buffered<'py>(
+        &self,
+        py: Python<'py>,
+        reader: &mut CoreReader,
+        head: u32,
+        take: impl for<'r> FnOnce(&'r mut CoreReader) -> Option<&'r [u8]>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let position = reader.position();
+        let Some(record) = take(reader) else { return Ok(None) };
+        let cause = match self.encoding.decode(py, record) {
+            Ok(object) => return Ok(Some(object)),
+            Err(cause) => cause,
+        };
+        let record = record.to_vec();
+        Err(self.bad_record(py, reader, &record, position, head, cause))
+    }
+
+    /// Returns the exception for the last record, which is not text. It was taken at this position, and the first bytes
+    /// there are not its content.
+    #[cold]
+    fn bad_record(
+        &self,
+        py: Python<'_>,
+        reader: &CoreReader,
+        record: &[u8],
+        at: Position,
+        head: u32,
+        cause: PyErr,
+    ) -> PyErr {
+        // Only the reader knows whether the records are lines.
+        let line = reader.locate(Error::new(ErrorKind::Utf8Invalid)).line();
+        let offset = at.bytes + u64::from(head);
+        let place = Place { name: &self.name, offset, record: Some(at.records), line };
+        self.encoding.not_text(py, record, &place, cause)
+    }
+
+    /// Returns the object for a record that was taken at this position by a call that may have waited.
+    fn record<'py>(
+        &self,
+        py: Python<'py>,
+        state: &State,
+        record: &[u8],
+        at: Position,
+        head: u32,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.encoding.decode(py, record).map_err(|cause| match &state.reader {
+            Some(reader) => self.bad_record(py, reader, record, at, head, cause),
+            None => cause,
+        })
     }
 
     /// Handles a reader that was not closed.
@@ -199,80 +279,245 @@ impl Reader {
     /// Returns the next record if it is not in the buffer.
     #[cold]
     fn read_record<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let (record, number) = self.wait(py, state, |reader, framer| {
+        let record = self.wait(py, state, |reader, framer| {
+            let mut position = reader.position();
             let record = match self.items {
                 Items::Lines => reader.next_line()?,
                 Items::WholeLines => reader.next_frame(&mut Lines::untrimmed())?,
                 Items::Records => reader.next_frame(framer)?,
             };
             let record = record.map(<[u8]>::to_vec);
-            Ok((record, reader.position().records))
+            // If it continued after a record that was skipped, the position before is that record's.
+            position.records = reader.position().records.saturating_sub(1);
+            Ok(record.map(|record| (record, position)))
         })?;
-        record.map(|record| self.encoding.record(py, &record, || number - 1)).transpose()
-    }
-
-    /// Returns at most `max` available bytes; waits for at least one.
-    fn read_once(&self, py: Python<'_>, state: &mut State, max: usize) -> PyResult<Vec<u8>> {
-        self.wait(py, state, |reader, _| {
-            let mut piece = Vec::new();
-            if reader.buffer().is_empty() && max > 0 {
-                reader.fill()?;
-            }
-            let count = reader.buffer().len().min(max);
-            piece.extend_from_slice(&reader.buffer()[..count]);
-            reader.consume(count);
-            Ok(piece)
-        })
+        let head = if self.items == Items::Records { state.framer.trim().head } else { 0 };
+        record.map(|(record, position)| self.record(py, state, &record, position, head)).transpose()
     }
 
     /// Returns all bytes up to the end, or `max` bytes. Data read before an error is in the exception's `partial`.
-    fn read_all(&self, py: Python<'_>, state: &mut State, max: usize) -> PyResult<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let done = self.slices(py, |deadline| {
-            let Some((reader, _)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
-            while bytes.len() < max {
-                if reader.buffer().is_empty() && reader.fill()? == 0 {
-                    return Ok(Some(()));
+    fn read_all<'py>(&self, py: Python<'py>, state: &mut State, max: usize) -> PyResult<Bound<'py, PyBytes>> {
+        let Some(reader) = &state.reader else { return Err(error::closed(py, &self.name)) };
+        let mut pieces = Pieces::new(py, expected(reader, max))?;
+        let mut count = 0;
+        loop {
+            let done = self.slices(py, |deadline| {
+                let Some((reader, _)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
+                while count < max {
+                    if reader.buffer().is_empty() && reader.fill()? == 0 {
+                        break;
+                    }
+                    let piece = &reader.buffer()[..reader.buffer().len().min(max - count)];
+                    let appended = pieces.append(piece);
+                    if appended == 0 {
+                        return Ok(Some(false));
+                    }
+                    reader.consume(appended);
+                    count += appended;
+                    if deadline.has_passed() {
+                        return Ok(None);
+                    }
                 }
-                let count = reader.buffer().len().min(max - bytes.len());
-                if bytes.try_reserve(count).is_err() {
-                    return Err(Error::new(ErrorKind::MemoryLimit)
-                        .with_found(format!("{} bytes and more", bytes.len()))
-                        .with_expected("data that fits in memory"));
-                }
-                bytes.extend_from_slice(&reader.buffer()[..count]);
-                reader.consume(count);
-                if deadline.has_passed() {
-                    return Ok(None);
-                }
-            }
-            Ok(Some(()))
-        });
-        let raised = match done {
-            Ok(Ok(())) => return Ok(bytes),
-            Ok(Err(error)) => error::raise(py, &error),
-            Err(raised) => raised,
-        };
-        raised.value(py).setattr("partial", PyBytes::new(py, &bytes))?;
-        Err(raised)
+                Ok(Some(true))
+            });
+            let raised = match done {
+                Ok(Ok(true)) => return pieces.finish(py),
+                Ok(Ok(false)) => match self.append_more(py, state, &mut pieces, max - count) {
+                    Ok(appended) => {
+                        count += appended;
+                        continue;
+                    }
+                    Err(raised) => raised,
+                },
+                Ok(Err(error)) => error::raise(py, &error),
+                Err(raised) => raised,
+            };
+            raised.value(py).setattr("partial", pieces.finish(py)?)?;
+            return Err(raised);
+        }
+    }
+
+    /// Appends bytes of the buffer to pieces that need the interpreter lock for that.
+    fn append_more(&self, py: Python<'_>, state: &mut State, pieces: &mut Pieces, max: usize) -> PyResult<usize> {
+        py.check_signals()?;
+        let Some((reader, _)) = parts(state) else { return Err(error::closed(py, &self.name)) };
+        let count = reader.buffer().len().min(max);
+        pieces.append_more(py, &reader.buffer()[..count])?;
+        reader.consume(count);
+        Ok(count)
     }
 
     /// Fills the buffer, with at most this many reads.
     fn read_into(&self, py: Python<'_>, buffer: &Bound<'_, PyAny>, mut reads: usize) -> PyResult<usize> {
         let mut state = self.enter(py)?;
+        self.refuse_text(py, "readinto")?;
         let space = PyMemoryView::from(buffer)?.call_method1("cast", ("B",))?;
         let (len, mut done) = (space.len()?, 0);
         while done < len && reads > 0 {
-            let bytes = self.read_once(py, &mut state, (len - done).min(256 << 10))?;
-            if bytes.is_empty() {
+            let piece = self.read_piece(py, &mut state, |buffer| buffer.len().min(len - done).min(256 << 10))?;
+            if piece.as_bytes().is_empty() {
                 break;
             }
-            let end = done + bytes.len();
-            let place = PySlice::new(py, isize::try_from(done)?, isize::try_from(end)?, 1);
-            space.set_item(place, PyBytes::new(py, &bytes))?;
+            let end = done + piece.as_bytes().len();
+            space.set_item(PySlice::new(py, isize::try_from(done)?, isize::try_from(end)?, 1), piece)?;
             (done, reads) = (end, reads - 1);
         }
         Ok(done)
+    }
+
+    /// Fails if the records are text: then no method has bytes.
+    fn refuse_text(&self, py: Python<'_>, method: &str) -> PyResult<()> {
+        match self.encoding.is_text() {
+            true => unsupported(py, &format!("{method} of a reader with an encoding, which reads text")),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns up to this many characters, in text up to the end of the line if that comes before.
+    fn read_text<'py>(
+        &self,
+        py: Python<'py>,
+        state: &mut State,
+        max: usize,
+        to_line_end: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(reader) = &mut state.reader else { return Err(error::closed(py, &self.name)) };
+        if matches!(self.encoding, Encoding::Utf8) && reader.buffer().len() >= max {
+            let mut piece = &reader.buffer()[..max];
+            if to_line_end && let Some(end) = memchr::memchr(b'\n', piece) {
+                piece = &piece[..=end];
+            }
+            if piece.is_ascii() {
+                let text = PyString::from_bytes(py, piece)?;
+                let count = piece.len();
+                reader.consume(count);
+                return Ok(text.into_any());
+            }
+        }
+        let decoder = match state.decoder.take().filter(|(_, offset)| *offset == reader.position().bytes) {
+            Some((decoder, _)) => decoder.into_bound(py),
+            None => self.encoding.decoder(py)?,
+        };
+        // `held` bytes in front of the buffer may be part of a character.
+        let (mut text, mut count, mut held) = (PyString::new(py, "").into_any(), 0, 0);
+        while count < max {
+            let is_end = match &state.reader {
+                Some(reader) if reader.buffer().len() <= held => self.wait(py, state, |reader, _| reader.fill())? == 0,
+                _ => false,
+            };
+            let Some(reader) = &mut state.reader else { return Err(error::closed(py, &self.name)) };
+            // A character has at least one byte, so these bytes have at most as many characters as are missing.
+            let piece = &reader.buffer()[..reader.buffer().len().min(held + max - count)];
+            let line_end = memchr::memchr(b'\n', piece).filter(|_| to_line_end);
+            let piece = PyBytes::new(py, &piece[..line_end.map_or(piece.len(), |end| end + 1)]);
+            let mut len = piece.as_bytes().len();
+            let mut decoded = decoder.call_method1("decode", (&piece, is_end));
+            let too_many = decoded.as_ref().is_ok_and(|text| text.len().is_ok_and(|len| len > max - count));
+            if too_many {
+                // The bytes that were held are no character, and have been replaced by one.
+                len = held;
+                decoded = decoder.call_method1("decode", (PyBytes::new(py, &piece.as_bytes()[..len]), true));
+            }
+            let (pending, flags) = decoder.call_method0("getstate")?.extract::<(PyBackedBytes, Py<PyAny>)>()?;
+            decoder.call_method1("setstate", ((PyBytes::new(py, b""), flags),))?;
+            held = pending.len();
+            reader.consume(len - held);
+            let decoded = decoded.map_err(|cause| self.not_text(py, state, cause, |before| text.add(before)))?;
+            count += decoded.len()?;
+            text = text.add(decoded)?;
+            if is_end || (line_end.is_some() && !too_many) {
+                break;
+            }
+        }
+        let offset = state.reader.as_ref().map_or(0, |reader| reader.position().bytes);
+        state.decoder = Some((decoder.unbind(), offset));
+        Ok(text)
+    }
+
+    /// Takes as many bytes of the buffer as `count` returns for it, after a read if it is empty. None are the end.
+    fn read_piece<'py>(
+        &self,
+        py: Python<'py>,
+        state: &mut State,
+        count: impl FnOnce(&[u8]) -> usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        if state.reader.as_ref().is_some_and(|reader| reader.buffer().is_empty()) {
+            self.wait(py, state, |reader, _| reader.fill())?;
+        }
+        let Some(reader) = &mut state.reader else { return Err(error::closed(py, &self.name)) };
+        let count = count(reader.buffer());
+        let piece = PyBytes::new(py, &reader.buffer()[..count]);
+        reader.consume(count);
+        Ok(piece)
+    }
+
+    /// The exception for bytes, up to the current position, that a decoder of Python has refused. The text before them
+    /// is its `partial`.
+    fn not_text<'py>(
+        &self,
+        py: Python<'py>,
+        state: &State,
+        cause: PyErr,
+        partial: impl FnOnce(Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyErr {
+        let described = || -> PyResult<PyErr> {
+            let bytes = cause.value(py).getattr("object")?.cast_into::<PyBytes>()?;
+            let end = state.reader.as_ref().map_or(0, |reader| reader.position().bytes);
+            let place =
+                Place { name: &self.name, offset: end - bytes.as_bytes().len() as u64, record: None, line: None };
+            let raised = self.encoding.not_text(py, bytes.as_bytes(), &place, cause.clone_ref(py));
+            let start: usize = cause.value(py).getattr("start")?.extract()?;
+            let before = self.encoding.decode(py, &bytes.as_bytes()[..start])?;
+            raised.value(py).setattr("partial", partial(before)?)?;
+            Ok(raised)
+        };
+        described().unwrap_or(cause)
+    }
+
+    /// Returns all text up to the end.
+    fn read_all_text<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Bound<'py, PyAny>> {
+        let decode = |bytes: &Bound<'py, PyBytes>| self.encoding.decode(py, bytes.as_bytes());
+        match self.read_all(py, state, usize::MAX) {
+            Ok(bytes) => decode(&bytes).map_err(|cause| self.not_text(py, state, cause, Ok)),
+            Err(raised) => {
+                // The bytes may end inside a character.
+                let bytes = raised.value(py).getattr("partial")?.cast_into::<PyBytes>()?;
+                let text = decode(&bytes).or_else(|cause| {
+                    let start: usize = cause.value(py).getattr("start")?.extract()?;
+                    self.encoding.decode(py, &bytes.as_bytes()[..start])
+                })?;
+                raised.value(py).setattr("partial", text)?;
+                Err(raised)
+            }
+        }
+    }
+
+    /// Returns the bytes up to the delimiter of this framer, including it, or what is left of them; text if the records
+    /// are text.
+    fn read_frame<'py>(
+        &self,
+        py: Python<'py>,
+        state: &mut State,
+        framer: &mut (dyn CoreFramer + Send),
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if let Some(found) = self.buffered_frame(py, state, framer)? {
+            return Ok(found);
+        }
+        let (record, position) = self.wait(py, state, |reader, _| {
+            let position = reader.position();
+            Ok((reader.next_frame(framer)?.map(<[u8]>::to_vec), position))
+        })?;
+        self.record(py, state, &record.unwrap_or_default(), position, 0)
+    }
+
+    fn buffered_frame<'py>(
+        &self,
+        py: Python<'py>,
+        state: &mut State,
+        framer: &mut (dyn CoreFramer + Send),
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some((reader, _)) = parts(state) else { return Err(error::closed(py, &self.name)) };
+        self.buffered(py, reader, 0, |reader| reader.buffered_frame(framer))
     }
 
     /// Takes the core's reader, for code that continues reading by itself. This object is closed then.
@@ -311,10 +556,11 @@ impl Reader {
 impl Reader {
     #[staticmethod]
     #[pyo3(signature = (path, **options))]
-    fn path(py: Python<'_>, path: std::path::PathBuf, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+    fn path(py: Python<'_>, path: std::path::PathBuf, options: Option<Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
         let mapped = take(&options, "mapped")?.unwrap_or(false);
-        Reader::open(py, &options, |builder| if mapped { builder.mapped(&path) } else { builder.path(&path) })
+        Reader::open(py, &options, |builder| if mapped { builder.mapped(&path) } else { builder.path(&path) })?
+            .into_object(py)
     }
 
     #[staticmethod]
@@ -323,7 +569,7 @@ impl Reader {
         py: Python<'_>,
         argvs: Vec<Vec<std::ffi::OsString>>,
         options: Option<Bound<'_, PyDict>>,
-    ) -> PyResult<Reader> {
+    ) -> PyResult<Py<PyAny>> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
         let mut commands = Vec::with_capacity(argvs.len());
         let shared = options.copy()?;
@@ -331,13 +577,15 @@ impl Reader {
             // Each command gets all of these options; the remaining ones are the reader's.
             shared.update(options.as_mapping())?;
             commands.push(command::command(py, command::Words::Argv(argv), &shared)?);
+            // It is that of the first command.
+            take::<Py<PyAny>>(&options, "stdin")?;
         }
         Reader::run(py, &shared, commands)
     }
 
     #[staticmethod]
     #[pyo3(signature = (line, **options))]
-    fn shell(py: Python<'_>, line: std::ffi::OsString, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+    fn shell(py: Python<'_>, line: std::ffi::OsString, options: Option<Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
         let command = command::command(py, command::Words::Shell(line), &options)?;
         Reader::run(py, &options, vec![command])
@@ -345,37 +593,37 @@ impl Reader {
 
     #[staticmethod]
     #[pyo3(signature = (**options))]
-    fn stdin(py: Python<'_>, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+    fn stdin(py: Python<'_>, options: Option<Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
-        Reader::open(py, &options, ReaderBuilder::stdin)
+        Reader::open(py, &options, ReaderBuilder::stdin)?.into_object(py)
     }
 
     #[staticmethod]
     #[pyo3(signature = (fd, **options))]
-    fn fd(py: Python<'_>, fd: Whole<RawFd>, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+    fn fd(py: Python<'_>, fd: Whole<RawFd>, options: Option<Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let (fd, options) = (fd.0, options.unwrap_or_else(|| PyDict::new(py)));
         let owned = duplicate(py, fd)?;
         if !options.contains("name")? {
             options.set_item("name", format!("file descriptor {fd}"))?;
         }
-        Reader::open(py, &options, |builder| builder.borrow_fd(&owned))
+        Reader::open(py, &options, |builder| builder.borrow_fd(&owned))?.into_object(py)
     }
 
     #[staticmethod]
     #[pyo3(signature = (memory, **options))]
-    fn memory(py: Python<'_>, memory: foreign::Bytes, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+    fn memory(py: Python<'_>, memory: foreign::Bytes, options: Option<Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
         let mut memory = Some(memory);
         Reader::open(py, &options, |builder| match memory.take() {
             Some(memory) => builder.memory(memory),
             None => Err(Error::new(ErrorKind::Internal)),
-        })
+        })?
+        .into_object(py)
     }
 
-    /// Calls `read(n)` for at most `n` bytes.
     #[staticmethod]
     #[pyo3(signature = (read, **options))]
-    fn callback(py: Python<'_>, read: Py<PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Reader> {
+    fn callback(py: Python<'_>, read: Py<PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
         let read = Function::new(py, read)?;
         let mut source = Some(foreign::source(read.clone()));
@@ -384,7 +632,7 @@ impl Reader {
             None => Err(Error::new(ErrorKind::Internal)),
         })?;
         reader.functions.add(&read);
-        Ok(reader)
+        reader.into_object(py)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -425,42 +673,56 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns the next records, as many as are available, or `None` at the end.
+    /// The next records, as many as are available, as a `Batch`; `None` at the end.
     #[pyo3(signature = (max_records = None))]
     fn next_batch(&self, py: Python<'_>, max_records: Option<Whole<usize>>) -> PyResult<Option<Batch>> {
         let mut state = self.enter(py)?;
         let max = at_most(py, max_records)?;
         let batch =
             self.wait(py, &mut state, |reader, framer| Ok(reader.next_batch_of(framer, max)?.map(Loose::from)))?;
-        batch.map(|batch| batch.into_batch(py, self.encoding.clone())).transpose()
+        batch.map(|batch| batch.into_batch(py, self.encoding.clone(), self.name.clone())).transpose()
     }
 
-    /// Returns an iterator over the results of `next_batch`.
+    /// An iterator over the results of `next_batch`.
     #[pyo3(signature = (max_records = None))]
     fn batches(slf: Py<Self>, py: Python<'_>, max_records: Option<Whole<usize>>) -> PyResult<Batches> {
         at_most(py, max_records)?;
         Ok(Batches { reader: slf, max_records })
     }
 
-    /// Counts the records up to the end, without creating them.
+    /// Counts the records up to the end, without creating them. The record limit does not apply.
     fn count(&self, py: Python<'_>) -> PyResult<u64> {
         let mut open = self.enter(py)?;
-        let (state, mut count): (&mut State, _) = (&mut open, 0);
+        let state: &mut State = &mut open;
+        let records = |state: &State| state.reader.as_ref().map_or(0, |reader| reader.position().records);
+        let before = records(state);
         let done = self.slices(py, |deadline| {
             let Some((reader, framer)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
             loop {
-                let Some(batch) = reader.next_batch(framer)? else { return Ok(Some(())) };
-                count += batch.len() as u64;
+                let ended = match reader.next_batch(framer) {
+                    Ok(batch) => batch.is_none(),
+                    Err(error) if error.kind() == ErrorKind::RecordTooLong => !reader.skip_record(framer)?,
+                    Err(error) => return Err(error),
+                };
+                if ended {
+                    return Ok(Some(()));
+                }
                 if deadline.has_passed() {
                     return Ok(None);
                 }
             }
         })?;
         done.map_err(|error| error::raise(py, &error))?;
-        Ok(count)
+        Ok(records(state) - before)
     }
 
-    /// Returns the records' fields as columns of these types, up to the end or for `max_records` records.
+    /// The records' fields as columns of these types, up to the end, or of `max_records`, as a `Table`.
+    ///
+    /// A type is `int` (64 bits), `float`, `str`, `bytes`, the name of a numpy number type (`"int32"`) or that type, and
+    /// `None` for a field to ignore. A field equal to `missing` (for example `""`) is a missing value; any other field
+    /// that is not of its type raises a `NumberError` or `EncodingError` with the line and column, and the column's name
+    /// as `path`; the earlier rows are in its `partial`. Fields after the last column are ignored; too few are an error.
+    /// `workers` threads build the columns, including this one: up to four by default.
     #[pyo3(signature = (sep, types, *, missing = None, max_records = None, workers = None))]
     fn columns(
         &self,
@@ -474,6 +736,11 @@ impl Reader {
         let mut open = self.enter(py)?;
         let state: &mut State = &mut open;
         let layout = Layout::new(py, sep.into_bytes(), &types, missing, self.plain_lines)?;
+        if matches!(self.encoding, Encoding::Codec { .. }) && layout.has_text() {
+            let (encoding, errors) = self.encoding.names();
+            let found = format!("columns of str with encoding={encoding:?}, errors={errors:?}");
+            return Err(error::refuse(py, found, "encoding=\"utf-8\", or columns of bytes"));
+        }
         let workers = workers.map_or_else(columns::enough_workers, |Whole(workers)| workers);
         if workers == 0 {
             return Err(error::refuse(py, "workers=0", "at least 1"));
@@ -493,7 +760,7 @@ impl Reader {
         });
         let raised = match done {
             Ok(Ok(())) => return Ok(py.detach(|| table.finish())),
-            Ok(Err(error)) => error::raise(py, &error.with_name(&self.name)),
+            Ok(Err(error)) => error::raise(py, &error.with_name(&*self.name)),
             Err(raised) => raised,
         };
         // If a signal interrupted it, some blocks are still waiting.
@@ -502,109 +769,122 @@ impl Reader {
         Err(raised)
     }
 
-    /// Skips a record of any length, and returns whether there was one.
+    /// Skips a record, however long, and returns whether there was one.
     fn skip_record(&self, py: Python<'_>) -> PyResult<bool> {
         let mut state = self.enter(py)?;
         self.wait(py, &mut state, |reader, framer| reader.skip_record(framer))
     }
 
+    /// Up to `size` bytes, or characters if there is an encoding; all that are left if negative. Data read before an
+    /// error is in its `partial`.
     #[pyo3(signature = (size = -1, /))]
-    fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut state = self.enter(py)?;
-        let bytes = self.read_all(py, &mut state, limit(size))?;
-        Ok(PyBytes::new(py, &bytes))
+    fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyAny>> {
+        let (mut state, limit) = (self.enter(py)?, limit(size));
+        if self.encoding.is_text() {
+            return match limit {
+                usize::MAX => self.read_all_text(py, &mut state),
+                limit => self.read_text(py, &mut state, limit, false),
+            };
+        }
+        if let Some((reader, _)) = parts(&mut state)
+            && let Some(bytes) = reader.buffer().get(..limit)
+        {
+            let bytes = PyBytes::new(py, bytes).into_any();
+            reader.consume(limit);
+            return Ok(bytes);
+        }
+        self.read_all(py, &mut state, limit).map(Bound::into_any)
     }
 
+    /// Available bytes, after at most one read.
     #[pyo3(signature = (size = -1, /))]
     fn read1<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         let mut state = self.enter(py)?;
-        let bytes = self.read_once(py, &mut state, limit(size))?;
-        Ok(PyBytes::new(py, &bytes))
+        self.refuse_text(py, "read1")?;
+        match limit(size) {
+            0 => Ok(PyBytes::new(py, b"")),
+            limit => self.read_piece(py, &mut state, |buffer| buffer.len().min(limit)),
+        }
     }
 
+    /// Fills memory, and returns how many bytes there were.
     fn readinto(&self, py: Python<'_>, buffer: Bound<'_, PyAny>) -> PyResult<usize> {
         self.read_into(py, &buffer, usize::MAX)
     }
 
+    /// Fills memory like `readinto`, after at most one read.
     fn readinto1(&self, py: Python<'_>, buffer: Bound<'_, PyAny>) -> PyResult<usize> {
         self.read_into(py, &buffer, 1)
     }
 
-    /// Returns the next line with its line feed, as in files; at the end, the result is empty.
+    /// The next line with its line feed, as in files; nothing at the end. `size` limits its bytes or characters.
     #[pyo3(signature = (size = -1, /))]
-    fn readline<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
-        let mut state = self.enter(py)?;
-        let limit = limit(size);
+    fn readline<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyAny>> {
+        let (mut state, limit) = (self.enter(py)?, limit(size));
         if limit != usize::MAX {
-            return self.read_until_limit(py, &mut state, limit);
+            return match self.encoding.is_text() {
+                true => self.read_text(py, &mut state, limit, true),
+                false => self.read_until_limit(py, &mut state, limit),
+            };
         }
         let Some((reader, _)) = parts(&mut state) else { return Err(error::closed(py, &self.name)) };
-        if let Some(line) = reader.buffered_frame(&mut Lines::untrimmed()) {
-            return Ok(PyBytes::new(py, line));
+        if let Some(line) = self.buffered(py, reader, 0, CoreReader::buffered_line_raw)? {
+            return Ok(line);
         }
-        let line =
-            self.wait(py, &mut state, |reader, _| Ok(reader.next_frame(&mut Lines::untrimmed())?.map(<[u8]>::to_vec)))?;
-        Ok(PyBytes::new(py, &line.unwrap_or_default()))
+        self.read_frame(py, &mut state, &mut Lines::untrimmed())
     }
 
+    /// Lines as a list, up to a number of bytes or characters.
     #[pyo3(signature = (hint = -1, /))]
     fn readlines<'py>(slf: &Bound<'py, Self>, hint: Option<isize>) -> PyResult<Bound<'py, PyList>> {
-        let (py, limit, mut bytes) = (slf.py(), limit(hint), 0);
+        let (py, limit, mut count) = (slf.py(), limit(hint), 0);
         let lines = PyList::empty(py);
         loop {
             let line = slf.get().readline(py, None).or_else(|raised| {
                 raised.value(py).setattr("partial", &lines)?;
                 Err(raised)
             })?;
-            let len = line.as_bytes().len();
+            let len = line.len()?;
             if len == 0 {
                 return Ok(lines);
             }
             lines.append(line)?;
-            bytes += len;
-            if limit != 0 && bytes >= limit {
+            count += len;
+            if limit != 0 && count > limit {
                 return Ok(lines);
             }
         }
     }
 
-    /// Returns the bytes up to this delimiter, including it; at the end, the remaining bytes, if any.
+    /// The data up to a delimiter, including it; at the end the rest, or nothing.
     #[pyo3(signature = (delimiter = Words::Byte(Whole(b'\n'))))]
-    fn readuntil<'py>(&self, py: Python<'py>, delimiter: Words) -> PyResult<Bound<'py, PyBytes>> {
+    fn readuntil<'py>(&self, py: Python<'py>, delimiter: Words) -> PyResult<Bound<'py, PyAny>> {
         let mut state = self.enter(py)?;
         let framer = Delimiter::bytes(delimiter.into_bytes()).map_err(|error| error::raise(py, &error))?;
-        let mut framer = framer.untrimmed();
-        let Some((reader, _)) = parts(&mut state) else { return Err(error::closed(py, &self.name)) };
-        if let Some(record) = reader.buffered_frame(&mut framer) {
-            return Ok(PyBytes::new(py, record));
-        }
-        let record = self.wait(py, &mut state, |reader, _| Ok(reader.next_frame(&mut framer)?.map(<[u8]>::to_vec)))?;
-        Ok(PyBytes::new(py, &record.unwrap_or_default()))
+        self.read_frame(py, &mut state, &mut framer.untrimmed())
     }
 
-    /// Returns the bytes up to this delimiter, including it, if they are in the buffer; this never waits.
-    fn _read_buffered<'py>(&self, py: Python<'py>, delimiter: Words) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    /// Returns the data up to this delimiter, including it, if it is in the buffer; this never waits.
+    fn _read_buffered<'py>(&self, py: Python<'py>, delimiter: Words) -> PyResult<Option<Bound<'py, PyAny>>> {
         let mut state = self.enter(py)?;
         let framer = Delimiter::bytes(delimiter.into_bytes()).map_err(|error| error::raise(py, &error))?;
-        let found = parts(&mut state).and_then(|(reader, _)| reader.buffered_frame(&mut framer.untrimmed()));
-        Ok(found.map(|found| PyBytes::new(py, found)))
+        self.buffered_frame(py, &mut state, &mut framer.untrimmed())
     }
 
-    /// Returns the content of the buffer, after one read if it is empty. No bytes are consumed.
+    /// The content of the buffer, after one read if it is empty. Nothing is consumed.
     #[pyo3(signature = (size = 0, /))]
     fn peek<'py>(&self, py: Python<'py>, size: Option<isize>) -> PyResult<Bound<'py, PyBytes>> {
         let _ = size;
         let mut state = self.enter(py)?;
-        let bytes = self.wait(py, &mut state, |reader, _| {
-            if reader.buffer().is_empty() {
-                reader.fill()?;
-            }
-            Ok(reader.buffer()[..reader.buffer().len().min(64 << 10)].to_vec())
-        })?;
-        Ok(PyBytes::new(py, &bytes))
+        self.refuse_text(py, "peek")?;
+        if state.reader.as_ref().is_some_and(|reader| reader.buffer().is_empty()) {
+            self.wait(py, &mut state, |reader, _| reader.fill())?;
+        }
+        let buffer = state.reader.as_ref().map_or(&[][..], CoreReader::buffer);
+        Ok(PyBytes::new(py, &buffer[..buffer.len().min(64 << 10)]))
     }
 
-    /// Returns whether the next batch requires a wait, or `None` if that is unknown.
+    /// Whether the next batch requires a wait; `None` if unknown, as for a function.
     fn waits(&self, py: Python<'_>) -> PyResult<Option<bool>> {
         let state = self.enter(py)?;
         Ok(match state.reader.as_ref().map(CoreReader::waits) {
@@ -619,18 +899,18 @@ impl Reader {
         Ok(state.reader.as_ref().and_then(CoreReader::waits_for).map(|fd| fd.as_raw_fd()))
     }
 
-    /// The bytes that end a record when it is written.
+    /// The bytes that end a record when it is written again.
     #[getter]
     fn terminator<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, self.enter(py)?.framer.terminator()))
     }
 
-    /// Interrupts a wait of another thread, which raises `Cancelled`; if no thread waits, the next call raises it.
+    /// Ends a wait of another thread, which raises `Cancelled`; if no thread waits, the next call does.
     fn cancel(&self) {
         self.token.cancel();
     }
 
-    /// Stops reading at the current position, and stops the commands.
+    /// Ends the reading at the current position, and stops its commands: within two seconds.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state(py)?;
         self.close_state(py, &mut state)
@@ -663,23 +943,26 @@ impl Reader {
         }
     }
 
+    /// The name of the source in error messages.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
+    /// `"rb"`, or `"r"` if there is an encoding.
     #[getter]
     fn mode(&self) -> &'static str {
-        "rb"
+        if self.encoding.is_text() { "r" } else { "rb" }
     }
 
+    /// Whether the reader is closed.
     #[getter]
     fn closed(&self) -> bool {
         // Another thread is using the reader, so it stays open.
         self.state.try_lock().is_some_and(|state| state.reader.is_none())
     }
 
-    /// The position: bytes and records.
+    /// How many bytes and records have been taken.
     #[getter]
     fn position(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         let state = self.enter(py)?;
@@ -687,11 +970,12 @@ impl Reader {
         Ok((position.bytes, position.records))
     }
 
+    /// How many bytes have been taken.
     fn tell(&self, py: Python<'_>) -> PyResult<u64> {
         self.position(py).map(|position| position.0)
     }
 
-    /// Returns how commands ended, for those that have ended so far.
+    /// How commands ended, for those that have ended so far: a list of `CommandEnd`.
     #[getter]
     fn ends<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let state = self.state(py)?;
@@ -699,44 +983,54 @@ impl Reader {
         ends.iter().map(|end| error::command_end(py, end)).collect()
     }
 
+    /// True.
     fn readable(&self, py: Python<'_>) -> PyResult<bool> {
         self.enter(py).map(|_| true)
     }
 
+    /// False.
     fn writable(&self) -> bool {
         false
     }
 
+    /// False.
     fn seekable(&self) -> bool {
         false
     }
 
+    /// False.
     fn isatty(&self) -> bool {
         false
     }
 
+    /// Does nothing, as for other files that are only read.
     fn flush(&self) {}
 
+    /// Raises `io.UnsupportedOperation`: a reader's buffer is ahead of its descriptor.
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
         unsupported(py, "fileno")
     }
 
+    /// Raises `io.UnsupportedOperation`.
     #[pyo3(signature = (offset, whence = 0))]
     fn seek(&self, py: Python<'_>, offset: i64, whence: i32) -> PyResult<u64> {
         let _ = (offset, whence);
         unsupported(py, "seek")
     }
 
+    /// Raises `io.UnsupportedOperation`.
     #[pyo3(signature = (size = None))]
     fn truncate(&self, py: Python<'_>, size: Option<u64>) -> PyResult<u64> {
         let _ = size;
         unsupported(py, "truncate")
     }
 
+    /// Raises `io.UnsupportedOperation`.
     fn detach(&self, py: Python<'_>) -> PyResult<()> {
         unsupported(py, "detach")
     }
 
+    /// Raises `io.UnsupportedOperation`.
     fn write(&self, py: Python<'_>, bytes: Bound<'_, PyAny>) -> PyResult<usize> {
         let _ = bytes;
         unsupported(py, "write")
@@ -749,7 +1043,7 @@ impl Reader {
 
 impl Reader {
     /// Reads a line of at most `max` bytes.
-    fn read_until_limit<'py>(&self, py: Python<'py>, state: &mut State, max: usize) -> PyResult<Bound<'py, PyBytes>> {
+    fn read_until_limit<'py>(&self, py: Python<'py>, state: &mut State, max: usize) -> PyResult<Bound<'py, PyAny>> {
         let line = self.wait(py, state, |reader, _| {
             let mut scanned = 0;
             loop {
@@ -769,7 +1063,84 @@ impl Reader {
                 }
             }
         })?;
-        Ok(PyBytes::new(py, &line))
+        Ok(PyBytes::new(py, &line).into_any())
+    }
+}
+
+#[pymethods]
+impl TextReader {
+    /// The encoding.
+    #[getter]
+    fn encoding(slf: PyRef<'_, Self>) -> String {
+        slf.as_super().encoding.names().0
+    }
+
+    /// How bytes that are not text are handled.
+    #[getter]
+    fn errors(slf: PyRef<'_, Self>) -> String {
+        slf.as_super().encoding.names().1
+    }
+
+    /// `None`, as in files: line ends are not converted.
+    #[getter]
+    fn newlines(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Bytes that are collected: in their final place if their number is known, else in Python's `BytesIO`, which returns
+/// its memory without a copy.
+enum Pieces {
+    Sized(Block),
+    Growing(Py<PyAny>),
+}
+
+impl Pieces {
+    fn new(py: Python<'_>, expected: Option<usize>) -> PyResult<Pieces> {
+        Ok(match expected {
+            Some(expected) => Pieces::Sized(Block::new(py, expected)?),
+            None => Pieces::Growing(py.import("io")?.call_method0("BytesIO")?.unbind()),
+        })
+    }
+
+    /// Appends some of these bytes, and returns their number; if it is 0, `append_more` is needed.
+    fn append(&mut self, bytes: &[u8]) -> usize {
+        match self {
+            Pieces::Sized(block) => block.append(bytes),
+            Pieces::Growing(_) => 0,
+        }
+    }
+
+    /// Appends these bytes.
+    fn append_more(&mut self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        if let Pieces::Sized(_) = self {
+            let Pieces::Sized(block) = std::mem::replace(self, Pieces::new(py, None)?) else { return Ok(()) };
+            self.append_more(py, block.finish(py).as_bytes())?;
+        }
+        if let Pieces::Growing(file) = self {
+            file.call_method1(py, "write", (PyBytes::new(py, bytes),))?;
+        }
+        Ok(())
+    }
+
+    fn finish(self, py: Python<'_>) -> PyResult<Bound<'_, PyBytes>> {
+        match self {
+            Pieces::Sized(block) => Ok(block.finish(py)),
+            Pieces::Growing(file) => Ok(file.bind(py).call_method0("getvalue")?.cast_into()?),
+        }
+    }
+}
+
+/// How many bytes a read of at most `max` bytes will return, as far as known.
+fn expected(reader: &CoreReader, max: usize) -> Option<usize> {
+    let progress = reader.progress();
+    let left = match progress.format {
+        Some(_) => None,
+        None => progress.source_size.map(|size| size.saturating_sub(progress.bytes)),
+    };
+    match left {
+        Some(left) => Some(usize::try_from(left).map_or(max, |left| left.min(max))),
+        None => Some(max).filter(|max| *max <= 1 << 20),
     }
 }
 

@@ -63,33 +63,68 @@ impl Encoding {
         Ok(decoded == "\n")
     }
 
-    /// Returns the object for a record; `number` is called if the record is not text.
+    /// Whether records are text.
+    pub fn is_text(&self) -> bool {
+        !matches!(self, Encoding::Bytes)
+    }
+
+    /// Returns the object for these bytes, or Python's exception if they are not text.
     #[inline]
-    pub fn record<'py>(
-        &self,
-        py: Python<'py>,
-        bytes: &[u8],
-        number: impl FnOnce() -> u64,
-    ) -> PyResult<Bound<'py, PyAny>> {
+    pub fn decode<'py>(&self, py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         match self {
-            Encoding::Bytes => Ok(PyBytes::new(py, bytes).into_any()),
-            Encoding::Utf8 => match PyString::from_bytes(py, bytes) {
-                Ok(text) => Ok(text.into_any()),
-                Err(cause) => {
-                    let error = text(bytes).err().unwrap_or_else(|| Error::new(ErrorKind::Utf8Invalid));
-                    Err(error::raise_from(py, &error.with_record(number()), cause))
-                }
-            },
+            Encoding::Bytes => return Ok(PyBytes::new(py, bytes).into_any()),
+            Encoding::Utf8 => PyString::from_bytes(py, bytes),
             Encoding::Codec { encoding, errors } => {
-                let decoded = PyString::from_encoded_object(&PyBytes::new(py, bytes), Some(encoding), Some(errors));
-                decoded.map(Bound::into_any).map_err(|cause| {
-                    let error = Error::new(ErrorKind::Utf8Invalid)
-                        .with_found(cause.value(py).to_string())
-                        .with_expected(encoding.to_string_lossy())
-                        .with_record(number());
-                    error::raise_from(py, &error, cause)
-                })
+                PyString::from_encoded_object(&PyBytes::new(py, bytes), Some(encoding), Some(errors))
             }
         }
+        .map(Bound::into_any)
     }
+
+    /// The names of the encoding and of the error handler, as Python has them.
+    pub fn names(&self) -> (String, String) {
+        match self {
+            Encoding::Codec { encoding, errors } => {
+                (encoding.to_string_lossy().into_owned(), errors.to_string_lossy().into_owned())
+            }
+            _ => ("utf-8".to_owned(), "strict".to_owned()),
+        }
+    }
+
+    /// Returns Python's decoder for text that comes in pieces.
+    pub fn decoder<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (encoding, errors) = self.names();
+        py.import("codecs")?.call_method1("getincrementaldecoder", (encoding,))?.call1((errors,))
+    }
+
+    /// Returns the exception for bytes that are not text, which Python's exception describes.
+    #[cold]
+    pub fn not_text(&self, py: Python<'_>, bytes: &[u8], place: &Place<'_>, cause: PyErr) -> PyErr {
+        let start: u64 = cause.value(py).getattr("start").and_then(|start| start.extract()).unwrap_or(0);
+        let error = match self {
+            Encoding::Codec { encoding, .. } => Error::new(ErrorKind::Utf8Invalid)
+                .with_found(cause.value(py).to_string())
+                .with_expected(encoding.to_string_lossy()),
+            _ => text(bytes).err().unwrap_or_else(|| Error::new(ErrorKind::Utf8Invalid)),
+        };
+        let mut error = error.with_name(place.name).with_offset(place.offset + start);
+        if let Some(record) = place.record {
+            error = error.with_record(record);
+        }
+        if let Some(line) = place.line {
+            error = error.with_line(line).with_column(start + 1);
+        }
+        error::raise_from(py, &error, cause)
+    }
+}
+
+/// The place of bytes in their stream.
+pub struct Place<'a> {
+    pub name: &'a str,
+    /// The offset of the first byte.
+    pub offset: u64,
+    /// The number of the record, if they are one.
+    pub record: Option<u64>,
+    /// The number of the line, if they are one in a text.
+    pub line: Option<u64>,
 }

@@ -29,12 +29,12 @@ pub struct Token {
     cancelled: AtomicBool,
     /// How long the other side may make no progress. The core's own limit starts again with each wait here.
     patience: Option<Patience>,
-    /// The process that opened the reader or writer, and the number of forks before that.
-    process: u32,
+    /// The number of forks when the reader or writer was opened.
     forks: u32,
 }
 
-/// The number of forks between this process and the process that imported the package.
+/// The number of forks between this process and the process that imported the package. (Asking the system for the
+/// process costs a system call for each wait.)
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// Python calls this in the child of a fork.
@@ -52,13 +52,7 @@ pub struct Patience {
 impl Token {
     pub fn new(py: Python<'_>) -> PyResult<Token> {
         let token = CancelToken::new().map_err(|error| error::raise(py, &error))?;
-        Ok(Token {
-            token,
-            cancelled: AtomicBool::new(false),
-            patience: None,
-            process: std::process::id(),
-            forks: FORKS.load(Ordering::Relaxed),
-        })
+        Ok(Token { token, cancelled: AtomicBool::new(false), patience: None, forks: FORKS.load(Ordering::Relaxed) })
     }
 
     /// Returns whether this is a fork of the process that opened the reader or writer. In a fork, the threads do not
@@ -90,7 +84,9 @@ impl Token {
 
     /// Makes the token usable again, and returns whether the user cancelled.
     pub fn settle(&self) -> bool {
-        self.token.reset();
+        if self.token.is_cancelled() {
+            self.token.reset();
+        }
         self.cancelled.swap(false, Ordering::SeqCst)
     }
 
@@ -128,7 +124,7 @@ impl Token {
         patience: Option<&Patience>,
         mut work: impl FnMut() -> Result<T, Error> + Send,
     ) -> PyResult<Result<T, Error>> {
-        if self.is_inherited() || self.process != std::process::id() {
+        if self.is_inherited() {
             return Ok(Err(Error::new(ErrorKind::Closed)
                 .with_found("a call in a forked child of the process that opened it")
                 .with_expected("a reader or writer opened by this process")));
@@ -214,11 +210,12 @@ pub fn unclosed(py: Python<'_>, message: &str) {
 struct Waits {
     tokens: Vec<(u64, Instant, CancelToken)>,
     next: u64,
-    /// The process whose thread interrupts the waits. After a fork there is no such thread.
-    process: u32,
+    /// The number of forks when the thread that interrupts the waits was started, if there is one. It is not part of a
+    /// fork.
+    ticking: Option<u32>,
 }
 
-static WAITS: Mutex<Waits> = Mutex::new(Waits { tokens: Vec::new(), next: 0, process: 0 });
+static WAITS: Mutex<Waits> = Mutex::new(Waits { tokens: Vec::new(), next: 0, ticking: None });
 
 /// A wait that is interrupted at the second tick from now if it has not ended before.
 struct Ticking(Option<u64>);
@@ -228,14 +225,14 @@ impl Ticking {
         // A fork may have happened while another thread held the lock. Then the lock is never released, and waits of
         // this process are not interrupted.
         let Some(mut waits) = try_lock() else { return Ticking(None) };
-        let process = std::process::id();
-        if waits.process != process {
+        let forks = Some(FORKS.load(Ordering::Relaxed));
+        if waits.ticking != forks {
             waits.tokens.clear();
             let started = thread::Builder::new().name("millstream signals".to_owned()).spawn(tick);
             if started.is_err() {
                 return Ticking(None);
             }
-            waits.process = process;
+            waits.ticking = forks;
         }
         let number = waits.next;
         waits.next += 1;
@@ -259,7 +256,7 @@ fn tick() {
         let mut waits = lock();
         idle = if waits.tokens.is_empty() { idle + 1 } else { 0 };
         if idle > PATIENCE {
-            waits.process = 0;
+            waits.ticking = None;
             return;
         }
         for (_, since, token) in &waits.tokens {

@@ -28,7 +28,13 @@ use crate::writer_options::WriterOptions;
 /// How long the sink of a writer that was not closed may accept no data.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Writes records to a sink.
+/// Writes records to a sink: `Writer.path`, `fd`, `stdout`, `command`, `memory` or `callback` creates one.
+///
+/// Only `close`, which `with` calls, reports whether everything succeeded. After an exception, `with` aborts the writer
+/// instead: then a file that appears only if it is complete does not appear. A writer that is not closed is flushed when
+/// it is garbage-collected, and reports a loss; Python's development mode warns of it.
+///
+/// One call at a time: a call from another thread raises `InUse`.
 #[pyclass(frozen, weakref, module = "millstream")]
 pub struct Writer {
     state: Mutex<State>,
@@ -185,12 +191,15 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
+    /// A file, which appears complete when the writer is closed; compressed according to the suffix of its name.
     #[staticmethod]
     #[pyo3(signature = (path, **options))]
     fn path(py: Python<'_>, path: PathBuf, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
         Writer::open(py, &keywords(py, options), |builder| builder.path(&path))
     }
 
+    /// A command's standard input. `close` raises `CommandFailed` if it fails. The options are also those of
+    /// `millstream.command` for a command, except `stdin`.
     #[staticmethod]
     #[pyo3(signature = (argv, **options))]
     fn command(py: Python<'_>, argv: Vec<OsString>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
@@ -208,12 +217,14 @@ impl Writer {
         Ok(writer)
     }
 
+    /// Standard output. Flush before other code prints.
     #[staticmethod]
     #[pyo3(signature = (**options))]
     fn stdout(py: Python<'_>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
         Writer::open(py, &keywords(py, options), WriterBuilder::stdout)
     }
 
+    /// A duplicate of a file descriptor, which stays open.
     #[staticmethod]
     #[pyo3(signature = (fd, **options))]
     fn fd(py: Python<'_>, fd: Whole<RawFd>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
@@ -221,6 +232,7 @@ impl Writer {
         Writer::open(py, &keywords(py, options), |builder| builder.borrow_fd(&owned))
     }
 
+    /// Memory: see `WriterEnd.memory`.
     #[staticmethod]
     #[pyo3(signature = (**options))]
     fn memory(py: Python<'_>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
@@ -229,6 +241,7 @@ impl Writer {
         Ok(writer)
     }
 
+    /// A function, such as the `write` of a file; it returns how many bytes it accepted, or `None` for all.
     #[staticmethod]
     #[pyo3(signature = (write, **options))]
     fn callback(py: Python<'_>, write: Py<PyAny>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
@@ -294,7 +307,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes values as `print` does: text, bytes, and numbers.
+    /// Writes values as `print` does. Numbers and booleans look the same as in every language of Millstream.
     #[pyo3(signature = (*values, sep = " ", end = "\n"))]
     fn put(&self, py: Python<'_>, values: &Bound<'_, PyTuple>, sep: &str, end: &str) -> PyResult<()> {
         let mut state = self.state(py)?;
@@ -304,6 +317,7 @@ impl Writer {
         self.send(py, writer, line)
     }
 
+    /// Writes pieces of bytes or text; no line ends are added.
     fn writelines(&self, py: Python<'_>, lines: &Bound<'_, PyAny>) -> PyResult<()> {
         for line in lines.try_iter()? {
             self.write(py, &line?)?;
@@ -318,8 +332,8 @@ impl Writer {
         self.wait(py, writer, CoreWriter::flush)
     }
 
-    /// Closes the writer and reports whether everything succeeded; a file appears now. If closing fails, it can be
-    /// repeated.
+    /// Ends the writing, and reports whether everything succeeded, as a `WriterEnd`; a file appears now. `None` if it was
+    /// closed before. If closing fails, it can be repeated.
     fn close(&self, py: Python<'_>) -> PyResult<Option<WriterEnd>> {
         let mut state = self.state(py)?;
         let Some(writer) = &mut state.writer else { return Ok(None) };
@@ -337,7 +351,9 @@ impl Writer {
         end_of(py, end).map(Some)
     }
 
-    /// Aborts unless the writer is closed: a file that appears only if it is complete does not appear.
+    /// Gives up: the content of the buffer is discarded, and a file that appears only if it is complete does not appear.
+    ///
+    /// It does not wait for the sink to accept anything; a command is stopped if it does not exit within two seconds.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         if self.token.is_inherited() {
             // The file and the command belong to the other process, so there is nothing to abort.
@@ -351,6 +367,7 @@ impl Writer {
         Ok(())
     }
 
+    /// Ends a wait of another thread, which raises `Cancelled`; if no thread waits, the next call does.
     fn cancel(&self) {
         self.token.cancel();
     }
@@ -375,11 +392,13 @@ impl Writer {
         }
     }
 
+    /// The name of the sink in error messages.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
+    /// Whether the writer is closed or aborted.
     #[getter]
     fn closed(&self) -> bool {
         self.state.try_lock().is_some_and(|state| state.writer.is_none())
@@ -392,14 +411,17 @@ impl Writer {
         state.writer.as_ref().map(CoreWriter::accepted).ok_or_else(|| error::closed(py, &self.name))
     }
 
+    /// True.
     fn writable(&self) -> bool {
         true
     }
 
+    /// False.
     fn readable(&self) -> bool {
         false
     }
 
+    /// False.
     fn seekable(&self) -> bool {
         false
     }

@@ -223,7 +223,9 @@ def test_bad_text_has_the_attributes_of_unicode_errors(
     assert isinstance(error, millstream.EncodingError)
     assert (error.encoding, error.object, (error.start, error.end), error.reason) == (encoding, data, range_, reason)
     assert error.__cause__ is None
-    assert str(error).startswith("utf8 invalid: found ")
+    assert str(error).startswith("data: utf8 invalid: found ")
+    assert ", at line 1, column 3;" in str(error)
+    assert (error.name, error.offset, error.record, error.line, error.column) == ("data", 2, 0, 1, 3)
 
 
 class Own(millstream.FileError):

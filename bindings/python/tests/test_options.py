@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,9 @@ READER: Options = {
 COMMAND: Options = {
     **READER,
     "env": lambda value: value == {},
-    "stdin": lambda value: (type(value) is int and value in (0, 1)) or value == b"nonsense",
+    "stdin": lambda value: (
+        (type(value) is int and value in (0, 1)) or (isinstance(value, Iterable) and not isinstance(value, str))
+    ),
     "stderr": never,
     "allow_failure": is_bool,
     "follow": never,
@@ -287,7 +289,7 @@ def test_names_are_those_of_every_language() -> None:
     reader = millstream.command(["true"])
     assert list(reader) == []
     with pytest.raises(millstream.OptionError) as stdin:
-        millstream.command(["true"], stdin="nonsense")  # type: ignore[call-overload]
+        millstream.command(["true"], stdin="nonsense")
     with pytest.raises(millstream.OptionError) as stderr:
         millstream.command(["true"], stderr="nonsense")  # type: ignore[call-overload]
     with pytest.raises(millstream.OptionError) as on_error:

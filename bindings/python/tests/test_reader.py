@@ -19,7 +19,7 @@ from typing import Any
 
 import millstream
 import pytest
-from millstream import Framer
+from millstream import Framer, bson
 from millstream._options import Encode
 
 File = Callable[[bytes], Path]
@@ -103,6 +103,20 @@ def test_what_is_no_text_names_its_record_and_is_passed() -> None:
     assert (caught.value.kind, caught.value.code, caught.value.record) == ("utf8_invalid", 9, 2)
     assert (caught.value.object, caught.value.start, caught.value.__cause__) == (b"\xff\n", 0, None)
     assert list(reader) == ["c\n"]
+
+
+@pytest.mark.parametrize("size", [1, 4, 1000])
+def test_counting_has_no_record_limit(size: int) -> None:
+    data = b"much too long\nab\n" * 3 + b"much too long"
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    reader = millstream.from_callback(lambda _: pieces.pop(0) if pieces else b"", record_limit=3)
+    assert (reader.count(), reader.position) == (7, (len(data), 7))
+    reader = millstream.from_bytes(data, record_limit=3)
+    with pytest.raises(millstream.RecordTooLong):
+        next(reader)
+    assert (reader.skip_record(), next(reader), reader.count()) == (True, b"ab", 5)
+    documents = b"".join(bson.dumps({"a": "x" * n}) for n in (1, 100, 1))
+    assert millstream.from_bytes(documents, framer=Framer.bson(), record_limit=30).count() == 3
 
 
 def test_batches() -> None:

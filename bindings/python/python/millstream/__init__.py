@@ -34,8 +34,11 @@ from ._errors import (
     Unsupported,
 )
 from ._native import Batch, Framer, Reader, Table, Writer, WriterEnd, __version__
+from ._native import BinaryReader as _BinaryReader
+from ._native import TextReader as _TextReader
 from ._native import forked as _forked
-from ._open import command, from_bytes, from_callback, from_fd, from_file, open, pipeline, shell, stdin, tcp
+from ._open import command, from_bytes, from_callback, from_fd, from_file, pipeline, shell, stdin, tcp
+from ._open import open as open
 
 # The rest is imported when it is first used, because it needs modules of the standard library that take longer to
 # import than everything else here: typing, dataclasses, concurrent.futures and multiprocessing. Type checkers take
@@ -51,8 +54,11 @@ if TYPE_CHECKING:
     from ._pipe.pipe import pipe
     from ._pipe.sink import Sink, collect, count, fold, for_each
     from ._pipe.source import merge
-    from ._pipe.stage import Stage, batch, filter, flat_map, inspect, map, scan_state, skip, take, tee
+    from ._pipe.stage import Stage, batch, flat_map, inspect, scan_state, skip, take, tee
+    from ._pipe.stage import filter as filter
+    from ._pipe.stage import map as map
     from ._pipe.summary import StageStats, Summary
+    from ._pipe.through import through
 else:
     _LATE = {
         None: ["aio", "bson"],
@@ -63,8 +69,9 @@ else:
         "_pipe.pipe": ["pipe"],
         "_pipe.sink": ["Sink", "collect", "count", "fold", "for_each"],
         "_pipe.source": ["merge"],
-        "_pipe.stage": ["Stage", "batch", "filter", "flat_map", "inspect", "map", "scan_state", "skip", "take", "tee"],
+        "_pipe.stage": ["Stage", "batch", "flat_map", "inspect", "scan_state", "skip", "take", "tee", "filter", "map"],
         "_pipe.summary": ["StageStats", "Summary"],
+        "_pipe.through": ["through"],
     }
     _MODULES = {name: module for module, names in _LATE.items() for name in names}
 
@@ -85,11 +92,13 @@ else:
 
 
 # The abstract classes of `io` require these methods; csv, pandas and others check for the classes.
-_io.BufferedIOBase.register(Reader)
+_io.BufferedIOBase.register(_BinaryReader)
+_io.TextIOBase.register(_TextReader)
 _Sequence.register(Batch)  # pyright: ignore[reportAttributeAccessIssue]
 # Readers and writers belong to the process that opened them.
 _os.register_at_fork(after_in_child=_forked)
 
+# `open`, `map` and `filter` are left out: `from millstream import *` must not replace Python's own functions.
 __all__ = [
     "Batch",
     "Cancelled",
@@ -130,7 +139,6 @@ __all__ = [
     "collect",
     "command",
     "count",
-    "filter",
     "flat_map",
     "fold",
     "for_each",
@@ -139,9 +147,7 @@ __all__ = [
     "from_fd",
     "from_file",
     "inspect",
-    "map",
     "merge",
-    "open",
     "parallel",
     "pipe",
     "pipeline",
@@ -152,4 +158,5 @@ __all__ = [
     "take",
     "tcp",
     "tee",
+    "through",
 ]

@@ -22,6 +22,7 @@ ColumnType: TypeAlias = type | str | None
 __version__: str
 
 def forked() -> None: ...
+def options_help(of: Literal["reader", "writer", "command"]) -> str: ...
 def command_line(argv: Sequence[str], closed: tuple[bool, bool, bool]) -> int: ...
 def option_error(found: str, expected: str) -> Error: ...
 def state_error(state: Literal["closed", "in_use"], name: str) -> Error: ...
@@ -37,6 +38,7 @@ def pipe_error(
     name: str | None,
     record: int | None = None,
     offset: int | None = None,
+    line: int | None = None,
     found: str | None = None,
 ) -> Error: ...
 
@@ -72,17 +74,24 @@ class Memory(Buffer):
 
 @final
 class Batch(Sequence[T], Generic[T]):
-    """Many records at once: one block of bytes, and the offset of each record."""
+    """Many records at once: one block of bytes, and the offset of each record. A sequence of records.
+
+    Offsets, positions and record numbers are counted from the start of the stream and from 0. A batch keeps its memory
+    as long as it, or a view of it, is referenced."""
 
     @property
     def data(self) -> memoryview:
         """The block of bytes, including delimiters: a read-only view."""
     @property
     def offsets(self) -> np.ndarray[Any, np.dtype[np.uint32]]:
-        """The offsets of the records in `data`, followed by the end of the last one (a memoryview without numpy)."""
+        """The offsets of the records in `data`, followed by the end of the last one: numpy's `uint32`, or a view
+        without numpy."""
     @property
     def first_record(self) -> int:
         """The number of its first record in the stream."""
+    @property
+    def first_line(self) -> int | None:
+        """The line number of its first record (the first is 1), if it and all records before it are lines."""
     @property
     def offset(self) -> int:
         """The position of `data` in the stream, in bytes."""
@@ -91,8 +100,8 @@ class Batch(Sequence[T], Generic[T]):
         """Whether the last record ends with its delimiter. All others do."""
     @property
     def trim(self) -> tuple[int, int, bool]:
-        """The number of bytes at each end of a record that are not content, and whether a carriage return is
-        content."""
+        """How many bytes of each record are not content: at the front, at the end if it is terminated, and whether a
+        carriage return before those is not content either."""
     def to_list(self) -> list[T]:
         """The records as a list."""
     def __len__(self) -> int: ...
@@ -102,16 +111,18 @@ class Batch(Sequence[T], Generic[T]):
     def __getitem__(self, index: slice, /) -> list[T]: ...
     def __iter__(self) -> Iterator[T]: ...
 
-@final
 class Reader(Iterator[T], Generic[T]):
     """Reads a source record by record, as `bytes`, or as `str` if an encoding is given.
 
-    Records are lines by default. As `bytes`, lines have no line ends. As `str`, the iteration yields lines with their
-    line ends, like a Python text file with `newline=""`, so that `csv.reader` and others find the line feeds inside
-    quotes; `keep_delimiter=False` removes the line ends. Records in batches and pipes have no line ends.
+    A reader is created by a function: `open`, `command`, `pipeline`, `shell`, `stdin`, `tcp`, `from_bytes`, `from_fd`,
+    `from_file`, `from_callback`. Records are lines by default. As `bytes`, lines have no line ends. As `str`, the
+    iteration yields lines with their line ends, like a Python text file with `newline=""`, so that `csv.reader` and
+    others find the line feeds inside quotes; `keep_delimiter=False` removes the line ends. Records in batches and pipes
+    have no line ends.
 
-    A reader is also a file in binary mode (an `io.BufferedIOBase`). Its `readline` keeps the line feeds, as in files;
-    the iteration does not. Every call continues where the previous call ended, even if that was another method.
+    A reader is also a file: without an encoding in binary mode (an `io.BufferedIOBase`), with an encoding in text mode
+    (an `io.TextIOBase`). Its `readline` keeps the line feeds, as in files; the iteration does not. Every call continues
+    where the previous call ended, even if that was another method.
 
     One call at a time: a call from another thread raises `InUse`."""
 
@@ -132,14 +143,14 @@ class Reader(Iterator[T], Generic[T]):
     def __iter__(self) -> Self: ...
     def __next__(self) -> T: ...
     def _buffered(self) -> Iterator[T]: ...
-    def _read_buffered(self, delimiter: bytes | str | int, /) -> bytes | None: ...
+    def _read_buffered(self, delimiter: bytes | str | int, /) -> T | None: ...
     def _drop(self) -> None: ...
     def next_batch(self, max_records: int | None = None) -> Batch[T] | None:
-        """The next records, as many as are available; `None` at the end."""
+        """The next records, as many as are available, as a `Batch`; `None` at the end."""
     def batches(self, max_records: int | None = None) -> Iterator[Batch[T]]:
         """An iterator over the results of `next_batch`."""
     def count(self) -> int:
-        """Counts the records up to the end, without creating them."""
+        """Counts the records up to the end, without creating them. The record limit does not apply."""
     def columns(
         self,
         sep: bytes | str | int,
@@ -149,30 +160,31 @@ class Reader(Iterator[T], Generic[T]):
         max_records: int | None = None,
         workers: int | None = None,
     ) -> Table:
-        """The records' fields as columns of these types, up to the end, or of `max_records`.
+        """The records' fields as columns of these types, up to the end, or of `max_records`, as a `Table`.
 
         A type is `int` (64 bits), `float`, `str`, `bytes`, the name of a numpy number type (`"int32"`) or that type,
         and `None` for a field to ignore. A field equal to `missing` (for example `""`) is a missing value; any other
-        field that is not of its type raises a `NumberError` or `EncodingError` with the record, the column's name as
-        `path` and the byte, and the earlier rows are in its `partial`. Fields after the last column are ignored; too
+        field that is not of its type raises a `NumberError` or `EncodingError` with the line and column, and the
+        column's name as `path`; the earlier rows are in its `partial`. Fields after the last column are ignored; too
         few are an error. `workers` threads build the columns, including this one: up to four by default."""
     def skip_record(self) -> bool:
         """Skips a record, however long, and returns whether there was one."""
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Up to `size` bytes, all that are left if negative. Bytes read before an error are in its `partial`."""
-    def read1(self, size: int | None = -1, /) -> bytes:
+    def read(self, size: int | None = -1, /) -> T:
+        """Up to `size` bytes, or characters if there is an encoding; all that are left if negative. Data read before an
+        error is in its `partial`."""
+    def read1(self: Reader[bytes], size: int | None = -1, /) -> bytes:
         """Available bytes, after at most one read."""
-    def readinto(self, buffer: Buffer, /) -> int:
+    def readinto(self: Reader[bytes], buffer: Buffer, /) -> int:
         """Fills memory, and returns how many bytes there were."""
-    def readinto1(self, buffer: Buffer, /) -> int:
-        """The same, after at most one read."""
-    def readline(self, size: int | None = -1, /) -> bytes:
-        """The next line with its line feed; nothing at the end."""
-    def readlines(self, hint: int | None = -1, /) -> list[bytes]:
-        """Lines, up to a number of bytes."""
-    def readuntil(self, delimiter: bytes | str | int = 10) -> bytes:
-        """The bytes up to a delimiter, including it; at the end the rest, or nothing."""
-    def peek(self, size: int | None = 0, /) -> bytes:
+    def readinto1(self: Reader[bytes], buffer: Buffer, /) -> int:
+        """Fills memory like `readinto`, after at most one read."""
+    def readline(self, size: int | None = -1, /) -> T:
+        """The next line with its line feed, as in files; nothing at the end. `size` limits its bytes or characters."""
+    def readlines(self, hint: int | None = -1, /) -> list[T]:
+        """Lines as a list, up to a number of bytes or characters."""
+    def readuntil(self, delimiter: bytes | str | int = 10) -> T:
+        """The data up to a delimiter, including it; at the end the rest, or nothing."""
+    def peek(self: Reader[bytes], size: int | None = 0, /) -> bytes:
         """The content of the buffer, after one read if it is empty. Nothing is consumed."""
     def waits(self) -> bool | None:
         """Whether the next batch requires a wait; `None` if unknown, as for a function."""
@@ -182,7 +194,7 @@ class Reader(Iterator[T], Generic[T]):
     def terminator(self) -> bytes:
         """The bytes that end a record when it is written again."""
     def cancel(self) -> None:
-        """Ends a wait of another thread, which gets `Cancelled`; if no thread waits, the next call does."""
+        """Ends a wait of another thread, which raises `Cancelled`; if no thread waits, the next call does."""
     def close(self) -> None:
         """Ends the reading at the current position, and stops its commands: within two seconds."""
     def __enter__(self) -> Self: ...
@@ -193,7 +205,8 @@ class Reader(Iterator[T], Generic[T]):
     def name(self) -> str:
         """The name of the source in error messages."""
     @property
-    def mode(self) -> Literal["rb"]: ...
+    def mode(self) -> Literal["rb", "r"]:
+        """`"rb"`, or `"r"` if there is an encoding."""
     @property
     def closed(self) -> bool: ...
     @property
@@ -201,7 +214,7 @@ class Reader(Iterator[T], Generic[T]):
         """How many bytes and records have been taken."""
     @property
     def ends(self) -> list[CommandEnd]:
-        """How commands ended, for those that have ended so far."""
+        """How commands ended, for those that have ended so far: a list of `CommandEnd`."""
     def tell(self) -> int: ...
     def readable(self) -> bool: ...
     def writable(self) -> Literal[False]: ...
@@ -215,23 +228,35 @@ class Reader(Iterator[T], Generic[T]):
     def write(self, bytes: Buffer, /) -> int: ...
 
 @final
+class BinaryReader(Reader[bytes]): ...
+
+@final
+class TextReader(Reader[str]):
+    @property
+    def encoding(self) -> str: ...
+    @property
+    def errors(self) -> str: ...
+    @property
+    def newlines(self) -> None: ...
+
+@final
 class Table:
     """Columns of equal length, each with its name and type.
 
-    Through Arrow's PyCapsule interface, pyarrow, polars and pandas accept it without a copy."""
+    `table[name]` is a column: numbers as a numpy array, read-only and not copied; text as objects. For missing values,
+    floating point numbers are NaN, integers are masked, and objects are `None`. `len(table)` is the number of rows.
+    Through Arrow's PyCapsule interface, pyarrow, polars and pandas accept a table without a copy."""
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
     def keys(self) -> tuple[str, ...]:
-        """The same: so `dict(table)` has all columns."""
+        """The names of the columns, so that `dict(table)` has all columns."""
     def __contains__(self, name: str, /) -> bool: ...
     def __len__(self) -> int:
         """The number of rows."""
     def __getitem__(self, name: str, /) -> np.ndarray[Any, Any]:
-        """A column: numbers as a numpy array, read-only and not copied; text as objects.
-
-        For missing values, floating point numbers are NaN, integers are masked, and objects are `None`."""
+        """A column: see the class."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 class CommandWriterOptions(WriterSettings, total=False):
@@ -261,19 +286,21 @@ class WriterEnd:
 
 @final
 class Writer:
-    """Records into a sink.
+    """Writes records to a sink: `Writer.path`, `fd`, `stdout`, `command`, `memory` or `callback` creates one.
 
-    Only `close` reports whether everything succeeded. A `with` block closes it; after an exception it is aborted, and a
-    file that appears only if it is complete does not appear. A writer that is not closed passes its bytes to the sink
-    when it is collected, for as long as the sink accepts some within a second, and reports what is lost with
-    `sys.unraisablehook`. One call at a time: a call from another thread raises `InUse`."""
+    Only `close`, which `with` calls, reports whether everything succeeded. After an exception, `with` aborts the writer
+    instead: then a file that appears only if it is complete does not appear. A writer that is not closed is flushed
+    when it is garbage-collected, and reports a loss; Python's development mode warns of it.
+
+    One call at a time: a call from another thread raises `InUse`."""
 
     @staticmethod
     def path(path: str | PathLike[str], **options: Unpack[WriterSettings]) -> Writer:
         """A file, which appears complete when the writer is closed; compressed according to the suffix of its name."""
     @staticmethod
     def command(argv: Sequence[str | PathLike[str]], **options: Unpack[CommandWriterOptions]) -> Writer:
-        """A command's standard input. `close` raises `CommandFailed` if it fails."""
+        """A command's standard input. `close` raises `CommandFailed` if it fails. The options are also those of
+        `millstream.command` for a command, except `stdin`."""
     @staticmethod
     def stdout(**options: Unpack[WriterSettings]) -> Writer:
         """Standard output. Flush before other code prints."""
@@ -287,26 +314,27 @@ class Writer:
     def callback(write: Callable[[bytes], int | None], **options: Unpack[WriterSettings]) -> Writer:
         """A function, such as the `write` of a file; it returns how many bytes it accepted, or `None` for all."""
     def write(self, data: Buffer | str, /) -> int:
-        """Writes bytes, or UTF-8 text, and returns how many bytes there were."""
+        """Writes bytes or UTF-8 text, and returns the number of bytes."""
     def put(self, *values: object, sep: str = " ", end: str = "\n") -> None:
         """Writes values as `print` does. Numbers and booleans look the same as in every language of Millstream."""
     def _write_buffered(self, data: Buffer | str, /) -> int | None: ...
     def _put_buffered(self, *values: object, sep: str = " ", end: str = "\n") -> bool: ...
     def _drop(self) -> None: ...
     def writelines(self, lines: Iterable[Buffer | str], /) -> None:
-        """Writes pieces; no line ends are added."""
+        """Writes pieces of bytes or text; no line ends are added."""
     def flush(self) -> None:
         """Passes everything to the system."""
     def close(self) -> WriterEnd | None:
-        """Ends the writing, and reports whether everything succeeded; `None` if it was closed before."""
+        """Ends the writing, and reports whether everything succeeded, as a `WriterEnd`; a file appears now. `None` if
+        it was closed before. If closing fails, it can be repeated."""
     def abort(self) -> None:
         """Gives up: the content of the buffer is discarded, and a file that appears only if it is complete does not
         appear.
 
-        It does not wait for the sink to accept anything; a command is stopped if it does not exit within two seconds.
-        """
+        It does not wait for the sink to accept anything; a command is stopped if it does not exit within two
+        seconds."""
     def cancel(self) -> None:
-        """Ends a wait of another thread, which gets `Cancelled`; if no thread waits, the next call does."""
+        """Ends a wait of another thread, which raises `Cancelled`; if no thread waits, the next call does."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /

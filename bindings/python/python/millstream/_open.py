@@ -1,12 +1,13 @@
 """One function for each kind of source.
 
-The functions accept the options of a reader as keywords; `ReaderOptions` and `CommandOptions` list all of them."""
+The functions accept the options of a reader as keywords, and the documentation of each lists them."""
 
 from __future__ import annotations
 
 import os
 
-from ._native import Reader, option_error
+from ._docs import add_options
+from ._native import Reader, Writer, option_error
 
 # Type checkers take this as true. Importing `typing` for it takes milliseconds.
 TYPE_CHECKING = False
@@ -23,15 +24,18 @@ else:
 
 
 def _prepare(options: Any) -> dict[str, Any]:
+    if not options:
+        return {}
     prepared = dict(options)
     observer = prepared.get("observer")
     if observer is not None:
         from ._progress import hook
 
         prepared["observer"] = hook(observer)
-    stdin = prepared.get("stdin")
-    if stdin is not None and hasattr(stdin, "fileno"):
-        prepared["stdin"] = stdin.fileno()
+    if "stdin" in prepared:
+        from ._input import input_of
+
+        prepared["stdin"] = input_of(prepared["stdin"])
     return prepared
 
 
@@ -45,7 +49,8 @@ def open(
     path: str | bytes | os.PathLike[str], *, encoding: str | None = None, **options: Unpack[ReaderOptions]
 ) -> Reader[Any]:
     """Reads a file, FIFO or device, compressed or not."""
-    return Reader.path(os.fsdecode(path), encoding=encoding, **_prepare(options))
+    name = path if type(path) is str else os.fsdecode(path)
+    return Reader.path(name, encoding=encoding, **_prepare(options))
 
 
 @overload
@@ -163,6 +168,11 @@ def tcp(
     with socket.create_connection((host, port), timeout) as connection:
         connection.settimeout(None)
         return Reader.fd(connection.fileno(), encoding=encoding, **_prepare({"name": f"tcp:{host}:{port}", **options}))
+
+
+add_options([open, stdin, from_fd, from_bytes, from_file, from_callback, tcp], "reader")
+add_options([command, pipeline, shell], "command", "reader")
+add_options([Writer], "writer")
 
 
 def _argv(argv: Sequence[Argument]) -> list[str]:

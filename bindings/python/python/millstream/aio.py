@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
 from . import _native, _open
+from ._docs import add_options
 from ._native import Batch, Table, WriterEnd, state_error
 
 if TYPE_CHECKING:
@@ -279,7 +280,7 @@ class Reader(_Opened[_native.Reader[Any]], Generic[T]):
         return await self._side.call(lambda reader: reader.next_batch(max_records))
 
     async def count(self) -> int:
-        """Counts the records up to the end, without creating them."""
+        """Counts the records up to the end, without creating them. The record limit does not apply."""
         return await self._side.call(lambda reader: reader.count())
 
     async def columns(
@@ -300,26 +301,31 @@ class Reader(_Opened[_native.Reader[Any]], Generic[T]):
         """Skips a record, however long, and returns whether there was one."""
         return await self._side.call(lambda reader: reader.skip_record())
 
-    async def read(self, size: int | None = -1, /) -> bytes:
-        """Up to `size` bytes, all that are left if negative. Bytes read before an error are in its `partial`."""
+    async def read(self, size: int | None = -1, /) -> T:
+        """Up to `size` bytes, or characters if there is an encoding; all that are left if negative. Data read before an
+        error is in its `partial`."""
         return await self._side.call(lambda reader: reader.read(size))
 
-    async def read1(self, size: int | None = -1, /) -> bytes:
+    async def read1(self: Reader[bytes], size: int | None = -1, /) -> bytes:
         """Available bytes, after at most one read."""
         return await self._side.call(lambda reader: reader.read1(size))
 
-    async def readline(self) -> bytes:
+    async def readline(self) -> T:
         """The next line with its line feed; nothing at the end."""
         return await self.readuntil(b"\n")
 
-    async def readuntil(self, delimiter: bytes | str | int = 10) -> bytes:
-        """The bytes up to a delimiter, including it; at the end the rest, or nothing."""
+    async def readuntil(self, delimiter: bytes | str | int = 10) -> T:
+        """The data up to a delimiter, including it; at the end the rest, or nothing."""
         side = self._side
-        if side.native is not None and not side.is_busy and (found := side.native._read_buffered(delimiter)):
+        found: T | None = None
+        if side.native is not None and not side.is_busy:
+            found = side.native._read_buffered(delimiter)
+        if found:
             return found
-        return await side.call(lambda reader: reader.readuntil(delimiter))
+        rest: T = await side.call(lambda reader: reader.readuntil(delimiter))
+        return rest
 
-    async def peek(self) -> bytes:
+    async def peek(self: Reader[bytes]) -> bytes:
         """The content of the buffer, after one read if it is empty. Nothing is consumed."""
         return await self._side.call(lambda reader: reader.peek())
 
@@ -575,3 +581,8 @@ def from_fd(fd: int, *, encoding: str | None = None, **options: Any) -> Reader[A
             os.close(own)
 
     return Reader(opened)
+
+
+add_options([open, stdin, from_bytes, from_callback, from_fd, from_file, tcp], "reader")
+add_options([command, pipeline, shell], "command", "reader")
+add_options([Writer], "writer")

@@ -5,6 +5,7 @@
 
 use millstream::Error;
 use millstream::bson::{Cursor, Document, ElementType, Rules};
+use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString};
 
@@ -13,7 +14,7 @@ use crate::error;
 use crate::foreign::Bytes;
 
 /// The number of keys that are cached.
-const KEYS: usize = 512;
+const KEY_COUNT: usize = 512;
 
 /// The errors of decoding: from the document or from Python.
 pub enum Trouble {
@@ -33,20 +34,35 @@ impl From<PyErr> for Trouble {
     }
 }
 
-/// A key as stored in documents, and its object.
-type Key<'py> = (Box<[u8]>, Bound<'py, PyString>);
+/// Keys as stored in documents, and their objects, by a hash of the key's bytes.
+type Keys = Vec<Option<(Box<[u8]>, Py<PyString>)>>;
+
+/// The keys of all calls. A call during another one, from a class that it creates objects of or from another thread,
+/// has its own keys.
+static KEYS: Mutex<Keys> = Mutex::new(Vec::new());
 
 /// Makes Python objects from documents.
 pub struct Decoder<'t, 'py> {
     py: Python<'py>,
     types: &'t Types,
-    /// By a hash of the key's bytes.
-    keys: Vec<Option<Key<'py>>>,
+    keys: Keys,
+    shared: Option<MutexGuard<'static, Keys>>,
+}
+
+impl Drop for Decoder<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(shared) = &mut self.shared {
+            **shared = std::mem::take(&mut self.keys);
+        }
+    }
 }
 
 impl<'t, 'py> Decoder<'t, 'py> {
     pub fn new(py: Python<'py>, types: &'t Types) -> Decoder<'t, 'py> {
-        Decoder { py, types, keys: vec![None; KEYS] }
+        let mut shared = KEYS.try_lock();
+        let mut keys = shared.as_deref_mut().map(std::mem::take).unwrap_or_default();
+        keys.resize_with(KEY_COUNT, || None);
+        Decoder { py, types, keys, shared }
     }
 
     /// The dict of the document at the cursor.
@@ -75,14 +91,14 @@ impl<'t, 'py> Decoder<'t, 'py> {
     #[inline]
     fn key<'a>(&mut self, cursor: &Cursor<'a>, key: &'a [u8]) -> Result<Bound<'py, PyString>, Trouble> {
         let (first, last) = (key.first().copied().unwrap_or(0), key.last().copied().unwrap_or(0));
-        let place = (usize::from(first) * 31 + usize::from(last) * 7 + key.len() * 131) % KEYS;
+        let place = (usize::from(first) * 31 + usize::from(last) * 7 + key.len() * 131) % KEY_COUNT;
         if let Some((known, text)) = &self.keys[place]
             && **known == *key
         {
-            return Ok(text.clone());
+            return Ok(text.bind(self.py).clone());
         }
         let text = PyString::new(self.py, cursor.key_text(key)?);
-        self.keys[place] = Some((key.into(), text.clone()));
+        self.keys[place] = Some((key.into(), text.clone().unbind()));
         Ok(text)
     }
 
@@ -178,8 +194,10 @@ pub fn bson_decode_all<'py>(py: Python<'py>, data: Bytes, types: &Bound<'py, Typ
     let (mut rest, mut count) = (&data[..], 0_u64);
     while !rest.is_empty() {
         let offset = (data.len() - rest.len()) as u64;
-        let (document, after) =
-            Document::first(rest, Rules::new()).map_err(|error| error::raise(py, &error.with_record(count)))?;
+        let (document, after) = Document::first(rest, Rules::new()).map_err(|error| {
+            let within = error.offset().unwrap_or(0);
+            error::raise(py, &error.with_record(count).with_offset(offset + within))
+        })?;
         let made = decoder.document(&mut document.at_offset(offset).cursor());
         list.append(made.map_err(|trouble| raise(py, trouble, Some(count)))?)?;
         if count % 4096 == 4095 {

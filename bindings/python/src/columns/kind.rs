@@ -8,7 +8,6 @@ use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryArray, PrimitiveArr
 use arrow_buffer::{Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 use millstream::ErrorKind;
-use millstream::frame::text;
 use millstream::scan::{self, Number};
 
 use super::fields::{Fields, Wrong};
@@ -138,15 +137,16 @@ impl Kind for Pieces {
             } else {
                 if self.is_text
                     && !fields.is_text
-                    && let Err(error) = text(field)
+                    && let Err(error) = std::str::from_utf8(field)
                 {
+                    let start = error.valid_up_to();
                     wrong = Some(Wrong {
                         row: offsets.len() - 1,
                         column: fields.column,
                         kind: ErrorKind::Utf8Invalid,
-                        found: error.found().map_or_else(|| show(field), str::to_owned),
+                        found: format!("0x{:02x} in \"{}\"", field[start], show(field)),
                         expected: "UTF-8 text".to_owned(),
-                        at,
+                        at: at + start,
                     });
                     break;
                 }

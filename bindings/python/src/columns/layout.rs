@@ -1,5 +1,6 @@
 //! The definition of the columns.
 
+use arrow_schema::DataType;
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyType};
 
@@ -71,6 +72,11 @@ impl Layout {
     /// The columns, each with the number of its field.
     pub fn columns(&self) -> impl Iterator<Item = (usize, &Column)> {
         self.columns.iter().enumerate().filter_map(|(at, column)| Some((at, column.as_ref()?)))
+    }
+
+    /// Whether a column is text.
+    pub fn has_text(&self) -> bool {
+        self.columns().any(|(_, column)| column.kind.data_type() == DataType::Utf8)
     }
 
     /// The name of a field in errors: its column's name, or its number.

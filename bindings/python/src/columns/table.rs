@@ -15,6 +15,10 @@ use crate::arrow;
 use crate::memory::{Memory, Owner};
 
 /// Columns of equal length, each with its name and type.
+///
+/// `table[name]` is a column: numbers as a numpy array, read-only and not copied; text as objects. For missing values,
+/// floating point numbers are NaN, integers are masked, and objects are `None`. `len(table)` is the number of rows.
+/// Through Arrow's PyCapsule interface, pyarrow, polars and pandas accept a table without a copy.
 #[pyclass(frozen, module = "millstream")]
 pub struct Table {
     schema: SchemaRef,
@@ -53,6 +57,7 @@ impl Table {
         PyTuple::new(py, self.schema.fields().iter().map(|field| field.name()))
     }
 
+    /// The names of the columns, so that `dict(table)` has all columns.
     fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         self.names(py)
     }

@@ -25,6 +25,9 @@ class Records(Protocol):
     def offset(self, index: int) -> int | None:
         """The position of a record in the source, in bytes."""
 
+    def line(self, index: int) -> int | None:
+        """The line number of a record, if it is a line of a text."""
+
 
 class Back(Protocol):
     """A step of the trail: from the index of an item to the index of the item it was made from. Processes exchange

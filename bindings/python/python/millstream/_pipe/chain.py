@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from operator import itemgetter
-from threading import Event
+from threading import Event, Lock
 from time import perf_counter
 from typing import Any, Generic, Literal, Self, TypeAlias, TypeVar, overload
 
@@ -17,6 +17,7 @@ from .sink import Sink, Sinking, Writing
 from .source import source_of
 from .stage import Batch, Each, Stage, Step, Tee, Teeing, Timed
 from .summary import StageStats, Summary
+from .through import Through, ThroughSource
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -35,13 +36,30 @@ class Pipe(Generic[T]):
                 raise option_error(f"{type(stage).__name__} in a pipe", "a stage, such as map(f), or a sink at the end")
         if not (on_error in ("stop", "skip") or isinstance(on_error, Writer) or callable(on_error)):
             raise option_error(f"on_error={on_error!r}", '"stop", "skip", a Writer or a function')
-        self.summary = Summary(stages=[StageStats(stage.name) for stage in stages])
-        self._stages = stages
         self._on_error = on_error
+        self._owns_on_error = True
         self._source = source_of(source)
+        #: Held while a failed record is handled: the stages before and after a command run on different threads.
+        self._handling = Lock()
+        stats: list[StageStats] = []
+        commands = [place for place, stage in enumerate(stages) if isinstance(stage, Through)]
+        if commands:
+            place, command = commands[-1], stages[commands[-1]]
+            before: Pipe[Any] = Pipe(source, stages[:place], on_error)
+            before._owns_on_error, before._handling = False, self._handling
+            stats, stages = [*before.summary.stages, StageStats(command.name)], stages[place + 1 :]
+            self._source = ThroughSource(before, command, stats[-1])
+        self._own_stats = [StageStats(stage.name) for stage in stages]
+        self.summary: Summary = Summary(stages=stats + self._own_stats)
+        self._stages = stages
         self._tees: list[Teeing] = []
         self._cancelled = Event()
         self._batches = self._run()
+
+    @property
+    def terminator(self) -> bytes:
+        """The bytes that end an item when it is written."""
+        return self._source.terminator
 
     def __iter__(self) -> Iterator[T]:
         """The items."""
@@ -62,7 +80,7 @@ class Pipe(Generic[T]):
         """Runs to the end and returns the result of the sink; for a writer, the summary."""
         sinking: Sinking[Any] | None = None
         if isinstance(sink, Writer):
-            sinking = Writing(sink, self._source.terminator)
+            sinking = Writing(sink, self)
         elif sink is not None:
             sinking = sink.start()
         try:
@@ -119,13 +137,16 @@ class Pipe(Generic[T]):
         finally:
             summary.elapsed = perf_counter() - began
             summary.commands = self._source.ends()
-            if isinstance(self._on_error, Writer):
+            if isinstance(self._source, ThroughSource):
+                before = self._source.before.summary
+                summary.records, summary.failed = before.records, summary.failed + before.failed
+            if isinstance(self._on_error, Writer) and self._owns_on_error:
                 self._on_error.close()
 
     def _parts(self) -> list[Blocks]:
         """The traversal: each part takes blocks from the part before it."""
         parts, steps = [self._read()], list[Step]()
-        groups, stats = list(grouped(self._stages)), iter(self.summary.stages)
+        groups, stats = list(grouped(self._stages)), iter(self._own_stats)
 
         def end_steps() -> None:
             if steps:
@@ -143,7 +164,7 @@ class Pipe(Generic[T]):
                 end_steps()
                 parts.append(_cut(parts[-1], stage.count, own[0]))
             elif isinstance(stage, Tee):
-                self._tees.append(tee := Teeing(stage.writer, self._source.terminator))
+                self._tees.append(tee := Teeing(stage.writer, self))
                 steps.append(Timed(tee, own[0]))
             else:
                 steps.append(Timed(stage.start(), own[0]))
@@ -192,31 +213,33 @@ class Pipe(Generic[T]):
         ):
             if index not in reported:
                 reported.add(index)
-                self.summary.failed += 1
-                self._put_aside(block, failure)
+                with self._handling:
+                    self.summary.failed += 1
+                    self._put_aside(block, failure)
 
     def _put_aside(self, block: Block, failure: Failure) -> None:
         if self._on_error == "skip" or block.records is None:
             return
         record = block.records.record(block.record_of(failure))
         if isinstance(self._on_error, Writer):
-            Writing(self._on_error, self._source.terminator).take([record])
+            Writing(self._on_error, self).take([record])
         elif callable(self._on_error):
             self._on_error(record, self._error(block, failure))
 
     def _error(self, block: Block, failure: Failure) -> Error:
-        error, name, record, offset = failure.error, self._source.name, None, None
+        error, name, record, offset, line = failure.error, self._source.name, None, None, None
         if block.records is not None:
             index = block.record_of(failure)
             name = block.records.name
             record = block.records.first_record + index
             offset = block.records.offset(index)
+            line = block.records.line(index)
         if isinstance(error, Error):
             # The block stays unchanged.
             error.record = record if error.record is None else error.record
             return error
         found = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        told: Error = pipe_error("stage_failed", name, record, offset, f"in {failure.stage}: {found}")
+        told: Error = pipe_error("stage_failed", name, record, offset, line, f"in {failure.stage}: {found}")
         told.__cause__ = error
         return told
 

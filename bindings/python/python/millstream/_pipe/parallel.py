@@ -189,7 +189,7 @@ class Workers:
         if isinstance(error, BrokenProcessPool):
             found += " (are its functions importable by name from a module, and is the code of the script "
             found += 'protected by if __name__ == "__main__"?)'
-        return pipe_error("stage_failed", self._name, record, None, found)
+        return pipe_error("stage_failed", self._name, record, found=found)
 
 
 def _start(parallel: Parallel[Any, Any]) -> tuple[Executor, Callable[[list[Any], bool], Future[_Lot]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from .._native import Writer, option_error
 
@@ -82,26 +82,22 @@ class _Folding(Sinking[Any]):
         return self._state
 
 
+class Terminated(Protocol):
+    """A pipe, whose terminator is known when it has items."""
+
+    @property
+    def terminator(self) -> bytes: ...
+
+
 class Writing(Sinking["Summary"]):
     """Writes items to a writer, which is closed at the end or aborted."""
 
-    def __init__(self, writer: Writer, terminator: bytes) -> None:
+    def __init__(self, writer: Writer, pipe: Terminated) -> None:
         self._writer = writer
-        self._end = terminator
-        self._text_end = terminator.decode("utf-8", "surrogateescape")
+        self._pipe = pipe
 
     def take(self, items: list[Any]) -> None:
-        kinds = set(map(type, items))
-        if kinds == {bytes}:
-            self._writer.write(self._end.join(items) + self._end)
-        elif kinds == {str}:
-            self._writer.write(self._text_end.join(items) + self._text_end)
-        else:
-            for item in items:
-                if isinstance(item, (bytes, bytearray, memoryview)):
-                    self._writer.write(bytes(item) + self._end)
-                else:
-                    self._writer.put(item, end=self._text_end)
+        self._writer.write(joined(items, self._pipe.terminator))
 
     def finish(self, summary: Summary) -> Summary:
         summary.writer = self._writer.close()
@@ -109,6 +105,26 @@ class Writing(Sinking["Summary"]):
 
     def abandon(self) -> None:
         self._writer.abort()
+
+
+def joined(items: list[Any], terminator: bytes) -> bytes | str:
+    """The items as a writer writes them, each with its terminator."""
+    kinds = {type(item) for item in items}
+    if kinds == {bytes}:
+        return terminator.join(items) + terminator
+    end = terminator.decode("utf-8", "surrogateescape")
+    if kinds == {str}:
+        return end.join(items) + end
+    out = Writer.memory()
+    for item in items:
+        if isinstance(item, (bytes, bytearray, memoryview)):
+            out.write(bytes(item) + terminator)
+        else:
+            out.put(item, end=end)
+    written = out.close()
+    assert written is not None
+    assert written.memory is not None
+    return written.memory
 
 
 def a_function(function: Any) -> Any:

@@ -65,6 +65,10 @@ class _BatchRecords:
     def offset(self, index: int) -> int:
         return self.batch.offset + int(self.batch.offsets[index])
 
+    def line(self, index: int) -> int | None:
+        first = self.batch.first_line
+        return None if first is None else first + index
+
 
 class ReaderSource(Source):
     """Batches as the reader delivers them: what is available, without waiting for more."""
@@ -114,6 +118,9 @@ class _ListRecords:
         return self.items[index]
 
     def offset(self, index: int) -> None:
+        return None
+
+    def line(self, index: int) -> None:
         return None
 
 

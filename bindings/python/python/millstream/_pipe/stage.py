@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from .._native import Writer, option_error
 from .block import Block, Shifted
-from .sink import Writing, a_function
+from .sink import Terminated, Writing, a_function
 from .summary import StageStats
 
 A = TypeVar("A")
@@ -131,9 +131,9 @@ class Tee(Stage[A, A]):
 class Teeing(Step):
     """The running stage. The writer's errors end the pipe, regardless of `on_error`."""
 
-    def __init__(self, writer: Writer, terminator: bytes) -> None:
+    def __init__(self, writer: Writer, pipe: Terminated) -> None:
         self._writer = writer
-        self._writing = Writing(writer, terminator)
+        self._writing = Writing(writer, pipe)
 
     def run(self, block: Block) -> None:
         if block.items:
