@@ -290,7 +290,8 @@ struct streams {
 };
 union lasting_streams {
     streams object;
-    lasting_streams() : object() { std::cerr.tie(&object.out); }
+    // noexcept: nothing can fail after `object`, and clang 14 does not define the destructor that it would call then.
+    lasting_streams() noexcept : object() { std::cerr.tie(&object.out); }
     ~lasting_streams() {}
 };
 inline lasting_streams lasting;
