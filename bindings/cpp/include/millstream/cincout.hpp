@@ -282,16 +282,23 @@ class istream final : public std::istream {
     ostream &out_;
 };
 
+/// Clang initializes inline variables before the object of <iostream> that does this. It is needed here first, and must
+/// not flush standard output before `at_exit` does.
+inline const std::ios_base::Init standard_streams;
+
 /// The streams. They are never destroyed, so that the destructors of static objects can use them.
 struct streams {
     stdio_buffer in_buffer{stdin}, out_buffer{stdout};
     ostream out{&out_buffer};
     istream in{&in_buffer, &out};
+    streams() = default;
+    streams(const streams &) = delete;
+    // Clang 14 calls an implicit destructor in the constructor below, but does not define it.
+    ~streams() {} // NOLINT(modernize-use-equals-default)
 };
 union lasting_streams {
     streams object;
-    // noexcept: nothing can fail after `object`, and clang 14 does not define the destructor that it would call then.
-    lasting_streams() noexcept : object() { std::cerr.tie(&object.out); }
+    lasting_streams() : object() { std::cerr.tie(&object.out); }
     ~lasting_streams() {}
 };
 inline lasting_streams lasting;
