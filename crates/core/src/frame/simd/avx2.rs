@@ -5,6 +5,7 @@
 //! overwrites the excess, because only the number of matches moves the store position. Only a mask with more than four
 //! bits set needs another round. (A round for each bit costs 1.7 to 2.1 times as much at 20 bytes a record.)
 
+use super::quoted::{self, Carry, Masks, Ops, Special};
 use std::arch::x86_64::*;
 
 /// The number of bytes that produce one mask of 64 bits.
@@ -79,4 +80,113 @@ unsafe fn store(at: *mut u32, mut mask: u64, start: u32) {
             return;
         }
     }
+}
+
+/// The operations for [`quoted`] regions.
+#[derive(Clone, Copy)]
+struct Quoted {
+    special: Special,
+    /// The quote, LF and CR.
+    needles: [__m256i; 3],
+    /// All ones if the dialect has quotes.
+    quotes: u64,
+    delimiter: __m256i,
+    largest: __m256i,
+}
+
+/// Returns a bit for each of 64 bytes that equals `needle`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn equal(low: __m256i, high: __m256i, needle: __m256i) -> u64 {
+    let low = _mm256_movemask_epi8(_mm256_cmpeq_epi8(low, needle)) as u32;
+    let high = _mm256_movemask_epi8(_mm256_cmpeq_epi8(high, needle)) as u32;
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// Returns the exclusive or of all bits up to each bit: the product with all ones, without carries.
+#[inline]
+#[target_feature(enable = "pclmulqdq")]
+pub(super) fn parity(bits: u64) -> u64 {
+    let product = _mm_clmulepi64_si128::<0>(_mm_set_epi64x(0, bits as i64), _mm_set1_epi8(-1));
+    _mm_cvtsi128_si64(product) as u64
+}
+
+// SAFETY: the methods use the instructions of `append_quoted`, which is the only caller.
+unsafe impl Ops for Quoted {
+    #[inline(always)]
+    unsafe fn new(special: Special) -> Quoted {
+        // SAFETY: the caller guarantees the level.
+        unsafe {
+            let (needles, quotes) = special.needles();
+            Quoted {
+                special,
+                needles: needles.map(|byte| _mm256_set1_epi8(byte as i8)),
+                quotes,
+                delimiter: _mm256_set1_epi8(special.delimiter as i8),
+                largest: _mm256_setzero_si256(),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn masks(&mut self, bytes: &[u8; 64]) -> Masks {
+        // SAFETY: as above; `bytes` has the length of two registers.
+        unsafe {
+            let low = _mm256_loadu_si256(bytes.as_ptr().cast());
+            let high = _mm256_loadu_si256(bytes.as_ptr().add(32).cast());
+            self.largest = _mm256_max_epu8(self.largest, _mm256_max_epu8(low, high));
+            let [quote, lf, cr] = self.needles;
+            Masks { quote: equal(low, high, quote) & self.quotes, lf: equal(low, high, lf), cr: equal(low, high, cr) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn delimiters(&self, bytes: &[u8; 64]) -> u64 {
+        // SAFETY: as for `masks`.
+        unsafe {
+            let low = _mm256_loadu_si256(bytes.as_ptr().cast());
+            let high = _mm256_loadu_si256(bytes.as_ptr().add(32).cast());
+            equal(low, high, self.delimiter)
+        }
+    }
+
+    #[inline(always)]
+    fn is_boundary(&self, byte: Option<u8>) -> bool {
+        self.special.is_boundary(byte)
+    }
+
+    #[inline(always)]
+    unsafe fn parity(&self, bits: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe { parity(bits) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(&self, at: *mut u32, mask: u64, start: u32) {
+        // SAFETY: as above; the caller guarantees the space.
+        unsafe { store(at, mask, start.wrapping_sub(1)) }
+    }
+
+    #[inline(always)]
+    unsafe fn may_be_mark(&self) -> bool {
+        // SAFETY: as above.
+        unsafe {
+            let smallest = _mm256_set1_epi8(0xfe_u8 as i8);
+            let large = _mm256_cmpeq_epi8(_mm256_max_epu8(self.largest, smallest), self.largest);
+            _mm256_testz_si256(large, large) == 0
+        }
+    }
+}
+
+/// See [`quoted::append`].
+#[target_feature(enable = "avx2,bmi1,popcnt,pclmulqdq")]
+pub(super) fn append_quoted(
+    special: Special,
+    block: &[u8],
+    start: u32,
+    carry: &mut Carry,
+    ends: &mut Vec<u32>,
+) -> bool {
+    // SAFETY: this function has the features of the level.
+    unsafe { quoted::append::<Quoted>(special, block, start, carry, ends) }
 }

@@ -11,6 +11,7 @@
 //! each 64 bytes takes 1.5 times as long at 80 bytes a record; storing without first examining 256 bytes takes 1.25
 //! times as long at 2,000 bytes.)
 
+use super::quoted::{self, Carry, Masks, Ops, Special};
 use std::arch::x86_64::*;
 
 /// The number of bytes in one register, and of bits in its mask.
@@ -103,4 +104,93 @@ unsafe fn store_16(at: *mut u32, start: __m512i, numbers: __m128i) {
     let ends = _mm512_add_epi32(start, _mm512_cvtepu8_epi32(numbers));
     // SAFETY: guaranteed by the caller.
     unsafe { _mm512_storeu_si512(at.cast(), ends) }
+}
+
+/// The operations for [`quoted`] regions.
+#[derive(Clone, Copy)]
+struct Quoted {
+    special: Special,
+    /// The quote, LF and CR.
+    needles: [__m512i; 3],
+    /// All ones if the dialect has quotes.
+    quotes: u64,
+    delimiter: __m512i,
+    numbers: __m512i,
+    largest: __m512i,
+}
+
+// SAFETY: the methods use the instructions of `append_quoted`, which is the only caller.
+unsafe impl Ops for Quoted {
+    #[inline(always)]
+    unsafe fn new(special: Special) -> Quoted {
+        // SAFETY: the caller guarantees the level; the length of `ENDS` is that of a register.
+        unsafe {
+            let (needles, quotes) = special.needles();
+            Quoted {
+                special,
+                needles: needles.map(|byte| _mm512_set1_epi8(byte as i8)),
+                quotes,
+                delimiter: _mm512_set1_epi8(special.delimiter as i8),
+                numbers: _mm512_loadu_si512(ENDS.as_ptr().cast()),
+                largest: _mm512_setzero_si512(),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn masks(&mut self, bytes: &[u8; 64]) -> Masks {
+        // SAFETY: as above; the length of `bytes` is that of a register.
+        unsafe {
+            let bytes = _mm512_loadu_si512(bytes.as_ptr().cast());
+            self.largest = _mm512_max_epu8(self.largest, bytes);
+            let [quote, lf, cr] = self.needles;
+            Masks {
+                quote: _mm512_cmpeq_epi8_mask(bytes, quote) & self.quotes,
+                lf: _mm512_cmpeq_epi8_mask(bytes, lf),
+                cr: _mm512_cmpeq_epi8_mask(bytes, cr),
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn delimiters(&self, bytes: &[u8; 64]) -> u64 {
+        // SAFETY: as for `masks`.
+        unsafe { _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(bytes.as_ptr().cast()), self.delimiter) }
+    }
+
+    #[inline(always)]
+    fn is_boundary(&self, byte: Option<u8>) -> bool {
+        self.special.is_boundary(byte)
+    }
+
+    #[inline(always)]
+    unsafe fn parity(&self, bits: u64) -> u64 {
+        // SAFETY: as above.
+        unsafe { super::avx2::parity(bits) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(&self, at: *mut u32, mask: u64, start: u32) {
+        // SAFETY: as above; the caller guarantees the space.
+        unsafe { store(at, mask, start.wrapping_sub(1), self.numbers) }
+    }
+
+    #[inline(always)]
+    unsafe fn may_be_mark(&self) -> bool {
+        // SAFETY: as above.
+        unsafe { _mm512_cmpge_epu8_mask(self.largest, _mm512_set1_epi8(0xfe_u8 as i8)) != 0 }
+    }
+}
+
+/// See [`quoted::append`].
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt,pclmulqdq")]
+pub(super) fn append_quoted(
+    special: Special,
+    block: &[u8],
+    start: u32,
+    carry: &mut Carry,
+    ends: &mut Vec<u32>,
+) -> bool {
+    // SAFETY: this function has the features of the level.
+    unsafe { quoted::append::<Quoted>(special, block, start, carry, ends) }
 }

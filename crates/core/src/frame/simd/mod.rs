@@ -5,7 +5,7 @@
 //! a store, which makes it as fast as `memchr` on long records.
 //!
 //! One of three levels is chosen at run time: AVX-512, AVX2, or the `memchr` crate's iterator if the CPU supports
-//! neither. The environment variable `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`), which is read only one time,
+//! neither. CSV, whose line ends may be quoted, has a module of its own, [`quoted`], with these levels and NEON. The environment variable `MILLSTREAM_SIMD` (`portable`, `avx2` or `avx512`), which is read only one time,
 //! selects a lower level than the CPU supports. It is for tests, and for tools like callgrind that do not support
 //! AVX-512. If the name is unknown or the CPU does not support the level, the best available level is used.
 //!
@@ -19,6 +19,9 @@ mod avx2;
 mod avx512;
 #[cfg(test)]
 mod naive;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+pub(super) mod quoted;
 
 use std::sync::OnceLock;
 
@@ -27,6 +30,9 @@ use std::sync::OnceLock;
 enum Level {
     /// The `memchr` crate's iterator.
     Portable,
+    /// Vectors of 16 bytes on aarch64. One byte is still searched by the `memchr` crate, which uses them too.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// Vectors of 32 bytes.
     Avx2,
     /// Vectors of 64 bytes and compression by a mask: AVX-512 F, BW and VBMI2.
@@ -47,7 +53,24 @@ impl Level {
                 Level::Avx2
             };
         }
+        #[cfg(target_arch = "aarch64")]
+        if std::arch::is_aarch64_feature_detected!("neon") {
+            return Level::Neon;
+        }
         Level::Portable
+    }
+
+    /// Returns the levels that this CPU supports.
+    #[cfg(test)]
+    fn all() -> impl Iterator<Item = Level> {
+        let all = [
+            Level::Portable,
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon,
+            Level::Avx2,
+            Level::Avx512,
+        ];
+        all.into_iter().filter(|&level| level <= Level::best())
     }
 
     /// Returns the level that the environment variable selects, or the highest level; [`index_at`] reduces it to the
@@ -64,6 +87,70 @@ impl Level {
 
 /// The number of bytes that a level examines in one call: between two calls `ends` is enlarged and `max` is checked.
 const BLOCK: usize = 4096;
+
+/// Finds line ends outside quotes, block by block; see [`quoted`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QuotedIndex {
+    level: Level,
+    special: quoted::Special,
+    carry: quoted::Carry,
+}
+
+impl QuotedIndex {
+    /// The number of bytes to pass in one call.
+    pub(super) const BLOCK: usize = 16 << 10;
+
+    /// Begins at the start of a record.
+    pub(super) fn new(special: quoted::Special) -> QuotedIndex {
+        QuotedIndex::at_level(Level::asked(), special)
+    }
+
+    /// Returns one for each level of this CPU.
+    #[cfg(test)]
+    pub(super) fn every_level(special: quoted::Special) -> Vec<QuotedIndex> {
+        Level::all().map(|level| QuotedIndex::at_level(level, special)).collect()
+    }
+
+    /// Does what [`new`](QuotedIndex::new) does at a given level, or at the CPU's best level if that is lower.
+    fn at_level(level: Level, special: quoted::Special) -> QuotedIndex {
+        let level = level.min(Level::best());
+        #[cfg(target_arch = "x86_64")]
+        let level = if is_x86_feature_detected!("pclmulqdq") { level } else { Level::Portable };
+        QuotedIndex { level, special, carry: quoted::Carry::START }
+    }
+
+    /// Begins again, at the start of a record.
+    pub(super) fn restart(&mut self) {
+        self.carry = quoted::Carry::START;
+    }
+
+    /// Appends the position after each line end of `block`, which follows the blocks before, plus `start`. A line end
+    /// at the end of the block is appended with the next block. Returns false, and appends nothing, if a quote is
+    /// where CSV does not allow it, or may be.
+    pub(super) fn append(&mut self, block: &[u8], start: u32, ends: &mut Vec<u32>) -> bool {
+        let QuotedIndex { level, special, carry } = self;
+        match level {
+            // SAFETY: `level` is at most the CPU's best, and above `Portable` only with carry-less multiplication.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { avx512::append_quoted(*special, block, start, carry, ends) },
+            // SAFETY: as for the level above.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { avx2::append_quoted(*special, block, start, carry, ends) },
+            // SAFETY: as for the first level.
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => unsafe { neon::append_quoted(*special, block, start, carry, ends) },
+            _ => quoted::append_portable(*special, block, start, carry, ends),
+        }
+    }
+
+    /// Returns whether a line ends at the end of the blocks; `None` if that depends on the next byte.
+    pub(super) fn ends_line(&self) -> Option<bool> {
+        match self.carry.ends_line() {
+            (_, true) if self.special.cr.is_some() => None,
+            (ends, _) => Some(ends),
+        }
+    }
+}
 
 /// Appends the ends of `byte` in `haystack` to `ends`: the position after each occurrence, plus `base`, in order.
 ///
@@ -116,10 +203,7 @@ mod tests {
     fn check(haystack: &[u8], byte: u8, base: u32, max: usize) {
         let mut expected = vec![7; 3];
         let examined = naive::index(haystack, byte, base, max, &mut expected);
-        for level in [Level::Portable, Level::Avx2, Level::Avx512] {
-            if level > Level::best() {
-                break;
-            }
+        for level in Level::all() {
             // The spare capacity is overwritten first, so that values left by an earlier vector cannot look correct.
             let mut ends = vec![7; 3 + haystack.len() + 64];
             ends.truncate(3);
