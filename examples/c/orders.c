@@ -2,8 +2,8 @@
  *
  *     orders orders.bson
  *
- * Each document has a number "total" of any numeric type. The documents are taken from the library many at a time,
- * without copies.
+ * Each document has a number "total" of any numeric type; a total that is a string is an error and ends the program.
+ * The documents are taken from the library many at a time, without copies.
  */
 #include <millstream.h>
 
