@@ -408,6 +408,16 @@ TEST(Failure, IsWhatTheListsOfSuccessesExclude) {
     EXPECT_EQ(code, ms::errc::command_failed);
 }
 
+TEST(Failure, HasAsMuchOfStandardErrorAsIsKept) {
+    ms::command command{"sh", "-c", "echo 12345 >&2; exit 3"};
+    ms::reader reader(command.stderr_to(ms::stderr_to::capture).stderr_limit(3));
+    std::error_code code;
+    reader.next_line(code);
+    EXPECT_EQ(code, ms::errc::command_failed);
+    ASSERT_EQ(reader.command_ends().size(), 1U);
+    EXPECT_EQ(reader.command_ends()[0].stderr_tail, "45\n");
+}
+
 TEST(Failure, ToEndInTime) {
     ms::command command = quiet("trap '' TERM; exec sleep 60");
     command.stop_signal(2).stop_grace(std::chrono::nanoseconds(0)).process_group(ms::process_group::own);

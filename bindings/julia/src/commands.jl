@@ -76,6 +76,7 @@ Options, with their defaults:
 - `stop_signal`: the signal that stops it when the stream is closed before the end, 15 (SIGTERM); `stop_grace`: the
   seconds that it may then continue before SIGKILL, 1
 - `process_group`: `:auto`, `:own` (its children are stopped with it), `:inherit` (it can use the terminal)
+- `stderr_limit`: how many bytes of the end of its standard error are kept for the error, 4096
 - `stdin`: its standard input: text, bytes, a `RawFD`, an `IO`, or an iterator over text or bytes, which are written one
   after another; nothing by default
 

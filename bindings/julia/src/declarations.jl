@@ -214,6 +214,7 @@ const declarations = Dict{Symbol,Tuple{Type,Vector{Type}}}(
     :millstream_command_set_stop_signal => (UInt32, [Ptr{Cvoid}, Int32, Ptr{Ptr{Cvoid}}]),
     :millstream_command_set_stop_grace_ns => (UInt32, [Ptr{Cvoid}, UInt64, Ptr{Ptr{Cvoid}}]),
     :millstream_command_set_process_group => (UInt32, [Ptr{Cvoid}, UInt32, Ptr{Ptr{Cvoid}}]),
+    :millstream_command_set_stderr_limit => (UInt32, [Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}]),
     :millstream_framer_lines => (UInt32, [UInt32, Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}]),
     :millstream_framer_delimiter => (UInt32, [Ptr{UInt8}, Csize_t, UInt32, Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}]),
     :millstream_framer_predicate => (UInt32, [Ptr{Cvoid}, Ptr{Cvoid}, UInt32, Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}]),

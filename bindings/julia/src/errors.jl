@@ -2,7 +2,7 @@
 
 """
 How a command ended: `argv` as it was started, its `status` or the number of the `signal` that killed it (0 if
-none), and the last 4 KiB of its standard error, if the library read it. """
+none), and the last bytes of its standard error (`stderr_limit`, 4 KiB by default), if the library read it. """
 struct CommandEnd
     argv::Vector{String}
     status::Union{Int,Nothing}

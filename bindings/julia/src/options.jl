@@ -100,6 +100,7 @@ function set_command_options(how;
     stop_signal = nothing,
     stop_grace = nothing,
     process_group = nothing,
+    stderr_limit = nothing,
 )
     if success_statuses !== nothing
         numbers = integers(:success_statuses, success_statuses)
@@ -115,5 +116,7 @@ function set_command_options(how;
         @call millstream_command_set_stop_grace_ns(how, nanoseconds(:stop_grace, stop_grace))
     process_group === nothing ||
         @call millstream_command_set_process_group(how, choice(:process_group, process_group, choices.process_group))
+    stderr_limit === nothing ||
+        @call millstream_command_set_stderr_limit(how, natural(:stderr_limit, stderr_limit))
     nothing
 end

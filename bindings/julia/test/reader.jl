@@ -178,6 +178,8 @@ end
     three = Millstream.Command(echo; stdin = "3\n", success_statuses = [0, 3], success_signals = [9])
     @test collect(eachrecord(three)) == ["3"]
     @test (try collect(eachrecord(Millstream.Command(echo; stdin = "4\n"))) catch error; error end).kind == :command_failed
+    noisy = Millstream.Command(`sh -c 'echo 12345 >&2; exit 3'`; stderr_limit = 3)
+    @test (try collect(eachrecord(noisy)) catch error; error end).command.stderr_tail == "45\n"
     stubborn = Millstream.Command(`sh -c "trap '' TERM; exec sleep 60"`; stop_signal = 2, stop_grace = 0, process_group = :own)
     @test (try Reader(next_line, stubborn; total_timeout = 0.05) catch error; error end).kind == :timed_out
     @test_throws ArgumentError Reader(Millstream.Command(`true`; success_statuses = ["1"]))

@@ -15,7 +15,7 @@ export interface CommandEnd {
   readonly status: number | null;
   /** The signal that killed it, such as `"SIGKILL"`. */
   readonly signal: string | null;
-  /** The last 4 KiB of its standard error, if Millstream reads it. */
+  /** The last bytes of its standard error (4 KiB by default), if Millstream reads it. */
   readonly stderrTail: Uint8Array;
 }
 

@@ -128,9 +128,9 @@ export const STDOUT: Rule = ["inherit", "null"];
 
 /** The destination of a command's standard error. */
 export type Stderr =
-  /** It is forwarded live to the standard error of this process; the error that reports a failure also contains the last 4 KiB. */
+  /** It is forwarded live to the standard error of this process; the error that reports a failure also contains the last bytes (`stderr_limit`). */
   | "forward"
-  /** The error that reports a failure contains the last 4 KiB, which are written nowhere else. */
+  /** The error that reports a failure contains the last bytes (`stderr_limit`), which are written nowhere else. */
   | "capture"
   /** The command inherits the standard error of this process (a terminal stays a terminal), so errors cannot quote what it wrote. */
   | "inherit"
@@ -287,6 +287,8 @@ export interface CommandSettings {
   stopGrace?: number | undefined;
   /** The process group of the command, to which the signals that stop it are sent. */
   processGroup?: ProcessGroup | undefined;
+  /** How many bytes of the end of the command's standard error are kept for the error and the report: 4,096 by default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept. */
+  stderrLimit?: number | undefined;
 }
 
 export const COMMAND_SETTINGS: Rules<CommandSettings> = {
@@ -295,4 +297,5 @@ export const COMMAND_SETTINGS: Rules<CommandSettings> = {
   stopSignal: WHOLE,
   stopGrace: NUMBER,
   processGroup: PROCESS_GROUP,
+  stderrLimit: WHOLE,
 };

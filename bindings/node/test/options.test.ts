@@ -93,6 +93,7 @@ const wrong: [string, unknown[], string[]][] = [
   ["env", [{ A: 1 }, "A=1", null], started],
   ["stderr", ["pipe", "ignore", true], started],
   ["allowFailure", ["ignore", 0, null], started],
+  ["stderrLimit", [-1, 1.5, "1k", null], started],
   ["successStatuses", [1, ["1"], [0.5], null], started],
   ["successSignals", [15, ["SIGTERM"], null], started],
   ["stopSignal", [-1, 1.5, "SIGTERM", null], started],

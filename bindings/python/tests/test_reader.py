@@ -558,6 +558,9 @@ def test_limits_of_a_command() -> None:
     assert list(millstream.command(script, stdin=b"3\n", success_statuses=[0, 3], success_signals=[9])) == [b"3"]
     with pytest.raises(millstream.CommandFailed, match="expected exit status 0 or 3"):
         list(millstream.command(script, stdin=b"4\n", success_statuses=[0, 3]))
+    with pytest.raises(millstream.CommandFailed) as failed:
+        list(millstream.command(["sh", "-c", "echo 12345 >&2; exit 3"], stderr_limit=3))
+    assert failed.value.stderr == b"45\n"
     stubborn = millstream.command(
         ["sh", "-c", "trap '' TERM; exec sleep 60"],
         total_timeout=0.05,

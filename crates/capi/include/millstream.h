@@ -319,7 +319,7 @@ typedef struct {
      */
     int32_t value;
     /**
-     * The last 4 KiB of its standard error, if the library read it. It may contain any bytes.
+     * The last bytes of its standard error (4 KiB by default), if the library read it. It may contain any bytes.
      */
     const char *stderr_tail;
     /**
@@ -865,11 +865,11 @@ enum millstream_stderr
  {
     /**
      * It is forwarded live to the standard error of this process; the error that reports a failure also contains the last
-     * 4 KiB.
+     * bytes (`stderr_limit`).
      */
     MILLSTREAM_STDERR_FORWARD = 0,
     /**
-     * The error that reports a failure contains the last 4 KiB, which are written nowhere else.
+     * The error that reports a failure contains the last bytes (`stderr_limit`), which are written nowhere else.
      */
     MILLSTREAM_STDERR_CAPTURE = 1,
     /**
@@ -1162,6 +1162,14 @@ millstream_code millstream_command_set_stop_grace_ns(millstream_command *command
 millstream_code millstream_command_set_process_group(millstream_command *command,
                                                      millstream_process_group group,
                                                      millstream_error **error);
+
+/**
+ * Sets how many bytes of the end of the command's standard error are kept for the error and the report: 4,096 by
+ * default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
+ */
+millstream_code millstream_command_set_stderr_limit(millstream_command *command,
+                                                    size_t bytes,
+                                                    millstream_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"

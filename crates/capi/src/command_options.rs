@@ -83,3 +83,17 @@ pub extern "C" fn millstream_command_set_process_group(
         Ok(())
     })
 }
+
+/// Sets how many bytes of the end of the command's standard error are kept for the error and the report: 4,096 by
+/// default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_command_set_stderr_limit(
+    command: Option<&mut millstream_command>,
+    bytes: usize,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(command, "command")?.0.set(move |builder| builder.stderr_limit(bytes));
+        Ok(())
+    })
+}

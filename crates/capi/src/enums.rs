@@ -273,9 +273,9 @@ choice!(millstream_stdout is millstream::Stdout {
 #[derive(Clone, Copy)]
 pub enum millstream_stderr {
     /// It is forwarded live to the standard error of this process; the error that reports a failure also contains the last
-    /// 4 KiB.
+    /// bytes (`stderr_limit`).
     Forward = 0,
-    /// The error that reports a failure contains the last 4 KiB, which are written nowhere else.
+    /// The error that reports a failure contains the last bytes (`stderr_limit`), which are written nowhere else.
     Capture = 1,
     /// The command inherits the standard error of this process (a terminal stays a terminal), so errors cannot quote what
     /// it wrote.

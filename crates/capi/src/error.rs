@@ -69,7 +69,7 @@ pub struct millstream_command_end {
     pub status: millstream_status,
     /// The exit status or the signal's number.
     pub value: i32,
-    /// The last 4 KiB of its standard error, if the library read it. It may contain any bytes.
+    /// The last bytes of its standard error (4 KiB by default), if the library read it. It may contain any bytes.
     pub stderr_tail: *const c_char,
     /// The number of bytes.
     pub stderr_tail_len: usize,

@@ -237,7 +237,7 @@ pub struct CommandEnd {
     pub argv: Vec<OsString>,
     /// How it ended.
     pub status: CommandStatus,
-    /// The last 4 KiB of its standard error, if the library read it.
+    /// The last bytes of its standard error (4 KiB by default), if the library read it.
     pub stderr_tail: Vec<u8>,
 }
 

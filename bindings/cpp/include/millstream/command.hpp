@@ -125,6 +125,10 @@ class command {
         return set(millstream_command_set_process_group, static_cast<millstream_process_group>(group));
     }
 
+    /// How many bytes of the end of its standard error are kept for the error and the report: 4,096 by default. More of
+    /// it is still forwarded.
+    command &stderr_limit(std::size_t bytes) { return set(millstream_command_set_stderr_limit, bytes); }
+
     /// Makes the system kill the command (SIGKILL) when this process ends for any reason, even by SIGKILL. This works
     /// only on Linux and has no effect elsewhere. It kills only the command itself and not its children, and does not
     /// work for a command that changes its user or gains privileges.

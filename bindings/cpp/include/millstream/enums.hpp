@@ -175,9 +175,9 @@ enum class stdout_to : std::uint32_t {
 /// The destination of a command's standard error.
 enum class stderr_to : std::uint32_t {
     /// It is forwarded live to the standard error of this process; the error that reports a failure also contains the
-    /// last 4 KiB.
+    /// last bytes (`stderr_limit`).
     forward = MILLSTREAM_STDERR_FORWARD,
-    /// The error that reports a failure contains the last 4 KiB, which are written nowhere else.
+    /// The error that reports a failure contains the last bytes (`stderr_limit`), which are written nowhere else.
     capture = MILLSTREAM_STDERR_CAPTURE,
     /// The command inherits the standard error of this process (a terminal stays a terminal), so errors cannot quote
     /// what it wrote.

@@ -122,7 +122,7 @@ struct command_end {
     command_status status = command_status::unknown;
     /// The exit status or the signal's number.
     int value = 0;
-    /// The last 4 KiB of its standard error, if the library read it. Any bytes.
+    /// The last bytes of its standard error (4 KiB by default), if the library read it. Any bytes.
     std::string stderr_tail;
 
     /// Whether the exit status is 0.

@@ -14,7 +14,7 @@ pub struct End {
     pub status: Option<i32>,
     /// The number of the signal that killed it.
     pub signal: Option<i32>,
-    /// The last 4 KiB of its standard error.
+    /// The last bytes of its standard error.
     pub stderr_tail: Buffer,
 }
 

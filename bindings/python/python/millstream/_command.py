@@ -17,7 +17,7 @@ class CommandEnd:
     argv: tuple[str, ...]
     #: As in `subprocess`: negative for a signal; `None` if the system does not report it.
     status: int | None
-    #: The last 4 KiB of its standard error, if Millstream reads it.
+    #: The last bytes of its standard error (4 KiB by default), if Millstream reads it.
     stderr_tail: bytes
 
 

@@ -305,6 +305,7 @@ static void limits_of_a_command(void) {
     millstream_command *command = shell_command("read line; echo $line; exit $line");
     millstream_reader_options *options;
     millstream_reader *reader;
+    millstream_command_end end;
     const char *line;
     size_t len;
 
@@ -326,6 +327,17 @@ static void limits_of_a_command(void) {
     MUST(millstream_reader_command(command, NULL, &reader, &error));
     MUST(millstream_reader_next_line(reader, &line, &len, &error));
     FAILS(MILLSTREAM_COMMAND_FAILED, millstream_reader_next_line(reader, &line, &len, &error));
+    millstream_reader_free(reader);
+    millstream_command_free(command);
+
+    command = shell_command("echo 12345 >&2; exit 3");
+    MUST(millstream_command_set_stderr(command, MILLSTREAM_STDERR_CAPTURE, &error));
+    MUST(millstream_command_set_stderr_limit(command, 3, &error));
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    CHECK(millstream_reader_next_line(reader, &line, &len, &error) == MILLSTREAM_COMMAND_FAILED);
+    CHECK(millstream_error_command(error, &end) && is(end.stderr_tail, end.stderr_tail_len, "45\n"));
+    millstream_error_free(error);
+    error = NULL;
     millstream_reader_free(reader);
     millstream_command_free(command);
 

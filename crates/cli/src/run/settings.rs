@@ -19,7 +19,7 @@ use crate::{guard, size};
 const RECORD_LIMIT: u64 = 1 << 31;
 
 /// Options that the command has in another form, or does not have; `vectors/options.tsv` lists the reasons.
-const OTHERWISE: [&str; 5] = ["name", "lend_pages", "read_ahead_capacity", "follow", "process_group"];
+const OTHERWISE: [&str; 6] = ["name", "lend_pages", "read_ahead_capacity", "follow", "process_group", "stderr_limit"];
 
 /// Returns the range of a number; other numbers have no limit.
 fn range(name: &str) -> RangeInclusive<u64> {

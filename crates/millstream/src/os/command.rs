@@ -27,7 +27,7 @@ use running::{Reach, Stop};
 pub(crate) use running::{Running, abandon, stop_all, wait_all};
 use rustix::process::Signal;
 use start::Start;
-use stderr::StderrWatch;
+use stderr::{STDERR_LIMIT, StderrWatch};
 
 mod children;
 #[doc(hidden)]
@@ -138,10 +138,11 @@ impl From<File> for Stdout {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stderr {
     /// It is forwarded live to the standard error of this process; the error that reports a failure also contains the
-    /// last 4 KiB.
+    /// last bytes ([`stderr_limit`](Command::stderr_limit)).
     #[default]
     Forward,
-    /// The error that reports a failure contains the last 4 KiB, which are written nowhere else.
+    /// The error that reports a failure contains the last bytes ([`stderr_limit`](Command::stderr_limit)), which are
+    /// written nowhere else.
     Capture,
     /// The command inherits the standard error of this process (a terminal stays a terminal), so errors cannot quote
     /// what it wrote.
@@ -221,6 +222,7 @@ pub struct Command {
     stop_signal: i32,
     stop_grace: Duration,
     process_group: ProcessGroup,
+    stderr_limit: usize,
     is_shell: bool,
     ends_with_us: bool,
     guard: Option<Arc<Guard>>,
@@ -247,6 +249,7 @@ impl Command {
             stop_signal: libc::SIGTERM,
             stop_grace: PATIENCE,
             process_group: ProcessGroup::default(),
+            stderr_limit: STDERR_LIMIT,
             is_shell: false,
             ends_with_us: false,
             guard: None,
@@ -511,7 +514,7 @@ impl Command {
         })?;
         let mut running = Running::new(child, self.argv, self.success, stop, reach, watched);
         if let Some(pipe) = stderr {
-            running.stderr = Some(StderrWatch::start(pipe, self.stderr)?);
+            running.stderr = Some(StderrWatch::start(pipe, self.stderr, self.stderr_limit)?);
         }
         Ok(running)
     }
@@ -567,6 +570,21 @@ impl Command {
     /// Sets the process group of the command, to which the signals that stop it are sent.
     pub fn process_group(mut self, group: ProcessGroup) -> Command {
         self.process_group = group;
+        self
+    }
+
+    /// Sets how many bytes of the end of the command's standard error are kept for the error and the report: 4,096 by
+    /// default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
+    ///
+    /// ```
+    /// use millstream::{Command, Reader, Stderr};
+    /// let command = Command::new(["sh", "-c", "echo 12345 >&2; exit 3"]).stderr(Stderr::Capture).stderr_limit(3);
+    /// let error = Reader::command(command)?.next_line().unwrap_err();
+    /// assert_eq!(error.command().unwrap().stderr_tail, b"45\n");
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn stderr_limit(mut self, bytes: usize) -> Command {
+        self.stderr_limit = bytes;
         self
     }
 }

@@ -50,6 +50,21 @@ fn a_short_standard_error_is_kept_whole() {
 }
 
 #[test]
+fn how_much_is_kept_can_be_set() {
+    // More than a pipe and than the pieces that are read; in pieces of which some are longer than the limit.
+    let noise = sample::lines(200_000);
+    let directory = sample::directory();
+    let path = sample::file(&directory, "noise", &noise);
+    for limit in [0, 1, 4095, 100_000, 199_999, 200_000, 200_001, usize::MAX] {
+        let argv = ["sh".as_ref(), "-c".as_ref(), r#"cat "$0" >&2; exit 1"#.as_ref(), path.as_os_str()];
+        let command = Command::new(argv).stderr(Stderr::Capture).stderr_limit(limit);
+        let (_, error) = drain(&mut Reader::command(command).unwrap(), Pull::Frames);
+        let tail = &error.as_ref().unwrap().command().unwrap().stderr_tail;
+        assert!(tail[..] == noise[noise.len().saturating_sub(limit)..], "{limit}: {} bytes", tail.len());
+    }
+}
+
+#[test]
 fn forward_shows_all_of_it_and_keeps_the_tail() {
     let output = alone("stderr::forward_shows_all_of_it_and_keeps_the_tail", &[], || {
         let argv = ["sh", "-c", "yes noise | head -c 3000000 >&2; echo last words >&2; exit 3"];

@@ -1,5 +1,6 @@
 //! Forwards a command's standard error as it arrives, and keeps its last part for the error that reports a failure.
 
+use std::collections::VecDeque;
 use std::io::PipeReader;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -9,26 +10,26 @@ use super::left::PATIENCE;
 use crate::error::Result;
 use crate::os::cancel::{CancelToken, Wait};
 
-/// The number of bytes of a command's standard error that are kept for the error.
-const STDERR_TAIL: usize = 4096;
+/// The number of bytes of a command's standard error that are kept by default.
+pub(super) const STDERR_LIMIT: usize = 4096;
 
 /// The thread that reads a command's standard error, so that a full pipe never blocks the command, and the command's
 /// messages are visible immediately.
 #[derive(Debug)]
 pub(super) struct StderrWatch {
     ended: CancelToken,
-    tail: Arc<Mutex<Vec<u8>>>,
+    tail: Arc<Mutex<VecDeque<u8>>>,
     /// Receives a message when the thread has read all bytes written by the command.
     complete: mpsc::Receiver<()>,
 }
 
 impl StderrWatch {
-    pub(super) fn start(pipe: PipeReader, mode: Stderr) -> Result<StderrWatch> {
+    pub(super) fn start(pipe: PipeReader, mode: Stderr, limit: usize) -> Result<StderrWatch> {
         let ended = CancelToken::new()?;
         let wait = Wait::new(Some(ended.clone()), None);
         let tail = Arc::default();
         let (sender, complete) = mpsc::channel();
-        let watched = Watched { pipe, mode, tail: Arc::clone(&tail) };
+        let watched = Watched { pipe, mode, limit, tail: Arc::clone(&tail) };
         std::thread::Builder::new().name("millstream-stderr".into()).spawn(move || watched.watch(&wait, &sender))?;
         Ok(StderrWatch { ended, tail, complete })
     }
@@ -39,7 +40,7 @@ impl StderrWatch {
     pub(super) fn tail(self) -> Vec<u8> {
         self.ended.cancel();
         let _ = self.complete.recv_timeout(PATIENCE);
-        std::mem::take(&mut *self.tail.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.tail.lock().unwrap_or_else(PoisonError::into_inner)).into()
     }
 }
 
@@ -47,7 +48,8 @@ impl StderrWatch {
 struct Watched {
     pipe: PipeReader,
     mode: Stderr,
-    tail: Arc<Mutex<Vec<u8>>>,
+    limit: usize,
+    tail: Arc<Mutex<VecDeque<u8>>>,
 }
 
 impl Watched {
@@ -84,9 +86,10 @@ impl Watched {
         };
         // The tail is kept before the bytes are forwarded, which may take any amount of time.
         let mut tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
-        tail.extend_from_slice(&chunk[..taken]);
-        let surplus = tail.len().saturating_sub(STDERR_TAIL);
+        let kept = taken.min(self.limit);
+        let surplus = (tail.len() + kept).saturating_sub(self.limit);
         tail.drain(..surplus);
+        tail.extend(&chunk[taken - kept..taken]);
         drop(tail);
         if self.mode == Stderr::Forward {
             forward(&chunk[..taken]);
