@@ -108,7 +108,7 @@ impl Reader {
         mut open: impl FnMut(ReaderBuilder) -> Result<CoreReader, Error> + Send,
     ) -> PyResult<Reader> {
         let options = Options::new(py, keywords)?;
-        let mut token = Token::new(py)?;
+        let mut token = Token::new();
         let framer = options.framer.build().map_err(|error| error::raise(py, &error))?;
         let opened = token.wait(py, || open(options.builder().cancel(token.core())))?;
         let reader = opened.map_err(|error| error::raise(py, &error))?;

@@ -14,8 +14,6 @@ use millstream::{CancelToken, Error, ErrorKind};
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::prelude::*;
 
-use crate::error;
-
 /// The maximum delay until a signal is handled.
 const TICK: Duration = Duration::from_millis(25);
 
@@ -50,9 +48,13 @@ pub struct Patience {
 }
 
 impl Token {
-    pub fn new(py: Python<'_>) -> PyResult<Token> {
-        let token = CancelToken::new().map_err(|error| error::raise(py, &error))?;
-        Ok(Token { token, cancelled: AtomicBool::new(false), patience: None, forks: FORKS.load(Ordering::Relaxed) })
+    pub fn new() -> Token {
+        Token {
+            token: CancelToken::lazy(),
+            cancelled: AtomicBool::new(false),
+            patience: None,
+            forks: FORKS.load(Ordering::Relaxed),
+        }
     }
 
     /// Returns whether this is a fork of the process that opened the reader or writer. In a fork, the threads do not

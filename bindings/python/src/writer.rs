@@ -87,7 +87,7 @@ impl Writer {
         mut open: impl FnMut(WriterBuilder) -> Result<CoreWriter, Error> + Send,
     ) -> PyResult<Writer> {
         let options = WriterOptions::new(py, keywords)?;
-        let mut token = Token::new(py)?;
+        let mut token = Token::new();
         let written = Arc::new(AtomicU64::new(0));
         let progress = written.clone();
         token.limit(

@@ -50,6 +50,9 @@ enum Store {
     Lent { _memory: Lent },
 }
 
+/// The minimum capacity for a short source.
+const LEAST: usize = 4096;
+
 /// Bytes that have been read, and the positions that separate consumed from unread bytes.
 pub struct Buffer {
     store: Store,
@@ -61,6 +64,10 @@ pub struct Buffer {
     /// The stream offset of the store's byte i is `origin + i`, wrapping, because the data of a block may start at i >
     /// 0.
     origin: u64,
+    /// The capacity that owned memory gets once a read has filled it completely.
+    usual: usize,
+    /// Whether the last read filled the memory completely.
+    was_filled: bool,
 }
 
 // SAFETY: `base` points into `store`, which is Send (both variants), and no other pointer to that memory is used.
@@ -72,9 +79,18 @@ impl Buffer {
         zeroed(capacity.max(1)).map(Buffer::own)
     }
 
+    /// Creates an empty buffer for a source that has `len` bytes as far as it is known. The buffer has `capacity` bytes,
+    /// or fewer if the source is short. If such a source turns out to have more, it grows to `capacity`.
+    pub fn for_source(capacity: usize, len: Option<u64>) -> Result<Buffer, NoMemory> {
+        // So much that the read that finds the end of the source has a quarter of the memory, and it need not grow.
+        let enough = |len: u64| usize::try_from(len.saturating_add(len / 2)).unwrap_or(usize::MAX).max(LEAST);
+        let buffer = Buffer::new(len.map_or(capacity, enough).min(capacity))?;
+        Ok(Buffer { usual: capacity, ..buffer })
+    }
+
     fn own(memory: Vec<u8>) -> Buffer {
         let (base, capacity) = (memory.as_ptr(), memory.len());
-        Buffer { store: Store::Own(memory), base, capacity, pos: 0, end: 0, origin: 0 }
+        Buffer { store: Store::Own(memory), base, capacity, pos: 0, end: 0, origin: 0, usual: 0, was_filled: false }
     }
 
     /// Sets the stream offset of the first byte of an unused buffer.
@@ -87,7 +103,8 @@ impl Buffer {
     pub fn lent(memory: Lent) -> Buffer {
         let bytes: &[u8] = (*memory).as_ref();
         let (base, capacity) = (bytes.as_ptr(), bytes.len());
-        Buffer { store: Store::Lent { _memory: memory }, base, capacity, pos: 0, end: 0, origin: 0 }
+        let store = Store::Lent { _memory: memory };
+        Buffer { store, base, capacity, pos: 0, end: 0, origin: 0, usual: 0, was_filled: false }
     }
 
     /// Returns the bytes between `pos` and `end`.
@@ -174,9 +191,11 @@ impl Buffer {
     ) -> Result<usize, E> {
         let unread = self.pos..self.end;
         let Store::Own(memory) = &mut self.store else { panic!("lent memory has no free part") };
+        let is_short = self.was_filled && memory.len() < self.usual;
         // If at least a quarter is free, a read is worthwhile; less is not worth a system call.
-        let larger = memory.len().saturating_mul(2).min(max).max(unread.len() + 1);
-        if memory.len() - unread.len() < (memory.len() / 4).max(1) && larger > memory.len() {
+        let larger = memory.len().saturating_mul(2).max(if is_short { self.usual } else { 0 });
+        let larger = larger.min(max).max(unread.len() + 1);
+        if (is_short || memory.len() - unread.len() < (memory.len() / 4).max(1)) && larger > memory.len() {
             let mut grown = zeroed(larger)?;
             grown[..unread.len()].copy_from_slice(&memory[unread.clone()]);
             *memory = grown;
@@ -194,6 +213,7 @@ impl Buffer {
         let count = read(unsafe { std::slice::from_raw_parts_mut(base.add(self.end), free) })?;
         assert!(count <= free, "a source filled {count} bytes of {free}");
         self.end += count;
+        self.was_filled = count == free;
         Ok(count)
     }
 
@@ -336,6 +356,30 @@ mod tests {
         let mut fill = || buffer.fill_with(20, |space| Ok::<_, ()>(space.len())).unwrap();
         assert_eq!([fill(), fill(), fill()], [8, 8, 4]);
         assert_eq!(fill(), 1, "one byte more than the limit, so that a longer record is detected");
+    }
+
+    #[test]
+    fn a_short_source_gets_little_memory_until_it_has_more() {
+        let fill = |buffer: &mut Buffer, count: usize| {
+            buffer.fill_with(1 << 20, |space| Ok::<_, ()>(count.min(space.len()))).unwrap()
+        };
+        // All is read, then the end; no unread byte is consumed.
+        let mut buffer = Buffer::for_source(256 << 10, Some(6000)).unwrap();
+        assert_eq!([buffer.capacity(), fill(&mut buffer, 6000), fill(&mut buffer, 0)], [9000, 6000, 0]);
+        assert_eq!(buffer.capacity(), 9000);
+        // It has grown, or it was compressed.
+        assert_eq!(fill(&mut buffer, usize::MAX), 3000);
+        buffer.consume(9000);
+        assert_eq!([fill(&mut buffer, 1), buffer.capacity()], [1, 256 << 10]);
+        // The same if the memory is exchanged meanwhile.
+        let mut buffer = Buffer::for_source(256 << 10, Some(1)).unwrap();
+        assert_eq!(fill(&mut buffer, usize::MAX), LEAST);
+        buffer.exchange(&mut Vec::new());
+        assert_eq!([fill(&mut buffer, usize::MAX), buffer.capacity()], [256 << 10; 2]);
+        for (capacity, len, expected) in [(5, Some(1), 5), (1 << 20, None, 1 << 20), (1 << 20, Some(u64::MAX), 1 << 20)]
+        {
+            assert_eq!(Buffer::for_source(capacity, len).unwrap().capacity(), expected);
+        }
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn start<O>(
 where
     O: FnOnce() -> Result<Reader, Error> + Send + 'static,
 {
-    let token = CancelToken::new().map_err(|error| napi::Error::from_reason(error.to_string()))?;
+    let token = CancelToken::lazy();
     // The reading thread reads ahead already, so another one is not needed.
     let builder = Reader::builder().cancel(&token).read_ahead(ReadAhead::Off).capacity(BLOCK_BYTES);
     let builder = with_options(READER, builder, options);

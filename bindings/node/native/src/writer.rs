@@ -202,7 +202,7 @@ where
     O: FnOnce() -> Result<Writer, Error> + Send + 'static,
 {
     let wake = waking(wake)?;
-    let token = CancelToken::new().map_err(|error| napi::Error::from_reason(error.to_string()))?;
+    let token = CancelToken::lazy();
     let (shared, is_refused) = match open(builder.cancel(&token)) {
         Err(error) => (Shared::refused(error, vanishes), true),
         Ok(open) => {

@@ -6,8 +6,8 @@
 
 use std::io::{PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -36,9 +36,30 @@ pub struct CancelToken(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     cancelled: AtomicBool,
-    // A pipe that poll reports as readable while the token is cancelled. Both of its ends are non-blocking.
+    pipe: OnceLock<Pipe>,
+}
+
+/// A pipe that poll reports as readable while the token is cancelled. Both of its ends are non-blocking.
+#[derive(Debug)]
+struct Pipe {
     readable: PipeReader,
     writable: PipeWriter,
+}
+
+impl Pipe {
+    fn new() -> Result<Pipe> {
+        let (readable, writable) = std::io::pipe()?;
+        for end in [readable.as_fd(), writable.as_fd()] {
+            let flags = rustix::fs::fcntl_getfl(end).map_err(std::io::Error::from)?;
+            rustix::fs::fcntl_setfl(end, flags | rustix::fs::OFlags::NONBLOCK).map_err(std::io::Error::from)?;
+        }
+        Ok(Pipe { readable, writable })
+    }
+
+    fn make_readable(&self) {
+        // A full pipe is readable, which is enough; the write cannot fail for another reason.
+        let _ = rustix::io::write(&self.writable, &[1]);
+    }
 }
 
 impl CancelToken {
@@ -47,19 +68,40 @@ impl CancelToken {
     /// # Errors
     /// Returns [`ErrorKind::Io`] if the process has no file descriptors left.
     pub fn new() -> Result<CancelToken> {
-        let (readable, writable) = std::io::pipe()?;
-        for end in [readable.as_fd(), writable.as_fd()] {
-            let flags = rustix::fs::fcntl_getfl(end).map_err(std::io::Error::from)?;
-            rustix::fs::fcntl_setfl(end, flags | rustix::fs::OFlags::NONBLOCK).map_err(std::io::Error::from)?;
-        }
-        Ok(CancelToken(Arc::new(Shared { cancelled: AtomicBool::new(false), readable, writable })))
+        let token = CancelToken::lazy();
+        token.pipe()?;
+        Ok(token)
     }
 
-    /// Cancels the token. A signal handler may call this, because it only does one atomic store and one write(2).
+    /// Creates a token like [`new`](CancelToken::new) that holds no file descriptors before the first wait. A wait may
+    /// fail because the process has none left; opening a reader or writer that may wait fails in that case.
+    #[doc(hidden)]
+    pub fn lazy() -> CancelToken {
+        CancelToken(Arc::new(Shared { cancelled: AtomicBool::new(false), pipe: OnceLock::new() }))
+    }
+
+    fn pipe(&self) -> Result<&Pipe> {
+        if let Some(pipe) = self.0.pipe.get() {
+            return Ok(pipe);
+        }
+        let made = Pipe::new()?;
+        let pipe = self.0.pipe.get_or_init(|| made); // another thread may have been faster
+        // Either a concurrent `cancel` sees the pipe, or this sees that the token is cancelled.
+        fence(Ordering::SeqCst);
+        if self.0.cancelled.load(Ordering::SeqCst) {
+            pipe.make_readable();
+        }
+        Ok(pipe)
+    }
+
+    /// Cancels the token. A signal handler may call this, because it only does atomic operations and one write(2).
     pub fn cancel(&self) {
         if !self.0.cancelled.swap(true, Ordering::SeqCst) {
-            // A full pipe is readable, which is enough; the write cannot fail for another reason.
-            let _ = rustix::io::write(&self.0.writable, &[1]);
+            // See `pipe`.
+            fence(Ordering::SeqCst);
+            if let Some(pipe) = self.0.pipe.get() {
+                pipe.make_readable();
+            }
         }
     }
 
@@ -69,8 +111,12 @@ impl CancelToken {
     }
 
     /// Returns the file descriptor that polls as readable while the token is cancelled.
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.0.readable.as_fd()
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Io`] if the token was created by [`lazy`](CancelToken::lazy), and the process has no file
+    /// descriptors left.
+    pub(crate) fn fd(&self) -> Result<BorrowedFd<'_>> {
+        self.pipe().map(|pipe| pipe.readable.as_fd())
     }
 
     /// Makes the token usable again.
@@ -81,11 +127,12 @@ impl CancelToken {
 
     /// Makes the pipe unreadable, unless the token is cancelled.
     fn empty(&self) {
+        let Some(pipe) = self.0.pipe.get() else { return };
         let mut byte = [0; 16];
-        while matches!(rustix::io::read(&self.0.readable, &mut byte), Ok(n) if n > 0) {}
+        while matches!(rustix::io::read(&pipe.readable, &mut byte), Ok(n) if n > 0) {}
         // A concurrent `cancel` sets the flag first, and may have written the byte that was just read.
         if self.0.cancelled.load(Ordering::SeqCst) {
-            let _ = rustix::io::write(&self.0.writable, &[1]);
+            pipe.make_readable();
         }
     }
 }
@@ -150,6 +197,11 @@ impl Wait {
     /// Returns whether anything can interrupt the wait. If not, a plain blocking call is enough.
     pub(crate) fn is_needed(&self) -> bool {
         !self.tokens.is_empty() || self.limit.is_some() || self.deadline.is_some()
+    }
+
+    /// Ensures that waits do not fail because the process has no file descriptors left.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        self.tokens.iter().try_for_each(|token| token.fd().map(drop))
     }
 
     /// Returns an error if a token is currently cancelled.
@@ -240,7 +292,9 @@ impl Wait {
         loop {
             self.check()?;
             let mut fds = Vec::with_capacity(1 + self.tokens.len());
-            fds.extend(self.tokens.iter().map(|t| PollFd::from_borrowed_fd(t.fd(), PollFlags::IN)));
+            for token in &self.tokens {
+                fds.push(PollFd::from_borrowed_fd(token.fd()?, PollFlags::IN));
+            }
             fds.extend(fd.map(|(fd, events)| PollFd::from_borrowed_fd(fd, events)));
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let left = left.map(|left| Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ });
@@ -287,11 +341,49 @@ mod tests {
         let wait = Wait::new(Some(token.clone()), None);
         token.0.cancelled.store(true, Ordering::SeqCst);
         token.reset();
-        rustix::io::write(&token.0.writable, &[1]).unwrap();
+        let pipe = token.pipe().unwrap();
+        pipe.make_readable();
         assert!(!wait.poll(None, Some(Duration::from_millis(5))).unwrap());
-        assert_eq!(rustix::io::read(&token.0.readable, &mut [0]), Err(Errno::AGAIN), "it is still readable");
+        assert_eq!(rustix::io::read(&pipe.readable, &mut [0]), Err(Errno::AGAIN), "it is still readable");
         token.cancel();
         assert!(wait.poll(None, None).is_err());
+    }
+
+    #[test]
+    fn a_lazy_token_has_no_descriptors_before_a_wait() {
+        let token = CancelToken::lazy();
+        let wait = Wait::new(Some(token.clone()), None);
+        token.cancel();
+        assert_eq!(wait.check().unwrap_err().kind(), ErrorKind::Cancelled);
+        token.reset();
+        assert!(wait.check().is_ok() && token.0.pipe.get().is_none());
+        assert!(!wait.poll(None, Some(Duration::ZERO)).unwrap());
+        assert!(token.0.pipe.get().is_some());
+        // It was cancelled before there was a descriptor.
+        let token = CancelToken::lazy();
+        token.cancel();
+        assert!(is_readable(token.fd().unwrap()));
+        token.reset();
+        assert!(!is_readable(token.fd().unwrap()));
+    }
+
+    /// Each is cancelled while another thread begins its first wait. A lost wake-up would hang.
+    #[test]
+    fn a_lazy_token_can_be_cancelled_while_the_first_wait_begins() {
+        let (silent, _held) = std::io::pipe().unwrap();
+        for _ in 0..1000 {
+            let token = CancelToken::lazy();
+            let start = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    start.wait();
+                    token.cancel();
+                });
+                start.wait();
+                let error = Wait::new(Some(token.clone()), None).readable(silent.as_fd()).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Cancelled);
+            });
+        }
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl ByteSource for Apart {
                 Some(Taken::End(error)) => self.end = Some(error.map_or(Ok(()), Err)),
                 Some(Taken::Cancelled) => {}
                 None => {
-                    wait.readable(self.news.fd())?;
+                    wait.readable(self.news.fd()?)?;
                     self.news.reset();
                 }
             }

@@ -23,7 +23,7 @@ use crate::os::source::mapped::{Order, map};
 use crate::os::source::stamp::Stamp;
 use crate::source::foreign::{CallbackSource, ReadSource};
 use crate::source::own::Checked;
-use crate::source::{ByteSource, Counted, Decode, DecodeLimit, Pin, Source};
+use crate::source::{ByteSource, Counted, Decode, DecodeLimit, Nature, Pin, Source};
 #[cfg(feature = "splits")]
 use crate::splits::{Opened as OpenedSplit, Split};
 use millstream_core::internal::Known;
@@ -480,10 +480,13 @@ impl ReaderBuilder {
             Follow::Growing => source.follow(path),
             Follow::No => source,
         };
+        if source.nature() != Nature::File {
+            plan.wait.prepare().map_err(|error| error.with_name(&name))?;
+        }
         let meter = Meter::new(size.filter(|_| self.follow == Follow::No));
+        let buffer = Buffer::for_source(self.capacity.min(MOST), meter.size).map_err(Error::from)?;
         let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), decode, path, &meter);
         let supply = Supply::new(source, plan);
-        let buffer = Buffer::new(self.capacity.min(MOST)).map_err(Error::from)?;
         Ok(self.reader(buffer, supply, name, meter))
     }
 

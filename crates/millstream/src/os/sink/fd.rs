@@ -99,6 +99,9 @@ impl FdSink {
             enlarge_pipe(&handle);
         }
         let is_file = medium == Medium::File;
+        if !is_file {
+            wait.prepare()?;
+        }
         let mut sink = FdSink {
             handle,
             method: Method::Write,

@@ -16,6 +16,10 @@ use crate::os::command::enlarge_pipe;
 use crate::source::Pin;
 use crate::source::{ByteSource, Nature};
 
+/// The number of bytes that Linux reads ahead by default.
+#[cfg(target_os = "linux")]
+const WINDOW: u64 = 128 << 10;
+
 /// Reads a file descriptor without changing it: in particular, it is never made non-blocking.
 pub(crate) struct FdSource {
     fd: OwnedFd,
@@ -36,6 +40,11 @@ struct Extent {
 impl FdSource {
     /// Creates a source for a file descriptor. A pipe is enlarged to 1 MiB if the kernel allows it.
     pub(crate) fn new(fd: OwnedFd) -> Result<FdSource> {
+        FdSource::starting_at(fd, |fd| rustix::fs::tell(fd).unwrap_or(0))
+    }
+
+    /// Creates a source for a file descriptor. `position` is called for a regular file, and returns its position.
+    fn starting_at(fd: OwnedFd, position: impl FnOnce(&OwnedFd) -> u64) -> Result<FdSource> {
         let stat = rustix::fs::fstat(&fd).map_err(open_failed)?;
         let file_type = FileType::from_raw_mode(stat.st_mode);
         let (nature, file) = match file_type {
@@ -46,11 +55,13 @@ impl FdSource {
                     .with_expected("a file, a pipe, a socket or a device"));
             }
             FileType::RegularFile => {
-                let pos = rustix::fs::tell(&fd).unwrap_or(0);
+                let (pos, stamp) = (position(&fd), Stamp::of(&stat));
                 // This is only a hint, which makes the kernel read further ahead.
                 #[cfg(target_os = "linux")]
-                let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::Sequential);
-                (Nature::File, Some(Extent { stamp: Stamp::of(&stat), pos, has_been_read: false }))
+                if stamp.size > WINDOW {
+                    let _ = rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::Sequential);
+                }
+                (Nature::File, Some(Extent { stamp, pos, has_been_read: false }))
             }
             FileType::Fifo => (Nature::Pipe(enlarge_pipe(&fd)), None),
             _ => (Nature::Device, None),
@@ -69,7 +80,7 @@ impl FdSource {
             // readable.
             options.custom_flags(OFlags::NONBLOCK.bits() as i32);
         }
-        FdSource::new(options.open(path).map_err(open_failed)?.into())
+        FdSource::starting_at(options.open(path).map_err(open_failed)?.into(), |_| 0)
     }
 
     /// Makes the source continue at the end of a regular file as the file grows. `path` is watched for changes.

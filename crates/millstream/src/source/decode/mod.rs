@@ -108,17 +108,29 @@ impl DecodeSource {
         }
     }
 
-    /// Reads until the format of the stream is known.
-    fn decide(&mut self, wait: &Wait) -> Result<()> {
-        let State::Undecided { source, first } = &mut self.state else { return Ok(()) };
-        let (said, eof) = loop {
+    /// Reads until the format of the stream is known. Returns the result of a read that is complete with that: usually
+    /// the first bytes are not compressed, and then they are in `space`.
+    fn decide(&mut self, space: &mut [u8], wait: &Wait) -> Result<Option<usize>> {
+        let State::Undecided { source, first } = &mut self.state else { return Ok(None) };
+        if self.promised.is_none() && first.is_empty() {
+            let count = source.read(space, wait)?;
+            if count == 0 || guess(&space[..count.min(SNIFF)], false) == Guess::Plain {
+                let (source, first) = self.decided();
+                self.state = State::Plain { source, first };
+                return Ok(Some(count));
+            }
+            first.extend_from_slice(&space[..count]);
+        }
+        let mut eof = false;
+        let said = loop {
+            match guess(&first[..first.len().min(SNIFF)], eof) {
+                Guess::Open if !eof && first.len() < SNIFF => {}
+                said => break said,
+            }
             let mut chunk = [0; SNIFF];
             let count = source.read(&mut chunk[..SNIFF - first.len()], wait)?;
             first.extend_from_slice(&chunk[..count]);
-            match guess(first, count == 0) {
-                Guess::Open if count > 0 => {}
-                said => break (said, count == 0),
-            }
+            eof = count == 0;
         };
         let format = match said {
             Guess::Is(known) => {
@@ -133,9 +145,7 @@ impl DecodeSource {
         {
             return Err(broken_promise(promised, format, first, eof));
         }
-        let State::Undecided { source, first } = std::mem::replace(&mut self.state, State::Changing) else {
-            unreachable!("matched above")
-        };
+        let (source, first) = self.decided();
         self.state = match format {
             Some(format) => {
                 let _ = self.format.set(format);
@@ -143,7 +153,15 @@ impl DecodeSource {
             }
             None => State::Plain { source, first },
         };
-        Ok(())
+        Ok(None)
+    }
+
+    /// Returns what is kept while the format is not known. It is known now, and the next state is to be set.
+    fn decided(&mut self) -> (Box<dyn ByteSource>, Vec<u8>) {
+        match std::mem::replace(&mut self.state, State::Changing) {
+            State::Undecided { source, first } => (source, first),
+            _ => unreachable!("the format was not known"),
+        }
     }
 
     fn check_limit(&self) -> Result<()> {
@@ -261,7 +279,9 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl ByteSource for DecodeSource {
     fn read(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
-        self.decide(wait)?;
+        if let Some(count) = self.decide(space, wait)? {
+            return Ok(count);
+        }
         match &mut self.state {
             State::Plain { source, first } if first.is_empty() => source.read(space, wait),
             State::Plain { source, first } => {
@@ -364,7 +384,11 @@ struct Compressed {
 impl Read for Compressed {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         if !self.first.is_empty() {
-            return self.first.read(space);
+            let count = self.first.read(space)?;
+            if self.first.is_empty() {
+                self.first = VecDeque::new(); // the memory is not needed any more
+            }
+            return Ok(count);
         }
         let wait = lock(&self.wait).clone();
         let count = lock(&self.inner).read(space, &wait).map_err(|error| match error.kind() {
