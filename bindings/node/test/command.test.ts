@@ -125,7 +125,11 @@ test("megabytes on standard error do not block a command; 4 KiB are kept", async
 });
 
 test("how much of standard error is kept can be set", async () => {
-  for (const [stderrLimit, kept] of [[0, ""], [3, "45\n"], [100_000, "12345\n"]] as const) {
+  for (const [stderrLimit, kept] of [
+    [0, ""],
+    [3, "45\n"],
+    [100_000, "12345\n"],
+  ] as const) {
     const error = await failure(toArray(sh("echo 12345 >&2; exit 1", { stderrLimit })));
     assert.equal(Buffer.from(error.command!.stderrTail).toString(), kept);
   }
