@@ -287,7 +287,7 @@ export interface CommandSettings {
   stopGrace?: number | undefined;
   /** The process group of the command, to which the signals that stop it are sent. */
   processGroup?: ProcessGroup | undefined;
-  /** How many bytes of the end of the command's standard error are kept for the error and the report: 4,096 by default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept. */
+  /** How many bytes of the end of the command's standard error are kept for errors and reports: 4,096 by default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept. */
   stderrLimit?: number | undefined;
 }
 

@@ -1164,8 +1164,8 @@ millstream_code millstream_command_set_process_group(millstream_command *command
                                                      millstream_error **error);
 
 /**
- * Sets how many bytes of the end of the command's standard error are kept for the error and the report: 4,096 by
- * default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
+ * Sets how many bytes of the end of the command's standard error are kept for errors and reports: 4,096 by default.
+ * More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
  */
 millstream_code millstream_command_set_stderr_limit(millstream_command *command,
                                                     size_t bytes,

@@ -84,8 +84,8 @@ pub extern "C" fn millstream_command_set_process_group(
     })
 }
 
-/// Sets how many bytes of the end of the command's standard error are kept for the error and the report: 4,096 by
-/// default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
+/// Sets how many bytes of the end of the command's standard error are kept for errors and reports: 4,096 by default.
+/// More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stderr_limit(
     command: Option<&mut millstream_command>,

@@ -125,6 +125,6 @@ class CommandSettings(TypedDict, total=False):
     stop_grace: float
     #: The process group of the command, to which the signals that stop it are sent.
     process_group: ProcessGroup
-    #: How many bytes of the end of the command's standard error are kept for the error and the report: 4,096 by
-    #: default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
+    #: How many bytes of the end of the command's standard error are kept for errors and reports: 4,096 by default. More
+    #: of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
     stderr_limit: int

@@ -374,7 +374,7 @@ pub const COMMAND: &[Setting<Command>] = &[
     },
     Setting {
         name: "stderr_limit",
-        about: "How many bytes of the end of the command's standard error are kept for the error and the report: 4,096 by default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.",
+        about: "How many bytes of the end of the command's standard error are kept for errors and reports: 4,096 by default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.",
         set: Set::Number(|builder, number| builder.stderr_limit(usize::try_from(number).unwrap_or(usize::MAX))),
     },
 ];

@@ -573,8 +573,8 @@ impl Command {
         self
     }
 
-    /// Sets how many bytes of the end of the command's standard error are kept for the error and the report: 4,096 by
-    /// default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
+    /// Sets how many bytes of the end of the command's standard error are kept for errors and reports: 4,096 by default.
+    /// More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
     ///
     /// ```
     /// use millstream::{Command, Reader, Stderr};
