@@ -33,7 +33,7 @@ stdin: "null" (the default), "inherit", bytes, a file, a reader, or an iterable 
     command accepts it; if it raises an exception, the reader raises that after the command's output. For text, use
     [text].
 stderr: "forward" (the default), "capture", "inherit", "null"
-    Standard error is shown, and its last bytes (`stderr_limit`) are kept for errors; or it is only kept; or neither.
+    Standard error is shown, and its last bytes (`stderr_limit`) are kept for errors; or only kept; or neither.
 allow_failure: bool
     Whether every exit status and every signal is a success.
 """
