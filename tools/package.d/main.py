@@ -32,7 +32,7 @@ def main() -> None:
         # Last, the lines of the README, which need all packages.
         names = [*names, "readme"]
     if arguments.quick:
-        # Apart from those for release, which have the same names. The modules in kinds/ are imported later.
+        # Apart from those for release, which have the same names. Some modules in kinds/ are imported later.
         common.DIST = common.TARGET / "package" / "quick"
     try:
         common.check_versions()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import common
-from common import DIST, HOST, ROOT, VERSION, Problem
+from common import HOST, ROOT, VERSION, Problem
 
 PACKAGE = ROOT / "bindings" / "julia"
 NAME = f"millstream-julia-{VERSION}"
@@ -29,7 +29,7 @@ def build(quick: bool) -> None:
             shutil.copytree(source, folder / name) if source.is_dir() else shutil.copy(source, folder / name)
         for name in LICENCES:
             shutil.copy(ROOT / name, folder / name)
-        common.archive(DIST / f"{NAME}.tar.gz", folder)
+        common.archive(common.DIST / f"{NAME}.tar.gz", folder)
 
 
 def program() -> str:
@@ -63,7 +63,7 @@ def check(quick: bool) -> None:
 
         first, second = place / "first", place / "second"
         first.mkdir()
-        common.unpack(DIST / f"{NAME}.tar.gz", first)
+        common.unpack(common.DIST / f"{NAME}.tar.gz", first)
         common.check_files(first / NAME, expected())
         develop(first / NAME)
         # It loads without the library, and says where it looked.
@@ -71,7 +71,7 @@ def check(quick: bool) -> None:
         if str(first / "libmillstream-") not in told:
             raise Problem(f"without its library, the package does not say where it looked: {told!r}")
         # Nothing has to be set or compiled again once the library is there.
-        common.unpack(DIST / f"{LIBRARY}.tar.gz", first)
+        common.unpack(common.DIST / f"{LIBRARY}.tar.gz", first)
         (first / "lines.txt.gz").write_bytes(gzip.compress(b"".join(b"%d\n" % number for number in range(1000))))
         promise(run, first)
         # The precompiled package does not look in the first folder once it is moved.
