@@ -85,7 +85,6 @@ unsafe fn store(at: *mut u32, mut mask: u64, start: u32) {
 /// The operations for [`quoted`] regions.
 #[derive(Clone, Copy)]
 struct Quoted {
-    special: Special,
     /// The quote, LF and CR.
     needles: [__m256i; 3],
     /// All ones if the dialect has quotes.
@@ -119,7 +118,6 @@ unsafe impl Ops for Quoted {
         unsafe {
             let (needles, quotes) = special.needles();
             Quoted {
-                special,
                 needles: needles.map(|byte| _mm256_set1_epi8(byte as i8)),
                 quotes,
                 delimiter: _mm256_set1_epi8(special.delimiter as i8),
@@ -148,11 +146,6 @@ unsafe impl Ops for Quoted {
             let high = _mm256_loadu_si256(bytes.as_ptr().add(32).cast());
             equal(low, high, self.delimiter)
         }
-    }
-
-    #[inline(always)]
-    fn is_boundary(&self, byte: Option<u8>) -> bool {
-        self.special.is_boundary(byte)
     }
 
     #[inline(always)]

@@ -109,7 +109,6 @@ unsafe fn store_16(at: *mut u32, start: __m512i, numbers: __m128i) {
 /// The operations for [`quoted`] regions.
 #[derive(Clone, Copy)]
 struct Quoted {
-    special: Special,
     /// The quote, LF and CR.
     needles: [__m512i; 3],
     /// All ones if the dialect has quotes.
@@ -127,7 +126,6 @@ unsafe impl Ops for Quoted {
         unsafe {
             let (needles, quotes) = special.needles();
             Quoted {
-                special,
                 needles: needles.map(|byte| _mm512_set1_epi8(byte as i8)),
                 quotes,
                 delimiter: _mm512_set1_epi8(special.delimiter as i8),
@@ -156,11 +154,6 @@ unsafe impl Ops for Quoted {
     unsafe fn delimiters(&self, bytes: &[u8; 64]) -> u64 {
         // SAFETY: as for `masks`.
         unsafe { _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(bytes.as_ptr().cast()), self.delimiter) }
-    }
-
-    #[inline(always)]
-    fn is_boundary(&self, byte: Option<u8>) -> bool {
-        self.special.is_boundary(byte)
     }
 
     #[inline(always)]

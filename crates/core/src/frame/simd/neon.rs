@@ -7,7 +7,6 @@ use std::arch::aarch64::*;
 /// The operations for [`quoted`] regions.
 #[derive(Clone, Copy)]
 struct Quoted {
-    special: Special,
     /// The quote, LF and CR.
     needles: [uint8x16_t; 3],
     /// All ones if the dialect has quotes.
@@ -43,7 +42,6 @@ unsafe impl Ops for Quoted {
         // SAFETY: the caller guarantees the level; the array has the length of a register.
         unsafe {
             Quoted {
-                special,
                 needles: needles.map(|byte| vdupq_n_u8(byte)),
                 quotes,
                 delimiter: vdupq_n_u8(special.delimiter),
@@ -68,11 +66,6 @@ unsafe impl Ops for Quoted {
     unsafe fn delimiters(&self, bytes: &[u8; 64]) -> u64 {
         // SAFETY: as above.
         unsafe { equal(load(bytes), self.delimiter, self.bits) }
-    }
-
-    #[inline(always)]
-    fn is_boundary(&self, byte: Option<u8>) -> bool {
-        self.special.is_boundary(byte)
     }
 
     #[inline(always)]

@@ -55,7 +55,14 @@ impl Carry {
     /// # Safety
     /// - The CPU must support the level of `O`.
     #[inline(always)]
-    unsafe fn step<O: Ops>(&mut self, ops: &mut O, bytes: &[u8; 64], count: usize, wrong: &mut u64) -> u64 {
+    unsafe fn step<O: Ops>(
+        &mut self,
+        special: Special,
+        ops: &mut O,
+        bytes: &[u8; 64],
+        count: usize,
+        wrong: &mut u64,
+    ) -> u64 {
         let (valid, top) = (u64::MAX >> (64 - count), count - 1);
         // SAFETY: the caller guarantees the level.
         let Masks { quote, lf, cr } = unsafe { ops.masks(bytes) };
@@ -66,7 +73,7 @@ impl Carry {
             let (inside, delimiter) = unsafe { (ops.parity(quote) ^ self.inside, ops.delimiters(bytes)) };
             let boundary = quote | delimiter | lf | cr;
             let closing = quote & !inside;
-            *wrong |= quote & inside & !(boundary << 1 | u64::from(ops.is_boundary(self.last)));
+            *wrong |= quote & inside & !(boundary << 1 | u64::from(special.is_boundary(self.last)));
             *wrong |= (closing << 1 | self.closing) & !boundary & valid;
             self.inside = ((inside << (63 - top)) as i64 >> 63) as u64;
             self.closing = closing >> top & 1;
@@ -95,9 +102,9 @@ impl Special {
         (bytes, if self.quote.is_some() { u64::MAX } else { 0 })
     }
 
-    /// See [`Ops::is_boundary`].
+    /// Returns whether a quote may open a region after this byte, or after none.
     #[inline(always)]
-    pub(super) fn is_boundary(&self, byte: Option<u8>) -> bool {
+    fn is_boundary(&self, byte: Option<u8>) -> bool {
         byte.is_none() || byte == self.quote || byte == Some(self.delimiter) || byte == Some(self.lf) || byte == self.cr
     }
 }
@@ -122,9 +129,6 @@ pub(super) unsafe trait Ops: Copy {
 
     /// Returns a bit for each delimiter.
     unsafe fn delimiters(&self, bytes: &[u8; 64]) -> u64;
-
-    /// Returns whether a quote may open a region after this byte, or after none.
-    fn is_boundary(&self, byte: Option<u8>) -> bool;
 
     /// Returns the exclusive or of all bits up to each bit.
     unsafe fn parity(&self, bits: u64) -> u64;
@@ -171,7 +175,7 @@ pub(super) unsafe fn append<O: Ops>(
         // SAFETY: as above. `len` is at most the old length, the number of earlier bytes, and 1, and space for 64 more
         // was reserved.
         unsafe {
-            let mask = state.step(&mut ops, step, 64, &mut wrong);
+            let mask = state.step(special, &mut ops, step, 64, &mut wrong);
             ops.store(out.add(len), mask, at);
             len += mask.count_ones() as usize;
         }
@@ -181,7 +185,7 @@ pub(super) unsafe fn append<O: Ops>(
     if !rest.is_empty() {
         // SAFETY: as above.
         unsafe {
-            let mask = state.step(&mut ops, &last, rest.len(), &mut wrong);
+            let mask = state.step(special, &mut ops, &last, rest.len(), &mut wrong);
             ops.store(out.add(len), mask, at);
             len += mask.count_ones() as usize;
         }
@@ -263,11 +267,6 @@ unsafe impl Ops for Portable {
         let chunks = bytes.as_chunks::<8>().0.iter().enumerate();
         let delimiter = self.special.delimiter;
         chunks.fold(0, |mask, (i, chunk)| mask | equal(u64::from_le_bytes(*chunk), delimiter) << (8 * i))
-    }
-
-    #[inline(always)]
-    fn is_boundary(&self, byte: Option<u8>) -> bool {
-        self.special.is_boundary(byte)
     }
 
     #[inline(always)]
