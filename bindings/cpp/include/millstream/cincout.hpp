@@ -282,8 +282,9 @@ class istream final : public std::istream {
     ostream &out_;
 };
 
-/// Clang initializes inline variables before the object of <iostream> that does this. It is needed here first, and must
-/// not flush standard output before `at_exit` does.
+/// Constructs the standard streams. Clang initializes inline variables before the object of <iostream> that does the
+/// same, but `lasting` needs std::cerr. While this object exists, the other one does not flush standard output at the
+/// end of the program, so `at_exit` does, which knows the reason of a failure.
 inline const std::ios_base::Init standard_streams;
 
 /// The streams. They are never destroyed, so that the destructors of static objects can use them.

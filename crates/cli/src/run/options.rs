@@ -121,8 +121,8 @@ outputs are removed; the same signal again ends it immediately.";
 /// and a full disk are errors. An output file appears under its name only when it is complete.
 ///
 /// Records (lines by default) are counted and limited, never changed. By default the bytes of the sources are joined
-/// unchanged; with --stage, --each, --delimiter, --null or --csv, a delimiter missing at the end of a source is added before
-/// the next one.
+/// unchanged; with --stage, --each, --delimiter, --null or --csv, a delimiter missing at the end of a source is added
+/// before the next one.
 #[derive(Args)]
 #[command(help_template = HELP, after_help = MORE, after_long_help = MORE_HELP)]
 pub(crate) struct Options {

@@ -48,7 +48,8 @@ struct Passed {
 }
 
 impl Stages {
-    /// Creates the stages for the records that `framer` finds, which is `csv` for records of CSV. No stage may create a record longer than `limit`.
+    /// Creates the stages for the records that `framer` finds; for records of CSV, `csv` is the same framer. No stage may
+    /// create a record longer than `limit`.
     ///
     /// # Errors
     /// Returns [`ErrorKind::InvalidOption`] for a stage that would change records whose size is part of their format.
