@@ -250,7 +250,12 @@ impl Wait {
 
     /// Returns the error of a wait that exceeded its limit: the deadline has passed, or nothing happened for too long.
     pub(crate) fn too_late(&self) -> Error {
-        self.check_deadline().err().unwrap_or_else(|| self.stalled())
+        // A timer may end a wait slightly before the deadline that another core's clock shows.
+        const EARLY: Duration = Duration::from_millis(1);
+        match self.deadline {
+            Some(deadline) if self.limit.is_none() || deadline.left() <= EARLY => self.timed_out(),
+            _ => self.stalled(),
+        }
     }
 
     fn stalled(&self) -> Error {
@@ -404,6 +409,9 @@ mod tests {
         // What is ready needs no wait.
         std::io::Write::write_all(&mut held, b"x").unwrap();
         wait.readable(silent.as_fd()).unwrap();
+        // This is also the error if a timer ended the wait too early.
+        let wait = Wait::new(None, None).within(Some(Duration::from_secs(60)));
+        assert_eq!(wait.too_late().kind(), ErrorKind::TimedOut);
         // A limit that is shorter is reported first; one that the clock cannot represent never ends.
         let wait = Wait::new(None, Some(Duration::from_millis(5))).within(Some(Duration::MAX));
         let (silent, _held) = std::io::pipe().unwrap();
