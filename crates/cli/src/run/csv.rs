@@ -46,6 +46,27 @@ pub(crate) struct CsvOptions {
     /// A blank line is a record of one empty field
     #[arg(long, help_heading = "Records", requires = "csv")]
     csv_blank_records: bool,
+
+    /// The first record of each source is its header, which is written once
+    ///
+    /// All sources need the same header. It is not counted, and of the stages only 'fields' sees it, which then also
+    /// accepts names. With --each every copy gets it.
+    #[arg(long, help_heading = "Records", requires = "csv")]
+    pub(super) header: bool,
+
+    /// What 'fields' does with a record that has more or fewer fields than it needs [default: error]
+    #[arg(long, value_name = "HOW", help_heading = "Records", requires = "csv", value_enum)]
+    csv_ragged: Option<Ragged>,
+}
+
+/// What `fields` does with a record that has another number of fields than the header, or less than it needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Ragged {
+    /// The run fails
+    #[default]
+    Error,
+    /// Missing fields are empty, and more are ignored
+    Pad,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -65,6 +86,10 @@ enum LineEnd {
 pub(crate) struct Byte(Option<u8>);
 
 impl CsvOptions {
+    pub(super) fn ragged(&self) -> Ragged {
+        self.csv_ragged.unwrap_or_default()
+    }
+
     /// Returns the framer, if `--csv` is given.
     ///
     /// # Errors

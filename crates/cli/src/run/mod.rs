@@ -12,6 +12,7 @@ mod csv;
 mod each;
 mod each_options;
 mod framing;
+mod header;
 mod identity;
 mod options;
 mod outputs;

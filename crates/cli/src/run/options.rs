@@ -88,6 +88,8 @@ Stages:
   not:REGEX       records that do not match: not:^#
   fields:LIST     tab-separated fields, like cut -f: fields:1,3-5
   fields:LIST:SEP fields separated by SEP: fields:2-:,
+                  with --csv the fields of a record of CSV, which keep
+                  their quotes; with --header also by name: fields:id,\"a b\"
   replace/REGEX/TEXT
                   replaces each match with TEXT: 'replace/(\\w+)@(\\w+)/$2 $1'
   take:N          the first N records; then reading stops: take:10
@@ -96,8 +98,10 @@ Stages:
   uniq            drops adjacent duplicates, like uniq
   noop            all records
 
-REGEX has the syntax of Rust's regex crate. fields leaves a record
-without any SEP unchanged and omits fields that do not exist. In
+REGEX has the syntax of Rust's regex crate. fields writes each field
+once, in the order of the record. It leaves a record without any SEP
+unchanged and omits fields that do not exist; with --csv that is an
+error, unless --csv-ragged is given. In
 replace, any character can replace '/', and \\/ is the character itself;
 in TEXT, $1 is what the first group matched, $$ a dollar sign, \\t a tab.
 
@@ -368,6 +372,7 @@ impl Options {
                 .with_found("--split with a source other than one file")
                 .with_expected("the file of the split, or no source"));
         }
+        self.check_fields()?;
         let has_file = self.sinks().any(|(sink, _)| matches!(sink, Sink::File(_)));
         if self.appends() && self.keeps_partial() {
             return Err(Error::new(ErrorKind::InvalidOption)
@@ -388,6 +393,31 @@ impl Options {
                 return Err(Error::new(ErrorKind::InvalidOption)
                     .with_found(format!("{option} without a file as output"))
                     .with_expected("-o FILE or --tee FILE"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if `--header` or a `fields` stage does not fit the other options.
+    fn check_fields(&self) -> millstream::Result<()> {
+        let wrong = |found: String, expected: &str| {
+            Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
+        };
+        if self.csv.header && self.each.round_robin {
+            return wrong(
+                "--header with --round-robin".into(),
+                "a new copy for each block, which begins with the header",
+            );
+        }
+        for stage in &self.stages {
+            if self.csv.csv && stage.has_separator() {
+                return wrong(format!("a separator in --stage {} with --csv", stage.text()), "--csv-delimiter BYTE");
+            }
+            if !self.csv.header && stage.has_names() {
+                return wrong(
+                    format!("a name in --stage {}", stage.text()),
+                    "numbers of fields, or --csv with --header",
+                );
             }
         }
         Ok(())

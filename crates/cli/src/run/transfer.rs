@@ -11,6 +11,7 @@ use crate::standard::Stream;
 
 use super::checksum::Checksum;
 use super::each::{self, Copy, Each};
+use super::header::Header;
 use super::options::{Options, Show};
 use super::outputs::Outputs;
 use super::overlap;
@@ -18,7 +19,7 @@ use super::pace::Pace;
 use super::progress::{self, Progress};
 use super::sink::Sink;
 use super::source::Source;
-use super::stages::Stages;
+use super::stages::{Stages, Table};
 use super::stats::{Failure, Report, SourceStats, SourceStatus, StageReport, Stats, per_second};
 
 /// The result of a complete run.
@@ -60,13 +61,20 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         None => signals.token().clone(),
     };
     let csv = options.csv.framer()?;
-    let first = sources[0].open(reader_builder(options, &input), &options.settings)?;
+    let mut first = sources[0].open(reader_builder(options, &input), &options.settings)?;
     signals.watch()?;
+    let header = match &csv {
+        Some(csv) if options.csv.header => Some(Header::read(&mut first, csv)?),
+        _ => None,
+    };
 
     // Without a stage they add the delimiters between the sources.
     let stages = match options.stages.as_slice() {
         [] if sources.len() == 1 || !options.joins_records() => None,
-        asked => Some(Stages::new(asked, &*framer_or_lines(options)?, csv.as_ref(), options.longest_record())?),
+        asked => {
+            let table = csv.as_ref().map(|csv| Table { csv, header: header.as_ref(), ragged: options.csv.ragged() });
+            Some(Stages::new(asked, &*framer_or_lines(options)?, table, options.longest_record())?)
+        }
     };
     let stages = if options.stats.is_some() { stages.map(Stages::measured) } else { stages };
     let stats = options.stats.as_ref().map(|sink| Report::open(sink, signals)).transpose()?;
@@ -98,6 +106,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         started,
         stages,
         csv,
+        header,
         destination,
         pace: options.rate_limit.map(Pace::new),
         progress,
@@ -173,6 +182,8 @@ struct Transfer<'a> {
     stages: Option<Stages>,
     /// The framer, if records are those of CSV: not every line is a record.
     csv: Option<Csv>,
+    /// The header of the first source.
+    header: Option<Header>,
     destination: Destination,
     pace: Option<Pace>,
     progress: Option<Progress>,
@@ -311,6 +322,40 @@ impl Transfer<'_> {
         Ok(())
     }
 
+    /// Passes on the header. It is not counted as a record.
+    fn send_header(&mut self) -> Result<()> {
+        let Some(header) = self.header.take() else { return Ok(()) };
+        self.read.bytes += header.len();
+        let mut stages = self.stages.take();
+        let sent = match (&mut self.destination, &mut stages) {
+            // A stage drops comments and blank lines.
+            (Destination::Outputs(_), Some(stages)) => self.put(stages.header()),
+            (Destination::Outputs(_), None) => self.put(header.before()).and_then(|()| self.put(header.line())),
+            (Destination::Each(each), stages) => {
+                let mut line = match stages {
+                    Some(stages) => [stages.header().to_vec(), stages.rest().0.to_vec()].concat(),
+                    None => header.line().to_vec(),
+                };
+                let terminator = self.csv.as_ref().map_or(&b"\n"[..], Csv::terminator);
+                if !line.ends_with(b"\r") && !line.ends_with(terminator) {
+                    line.extend_from_slice(terminator);
+                }
+                each.begin_blocks_with(line);
+                Ok(())
+            }
+        };
+        (self.stages, self.header) = (stages, Some(header));
+        sent
+    }
+
+    /// Reads the header of a source after the first one, and compares it.
+    fn check_header(&mut self, reader: &mut Reader) -> Result<()> {
+        let (Some(csv), Some(header)) = (&self.csv, &self.header) else { return Ok(()) };
+        let other = Header::read(reader, csv)?;
+        self.read.bytes += other.len();
+        header.check(&other)
+    }
+
     /// Copies one source, and records how it ended.
     fn copy(&mut self, source: &Source, mut reader: Reader) -> Result<Reached> {
         if let Some(progress) = &self.progress {
@@ -318,7 +363,11 @@ impl Transfer<'_> {
         }
         let before = self.read;
         self.place.begun_at = self.gone_by().bytes;
-        let copied = self.copy_records(&mut reader);
+        let begun = match self.ended.is_empty() {
+            true => self.send_header().map_err(Halt::Output),
+            false => self.check_header(&mut reader).map_err(Halt::Source),
+        };
+        let copied = begun.and_then(|()| self.copy_records(&mut reader));
         let progress = reader.progress();
         let mut ended = SourceStats {
             name: reader.name().to_string(),

@@ -54,3 +54,53 @@ fn bytes_are_copied_unchanged_and_sources_are_joined_by_records() {
     place.run("--csv a a").succeeds().prints("1\n\"2\"\n1\n\"2\"");
     place.run("--csv --stage not:1").stdin("1\n\n\"1\n\"\r2\r3").succeeds().prints("2\r3");
 }
+
+#[test]
+fn fields_are_those_of_the_record() {
+    let place = Place::new();
+    let run = |words: &str, input: &str| place.run("--csv").and(words).stdin(input);
+    run("--stage fields:2", "a,\"b,\n\"\"\"\r\n\n1,2\n").succeeds().prints("\"b,\n\"\"\"\r\n2\n");
+    run("--csv-delimiter ; --stage fields:1,3-", "a;b;c;d\n").succeeds().prints("a;c;d\n");
+    run("--stage fields:2", "a,,c").succeeds().prints("\"\"");
+    let error = ["field count mismatch: found 1 field, expected at least 2", "at byte 4, record 1"];
+    run("--stage fields:2", "a,b\nc\n").fails().complains_of(&error);
+    run("--stage fields:2- --csv-ragged pad", "a,b,c\nd\n").succeeds().prints("b,c\n\"\"\n");
+    let run = |words: &str| place.run("none --csv").and(words).gets_refused();
+    run("--stage fields:2:;").complains_of(&["a separator in --stage fields:2:; with --csv", "--csv-delimiter"]);
+    run("--stage fields:a").complains_of(&["a name in --stage fields:a", "--csv with --header"]);
+    place.run("none --header").gets_refused().complains_of(&["--csv"]);
+    place.run("none --stage fields:a").gets_refused().complains_of(&["a name in --stage fields:a"]);
+}
+
+#[test]
+fn a_header_is_written_once_and_not_counted() {
+    let place = Place::new()
+        .file("a", "id,\"the, name\"\n1,one\n2,two")
+        .file("b", "\n\"id\",\"the, name\"\r\n3,three\r\n")
+        .file("c", "name\n4\n")
+        .file("d", "id,\"the, name\"")
+        .file("empty", "");
+    let run = |words: &str| place.run("--csv --header").and(words);
+    run("a").succeeds().prints("id,\"the, name\"\n1,one\n2,two");
+    run("b").succeeds().prints("\n\"id\",\"the, name\"\r\n3,three\r\n");
+    run("a b").succeeds().prints("id,\"the, name\"\n1,one\n2,two\n3,three\r\n");
+    run("a b --count").succeeds().prints("3 records, 36 bytes\n");
+    run("d").succeeds().prints("id,\"the, name\"");
+    run("d a").succeeds().prints("id,\"the, name\"\n1,one\n2,two");
+    run("a --stage match:o --stage skip:1").succeeds().prints("id,\"the, name\"\n2,two");
+    run("a b --stage").word("fields:\"the, name\"").succeeds().prints("\"the, name\"\none\ntwo\nthree\r\n");
+    run("b --stage fields:2 --stage fields:1").succeeds().prints("\"the, name\"\r\nthree\r\n");
+    run("a b --each cat --block 16")
+        .succeeds()
+        .prints("id,\"the, name\"\n1,one\nid,\"the, name\"\n2,two\nid,\"the, name\"\n3,three\r\n");
+    run("a c -o x")
+        .fails()
+        .complains_of(&["c: csv invalid: found the header name", "that of a, which is id,\"the, name\""]);
+    run("a empty -o x").fails().complains_of(&["empty: csv invalid: found no record, expected a header"]);
+    run("a -o x --stage fields:x")
+        .gets_refused()
+        .complains_of(&["no field \"x\"", "fields of the header: id,\"the, name\""]);
+    run("a -o x --stage fields:3").gets_refused().complains_of(&["field 3 of a header with 2 fields"]);
+    run("none --each cat --round-robin").gets_refused().complains_of(&["--header with --round-robin"]);
+    assert_eq!(place.names(), ["a", "b", "c", "d", "empty"]);
+}

@@ -33,6 +33,8 @@ impl Block {
 /// Collects records that arrive in batches into blocks.
 pub(super) struct Cutter {
     size: usize,
+    /// The bytes at the start of every block.
+    header: Vec<u8>,
     /// The bytes that have been collected.
     bytes: Vec<u8>,
     records: u64,
@@ -45,7 +47,12 @@ pub(super) struct Cutter {
 impl Cutter {
     /// Creates blocks of at most `size` bytes, unless one record is longer.
     pub(super) fn new(size: usize) -> Cutter {
-        Cutter { size, bytes: Vec::new(), records: 0, index: 0, offset: 0, first_record: 0 }
+        Cutter { size, header: Vec::new(), bytes: Vec::new(), records: 0, index: 0, offset: 0, first_record: 0 }
+    }
+
+    /// Makes every block begin with `header`. No records have been added yet.
+    pub(super) fn begin_with(&mut self, header: Vec<u8>) {
+        self.header = header;
     }
 
     /// Adds n records: n + 1 `offsets` into `bytes`. Each full block is passed to `give`.
@@ -56,16 +63,18 @@ impl Cutter {
         mut give: impl FnMut(Block) -> Result<(), E>,
     ) -> Result<(), E> {
         while let &[start, _, ..] = offsets {
-            let space = self.size.saturating_sub(self.bytes.len());
+            let begun = self.bytes.len().max(self.header.len());
+            let space = self.size.saturating_sub(begun);
             let fits = offsets[1..].partition_point(|&end| (end - start) as usize <= space);
-            if fits == 0 && !self.bytes.is_empty() {
+            if fits == 0 && begun > self.header.len() {
                 give(self.cut())?;
                 continue;
             }
             let taken = fits.max(1); // a record that is longer than a block is a separate block
             let end = offsets[taken];
             if self.bytes.capacity() == 0 {
-                self.bytes.reserve_exact(self.size.max((end - start) as usize));
+                self.bytes.reserve_exact(self.size.max(self.header.len() + (end - start) as usize));
+                self.bytes.extend_from_slice(&self.header);
             }
             self.bytes.extend_from_slice(&bytes[start as usize..end as usize]);
             self.records += taken as u64;
@@ -90,7 +99,7 @@ impl Cutter {
             bytes: Arc::new(bytes),
         };
         self.index += 1;
-        self.offset += block.bytes.len() as u64;
+        self.offset += (block.bytes.len() - self.header.len()) as u64;
         self.first_record += records;
         block
     }
@@ -127,6 +136,20 @@ mod tests {
         assert_eq!(blocks(4, &[&["aa", "bb", "cc"]]), expected);
         assert_eq!(blocks(100, &[&["aa"], &[], &["b"]]), [("aab".to_string(), 0, 0, 2)]);
         assert!(blocks(1, &[]).is_empty());
+    }
+
+    #[test]
+    fn every_block_begins_with_the_header() {
+        let (mut cutter, mut blocks) = (Cutter::new(5), Vec::new());
+        cutter.begin_with(b"h\n".to_vec());
+        let add = |block| {
+            blocks.push(block);
+            Ok::<(), ()>(())
+        };
+        cutter.add(b"aabblong", &[0, 2, 4, 8], add).unwrap();
+        blocks.extend(cutter.rest());
+        let found: Vec<_> = blocks.iter().map(|block| (block.bytes.as_slice(), block.offset)).collect();
+        assert_eq!(found, [(&b"h\naa"[..], 0), (b"h\nbb", 2), (b"h\nlong", 4)]);
     }
 
     #[test]

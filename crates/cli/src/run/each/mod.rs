@@ -135,6 +135,11 @@ impl Each {
         }
     }
 
+    /// Makes every block begin with `header`, which is not a record. No records have been added yet.
+    pub(super) fn begin_blocks_with(&mut self, header: Vec<u8>) {
+        self.cutter.begin_with(header);
+    }
+
     /// Adds n records: n + 1 `offsets` into `bytes`.
     ///
     /// # Errors

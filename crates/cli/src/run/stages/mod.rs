@@ -5,6 +5,7 @@
 //! do not become one record.
 
 mod content;
+mod csv;
 mod search;
 mod text;
 mod work;
@@ -18,8 +19,12 @@ use millstream::frame::{Batch, Csv, Framer, Trim};
 use millstream::pipe::{Pipe, StageStats};
 use millstream::{Error, ErrorKind, Result};
 
+use super::csv::Ragged;
+use super::header::Header;
 use content::Content;
+use csv::Select;
 use search::Search;
+use text::{Field, Fields};
 
 /// The number of bytes of the results that are collected before they are passed on.
 const PIECE: usize = 1 << 20;
@@ -33,7 +38,18 @@ pub(super) struct Stages {
     is_measured: bool,
     /// The other stages, if there are any.
     stages: Option<millstream::pipe::Stages>,
+    /// The header after the stages.
+    header: Vec<u8>,
     passed: Passed,
+}
+
+/// How records of CSV are read.
+#[derive(Clone, Copy)]
+pub(super) struct Table<'a> {
+    /// The framer.
+    pub(super) csv: &'a Csv,
+    pub(super) header: Option<&'a Header>,
+    pub(super) ragged: Ragged,
 }
 
 /// Results that have not been passed on yet: whole records, and their ends.
@@ -48,13 +64,20 @@ struct Passed {
 }
 
 impl Stages {
-    /// Creates the stages for the records that `framer` finds; for records of CSV, `csv` is the same framer. No stage may
-    /// create a record longer than `limit`.
+    /// Creates the stages for the records that `framer` finds. No stage may create a record longer than `limit`.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::InvalidOption`] for a stage that would change records whose size is part of their format.
-    pub(super) fn new(asked: &[StageText], framer: &dyn Framer, csv: Option<&Csv>, limit: usize) -> Result<Stages> {
-        let content = Arc::new(csv.map_or_else(|| Content::of(framer), Content::of_csv));
+    /// Returns [`ErrorKind::InvalidOption`] for a stage that would change records whose size is part of their format,
+    /// and for `fields` that the header does not have.
+    pub(super) fn new(
+        asked: &[StageText],
+        framer: &dyn Framer,
+        csv: Option<Table<'_>>,
+        limit: usize,
+    ) -> Result<Stages> {
+        let content = Arc::new(csv.map_or_else(|| Content::of(framer), |table| Content::of_csv(table.csv)));
+        let mut header =
+            csv.and_then(|table| table.header).map(|header| (header.line().to_vec(), header.names().to_vec()));
         for stage in asked {
             if content.terminator().is_empty() && stage.work.changes_length() {
                 return Err(Error::new(ErrorKind::InvalidOption)
@@ -68,9 +91,22 @@ impl Stages {
         let stages = match (others, &search) {
             ([], Some(_)) => None,
             _ => {
-                let mut stages =
-                    others.iter().map(|stage| work::stage(stage, &content, limit)).collect::<Result<Vec<_>>>()?;
-                if let Some(csv) = csv.cloned() {
+                let mut select = |list: &[Field]| {
+                    let Some(Table { csv, ragged, .. }) = csv else { return Ok(None) };
+                    let names = header.as_ref().map(|(_, names)| names.as_slice());
+                    let list = Fields::of(list, names)?;
+                    let select = Select::new(csv.clone(), list, names.map(<[_]>::len), ragged);
+                    if let Some((line, names)) = &mut header {
+                        let (parts, mut selected) = (content.split(line), Vec::new());
+                        select.write(parts.content, &mut selected)?;
+                        selected.extend_from_slice(parts.tail);
+                        (*line, *names) = (selected, select.names(names));
+                    }
+                    Ok(Some(select))
+                };
+                let stages = others.iter().map(|stage| work::stage(stage, &content, limit, &mut select));
+                let mut stages = stages.collect::<Result<Vec<_>>>()?;
+                if let Some(csv) = csv.map(|table| table.csv.clone()) {
                     let content = content.clone();
                     stages.insert(0, Pipe::stages().filter(move |line| !csv.skips(content.get(line))).boxed("csv"));
                 }
@@ -78,7 +114,18 @@ impl Stages {
             }
         };
         let passed = Passed { content, bytes: Vec::new(), offsets: vec![0], run: 0..0, open: None };
-        Ok(Stages { search, selected: Vec::new(), is_measured: false, stages, passed })
+        let header = header.map(|(line, _)| line).unwrap_or_default();
+        Ok(Stages { search, selected: Vec::new(), is_measured: false, stages, header, passed })
+    }
+
+    /// Returns the header as it is written. If it has no line end, it is kept until a record follows.
+    pub(super) fn header(&mut self) -> &[u8] {
+        let header = std::mem::take(&mut self.header);
+        self.passed.clear();
+        if !header.is_empty() {
+            self.passed.add(&header, &[]);
+        }
+        &self.passed.bytes
     }
 
     /// Measures the stages for [`stats`](Stages::stats).

@@ -2,10 +2,14 @@
 
 use std::ops::RangeInclusive;
 
+use millstream::frame::Csv;
+use millstream::{Error, ErrorKind};
 use regex::bytes::Regex;
 use regex_automata::util::interpolate;
 
 use crate::escape;
+use crate::run::count_text;
+use crate::run::header::listed;
 
 /// The accepted stages, for messages.
 const ACCEPTED: &str = "noop, match:REGEX, not:REGEX, fields:LIST[:SEP], replace/REGEX/TEXT, take:N, skip:N, \
@@ -28,11 +32,21 @@ pub(super) enum Work {
     Noop,
     Match(Regex),
     Not(Regex),
-    Fields { list: Fields, separator: Vec<u8> },
-    Replace { regex: Regex, text: Template },
+    /// `separator` is `None` if it is not given.
+    Fields {
+        list: Vec<Field>,
+        separator: Option<Vec<u8>>,
+    },
+    Replace {
+        regex: Regex,
+        text: Template,
+    },
     Take(u64),
     Skip(u64),
-    Sample { part: f64, seed: Option<u64> },
+    Sample {
+        part: f64,
+        seed: Option<u64>,
+    },
     Uniq,
 }
 
@@ -56,6 +70,18 @@ pub(super) enum Template {
     Groups(Vec<u8>),
 }
 
+/// An element of the list of `fields`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    /// The first field is 0.
+    Range(RangeInclusive<usize>),
+    /// The name in the header of a CSV file.
+    Name(String),
+}
+
+/// The end of a range that has no end, such as `3-`.
+pub(super) const TO_THE_LAST: usize = usize::MAX - 1;
+
 /// The selected fields; the first is 0. The ranges are ordered and do not touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fields(pub(super) Vec<RangeInclusive<usize>>);
@@ -78,6 +104,21 @@ impl StageText {
             _ => Err(format!("expected {ACCEPTED}")),
         }?;
         Ok(StageText { text: text.to_string(), work })
+    }
+
+    /// Returns the word that was given.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Returns whether the stage has a separator of fields.
+    pub(crate) fn has_separator(&self) -> bool {
+        matches!(self.work, Work::Fields { separator: Some(_), .. })
+    }
+
+    /// Returns whether the stage selects fields by the names of a header.
+    pub(crate) fn has_names(&self) -> bool {
+        matches!(&self.work, Work::Fields { list, .. } if list.iter().any(|field| matches!(field, Field::Name(_))))
     }
 }
 
@@ -176,13 +217,34 @@ fn template(text: Vec<u8>, regex: &Regex) -> Result<Template, String> {
     }
 }
 
+/// Parses `LIST[:SEP]`. A list is a record of CSV, so that names may contain commas and colons.
 fn fields(text: &str) -> Result<Work, String> {
-    let (list, separator) = match text.split_once(':') {
-        Some((list, separator)) => (list, escape::parse(separator)?),
-        None => (text, vec![b'\t']),
+    let mut is_quoted = false;
+    let colon = text.bytes().position(|byte| {
+        is_quoted ^= byte == b'"';
+        byte == b':' && !is_quoted
+    });
+    let (list, separator) = match colon {
+        Some(at) => (&text[..at], Some(escape::parse(&text[at + 1..])?)),
+        None => (text, None),
     };
-    let ranges = list.split(',').map(range).collect::<Result<Vec<_>, _>>()?;
-    Ok(Work::Fields { list: Fields::new(ranges), separator })
+    let csv = Csv::new();
+    let (mut elements, mut list) = (Vec::new(), csv.fields(list.as_bytes()));
+    while let Some(raw) = list.next_raw() {
+        let element = String::from_utf8_lossy(raw);
+        elements.push(match raw {
+            [b'"', ..] if raw.len() < 2 || !raw.ends_with(b"\"") => {
+                return Err(format!("expected a quote at the end of the name, found {element:?}"));
+            }
+            [b'"', ..] => Field::Name(String::from_utf8_lossy(&csv.unquote(raw)).into_owned()),
+            [] | [b'0'..=b'9' | b'-' | b'+', ..] => Field::Range(range(&element)?),
+            _ => Field::Name(element.into_owned()),
+        });
+    }
+    if elements.is_empty() {
+        range("")?;
+    }
+    Ok(Work::Fields { list: elements, separator })
 }
 
 /// Parses `3`, `3-5`, `3-` or `-5`.
@@ -202,6 +264,40 @@ fn range(text: &str) -> Result<RangeInclusive<usize>, String> {
 }
 
 impl Fields {
+    /// Returns the fields of a list. `names` are those of the header, if there is one.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::InvalidOption`] for a field that the header does not have, and for a name that it has more
+    /// than once.
+    pub(super) fn of(list: &[Field], names: Option<&[Vec<u8>]>) -> millstream::Result<Fields> {
+        let wrong = |found: String| {
+            Error::new(ErrorKind::InvalidOption)
+                .with_found(found)
+                .with_expected(format!("fields of the header: {}", listed(names.unwrap_or_default())))
+        };
+        let find = |field: &Field| match field {
+            Field::Range(range) => {
+                let last = if *range.end() == TO_THE_LAST { range.start() } else { range.end() };
+                match names {
+                    Some(names) if *last >= names.len() => {
+                        let len = count_text(names.len() as u64, "field");
+                        Err(wrong(format!("field {} of a header with {len}", last + 1)))
+                    }
+                    _ => Ok(range.clone()),
+                }
+            }
+            Field::Name(name) => {
+                let mut found = (0..).zip(names.unwrap_or_default()).filter(|(_, other)| *other == name.as_bytes());
+                match (found.next(), found.next()) {
+                    (Some((at, _)), None) => Ok(at..=at),
+                    (None, _) => Err(wrong(format!("no field {name:?}"))),
+                    _ => Err(wrong(format!("more than one field {name:?}; its number selects one of them"))),
+                }
+            }
+        };
+        list.iter().map(find).collect::<millstream::Result<_>>().map(Fields::new)
+    }
+
     fn new(mut ranges: Vec<RangeInclusive<usize>>) -> Fields {
         ranges.sort_by_key(|range| *range.start());
         let mut merged: Vec<RangeInclusive<usize>> = Vec::new();
@@ -308,6 +404,8 @@ mod tests {
             ("sample:2", "found \"2\""),
             ("sample:nan", "found \"nan\""),
             ("sample:0.1:x", "found \"x\""),
+            ("fields:\"a", "expected a quote at the end of the name, found \"\\\"a\""),
+            ("fields:+1", "found \"+1\""),
         ] {
             assert!(wrong(text).contains(part), "{text}: {}", wrong(text));
         }
@@ -316,7 +414,7 @@ mod tests {
     #[test]
     fn fields_are_merged() {
         let Work::Fields { list, .. } = StageText::parse("fields:7-,3,1-2,9").unwrap().work else { panic!() };
-        assert_eq!(list, Fields(vec![0..=2, 6..=usize::MAX - 1]));
+        assert_eq!(Fields::of(&list, None).unwrap(), Fields(vec![0..=2, 6..=TO_THE_LAST]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Turns the requested stages into code.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use memchr::memmem;
 use millstream::pipe::{Pipe, Stage};
@@ -11,20 +11,31 @@ use regex::bytes::{Captures, Regex};
 use regex_automata::util::interpolate;
 
 use super::content::{Content, Parts};
-use super::text::{Fields, StageText, Template, Work};
+use super::csv::Select;
+use super::text::{Field, Fields, StageText, TO_THE_LAST, Template, Work};
 
 /// Returns the requested stage, for records with this content. For a record, the stage writes at most one match beyond
-/// `limit` bytes; the caller reports that as an error.
-pub(super) fn stage(asked: &StageText, content: &Arc<Content>, limit: usize) -> Result<Stage> {
+/// `limit` bytes; the caller reports that as an error. `select` selects fields, if records are those of CSV.
+pub(super) fn stage(
+    asked: &StageText,
+    content: &Arc<Content>,
+    limit: usize,
+    select: impl FnOnce(&[Field]) -> Result<Option<Select>>,
+) -> Result<Stage> {
     let (name, content) = (asked.text.as_str(), content.clone());
     Ok(match asked.work.clone() {
         Work::Noop => Pipe::stages().boxed(name),
         Work::Match(regex) => Pipe::stages().filter(move |record| regex.is_match(content.get(record))).boxed(name),
         Work::Not(regex) => Pipe::stages().filter(move |record| !regex.is_match(content.get(record))).boxed(name),
         Work::Fields { list, separator } => {
+            if let Some(select) = select(&list)? {
+                return Ok(csv_fields(name, content, select));
+            }
+            let list = Fields::of(&list, None)?;
+            let separator = separator.unwrap_or_else(|| vec![b'\t']);
             let finder = memmem::Finder::new(&separator).into_owned();
             Pipe::stages()
-                .rewrite(move |record, out| select(&content.split(record), &list, &separator, &finder, out))
+                .rewrite(move |record, out| cut(&content.split(record), &list, &separator, &finder, out))
                 .boxed(name)
         }
         Work::Replace { regex, text } => Pipe::stages()
@@ -45,6 +56,25 @@ pub(super) fn stage(asked: &StageText, content: &Arc<Content>, limit: usize) -> 
     })
 }
 
+/// Returns the stage that selects fields of records of CSV.
+fn csv_fields(name: &str, content: Arc<Content>, select: Select) -> Stage {
+    // The first error, with which the run ends.
+    let failed = Arc::new(OnceLock::new());
+    let failure = failed.clone();
+    let rewrite = move |record: &[u8], out: &mut Vec<u8>| {
+        let parts = content.split(record);
+        match select.write(parts.content, out) {
+            Ok(()) => out.extend_from_slice(parts.tail),
+            Err(error) => drop(failed.set(Mutex::new(Some(error)))),
+        }
+    };
+    let check = move |_: &[u8]| match failure.get().and_then(|error: &Mutex<Option<Error>>| error.lock().ok()?.take()) {
+        None => Ok(true),
+        Some(error) => Err(error),
+    };
+    Pipe::stages().rewrite(rewrite).try_filter(check).boxed(name)
+}
+
 /// Returns random numbers that are the same on every machine for the same seed, and different each time without a seed.
 fn generator(seed: Option<u64>) -> Result<Xoshiro256PlusPlus> {
     let seed = match seed {
@@ -56,7 +86,7 @@ fn generator(seed: Option<u64>) -> Result<Xoshiro256PlusPlus> {
 
 /// Selects fields as `cut -f` does: in their order, and each field only one time. Missing fields are omitted; a record
 /// without a separator is unchanged.
-fn select(record: &Parts<'_>, list: &Fields, separator: &[u8], finder: &memmem::Finder<'_>, out: &mut Vec<u8>) {
+fn cut(record: &Parts<'_>, list: &Fields, separator: &[u8], finder: &memmem::Finder<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(record.head);
     let content = record.content;
     let mut separators = finder.find_iter(content).peekable();
@@ -70,7 +100,7 @@ fn select(record: &Parts<'_>, list: &Fields, separator: &[u8], finder: &memmem::
                 if !std::mem::take(&mut is_first) {
                     out.extend_from_slice(separator);
                 }
-                if *range.end() >= usize::MAX - 1 {
+                if *range.end() >= TO_THE_LAST {
                     out.extend_from_slice(&content[start..]);
                     break;
                 }

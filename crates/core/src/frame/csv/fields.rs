@@ -41,6 +41,33 @@ impl Csv {
         if is_plain { Cow::Borrowed(inner) } else { Cow::Owned(self.unescape(inner, is_quoted)) }
     }
 
+    /// Returns a field with this content in quotes, or `None` if the dialect has no quotes, or no way to write a quote
+    /// of the content. A content that contains a delimiter, a quote, an escape character or a line end needs quotes, and
+    /// so does one at the start of a record that would make it a blank line, a comment or a byte order mark.
+    ///
+    /// ```
+    /// use millstream::frame::Csv;
+    /// let csv = Csv::new();
+    /// assert_eq!(csv.quote(br#"say "hi""#).unwrap(), br#""say ""hi""""#);
+    /// assert_eq!(csv.unquote(&csv.quote(b"a,b").unwrap()), &b"a,b"[..]);
+    /// ```
+    pub fn quote(&self, content: &[u8]) -> Option<Vec<u8>> {
+        let quote = self.dialect.quote?;
+        let before_quote = if self.dialect.doubled_quotes { Some(quote) } else { self.dialect.escape };
+        let mut field = Vec::with_capacity(content.len() + 2);
+        field.push(quote);
+        for &byte in content {
+            if byte == quote {
+                field.push(before_quote?);
+            } else if Some(byte) == self.dialect.escape {
+                field.push(byte);
+            }
+            field.push(byte);
+        }
+        field.push(quote);
+        Some(field)
+    }
+
     #[cold]
     fn unescape(&self, inner: &[u8], is_quoted: bool) -> Vec<u8> {
         let mut content = Vec::with_capacity(inner.len());

@@ -82,6 +82,11 @@ impl Csv {
         &self.dialect
     }
 
+    /// Returns the byte between two fields.
+    pub fn delimiter(&self) -> u8 {
+        self.dialect.delimiter
+    }
+
     /// Returns whether a line, without its line end, is not a record: a comment, or a blank line unless blank lines are
     /// records.
     ///
@@ -97,6 +102,14 @@ impl Csv {
             [] => self.dialect.blank_lines == CsvBlankLines::Skip,
             [first, ..] => self.dialect.comment == Some(*first),
         }
+    }
+
+    /// Returns whether a field with these bytes would not be read back as such if it were a line, or the first field of
+    /// one: the line would be [skipped](Csv::skips), or begin with a byte order mark.
+    pub fn needs_quotes_at_start(&self, field: &[u8]) -> bool {
+        let detects = self.dialect.byte_order_mark == CsvByteOrderMark::Detect;
+        self.skips(field)
+            || (detects && (field.starts_with(MARK) || matches!(field, [0xff, 0xfe, ..] | [0xfe, 0xff, ..])))
     }
 
     /// Returns the number of lines of a batch that are not records, see [`skips`](Csv::skips).

@@ -1,0 +1,78 @@
+//! `--header`: the first record of each source of CSV is its header.
+
+use millstream::frame::Csv;
+use millstream::{Error, ErrorKind, Reader, Result};
+
+/// The header of a source.
+pub(super) struct Header {
+    /// The name of the source.
+    source: String,
+    /// Comments and blank lines before the header.
+    before: Vec<u8>,
+    /// The header as it is in the source, with its line end, if it has one.
+    line: Vec<u8>,
+    names: Vec<Vec<u8>>,
+}
+
+impl Header {
+    /// Reads the header of a source.
+    ///
+    /// # Errors
+    /// Returns the errors of reading, and [`ErrorKind::CsvInvalid`] for a source without a record.
+    pub(super) fn read(reader: &mut Reader, csv: &Csv) -> Result<Header> {
+        let source = reader.name().to_string();
+        let (mut csv, mut before) = (csv.clone(), Vec::new());
+        while let Some(batch) = reader.next_batch_of(&mut csv, 1)? {
+            let (content, line) = (batch.get(0).unwrap_or_default(), batch.bytes());
+            if csv.skips(content) {
+                before.extend_from_slice(line);
+                continue;
+            }
+            let names = csv.fields(content).map(|name| name.into_owned()).collect();
+            return Ok(Header { source, before, line: line.to_vec(), names });
+        }
+        Err(Error::new(ErrorKind::CsvInvalid)
+            .with_name(source)
+            .with_found("no record")
+            .with_expected("a header, because of --header"))
+    }
+
+    /// Returns an error unless the headers have the same names in the same order.
+    pub(super) fn check(&self, other: &Header) -> Result<()> {
+        if self.names == other.names {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::CsvInvalid)
+            .with_name(other.source.clone())
+            .with_found(format!("the header {}", listed(&other.names)))
+            .with_expected(format!("that of {}, which is {}", self.source, listed(&self.names))))
+    }
+
+    /// Returns the comments and blank lines before the header.
+    pub(super) fn before(&self) -> &[u8] {
+        &self.before
+    }
+
+    pub(super) fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    pub(super) fn names(&self) -> &[Vec<u8>] {
+        &self.names
+    }
+
+    /// Returns the number of bytes that were read.
+    pub(super) fn len(&self) -> u64 {
+        (self.before.len() + self.line.len()) as u64
+    }
+}
+
+/// Returns names as a list, each as `fields` accepts it.
+pub(super) fn listed(names: &[Vec<u8>]) -> String {
+    let csv = Csv::new();
+    let shown = names.iter().map(|name| match name.iter().any(|byte| b",:\"".contains(byte)) {
+        true => String::from_utf8_lossy(&csv.quote(name).unwrap_or_default()).into_owned(),
+        false => String::from_utf8_lossy(name).into_owned(),
+    });
+    shown.collect::<Vec<_>>().join(",")
+}
