@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 use millstream::Decode;
 use millstream::splits::{Framing, SplitPin, Splits};
 
-use crate::run::Records;
+use crate::run::{CsvOptions, Records};
 use crate::standard::Stream;
 use crate::{Ending, message, size};
 
@@ -19,8 +19,8 @@ use crate::{Ending, message, size};
 ///   millstream split --size 256M huge.log | jq -c '.splits[]' |
 ///     parallel --keep-order millstream run --split {} --stage match:error
 ///
-/// Lines, most delimiters and records of a fixed size need no pass over the file. BSON and length-prefixed records are
-/// followed from the start of the file. A bgzf or zstd file is divided at its blocks or frames, and sizes are of decoded
+/// Lines, most delimiters and records of a fixed size need no pass over the file. BSON, length-prefixed
+/// records and CSV are followed from the start of the file. A bgzf or zstd file is divided at its blocks or frames, and sizes are of decoded
 /// bytes; files of other formats, such as plain gzip, are one split, and "note" says why.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
@@ -43,6 +43,9 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     records: Records,
+
+    #[command(flatten)]
+    csv: CsvOptions,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -69,9 +72,16 @@ pub(crate) fn run(options: &Options) -> Ending {
         Pin::Full => SplitPin::Full,
     };
     let decode = if options.decode == "off" { Decode::Off } else { Decode::Auto };
-    let framing = options.records.framing().unwrap_or(Framing::Lines);
     let builder = Splits::builder().pin(pin).decode(decode);
-    match Stream::Output.check().and_then(|()| builder.plan(&options.file, framing, options.size)) {
+    let plan = || {
+        Stream::Output.check()?;
+        let framing = match options.csv.framer()? {
+            Some(csv) => Framing::Csv { dialect: *csv.dialect() },
+            None => options.records.framing().unwrap_or(Framing::Lines),
+        };
+        builder.plan(&options.file, framing, options.size)
+    };
+    match plan() {
         Ok(plan) => message::print(plan.to_json().as_bytes()),
         Err(error) => message::fail(&error),
     }

@@ -23,6 +23,7 @@ pub mod bson;
 mod features;
 pub mod options;
 mod os;
+mod panicked;
 pub mod pipe;
 mod reader;
 mod sink;
@@ -31,7 +32,7 @@ mod source;
 pub mod splits;
 #[cfg(feature = "tokio")]
 pub mod tokio;
-#[cfg(feature = "compression")]
+#[cfg(any(feature = "compression", feature = "splits"))]
 mod workers;
 mod writer;
 

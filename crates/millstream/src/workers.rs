@@ -21,7 +21,7 @@ pub(crate) type Work<P> = Box<dyn FnMut(&mut P) + Send>;
 
 /// Threads that process pieces.
 pub(crate) struct Workers<P> {
-    new_work: fn() -> Work<P>,
+    new_work: Box<dyn Fn() -> Work<P> + Send>,
     /// The maximum number of threads.
     most: usize,
     threads: Vec<Worker<P>>,
@@ -46,6 +46,7 @@ struct Worker<P> {
 
 impl<P: Send + 'static> Workers<P> {
     /// Creates workers with as many threads as there are processors, or none if there is only one processor.
+    #[cfg(feature = "compression")]
     pub(crate) fn new(new_work: fn() -> Work<P>) -> Workers<P> {
         match std::thread::available_parallelism().map_or(1, NonZero::get) {
             1 => Workers::with_at_most(0, new_work),
@@ -54,8 +55,8 @@ impl<P: Send + 'static> Workers<P> {
     }
 
     /// Creates workers with at most this many threads; with 0 the caller processes the pieces.
-    pub(crate) fn with_at_most(most: usize, new_work: fn() -> Work<P>) -> Workers<P> {
-        Workers { new_work, most, threads: Vec::new(), own: None, order: VecDeque::new() }
+    pub(crate) fn with_at_most(most: usize, new_work: impl Fn() -> Work<P> + Send + 'static) -> Workers<P> {
+        Workers { new_work: Box::new(new_work), most, threads: Vec::new(), own: None, order: VecDeque::new() }
     }
 
     /// Returns whether another piece may be passed. Otherwise one has to be taken first.
@@ -84,7 +85,7 @@ impl<P: Send + 'static> Workers<P> {
                 Err(error) => piece = error.0,
             }
         }
-        self.own.get_or_insert_with(self.new_work)(&mut piece);
+        self.own.get_or_insert_with(&self.new_work)(&mut piece);
         self.order.push_back(Place::Done(piece));
     }
 
@@ -105,6 +106,7 @@ impl<P: Send + 'static> Workers<P> {
     }
 
     /// Returns the oldest piece like [`take`](Workers::take), if it is already finished.
+    #[cfg(feature = "compression")]
     pub(crate) fn take_done(&mut self) -> Result<Option<P>> {
         if let Some(Place::Thread(i)) = self.order.front() {
             let worker = &mut self.threads[*i];
@@ -123,7 +125,7 @@ impl<P: Send + 'static> Workers<P> {
 }
 
 fn panicked() -> Error {
-    Error::new(ErrorKind::Internal).with_found("a panic in a thread that compresses or decodes")
+    Error::new(ErrorKind::Internal).with_found("a panic in a thread of millstream")
 }
 
 impl<P: Send + 'static> Worker<P> {

@@ -46,7 +46,11 @@ pub(crate) struct CsvOptions {
     /// A blank line is a record of one empty field
     #[arg(long, help_heading = "Records", requires = "csv")]
     csv_blank_records: bool,
+}
 
+/// What `run` does with the header and the fields of CSV.
+#[derive(Args)]
+pub(crate) struct TableOptions {
     /// The first record of each source is its header, which is written once
     ///
     /// All sources need the same header. It is not counted, and of the stages only 'fields' sees it, which then also
@@ -85,16 +89,18 @@ enum LineEnd {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Byte(Option<u8>);
 
-impl CsvOptions {
+impl TableOptions {
     pub(super) fn ragged(&self) -> Ragged {
         self.csv_ragged.unwrap_or_default()
     }
+}
 
+impl CsvOptions {
     /// Returns the framer, if `--csv` is given.
     ///
     /// # Errors
     /// Returns [`InvalidOption`](millstream::ErrorKind::InvalidOption) for options that contradict each other.
-    pub(super) fn framer(&self) -> Result<Option<Csv>> {
+    pub(crate) fn framer(&self) -> Result<Option<Csv>> {
         if !self.csv {
             return Ok(None);
         }

@@ -1,9 +1,10 @@
 //! `--header`: the first record of each source of CSV is its header.
 
-use millstream::frame::Csv;
+use millstream::frame::{Csv, Framer};
 use millstream::{Error, ErrorKind, Reader, Result};
 
 /// The header of a source.
+#[derive(Clone)]
 pub(super) struct Header {
     /// The name of the source.
     source: String,
@@ -35,6 +36,19 @@ impl Header {
             .with_name(source)
             .with_found("no record")
             .with_expected("a header, because of --header"))
+    }
+
+    /// Adds a line end to a header that has none, because records follow.
+    pub(super) fn terminate(&mut self, csv: &Csv) {
+        let ends_with_cr = csv.trim().carriage_return && self.line.ends_with(b"\r");
+        if !ends_with_cr && !self.line.ends_with(csv.terminator()) {
+            self.line.extend_from_slice(csv.terminator());
+        }
+    }
+
+    /// Returns the header after a stage.
+    pub(super) fn with(&self, line: Vec<u8>, names: Vec<Vec<u8>>) -> Header {
+        Header { source: self.source.clone(), before: Vec::new(), line, names }
     }
 
     /// Returns an error unless the headers have the same names in the same order.

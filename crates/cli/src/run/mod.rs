@@ -8,10 +8,12 @@
 //! passed to the writers. If records are needed, they are passed on in batches; this crate runs no code per record.
 
 mod checksum;
+mod cores;
 mod csv;
 mod each;
 mod each_options;
 mod framing;
+mod halt;
 mod header;
 mod identity;
 mod options;
@@ -26,6 +28,7 @@ mod stages;
 mod stats;
 mod transfer;
 
+pub(crate) use csv::CsvOptions;
 pub(crate) use framing::Records;
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
 pub(crate) use progress::Progress;

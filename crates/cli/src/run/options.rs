@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use millstream::options::{READER, WRITER};
+use millstream::frame::Csv;
+use millstream::options::WRITER;
 use millstream::splits::{Framing, Split};
 use millstream::{
-    Decode, Encode, Error, ErrorKind, Existing, FlushPolicy, Format, Partial, Reader, ReaderBuilder, Writer,
-    WriterBuilder,
+    Encode, Error, ErrorKind, Existing, FlushPolicy, Format, Partial, ReaderBuilder, Writer, WriterBuilder,
 };
 
 use crate::hash::Algorithm;
 use crate::size;
 
-use super::csv::CsvOptions;
+use super::csv::{CsvOptions, TableOptions};
 use super::each_options::EachOptions;
 use super::framing::Records;
 use super::settings::Settings;
@@ -185,11 +185,15 @@ pub(crate) struct Options {
     ///
     /// The split says how records are found, and names its file; a SOURCE replaces the name, for a copy of the file. The
     /// bytes are unchanged: the outputs of all splits, in order, are the file.
-    #[arg(long, value_name = "ELEMENT", help_heading = "Records", conflicts_with = "framing", value_parser = split)]
+    #[arg(long, value_name = "ELEMENT", help_heading = "Records", value_parser = split)]
+    #[arg(conflicts_with_all = ["delimiter", "null", "fixed", "length_prefixed", "bson"])]
     pub(crate) split: Option<Split>,
 
     #[command(flatten)]
     pub(crate) csv: CsvOptions,
+
+    #[command(flatten)]
+    pub(crate) table: TableOptions,
 
     /// Send the records through a stage; several stages run in the given order
     ///
@@ -240,6 +244,29 @@ impl Options {
         match &self.split {
             Some(split) => Some(split.framing().clone()).filter(|framing| *framing != Framing::Lines),
             None => self.records.framing(),
+        }
+    }
+
+    /// Returns the framer for records of CSV, if they are requested.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::InvalidOption`] for a dialect that contradicts itself or the split.
+    pub(super) fn csv(&self) -> millstream::Result<Option<Csv>> {
+        let given = self.csv.framer()?;
+        let Some(split) = &self.split else { return Ok(given) };
+        let Framing::Csv { dialect } = split.framing() else {
+            return match given {
+                Some(_) => Err(Error::new(ErrorKind::InvalidOption)
+                    .with_found("--csv with a split of other records")
+                    .with_expected("--split alone: it says how records are found")),
+                None => Ok(None),
+            };
+        };
+        match given {
+            Some(csv) if csv.dialect() != dialect => Err(Error::new(ErrorKind::InvalidOption)
+                .with_found("a split of another dialect of CSV")
+                .with_expected("the same options as for 'millstream split', or none")),
+            _ => Csv::with(*dialect).map(Some),
         }
     }
 
@@ -329,7 +356,15 @@ impl Options {
 
     /// Returns a reader builder with the options that apply to every source.
     pub(super) fn reader(&self) -> ReaderBuilder {
-        self.settings.apply(READER, |_| true, Reader::builder().decode(Decode::Auto))
+        self.settings.reader()
+    }
+
+    /// Returns the number of threads that read and run stages.
+    pub(super) fn threads(&self) -> usize {
+        match (&self.each.each, self.each.jobs) {
+            (None, Some(_)) => self.each.jobs(),
+            _ => 1,
+        }
     }
 
     /// Returns a writer builder with the options that do not depend on the output.
@@ -403,17 +438,20 @@ impl Options {
         let wrong = |found: String, expected: &str| {
             Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
         };
-        if self.csv.header && self.each.round_robin {
+        if self.table.header && self.split.is_some() {
+            return wrong("--header with --split".into(), "--split alone: only the first split begins with the header");
+        }
+        if self.table.header && self.each.round_robin {
             return wrong(
                 "--header with --round-robin".into(),
                 "a new copy for each block, which begins with the header",
             );
         }
         for stage in &self.stages {
-            if self.csv.csv && stage.has_separator() {
+            if self.has_csv() && stage.has_separator() {
                 return wrong(format!("a separator in --stage {} with --csv", stage.text()), "--csv-delimiter BYTE");
             }
-            if !self.csv.header && stage.has_names() {
+            if !self.table.header && stage.has_names() {
                 return wrong(
                     format!("a name in --stage {}", stage.text()),
                     "numbers of fields, or --csv with --header",
@@ -421,6 +459,11 @@ impl Options {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether records are those of CSV.
+    fn has_csv(&self) -> bool {
+        self.csv.csv || matches!(self.framing(), Some(Framing::Csv { .. }))
     }
 
     /// Returns whether records are processed.
@@ -431,7 +474,7 @@ impl Options {
     /// Returns whether sources are joined record by record, with a delimiter added if one is missing. This is the case
     /// if records are processed, and not only counted; otherwise their bytes are joined unchanged.
     pub(super) fn joins_records(&self) -> bool {
-        self.works() || self.csv.csv || matches!(self.framing(), Some(Framing::Delimiter { .. }))
+        self.works() || self.has_csv() || matches!(self.framing(), Some(Framing::Delimiter { .. }))
     }
 
     /// Returns whether a result was requested that needs counted records.

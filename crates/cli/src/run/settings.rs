@@ -121,6 +121,11 @@ impl Settings {
         })
     }
 
+    /// Returns a reader builder with the options that apply to every source.
+    pub(super) fn reader(&self) -> ReaderBuilder {
+        self.apply(READER, |_| true, Reader::builder().decode(Decode::Auto))
+    }
+
     /// Returns the command with the options for commands, and with the guard.
     pub(crate) fn command(&self, command: millstream::Command) -> millstream::Command {
         self.apply(COMMAND, |_| true, guard::command(command))
@@ -200,7 +205,7 @@ impl Decoding {
 
     /// Returns a reader builder with these options. Compressed sources are decoded by default.
     pub(crate) fn reader(&self) -> ReaderBuilder {
-        self.0.apply(READER, |_| true, Reader::builder().decode(Decode::Auto))
+        self.0.reader()
     }
 }
 

@@ -1,8 +1,9 @@
 //! The transfer itself: opens the sources and outputs, copies, and completes the outputs.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use millstream::frame::{Batch, Csv, Framer, Lines};
+use millstream::frame::{Batch, Csv, Framer, Lines, Trim};
 use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result};
 
 use crate::guard;
@@ -10,7 +11,9 @@ use crate::signals::Signals;
 use crate::standard::Stream;
 
 use super::checksum::Checksum;
+use super::cores::Cores;
 use super::each::{self, Copy, Each};
+use super::halt::{Amount, Halt};
 use super::header::Header;
 use super::options::{Options, Show};
 use super::outputs::Outputs;
@@ -60,19 +63,30 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         }
         None => signals.token().clone(),
     };
-    let csv = options.csv.framer()?;
+    let csv = options.csv()?;
     let mut first = sources[0].open(reader_builder(options, &input), &options.settings)?;
     signals.watch()?;
     let header = match &csv {
-        Some(csv) if options.csv.header => Some(Header::read(&mut first, csv)?),
+        Some(csv) if options.table.header => {
+            let mut header = Header::read(&mut first, csv)?;
+            if sources.len() > 1 || options.each.each.is_some() {
+                header.terminate(csv);
+            }
+            Some(Arc::new(header))
+        }
         _ => None,
     };
 
-    // Without a stage they add the delimiters between the sources.
-    let stages = match options.stages.as_slice() {
+    let cores = Cores::new(options, &sources, csv.as_ref(), header.clone(), &input)?;
+
+    // The threads run the first stages. Without a stage they add the delimiters between the sources.
+    let stages = match &options.stages[cores.as_ref().map_or(0, |cores| cores.stages)..] {
+        [] if cores.is_some() => None,
         [] if sources.len() == 1 || !options.joins_records() => None,
         asked => {
-            let table = csv.as_ref().map(|csv| Table { csv, header: header.as_ref(), ragged: options.csv.ragged() });
+            let header = if let Some(cores) = &cores { cores.header.as_deref() } else { header.as_deref() };
+            let (ragged, has_blank_lines) = (options.table.ragged(), cores.is_none());
+            let table = csv.as_ref().map(|csv| Table { csv, header, ragged, has_blank_lines });
             Some(Stages::new(asked, &*framer_or_lines(options)?, table, options.longest_record())?)
         }
     };
@@ -105,6 +119,8 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         input,
         started,
         stages,
+        cores,
+        open_record: None,
         csv,
         header,
         destination,
@@ -161,7 +177,7 @@ fn reader_builder(options: &Options, input: &CancelToken) -> ReaderBuilder {
 
 /// Returns the framer that the options request, if any.
 fn framer(options: &Options) -> Result<Option<Box<dyn Framer + Send>>> {
-    if let Some(csv) = options.csv.framer()? {
+    if let Some(csv) = options.csv()? {
         return Ok(Some(Box::new(csv)));
     }
     options.framing().map(|framing| framing.framer()).transpose()
@@ -179,11 +195,16 @@ struct Transfer<'a> {
     /// Interrupts reading.
     input: CancelToken,
     started: Instant,
+    /// The stages that run on this thread.
     stages: Option<Stages>,
+    /// Threads that read the sources and run stages.
+    cores: Option<Cores>,
+    /// The last record of the sources so far, if it came from `cores` and has no terminator.
+    open_record: Option<Vec<u8>>,
     /// The framer, if records are those of CSV: not every line is a record.
     csv: Option<Csv>,
     /// The header of the first source.
-    header: Option<Header>,
+    header: Option<Arc<Header>>,
     destination: Destination,
     pace: Option<Pace>,
     progress: Option<Progress>,
@@ -199,13 +220,6 @@ struct Transfer<'a> {
     place: Place,
     /// The sources that have ended.
     ended: Vec<SourceStats>,
-}
-
-/// A number of records and bytes. Records are only counted if that is needed.
-#[derive(Clone, Copy, Default)]
-struct Amount {
-    records: u64,
-    bytes: u64,
 }
 
 /// The position in the sources, for the progress line.
@@ -258,11 +272,16 @@ enum Reached {
     Enough,
 }
 
-/// Why copying stopped, and the state of the source.
-enum Halt {
-    Source(Error),
-    /// An output or a stage failed.
-    Output(Error),
+/// Why the splits of a source were read no further.
+enum Stop {
+    Failed(Halt),
+    Enough,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Failed(Halt::Output(error))
+    }
 }
 
 impl Transfer<'_> {
@@ -300,7 +319,10 @@ impl Transfer<'_> {
                 waited_on_source_seconds: self.waited_on_source.as_secs_f64(),
                 waited_on_sink_seconds: waited_on_sink.as_secs_f64(),
                 hash: completed.as_ref().ok().cloned().flatten(),
-                stages: self.stages.iter().flat_map(Stages::stats).map(StageReport::from).collect(),
+                stages: {
+                    let first = self.cores.iter().flat_map(|cores| cores.stats.clone());
+                    first.chain(self.stages.iter().flat_map(Stages::stats)).map(StageReport::from).collect()
+                },
                 each,
                 sources: self.ended,
             };
@@ -324,28 +346,20 @@ impl Transfer<'_> {
 
     /// Passes on the header. It is not counted as a record.
     fn send_header(&mut self) -> Result<()> {
-        let Some(header) = self.header.take() else { return Ok(()) };
+        let Some(header) = self.header.clone() else { return Ok(()) };
         self.read.bytes += header.len();
-        let mut stages = self.stages.take();
-        let sent = match (&mut self.destination, &mut stages) {
+        let after_cores = self.cores.as_ref().and_then(|cores| cores.header.as_deref());
+        let after_stages = self.stages.as_ref().and_then(Stages::header).or(after_cores);
+        let line = after_stages.unwrap_or(&header).line().to_vec();
+        match &mut self.destination {
             // A stage drops comments and blank lines.
-            (Destination::Outputs(_), Some(stages)) => self.put(stages.header()),
-            (Destination::Outputs(_), None) => self.put(header.before()).and_then(|()| self.put(header.line())),
-            (Destination::Each(each), stages) => {
-                let mut line = match stages {
-                    Some(stages) => [stages.header().to_vec(), stages.rest().0.to_vec()].concat(),
-                    None => header.line().to_vec(),
-                };
-                let terminator = self.csv.as_ref().map_or(&b"\n"[..], Csv::terminator);
-                if !line.ends_with(b"\r") && !line.ends_with(terminator) {
-                    line.extend_from_slice(terminator);
-                }
+            Destination::Outputs(_) if after_stages.is_some() => self.put(&line),
+            Destination::Outputs(_) => self.put(header.before()).and_then(|()| self.put(&line)),
+            Destination::Each(each) => {
                 each.begin_blocks_with(line);
                 Ok(())
             }
-        };
-        (self.stages, self.header) = (stages, Some(header));
-        sent
+        }
     }
 
     /// Reads the header of a source after the first one, and compares it.
@@ -367,8 +381,23 @@ impl Transfer<'_> {
             true => self.send_header().map_err(Halt::Output),
             false => self.check_header(&mut reader).map_err(Halt::Source),
         };
-        let copied = begun.and_then(|()| self.copy_records(&mut reader));
-        let progress = reader.progress();
+        let copied = begun.and_then(|()| match self.cores.take() {
+            Some(mut cores) => {
+                let copied = self.copy_splits(&mut cores, reader.name());
+                self.cores = Some(cores);
+                copied
+            }
+            None => self.copy_records(&mut reader),
+        });
+        let mut progress = reader.progress();
+        if let Some(cores) = &self.cores {
+            progress.format = cores.format;
+            progress.source_bytes = match (cores.format, &copied) {
+                (None, _) => self.read.bytes - before.bytes,
+                (Some(_), Ok(Reached::End)) => progress.source_size.unwrap_or(0),
+                _ => 0,
+            };
+        }
         let mut ended = SourceStats {
             name: reader.name().to_string(),
             status: match &copied {
@@ -407,6 +436,74 @@ impl Transfer<'_> {
                 self.copy_batches(reader, Box::new(Lines::new()))
             }
             None => self.copy_windows(reader),
+        }
+    }
+
+    /// Copies a source that several threads read.
+    fn copy_splits(&mut self, cores: &mut Cores, name: &str) -> Result<Reached, Halt> {
+        let mut stages = self.stages.take();
+        let (before, mut stats, mut format) = (self.read.records, Vec::new(), None);
+        let ended = cores.run(self.ended.len(), name, |mut piece| {
+            let mut streamed = Ok(());
+            if let Some(split) = piece.too_large.take() {
+                piece = cores.stream(&split, name, &mut |bytes, offsets| {
+                    streamed = self.accept(stages.as_mut(), bytes, offsets, true);
+                    streamed.as_ref().map_or_else(|_| Err(Error::new(ErrorKind::Cancelled)), |()| Ok(()))
+                });
+            }
+            streamed?;
+            for (bytes, offsets) in &piece.records {
+                self.accept(stages.as_mut(), bytes, offsets, true)?;
+            }
+            if let Some(open) = &piece.open {
+                self.accept(stages.as_mut(), open, &[0, open.len() as u32], false)?;
+            }
+            let halt = piece.take_halt(cores.framing(), self.read.records - before);
+            self.longest_record = self.longest_record.max(piece.longest_record);
+            format = piece.format.or(format);
+            self.read += piece.read;
+            if self.options.count && stages.is_none() {
+                self.moved.records += piece.moved.records;
+                self.pace(piece.moved.bytes as usize)?;
+            }
+            stats.push(std::mem::take(&mut piece.stats));
+            self.show();
+            match halt {
+                Some(halt) => Err(Stop::Failed(halt)),
+                None if stages.as_ref().is_some_and(Stages::is_done) => Err(Stop::Enough),
+                None => Ok(()),
+            }
+        });
+        self.stages = stages;
+        stats.iter().for_each(|stats| cores.measure(stats));
+        cores.format = format;
+        match ended {
+            Ok(()) => Ok(Reached::End),
+            Err(Stop::Enough) => Ok(Reached::Enough),
+            Err(Stop::Failed(halt)) => Err(halt),
+        }
+    }
+
+    /// Passes on records that a thread of [`Cores`] has processed.
+    fn accept(&mut self, stages: Option<&mut Stages>, bytes: &[u8], offsets: &[u32], terminated: bool) -> Result<()> {
+        match stages {
+            Some(stages) => {
+                let batch = Batch::new(bytes, offsets, Trim::NOTHING, terminated);
+                stages.pass(batch, |bytes, offsets| self.send(bytes, offsets))
+            }
+            None => {
+                if let Some(mut open) = self.open_record.take() {
+                    open.extend_from_slice(framer_or_lines(self.options)?.terminator());
+                    self.send(&open, &[0, open.len() as u32])?;
+                }
+                match terminated {
+                    true => self.send(bytes, offsets),
+                    false => {
+                        self.open_record = Some(bytes.to_vec());
+                        Ok(())
+                    }
+                }
+            }
         }
     }
 
@@ -512,6 +609,9 @@ impl Transfer<'_> {
 
     /// Passes on the records that the stages have kept until the end.
     fn send_rest(&mut self) -> Result<()> {
+        if let Some(open) = self.open_record.take() {
+            self.send(&open, &[0, open.len() as u32])?;
+        }
         let Some(mut stages) = self.stages.take() else { return Ok(()) };
         let (bytes, offsets) = stages.rest();
         let sent = self.send(bytes, offsets);

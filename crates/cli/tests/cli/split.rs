@@ -93,3 +93,28 @@ fn a_compressed_file_is_one_split_that_says_so() {
     place.run("--split").word(&splits[0]).succeeds().prints(lines());
     assert!(split(&place, "--size 100 --decode off f.gz").len() > 1);
 }
+
+#[test]
+fn splits_of_csv_are_exact() {
+    let table = "a,\"b\n,\"\"\n\"\n1;2\n\"x\ny\",z\n\n3,4";
+    let place = Place::new().file("t", table);
+    for options in ["--csv", "--csv --csv-escape \\\\", "--csv --csv-line-end lf"] {
+        let json = place.words(&format!("split t --size 4 {options}")).succeeds().stdout;
+        let json = String::from_utf8(json).unwrap();
+        let elements: Vec<_> = json.lines().filter(|line| line.starts_with('{') && line.contains("begin")).collect();
+        assert!(elements.len() > 3, "{json}");
+        let read = |words: &str| {
+            let outputs = elements.iter().map(|element| {
+                let element = element.trim_end_matches(',');
+                place.run(words).word("--split").word(element).succeeds().stdout
+            });
+            outputs.collect::<Vec<_>>().concat()
+        };
+        assert_eq!(String::from_utf8(read("")).unwrap(), table);
+        assert_eq!(String::from_utf8(read(options)).unwrap(), table);
+        let element = elements[0].trim_end_matches(',');
+        let refused = |words: &str| place.run(words).word("--split").word(element).gets_refused();
+        refused("--csv --csv-quote '").complains_of(&["a split of another dialect"]);
+        refused("--csv --header").complains_of(&["--header with --split"]);
+    }
+}

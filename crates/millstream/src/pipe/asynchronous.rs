@@ -24,10 +24,11 @@ use super::chain::{Chain, Items, MOMENT, collect, settled};
 use super::item::{Bytes, Item, Value};
 use super::origin::Origin;
 use super::parallel::Order;
-use super::scope::{Flow, Scope, panicked};
+use super::scope::{Flow, Scope};
 use super::stages::{Call, stage_failed};
 use super::stats::StageStats;
 use crate::error::Error;
+use crate::panicked::panicked;
 
 /// The number of items that are awaited at the same time, and the order of the results. Converting from a number keeps
 /// the order.

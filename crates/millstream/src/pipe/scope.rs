@@ -11,6 +11,7 @@ use bumpalo::Bump;
 use super::origin::{Origin, Place};
 use crate::error::{Error, ErrorKind};
 use crate::frame::Batch;
+use crate::panicked::panicked;
 
 /// Whether the next item is needed. `Break` ends the chain's work: it has enough items, or it has failed.
 pub type Flow = ControlFlow<()>;
@@ -120,17 +121,6 @@ impl<'a> Scope<'a> {
     fn fail_by(&self, panic: Box<dyn Any + Send>) -> Flow {
         self.fail(self.run.current.get(), panicked(&*panic))
     }
-}
-
-/// Returns the error for a stage that panicked.
-pub(super) fn panicked(panic: &(dyn Any + Send)) -> Error {
-    Error::new(ErrorKind::StagePanicked).with_found(message(panic))
-}
-
-/// Returns the message of a panic.
-fn message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    text.map_or_else(|| "a panic without a message".to_string(), |text| format!("the panic \"{text}\""))
 }
 
 /// The treatment of a record at which a stage fails.

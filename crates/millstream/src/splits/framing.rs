@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Result;
-use crate::frame::{Bson, Delimiter, Fixed, Framer, LengthPrefixed, Lines};
+use crate::frame::{Bson, Csv, CsvDialect, Delimiter, Fixed, Framer, LengthPrefixed, Lines};
 
 /// How the records of a divided file are found. Unlike a [`Framer`], it can be stored.
 ///
@@ -44,13 +44,20 @@ pub enum Framing {
     },
     /// [`Bson`].
     Bson,
+    /// [`Csv`].
+    Csv {
+        /// The dialect.
+        #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
+        dialect: CsvDialect,
+    },
 }
 
 impl Framing {
     /// Returns a framer for these records.
     ///
     /// # Errors
-    /// Returns [`InvalidOption`](crate::ErrorKind::InvalidOption) for a delimiter or a record of 0 bytes.
+    /// Returns [`InvalidOption`](crate::ErrorKind::InvalidOption) for a delimiter or a record of 0 bytes, and for a dialect
+    /// that contradicts itself.
     pub fn framer(&self) -> Result<Box<dyn Framer + Send>> {
         Ok(match self {
             Framing::Lines => Box::new(Lines::new()),
@@ -58,6 +65,7 @@ impl Framing {
             Framing::Fixed { len } => Box::new(Fixed::new(*len)?),
             Framing::LengthPrefixed { prefix } => Box::new(*prefix),
             Framing::Bson => Box::new(Bson::new()),
+            Framing::Csv { dialect } => Box::new(Csv::with(*dialect)?),
         })
     }
 
@@ -72,8 +80,13 @@ impl Framing {
                 let overlaps = (1..bytes.len()).any(|len| bytes.ends_with(&bytes[..len]));
                 (!overlaps && !bytes.is_empty()).then_some(bytes)
             }
-            Framing::Fixed { .. } | Framing::LengthPrefixed { .. } | Framing::Bson => None,
+            Framing::Fixed { .. } | Framing::LengthPrefixed { .. } | Framing::Bson | Framing::Csv { .. } => None,
         }
+    }
+
+    /// Returns whether many records are found faster together than one by one.
+    pub(super) fn is_scanned(&self) -> bool {
+        matches!(self, Framing::Csv { .. })
     }
 
     /// Returns whether a record whose length is known can end with this byte.

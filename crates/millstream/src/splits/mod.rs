@@ -30,6 +30,7 @@
 #[cfg(feature = "compression")]
 mod encoded;
 mod framing;
+mod parallel;
 mod pin;
 mod plan;
 mod source;

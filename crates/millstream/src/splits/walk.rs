@@ -24,13 +24,28 @@ pub(super) fn walk(
 ) -> Result<u64> {
     let mut framer = framing.framer()?;
     let mut block = Block { bytes: vec![0; BLOCK], start: 0, end: 0, offset: 0 };
-    let (mut records, mut resume) = (0, Resume::START);
+    let (mut records, mut resume, mut ends) = (0, Resume::START, Vec::new());
     loop {
         let input = &block.bytes[block.start..block.end];
         let eof = block.offset + input.len() as u64 >= size;
         if eof && input.is_empty() {
             return Ok(records);
         }
+        if framing.is_scanned() && resume == Resume::START && !input.is_empty() {
+            ends.clear();
+            let scanned = framer.batch(input, eof, usize::MAX, &mut ends);
+            for &end in &ends {
+                records += 1;
+                found(block.offset + u64::from(end), records);
+            }
+            block.consume(ends.last().map_or(0, |&end| end as usize));
+            match scanned {
+                Err(_) => return Ok(records),
+                Ok(_) if !ends.is_empty() => continue,
+                Ok(_) => {}
+            }
+        }
+        let input = &block.bytes[block.start..block.end];
         let step = match input {
             [] => Step::More { resume, need: 0 },
             _ => framer.step(input, resume, eof),

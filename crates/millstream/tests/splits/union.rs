@@ -1,7 +1,7 @@
 //! Random files, framings and sizes.
 
 use super::{Event, sequential, union};
-use millstream::frame::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
+use millstream::frame::{CsvDialect, CsvLineEnd, CsvStrayQuotes, Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
 use millstream::splits::{Framing, SplitPin, Splits};
 use millstream::{Decode, ErrorKind, ReadAhead, Reader};
 use proptest::collection::vec;
@@ -11,6 +11,24 @@ use std::os::unix::fs::FileExt;
 
 /// Half of them can overlap themselves.
 const DELIMITERS: &[&[u8]] = &[b"a", b"ab", b"\r\n", b"aab", b"ab\n\n", b"aa", b"aba", b"abab", b"aaaa", b"\n\n"];
+
+/// Dialects of CSV.
+fn dialects() -> impl Strategy<Value = CsvDialect> {
+    let line_ends = select(vec![CsvLineEnd::Any, CsvLineEnd::Lf, CsvLineEnd::Crlf, CsvLineEnd::Cr]);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (line_ends, any::<bool>(), flags).prop_map(|(line_end, is_default, (quotes, doubled, literal, escape, comment))| {
+        let dialect = CsvDialect::new().line_end(line_end);
+        if is_default {
+            return dialect;
+        }
+        dialect
+            .quote(quotes.then_some(b'"'))
+            .doubled_quotes(doubled)
+            .stray_quotes(if literal { CsvStrayQuotes::Literal } else { CsvStrayQuotes::Error })
+            .escape(escape.then_some(b'\\'))
+            .comment(comment.then_some(b'#'))
+    })
+}
 
 /// A file and how its records are found. The bytes are few, so that delimiters and lengths are frequent.
 fn files() -> impl Strategy<Value = (Framing, Vec<u8>)> {
@@ -39,12 +57,14 @@ fn files() -> impl Strategy<Value = (Framing, Vec<u8>)> {
         });
         (Framing::Bson, file.collect())
     });
+    let csv = (dialects(), vec(select(&b"aa,,\"\"\n\r#\\\\;\xef\xbb\xbf\xff\xfe"[..]), 0..80));
     let whole = prop_oneof![
-        text().prop_map(|file| (Framing::Lines, file)),
-        (delimiters, text()).prop_map(|(bytes, file)| (Framing::Delimiter { bytes: bytes.to_vec() }, file)),
-        (1..20usize, text()).prop_map(|(len, file)| (Framing::Fixed { len }, file)),
-        prefixed,
-        bson,
+        2 => csv.prop_map(|(dialect, file)| (Framing::Csv { dialect }, file)),
+        1 => text().prop_map(|file| (Framing::Lines, file)),
+        1 => (delimiters, text()).prop_map(|(bytes, file)| (Framing::Delimiter { bytes: bytes.to_vec() }, file)),
+        1 => (1..20usize, text()).prop_map(|(len, file)| (Framing::Fixed { len }, file)),
+        1 => prefixed,
+        1 => bson,
     ];
     // Half of the files are damaged: cut, or with a changed byte.
     let damage = prop_oneof![
@@ -87,12 +107,14 @@ proptest! {
             // A file that is first emptied would be written to the disk each time.
             file.as_file().write_all_at(&content, 0).unwrap();
             file.as_file().set_len(content.len() as u64).unwrap();
-            // If a document is too long and also invalid, or its length is longer than the limit, the size of the
+            // If a document or a record of CSV is too long and also invalid, or its length is longer than the limit, the size of the
             // buffer decides which error is found first.
             let unlimited = sequential(path, &framing, || Reader::builder().decode(Decode::Off));
-            let is_invalid = |event: &Event| matches!(event, Event::Error { kind: ErrorKind::DocumentInvalid, .. });
+            let is_invalid = |event: &Event| {
+                matches!(event, Event::Error { kind: ErrorKind::DocumentInvalid | ErrorKind::CsvInvalid, .. })
+            };
             let limit = match framing {
-                Framing::Bson if unlimited.iter().any(is_invalid) => 1 << 20,
+                Framing::Bson | Framing::Csv { .. } if unlimited.iter().any(is_invalid) => 1 << 20,
                 Framing::Bson => limit.max(4),
                 _ => limit,
             };

@@ -39,7 +39,7 @@ pub(super) struct Stages {
     /// The other stages, if there are any.
     stages: Option<millstream::pipe::Stages>,
     /// The header after the stages.
-    header: Vec<u8>,
+    header: Option<Header>,
     passed: Passed,
 }
 
@@ -50,6 +50,8 @@ pub(super) struct Table<'a> {
     pub(super) csv: &'a Csv,
     pub(super) header: Option<&'a Header>,
     pub(super) ragged: Ragged,
+    /// Whether there may be lines that are not records.
+    pub(super) has_blank_lines: bool,
 }
 
 /// Results that have not been passed on yet: whole records, and their ends.
@@ -76,8 +78,7 @@ impl Stages {
         limit: usize,
     ) -> Result<Stages> {
         let content = Arc::new(csv.map_or_else(|| Content::of(framer), |table| Content::of_csv(table.csv)));
-        let mut header =
-            csv.and_then(|table| table.header).map(|header| (header.line().to_vec(), header.names().to_vec()));
+        let mut header = csv.and_then(|table| table.header).cloned();
         for stage in asked {
             if content.terminator().is_empty() && stage.work.changes_length() {
                 return Err(Error::new(ErrorKind::InvalidOption)
@@ -93,20 +94,20 @@ impl Stages {
             _ => {
                 let mut select = |list: &[Field]| {
                     let Some(Table { csv, ragged, .. }) = csv else { return Ok(None) };
-                    let names = header.as_ref().map(|(_, names)| names.as_slice());
+                    let names = header.as_ref().map(Header::names);
                     let list = Fields::of(list, names)?;
                     let select = Select::new(csv.clone(), list, names.map(<[_]>::len), ragged);
-                    if let Some((line, names)) = &mut header {
-                        let (parts, mut selected) = (content.split(line), Vec::new());
-                        select.write(parts.content, &mut selected)?;
-                        selected.extend_from_slice(parts.tail);
-                        (*line, *names) = (selected, select.names(names));
+                    if let Some(before) = header.take() {
+                        let (parts, mut line) = (content.split(before.line()), Vec::new());
+                        select.write(parts.content, &mut line)?;
+                        line.extend_from_slice(parts.tail);
+                        header = Some(before.with(line, select.names(before.names())));
                     }
                     Ok(Some(select))
                 };
                 let stages = others.iter().map(|stage| work::stage(stage, &content, limit, &mut select));
                 let mut stages = stages.collect::<Result<Vec<_>>>()?;
-                if let Some(csv) = csv.map(|table| table.csv.clone()) {
+                if let Some(csv) = csv.filter(|table| table.has_blank_lines).map(|table| table.csv.clone()) {
                     let content = content.clone();
                     stages.insert(0, Pipe::stages().filter(move |line| !csv.skips(content.get(line))).boxed("csv"));
                 }
@@ -114,18 +115,12 @@ impl Stages {
             }
         };
         let passed = Passed { content, bytes: Vec::new(), offsets: vec![0], run: 0..0, open: None };
-        let header = header.map(|(line, _)| line).unwrap_or_default();
         Ok(Stages { search, selected: Vec::new(), is_measured: false, stages, header, passed })
     }
 
-    /// Returns the header as it is written. If it has no line end, it is kept until a record follows.
-    pub(super) fn header(&mut self) -> &[u8] {
-        let header = std::mem::take(&mut self.header);
-        self.passed.clear();
-        if !header.is_empty() {
-            self.passed.add(&header, &[]);
-        }
-        &self.passed.bytes
+    /// Returns the header after the stages.
+    pub(super) fn header(&self) -> Option<&Header> {
+        self.header.as_ref()
     }
 
     /// Measures the stages for [`stats`](Stages::stats).

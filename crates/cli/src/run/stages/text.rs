@@ -111,6 +111,16 @@ impl StageText {
         &self.text
     }
 
+    /// Returns whether the result for a record depends on other records.
+    pub(crate) fn remembers(&self) -> bool {
+        matches!(self.work, Work::Take(_) | Work::Skip(_) | Work::Sample { .. } | Work::Uniq)
+    }
+
+    /// Returns whether the stage may fail at a record.
+    pub(crate) fn may_fail(&self) -> bool {
+        self.work.changes_length()
+    }
+
     /// Returns whether the stage has a separator of fields.
     pub(crate) fn has_separator(&self) -> bool {
         matches!(self.work, Work::Fields { separator: Some(_), .. })

@@ -1,6 +1,9 @@
 //! The dialect of a CSV file: which bytes separate, quote and escape, and what is an error.
 
-use crate::error::Result;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorKind, Result};
 use crate::refusal::refuse;
 
 /// The dialect of a CSV file. The default is RFC 4180, with any line end.
@@ -168,5 +171,98 @@ impl CsvDialect {
 impl Default for CsvDialect {
     fn default() -> CsvDialect {
         CsvDialect::new()
+    }
+}
+
+impl CsvLineEnd {
+    const NAMES: [(&str, CsvLineEnd); 4] =
+        [("any", CsvLineEnd::Any), ("lf", CsvLineEnd::Lf), ("crlf", CsvLineEnd::Crlf), ("cr", CsvLineEnd::Cr)];
+}
+
+/// Writes the options that differ from the default, as `option=value` separated by spaces. Bytes are two hexadecimal
+/// digits or `none`, and other values are those of [docs/csv.md](CsvDialect). Parsing reverses this.
+///
+/// ```
+/// use millstream::frame::CsvDialect;
+/// let dialect = CsvDialect::new().delimiter(b';').quote(None);
+/// assert_eq!(dialect.to_string(), "delimiter=3b quote=none");
+/// assert_eq!("delimiter=3b quote=none".parse::<CsvDialect>()?, dialect);
+/// assert!("delimiter=;".parse::<CsvDialect>().is_err());
+/// # Ok::<(), millstream::Error>(())
+/// ```
+impl fmt::Display for CsvDialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let byte = |byte: Option<u8>| byte.map_or("none".to_string(), |byte| format!("{byte:02x}"));
+        let on = |on: bool| if on { "on" } else { "off" }.to_string();
+        let options = |dialect: &CsvDialect| {
+            let line_end =
+                CsvLineEnd::NAMES.iter().find(|(_, end)| *end == dialect.line_end).map_or("", |(name, _)| name);
+            [
+                ("delimiter", byte(Some(dialect.delimiter))),
+                ("quote", byte(dialect.quote)),
+                ("escape", byte(dialect.escape)),
+                ("doubled_quotes", on(dialect.doubled_quotes)),
+                ("comment", byte(dialect.comment)),
+                ("line_end", line_end.to_string()),
+                ("blank_records", on(dialect.blank_lines == CsvBlankLines::Records)),
+                ("literal_quotes", on(dialect.stray_quotes == CsvStrayQuotes::Literal)),
+                ("detect_mark", on(dialect.byte_order_mark == CsvByteOrderMark::Detect)),
+            ]
+        };
+        let others =
+            options(self).into_iter().zip(options(&CsvDialect::new())).filter(|(given, default)| given != default);
+        let texts: Vec<_> = others.map(|((name, value), _)| format!("{name}={value}")).collect();
+        f.write_str(&texts.join(" "))
+    }
+}
+
+/// Reads what [`Display`](fmt::Display) writes.
+impl FromStr for CsvDialect {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<CsvDialect> {
+        let wrong = |option: &str| {
+            Error::new(ErrorKind::InvalidOption)
+                .with_found(format!("{option:?} in the text of a dialect of CSV"))
+                .with_expected("an option of the dialect with a value, such as delimiter=3b")
+        };
+        let byte = |value: &str| match (value, u8::from_str_radix(value, 16)) {
+            ("none", _) => Some(None),
+            (_, Ok(byte)) if value.len() == 2 => Some(Some(byte)),
+            _ => None,
+        };
+        let on = |value: &str| match value {
+            "on" => Some(true),
+            "off" => Some(false),
+            _ => None,
+        };
+        let mut dialect = CsvDialect::new();
+        for option in text.split(' ').filter(|option| !option.is_empty()) {
+            let with = option.split_once('=').and_then(|(name, value)| {
+                Some(match name {
+                    "delimiter" => dialect.delimiter(byte(value)??),
+                    "quote" => dialect.quote(byte(value)?),
+                    "escape" => dialect.escape(byte(value)?),
+                    "doubled_quotes" => dialect.doubled_quotes(on(value)?),
+                    "comment" => dialect.comment(byte(value)?),
+                    "line_end" => dialect.line_end(CsvLineEnd::NAMES.iter().find(|(name, _)| *name == value)?.1),
+                    "blank_records" => {
+                        dialect.blank_lines(if on(value)? { CsvBlankLines::Records } else { CsvBlankLines::Skip })
+                    }
+                    "literal_quotes" => {
+                        dialect.stray_quotes(if on(value)? { CsvStrayQuotes::Literal } else { CsvStrayQuotes::Error })
+                    }
+                    "detect_mark" => dialect.byte_order_mark(if on(value)? {
+                        CsvByteOrderMark::Detect
+                    } else {
+                        CsvByteOrderMark::Content
+                    }),
+                    _ => return None,
+                })
+            });
+            dialect = with.ok_or_else(|| wrong(option))?;
+        }
+        dialect.check()?;
+        Ok(dialect)
     }
 }

@@ -1,0 +1,140 @@
+//! `-j` without `--each`: the output is the output of one thread.
+
+use std::fmt::Write as _;
+
+use crate::place::{Place, Words};
+
+/// Returns about 9 MB of lines, which are several splits; the last one has no terminator.
+fn lines() -> String {
+    let mut text = String::new();
+    for i in 0..700_000_u32 {
+        let _ = write!(text, "{}{} {}", if i == 0 { "" } else { "\n" }, i / 3, i.wrapping_mul(2_654_435_761) >> 20);
+    }
+    text
+}
+
+/// Returns the same amount of CSV, with delimiters, quotes and line ends inside fields.
+fn table() -> String {
+    let mut text = "id,\"a name\",value\n".to_string();
+    for i in 0..400_000_u32 {
+        let _ = match i % 4 {
+            0 => writeln!(text, "{i},\"x,\n\"\"{i}\"\"\n\",{}", i % 7),
+            1 => write!(text, "{i},plain,\r\n"),
+            2 => writeln!(text, "\n{i},\",,,\",\"{}\"", i % 5),
+            _ => writeln!(text, "{i},,"),
+        };
+    }
+    text
+}
+
+/// Checks that the command does and says the same with one thread and with several.
+fn is_the_same(place: &Place, words: &str) {
+    let seen = |jobs: &str| {
+        let seen = place.run(words).and(jobs).into_command().output().unwrap();
+        (seen.status.code(), String::from_utf8_lossy(&seen.stderr).into_owned(), seen.stdout)
+    };
+    let (expected, found) = (seen(""), seen("-j 3"));
+    assert_eq!((found.0, &found.1), (expected.0, &expected.1), "{words}");
+    assert!(found.2 == expected.2, "{words}: {} bytes, not {}", found.2.len(), expected.2.len());
+}
+
+#[test]
+fn the_output_is_that_of_one_thread() {
+    let place = Place::new().file("a", lines()).file("b", "1 2\n2 3").file("empty", "");
+    for words in [
+        "a --count",
+        "a --stage match:7 --count",
+        "a --stage match:77",
+        "a --stage not:1 --stage replace/0$/zero",
+        "a --stage fields:2:\\x20",
+        "a a b --stage match:3$",
+        "b a b --stage not:xyz",
+        "a empty b --stage match:3$",
+        "a --stage match:7 --stage uniq",
+        "a b a --stage match:7 --stage skip:10 --stage take:50000",
+        "a --stage match:7 --stage sample:0.1:3 --stage match:1",
+        "a --stage take:3 --stage match:1",
+        "a --stage match:7 --stage uniq --stage replace/7/8",
+        "a --null --count",
+        "a --delimiter 5 --stage match:7",
+        "a --fixed 7 --stage match:7",
+        "a - --stage match:77",
+        "a --record-limit 8 --stage match:7",
+        "a --record-limit 12 --stage replace/777/123456789",
+        "none --stage match:7",
+        "a none --stage match:7",
+    ] {
+        is_the_same(&place, words);
+    }
+}
+
+#[test]
+fn records_of_csv_and_bad_ones_are_those_of_one_thread() {
+    let table = table();
+    let broken =
+        format!("{}1,b\"c,2\n{table}", &table[..table.len() / 2 / 64 * 64].rsplit_once("\n3").unwrap().0.to_string());
+    let place = Place::new().file("a", &table).file("broken", broken);
+    for words in [
+        "a --csv --count",
+        "a --csv --stage match:7 --count",
+        "a --csv --stage fields:2",
+        "a a --csv --header --stage fields:value,id --stage not:3",
+        "a --csv --header --stage match:x --stage uniq",
+        "a --csv --stage fields:4",
+        "broken --csv --stage match:7",
+        "broken --csv --stage match:7 --count",
+    ] {
+        is_the_same(&place, words);
+    }
+}
+
+#[test]
+fn compressed_files_are_read_on_several_threads_or_on_one() {
+    let place = Place::new().file("a", lines());
+    for format in ["a.gz", "a.zst", "a.bgz"] {
+        place.run("a -o").and(format).succeeds();
+        is_the_same(&place, &format!("{format} --stage match:77"));
+        is_the_same(&place, &format!("{format} --count"));
+    }
+}
+
+#[test]
+fn results_larger_than_a_thread_may_collect_are_written_in_pieces() {
+    let place = Place::new().file("a", "1\n".repeat(3 << 20));
+    let grow: fn(Words) -> Words =
+        |words| words.word("--stage").word(format!("replace/1/{}", "2".repeat(30))).and("--hash blake3");
+    let hash = |jobs: &str| grow(place.run("a -o out").and(jobs)).exits(0).stderr;
+    assert_eq!(hash("-j 2"), hash(""));
+    assert_eq!(place.read("out").len(), 31 * (3 << 20));
+}
+
+#[test]
+fn statistics_are_the_sum_of_all_threads() {
+    let place = Place::new().file("a", lines());
+    let stats = |jobs: &str| {
+        place.run("a --stage match:7 --stage not:8 --stage uniq --count --stats -").and(jobs).succeeds().stdout
+    };
+    let [one, three] = ["", "-j 3"].map(|jobs| {
+        let stats: serde_json::Value = serde_json::from_slice(&stats(jobs)).unwrap();
+        let stages = stats["stages"].as_array().unwrap().iter();
+        let stages = stages.map(|stage| (stage["stage"].clone(), stage["records"].clone(), stage["bytes"].clone()));
+        (
+            stages.collect::<Vec<_>>(),
+            stats["records"].clone(),
+            stats["longest_record"].clone(),
+            stats["sources"].clone(),
+        )
+    });
+    assert_eq!((one.0, one.1, one.2), (three.0, three.1, three.2));
+    for field in ["records", "bytes", "source_bytes", "status", "name"] {
+        assert_eq!(one.3[0][field], three.3[0][field], "{field}");
+    }
+}
+
+#[test]
+fn without_a_number_all_processors_are_used() {
+    let place = Place::new().file("a", lines());
+    let expected = place.run("a --stage match:77").succeeds().stdout;
+    place.run("a --stage match:77 -j").succeeds().prints(expected);
+    place.run("a -j x").gets_refused().complains_of(&["expected 1 to 4096"]);
+}
