@@ -52,6 +52,10 @@ impl From<CoreBatch<'_>> for Loose {
 }
 
 impl Loose {
+    pub fn core(&self) -> CoreBatch<'_> {
+        CoreBatch::new(&self.bytes, &self.offsets, self.trim, self.terminated).at(self.position.0, self.position.1)
+    }
+
     pub fn into_batch(self, py: Python<'_>, encoding: Encoding, name: Arc<str>) -> PyResult<Batch> {
         Ok(Batch {
             data: Py::new(py, Memory(Owner::Bytes(self.bytes)))?,

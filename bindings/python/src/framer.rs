@@ -1,7 +1,8 @@
 //! Framers for Python.
 
 use millstream::frame::{
-    Bson, Delimiter, Endian, Fixed, Framer as CoreFramer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
+    Bson, Csv, CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvLineEnd, CsvStrayQuotes, Delimiter, Endian, Fixed,
+    Framer as CoreFramer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
 };
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -24,9 +25,15 @@ pub enum Spec {
     Fixed(usize),
     LengthPrefixed { width: PrefixWidth, endian: Endian, counts: PrefixCounts },
     Bson,
+    Csv(CsvDialect),
 }
 
 impl Spec {
+    /// The framer for records of CSV, if it is one.
+    pub fn csv(&self) -> Option<Csv> {
+        if let Spec::Csv(dialect) = self { Csv::with(*dialect).ok() } else { None }
+    }
+
     /// The core's framer.
     pub fn build(&self) -> Result<Box<dyn CoreFramer + Send>, millstream::Error> {
         Ok(match self {
@@ -46,6 +53,7 @@ impl Spec {
                 Box::new(LengthPrefixed::new(*width, *endian).counts(*counts))
             }
             Spec::Bson => Box::new(Bson::new()),
+            Spec::Csv(dialect) => Box::new(Csv::with(*dialect)?),
         })
     }
 }
@@ -109,6 +117,53 @@ impl Framer {
     #[staticmethod]
     fn bson() -> Framer {
         Framer { spec: Spec::Bson }
+    }
+
+    /// Records of CSV: RFC 4180 with any line end by default. Blank lines and comments are not removed from the records,
+    /// but `Reader.rows` and `Reader.dicts` skip them.
+    #[staticmethod]
+    #[pyo3(signature = (
+        delimiter = Words::Byte(Whole(b',')), *, quote = Some(Words::Byte(Whole(b'"'))), escape = None,
+        doubled_quotes = true, comment = None, line_end = "any", blank_records = false, literal_quotes = false,
+        detect_mark = true
+    ), text_signature = "(delimiter=',', *, quote='\"', escape=None, doubled_quotes=True, comment=None, line_end='any', blank_records=False, literal_quotes=False, detect_mark=True)")]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+    fn csv(
+        py: Python<'_>,
+        delimiter: Words,
+        quote: Option<Words>,
+        escape: Option<Words>,
+        doubled_quotes: bool,
+        comment: Option<Words>,
+        line_end: &str,
+        blank_records: bool,
+        literal_quotes: bool,
+        detect_mark: bool,
+    ) -> PyResult<Framer> {
+        let byte = |name: &str, words: Words| match words.into_bytes()[..] {
+            [byte] => Ok(byte),
+            ref bytes => Err(error::refuse(py, format!("{name} of {} bytes", bytes.len()), "one byte")),
+        };
+        let dialect = CsvDialect::new()
+            .delimiter(byte("delimiter", delimiter)?)
+            .quote(quote.map(|words| byte("quote", words)).transpose()?)
+            .escape(escape.map(|words| byte("escape", words)).transpose()?)
+            .comment(comment.map(|words| byte("comment", words)).transpose()?)
+            .doubled_quotes(doubled_quotes)
+            .line_end(match line_end {
+                "any" => CsvLineEnd::Any,
+                "lf" => CsvLineEnd::Lf,
+                "crlf" => CsvLineEnd::Crlf,
+                "cr" => CsvLineEnd::Cr,
+                other => {
+                    let found = format!("line_end={other:?}");
+                    return Err(error::refuse(py, found, "\"any\", \"lf\", \"crlf\" or \"cr\""));
+                }
+            })
+            .blank_lines(if blank_records { CsvBlankLines::Records } else { CsvBlankLines::Skip })
+            .stray_quotes(if literal_quotes { CsvStrayQuotes::Literal } else { CsvStrayQuotes::Error })
+            .byte_order_mark(if detect_mark { CsvByteOrderMark::Detect } else { CsvByteOrderMark::Content });
+        checked(py, Spec::Csv(dialect))
     }
 }
 

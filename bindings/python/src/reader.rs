@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use millstream::frame::{Delimiter, Framer as CoreFramer, Lines};
+use millstream::frame::{Csv, Delimiter, Framer as CoreFramer, Lines};
 
 use millstream::{Command, CommandEnd, Error, ErrorKind, Position, Reader as CoreReader, ReaderBuilder, Waits};
 use parking_lot::{Mutex, MutexGuard};
@@ -30,6 +30,7 @@ use crate::memory::Block;
 use crate::number::Whole;
 use crate::options::{Items, Options, take};
 use crate::record::{Encoding, Place};
+use crate::rows::Rows;
 use crate::wait::{Deadline, Patience, Token, unclosed};
 
 /// Reads a source record by record, as `bytes`, or as `str` if an encoding is given.
@@ -53,6 +54,8 @@ pub struct Reader {
     items: Items,
     /// Whether the framer finds lines and removes their ends.
     plain_lines: bool,
+    /// The framer, if it finds records of CSV.
+    csv: Option<Csv>,
     /// Whether commands are running until the end.
     is_command: bool,
     /// Whether an error has been reported; then dropping the reader reports none.
@@ -101,6 +104,21 @@ impl DerefMut for Open<'_> {
 }
 
 impl Reader {
+    /// Returns up to `max` records, as many as are available, or `None` at the end.
+    pub fn next_loose(&self, py: Python<'_>, max: usize) -> PyResult<Option<Loose>> {
+        let mut state = self.enter(py)?;
+        self.wait(py, &mut state, |reader, framer| Ok(reader.next_batch_of(framer, max)?.map(Loose::from)))
+    }
+
+    fn new_rows(slf: Py<Reader>, py: Python<'_>, has_header: bool) -> PyResult<Rows> {
+        let reader = slf.get();
+        let Some(csv) = reader.csv.clone() else {
+            return Err(error::refuse(py, "rows of records that are not CSV", "a reader with framer=Framer.csv()"));
+        };
+        let (encoding, name) = (reader.encoding.clone(), reader.name.clone());
+        Ok(Rows::new(slf, csv, encoding, name, has_header))
+    }
+
     /// Opens a source. `open` is called again after it was interrupted by a signal.
     pub fn open(
         py: Python<'_>,
@@ -122,6 +140,7 @@ impl Reader {
             encoding: options.encoding,
             items: options.items,
             plain_lines: options.framer == Spec::Lines { keep: false },
+            csv: options.framer.csv(),
             is_command: false,
             has_failed: AtomicBool::new(false),
             name: reader.name().into(),
@@ -676,10 +695,7 @@ impl Reader {
     /// The next records, as many as are available, as a `Batch`; `None` at the end.
     #[pyo3(signature = (max_records = None))]
     fn next_batch(&self, py: Python<'_>, max_records: Option<Whole<usize>>) -> PyResult<Option<Batch>> {
-        let mut state = self.enter(py)?;
-        let max = at_most(py, max_records)?;
-        let batch =
-            self.wait(py, &mut state, |reader, framer| Ok(reader.next_batch_of(framer, max)?.map(Loose::from)))?;
+        let batch = self.next_loose(py, at_most(py, max_records)?)?;
         batch.map(|batch| batch.into_batch(py, self.encoding.clone(), self.name.clone())).transpose()
     }
 
@@ -688,6 +704,19 @@ impl Reader {
     fn batches(slf: Py<Self>, py: Python<'_>, max_records: Option<Whole<usize>>) -> PyResult<Batches> {
         at_most(py, max_records)?;
         Ok(Batches { reader: slf, max_records })
+    }
+
+    /// An iterator over the records of CSV, each as a list of its fields, for a reader with `Framer.csv`. Blank lines and
+    /// comments are not records. The iterator takes up to 256 records ahead.
+    fn rows(slf: Py<Self>, py: Python<'_>) -> PyResult<Rows> {
+        Reader::new_rows(slf, py, false)
+    }
+
+    /// An iterator over the records of CSV after the header, which is the first record, each as a dict from the header's
+    /// names to its fields. A record with another number of fields is an error. The iterator takes up to 256 records
+    /// ahead.
+    fn dicts(slf: Py<Self>, py: Python<'_>) -> PyResult<Rows> {
+        Reader::new_rows(slf, py, true)
     }
 
     /// Counts the records up to the end, without creating them. The record limit does not apply.

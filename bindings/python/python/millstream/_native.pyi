@@ -64,6 +64,21 @@ class Framer:
     @staticmethod
     def bson() -> Framer:
         """BSON documents."""
+    @staticmethod
+    def csv(
+        delimiter: bytes | str | int = ",",
+        *,
+        quote: bytes | str | int | None = '"',
+        escape: bytes | str | int | None = None,
+        doubled_quotes: bool = True,
+        comment: bytes | str | int | None = None,
+        line_end: Literal["any", "lf", "crlf", "cr"] = "any",
+        blank_records: bool = False,
+        literal_quotes: bool = False,
+        detect_mark: bool = True,
+    ) -> Framer:
+        """Records of CSV: RFC 4180 with any line end by default. Blank lines and comments are not removed from the
+        records, but `Reader.rows` and `Reader.dicts` skip them."""
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -149,6 +164,13 @@ class Reader(Iterator[T], Generic[T]):
         """The next records, as many as are available, as a `Batch`; `None` at the end."""
     def batches(self, max_records: int | None = None) -> Iterator[Batch[T]]:
         """An iterator over the results of `next_batch`."""
+    def rows(self) -> Iterator[list[T]]:
+        """An iterator over the records of CSV, each as a list of its fields, for a reader with `Framer.csv`. Blank
+        lines and comments are not records. The iterator takes up to 256 records ahead."""
+    def dicts(self) -> Iterator[dict[T, T]]:
+        """An iterator over the records of CSV after the header, which is the first record, each as a dict from the
+        header's names to its fields. A record with another number of fields is an error. The iterator takes up to 256
+        records ahead."""
     def count(self) -> int:
         """Counts the records up to the end, without creating them. The record limit does not apply."""
     def columns(

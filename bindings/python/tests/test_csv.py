@@ -1,0 +1,111 @@
+"""Tests of CSV: the shared vectors, and a comparison with Python's own `csv`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import millstream as ms
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from vectors import cases
+
+LITERAL = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
+
+
+def unescaped(text: str) -> bytes:
+    parts = text.split("\\")
+    out, rest = parts[0].encode(), iter(parts[1:])
+    for part in rest:
+        if part == "":
+            out += b"\\" + next(rest).encode()
+        elif part[0] == "x":
+            out += bytes.fromhex(part[1:3]) + part[3:].encode()
+        else:
+            out += LITERAL[part[0]] + part[1:].encode()
+    return out
+
+
+def framer(words: str) -> ms.Framer:
+    options: dict[str, object] = {}
+    for word in words.split():
+        match word.partition("="):
+            case ("default", _, _):
+                pass
+            case ("delimiter" | "quote" | "escape" | "comment" as name, _, value):
+                options[name] = None if value == "none" else bytes.fromhex(value)
+            case ("doubled", _, "off"):
+                options["doubled_quotes"] = False
+            case ("stray", _, "literal"):
+                options["literal_quotes"] = True
+            case ("blank", _, "records"):
+                options["blank_records"] = True
+            case ("mark", _, "content"):
+                options["detect_mark"] = False
+            case ("ends", _, ends):
+                options["line_end"] = ends
+            case other:
+                raise AssertionError(f"this test does not know {other}")
+    return ms.Framer.csv(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("name", "words", "data", "records", "end"), cases("csv.tsv"))
+def test_shared_vectors(name: str, words: str, data: str, records: str, end: str) -> None:
+    expected = []
+    if records != "-":
+        expected = [[unescaped(field) for field in record.split(" | ")] for record in records.split(" / ")]
+    found, outcome = [], "end"
+    try:
+        for row in ms.from_bytes(unescaped(data), framer=framer(words), decode="off").rows():
+            found.append(row)
+    except ms.Error as error:
+        outcome = f"{error.kind} at {error.offset}"
+    assert (found, outcome) == (expected, end), name
+
+
+FIELD = st.text(alphabet='ab,"\n\r é', max_size=6)
+
+
+@given(rows=st.lists(st.lists(FIELD, min_size=1, max_size=4), max_size=20), end=st.sampled_from(["\n", "\r\n"]))
+def test_what_python_writes_is_read_back(rows: list[list[str]], end: str) -> None:
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator=end, quoting=csv.QUOTE_ALL).writerows(rows)
+    reader = ms.from_bytes(text.getvalue().encode(), framer=ms.Framer.csv(), encoding="utf-8", decode="off")
+    assert list(reader.rows()) == rows
+
+
+def test_rows_and_dicts(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text('\nid,"the name"\n1,"a, b"\n\n2,"say ""hi"""\n', encoding="utf-8")
+    with ms.open(path, framer=ms.Framer.csv(), encoding="utf-8") as reader:
+        assert list(reader.rows()) == [["id", "the name"], ["1", "a, b"], ["2", 'say "hi"']]
+    with ms.open(path, framer=ms.Framer.csv()) as binary:
+        assert list(binary.dicts()) == [
+            {b"id": b"1", b"the name": b"a, b"},
+            {b"id": b"2", b"the name": b'say "hi"'},
+        ]
+    assert list(ms.from_bytes(b"", framer=ms.Framer.csv()).dicts()) == []
+    with pytest.raises(ms.CommandFailed):
+        list(ms.shell("echo a,b; exit 3", framer=ms.Framer.csv()).rows())
+
+
+def test_errors_name_the_place() -> None:
+    with pytest.raises(ms.Error, match="found 1 fields, expected 2, as in the header") as caught:
+        list(ms.from_bytes(b"a,b\n1,2\n3\n", framer=ms.Framer.csv()).dicts())
+    assert (caught.value.kind, caught.value.record) == ("field_count_mismatch", 2)
+    reader = ms.from_bytes(b'a,b\n1,"x\xff"\n', framer=ms.Framer.csv(), encoding="utf-8").rows()
+    assert next(reader) == ["a", "b"]
+    with pytest.raises(UnicodeDecodeError) as invalid:
+        next(reader)
+    assert isinstance(invalid.value, ms.EncodingError)
+    assert invalid.value.record == 1
+    with pytest.raises(ms.Error, match="not CSV"):
+        ms.from_bytes(b"").rows()
+    with pytest.raises(ms.Error, match="delimiter of 2 bytes"):
+        ms.Framer.csv(";;")
+    with pytest.raises(ms.Error, match="as the delimiter and as the quote"):
+        ms.Framer.csv('"')
+    with pytest.raises(ms.Error, match='"crlf"'):
+        ms.Framer.csv(line_end="lfcr")  # type: ignore[arg-type]
