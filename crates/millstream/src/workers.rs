@@ -16,6 +16,15 @@ const MOST: usize = 8;
 /// The number of pieces that a thread may have: one in progress, one waiting, and one finished.
 const DEPTH: usize = 3;
 
+/// Returns the number of threads that work at the same time: the number of processors, or 0 if there is only one, so that
+/// the caller processes the pieces.
+pub(crate) fn processors() -> usize {
+    match std::thread::available_parallelism().map_or(1, NonZero::get) {
+        1 => 0,
+        count => count,
+    }
+}
+
 /// The task that one thread runs on a piece.
 pub(crate) type Work<P> = Box<dyn FnMut(&mut P) + Send>;
 
@@ -48,10 +57,7 @@ impl<P: Send + 'static> Workers<P> {
     /// Creates workers with as many threads as there are processors, or none if there is only one processor.
     #[cfg(feature = "compression")]
     pub(crate) fn new(new_work: fn() -> Work<P>) -> Workers<P> {
-        match std::thread::available_parallelism().map_or(1, NonZero::get) {
-            1 => Workers::with_at_most(0, new_work),
-            count => Workers::with_at_most(count.min(MOST), new_work),
-        }
+        Workers::with_at_most(processors().min(MOST), new_work)
     }
 
     /// Creates workers with at most this many threads; with 0 the caller processes the pieces.

@@ -74,7 +74,7 @@ impl SplitsBuilder {
         framing.framer()?;
         refuse(&[(size == 0, &"splits of 0 bytes", &"at least 1")])?;
         let wait = Wait::new(self.cancel, None);
-        let mut file = open(path)?;
+        let file = open(path)?;
         let pin = Pinned::new(self.pin, &file)?;
         let whole = Whole { path: Some(std::path::absolute(path).map_err(Error::from_io)?), pin, framing };
         let mut plan = Planning { whole: Arc::new(whole), size: length(&file)?, step: size, splits: Vec::new() };
@@ -88,7 +88,7 @@ impl SplitsBuilder {
         } else if plan.whole.framing.searchable().is_some() {
             plan.by_search()?;
         } else {
-            records = Some(plan.by_records(&mut file, &wait)?);
+            records = Some(plan.by_records(&file, &wait)?);
         }
         let Planning { whole, size, mut splits, .. } = plan;
         if whole.pin.is_full() {
@@ -205,11 +205,11 @@ impl Planning {
     }
 
     /// Divides before the first record of each multiple of `step`. Returns the number of records.
-    fn by_records(&mut self, file: &mut File, wait: &Wait) -> Result<u64> {
+    fn by_records(&mut self, file: &File, wait: &Wait) -> Result<u64> {
         self.check_count(self.size.div_ceil(self.step))?;
         let (whole, size, step) = (self.whole.clone(), self.size, self.step);
         let (mut begin, mut record, mut next) = (0, 0, step);
-        let records = walk(file, size, &whole.framing, wait, |offset, number| {
+        let records = walk(file, size, &whole.framing, step, wait, |offset, number| {
             if offset >= next && offset < size {
                 self.add(begin, Some(offset), true, Some(record));
                 (begin, record, next) = (offset, number, (offset / step + 1).saturating_mul(step));

@@ -1,46 +1,92 @@
 //! Follows the records of a file from its start, for framings whose records cannot be found from any position.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::frame::{Resume, Step};
+use crate::frame::{Csv, Framer, Resume, Step};
 use crate::os::cancel::Wait;
+use crate::workers::{Work, Workers, processors};
 
 use super::Framing;
 
 const BLOCK: usize = 256 << 10;
 
-/// Calls `found` with the offset of each record that begins after complete records, and the number of these. Returns
-/// the number of complete records; a record that is incomplete or invalid ends the traversal.
+/// The part of a file of CSV that a thread follows at a time.
+const CHUNK: u64 = 8 << 20;
+
+/// A part of a file that has been followed.
+struct Walked {
+    /// The number of complete records that begin in it.
+    records: u64,
+    /// The offset of the next record.
+    end: u64,
+    /// Whether a record that is incomplete or invalid, or the end of the file, ended the traversal.
+    is_last: bool,
+}
+
+/// Calls `found` with the offset of each record that begins after complete records, and the number of these; if
+/// `framing` is CSV, only for the first record at or after each multiple of `step`. Returns the number of complete
+/// records; a record that is incomplete or invalid ends the traversal.
 ///
-/// The memory is one block of 256 KiB. The content of a longer record is skipped if its length is known.
+/// The memory is one block of 256 KiB for each thread. The content of a longer record is skipped if its length is known.
 pub(super) fn walk(
-    file: &mut File,
+    file: &File,
     size: u64,
     framing: &Framing,
+    step: u64,
     wait: &Wait,
     mut found: impl FnMut(u64, u64),
 ) -> Result<u64> {
-    let mut framer = framing.framer()?;
-    let mut block = Block { bytes: vec![0; BLOCK], start: 0, end: 0, offset: 0 };
+    match framing {
+        Framing::Csv { dialect } => {
+            let file = Arc::new(file.try_clone().map_err(Error::from_io)?);
+            Chunks { file, size, step, chunk: CHUNK }.walk(&Csv::with(*dialect)?, wait, &mut found)
+        }
+        _ => part(file, 0..u64::MAX, size, framing, &mut *framing.framer()?, wait, found).map(|walked| walked.records),
+    }
+}
+
+/// Follows the records that begin in `range`, whose start is the start of a record.
+fn part(
+    file: &File,
+    range: std::ops::Range<u64>,
+    size: u64,
+    framing: &Framing,
+    framer: &mut (dyn Framer + Send),
+    wait: &Wait,
+    mut found: impl FnMut(u64, u64),
+) -> Result<Walked> {
+    let mut block = Block { file, bytes: vec![0; BLOCK], start: 0, end: 0, offset: range.start };
     let (mut records, mut resume, mut ends) = (0, Resume::START, Vec::new());
+    let is_scanned = framing.is_scanned();
     loop {
+        let ended = |records, block: &Block<'_>, is_last| Ok(Walked { records, end: block.offset, is_last });
+        if resume == Resume::START && block.offset >= range.end {
+            return ended(records, &block, false);
+        }
         let input = &block.bytes[block.start..block.end];
         let eof = block.offset + input.len() as u64 >= size;
         if eof && input.is_empty() {
-            return Ok(records);
+            return ended(records, &block, true);
         }
-        if framing.is_scanned() && resume == Resume::START && !input.is_empty() {
+        if is_scanned && resume == Resume::START && !input.is_empty() {
             ends.clear();
             let scanned = framer.batch(input, eof, usize::MAX, &mut ends);
+            // Records that begin after the range are not its records.
+            let count = ends.partition_point(|&end| block.offset + u64::from(end) < range.end) + 1;
+            let is_over = count <= ends.len();
+            ends.truncate(count);
             for &end in &ends {
                 records += 1;
                 found(block.offset + u64::from(end), records);
             }
             block.consume(ends.last().map_or(0, |&end| end as usize));
             match scanned {
-                Err(_) => return Ok(records),
+                _ if is_over => continue,
+                Err(_) => return ended(records, &block, true),
                 Ok(_) if !ends.is_empty() => continue,
                 Ok(_) => {}
             }
@@ -56,12 +102,12 @@ pub(super) fn walk(
                 (records, resume) = (records + 1, Resume::START);
                 found(block.offset, records);
             }
-            Step::Bad(_) => return Ok(records),
+            Step::Bad(_) => return ended(records, &block, true),
             Step::More { need, .. } if need > BLOCK as u64 => {
                 let end = block.offset.saturating_add(need);
                 // The last byte is read, because it shows whether a BSON document is valid.
-                if end > size || !framing.may_end(block.read_byte(file, end - 1)?) {
-                    return Ok(records);
+                if end > size || !framing.may_end(block.read_byte(end - 1)?) {
+                    return ended(records, &block, true);
                 }
                 (records, resume) = (records + 1, Resume::START);
                 found(end, records);
@@ -73,36 +119,130 @@ pub(super) fn walk(
                     resume = next.dropped();
                 }
                 wait.check()?;
-                if block.fill(file, size)? == 0 {
-                    return Ok(records);
+                if block.fill(size)? == 0 {
+                    return ended(records, &block, true);
                 }
             }
         }
     }
 }
 
+/// A file of CSV that several threads follow in parts.
+///
+/// Whether a part begins inside quotes depends on all bytes before it. A thread guesses where the first record of its
+/// part begins. The guess is right if the part before it ends there, which is known when the parts are put together in
+/// order; otherwise the part is followed again from the right position. So a wrong guess costs time and changes nothing.
+struct Chunks {
+    file: Arc<File>,
+    size: u64,
+    step: u64,
+    /// The size of a part.
+    chunk: u64,
+}
+
+/// A part, and the result of a thread.
+struct Chunk {
+    range: std::ops::Range<u64>,
+    /// Where its first record begins, if that was found.
+    start: Option<u64>,
+    walked: Option<Result<(Walked, Boundaries)>>,
+}
+
+/// The first records at or after multiples of a step: their offsets, and the numbers of records before them.
+type Boundaries = Vec<(u64, u64)>;
+
+impl Chunks {
+    fn walk(&self, csv: &Csv, wait: &Wait, found: &mut dyn FnMut(u64, u64)) -> Result<u64> {
+        let (file, size, step) = (self.file.clone(), self.size, self.step);
+        let (for_threads, token) = (csv.clone(), wait.clone());
+        let work = move || -> Work<Chunk> {
+            let (file, mut csv, wait) = (file.clone(), for_threads.clone(), token.clone());
+            Box::new(move |chunk| {
+                let start = guess(&file, size, &mut csv, &chunk.range);
+                chunk.walked = start.map(|start| follow(&file, start..chunk.range.end, size, step, &mut csv, &wait));
+                chunk.start = start;
+            })
+        };
+        let mut workers = Workers::with_at_most(if size > self.chunk { processors() } else { 0 }, work);
+        let mut next = 0;
+        let (mut records, mut begin) = (0, 0);
+        loop {
+            while next < size && workers.has_capacity() {
+                let range = next..size.min(next + self.chunk);
+                next = range.end;
+                workers.give(Chunk { range, start: None, walked: None });
+            }
+            let Some(chunk) = workers.take()? else { return Ok(records) };
+            if begin >= chunk.range.end {
+                continue; // one record contains all of it
+            }
+            let (walked, boundaries) = match chunk.walked {
+                Some(walked) if chunk.start == Some(begin) => walked?,
+                _ => follow(&self.file, begin..chunk.range.end, size, step, &mut csv.clone(), wait)?,
+            };
+            boundaries.into_iter().for_each(|(offset, number)| found(offset, records + number));
+            (records, begin) = (records + walked.records, walked.end);
+            if walked.is_last {
+                return Ok(records);
+            }
+        }
+    }
+}
+
+/// Returns where the first record of a part may begin.
+fn guess(file: &File, size: u64, csv: &mut Csv, range: &std::ops::Range<u64>) -> Option<u64> {
+    if range.start == 0 {
+        return Some(0);
+    }
+    // A line may end directly before the part.
+    let mut block = Block { file, bytes: vec![0; BLOCK], start: 0, end: 0, offset: range.start - 1 };
+    block.fill(size).ok()?;
+    csv.guess_line(&block.bytes[..block.end]).map(|len| block.offset + len as u64)
+}
+
+/// Follows a part whose start is the start of a record.
+fn follow(
+    file: &File,
+    range: std::ops::Range<u64>,
+    size: u64,
+    step: u64,
+    csv: &mut Csv,
+    wait: &Wait,
+) -> Result<(Walked, Boundaries)> {
+    let (mut boundaries, mut next) = (Vec::new(), range.start / step * step);
+    let framing = Framing::Csv { dialect: *csv.dialect() };
+    let walked = part(file, range, size, &framing, csv, wait, |offset, number| {
+        if offset >= next {
+            boundaries.push((offset, number));
+            next = (offset / step + 1).saturating_mul(step);
+        }
+    })?;
+    Ok((walked, boundaries))
+}
+
 /// A part of the file. The next byte is `bytes[start]`, at `offset`.
-struct Block {
+struct Block<'a> {
+    file: &'a File,
     bytes: Vec<u8>,
     start: usize,
     end: usize,
     offset: u64,
 }
 
-impl Block {
+impl Block<'_> {
     fn consume(&mut self, count: usize) {
         self.start += count;
         self.offset += count as u64;
     }
 
     /// Appends bytes, none of them after `size`, and returns their number.
-    fn fill(&mut self, file: &mut File, size: u64) -> Result<usize> {
+    fn fill(&mut self, size: u64) -> Result<usize> {
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        let left = size.saturating_sub(self.offset + self.end as u64);
-        let space = (BLOCK - self.end).min(usize::try_from(left).unwrap_or(usize::MAX));
+        let at = self.offset + self.end as u64;
+        let space = (BLOCK - self.end).min(usize::try_from(size.saturating_sub(at)).unwrap_or(usize::MAX));
         loop {
-            match file.read(&mut self.bytes[self.end..self.end + space]) {
+            match self.file.read_at(&mut self.bytes[self.end..self.end + space], at) {
                 Ok(count) => {
                     self.end += count;
                     return Ok(count);
@@ -114,11 +254,61 @@ impl Block {
     }
 
     /// Continues after the byte at `offset`, which is after the block, and returns it.
-    fn read_byte(&mut self, file: &mut File, offset: u64) -> Result<u8> {
-        file.seek(SeekFrom::Start(offset)).map_err(Error::from_io)?;
+    fn read_byte(&mut self, offset: u64) -> Result<u8> {
         let mut byte = [0];
-        file.read_exact(&mut byte).map_err(Error::from_io)?;
+        self.file.read_exact_at(&mut byte, offset).map_err(Error::from_io)?;
         (self.start, self.end, self.offset) = (0, 0, offset + 1);
         Ok(byte[0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+    use crate::frame::{CsvDialect, CsvLineEnd, CsvStrayQuotes};
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// Most guesses are wrong here: quotes are frequent.
+        #[test]
+        fn parts_together_are_the_file(
+            content in vec(select(vec![
+                &b"a"[..], b",", b"\"", b"\n", b"\r\n", b"\r", b"\"a,\n\"", b"\"\"", b"b,\"c\"\n", b"\xef\xbb\xbf", b"\\",
+            ]), 0..60),
+            (chunk, step) in (1..40_u64, 1..40_u64),
+            line_end in select(vec![CsvLineEnd::Any, CsvLineEnd::Lf, CsvLineEnd::Cr, CsvLineEnd::Crlf]),
+            escape in select(vec![None, Some(b'\\')]),
+            stray in select(vec![CsvStrayQuotes::Error, CsvStrayQuotes::Literal]),
+        ) {
+            let content = content.concat();
+            let file = tempfile::tempfile().unwrap();
+            file.write_all_at(&content, 0).unwrap();
+            let dialect = CsvDialect::new().line_end(line_end).escape(escape).stray_quotes(stray);
+            let (mut csv, size, wait) = (Csv::with(dialect).unwrap(), content.len() as u64, Wait::default());
+            let framing = Framing::Csv { dialect };
+            // As a plan uses them: the first record at or after each multiple of the step.
+            let planned = |mut follow: Box<dyn FnMut(&mut dyn FnMut(u64, u64)) -> u64 + '_>| {
+                let (mut boundaries, mut next) = (Vec::new(), step);
+                let records = follow(&mut |offset, number| {
+                    if offset >= next {
+                        boundaries.push((offset, number));
+                        next = (offset / step + 1) * step;
+                    }
+                });
+                (records, boundaries)
+            };
+            let expected = planned(Box::new(|found| {
+                part(&file, 0..u64::MAX, size, &framing, &mut csv, &wait, found).unwrap().records
+            }));
+            let chunks = Chunks { file: Arc::new(file.try_clone().unwrap()), size, step, chunk };
+            let csv = Csv::with(dialect).unwrap();
+            let found = planned(Box::new(|found| chunks.walk(&csv, &wait, found).unwrap()));
+            prop_assert_eq!(found, expected);
+        }
     }
 }

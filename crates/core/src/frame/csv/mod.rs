@@ -112,6 +112,26 @@ impl Csv {
             || (detects && (field.starts_with(MARK) || matches!(field, [0xff, 0xfe, ..] | [0xfe, 0xff, ..])))
     }
 
+    /// Returns where a line may begin in `input`, which begins anywhere in a file, or `None` if no line ends in it.
+    ///
+    /// This is a guess, because only the bytes before `input` decide whether it begins inside quotes. It is for callers
+    /// that check it later.
+    #[doc(hidden)]
+    pub fn guess_line(&mut self, input: &[u8]) -> Option<usize> {
+        let mut guess = None;
+        for state in [State::Field, State::Quoted] {
+            let Found::Line { len, terminated: true } = self.find(input, Resume::START.with_state(state as u32), false)
+            else {
+                continue;
+            };
+            if self.batch(&input[len..], false, usize::MAX, &mut Vec::new()).is_ok() {
+                return Some(len);
+            }
+            guess = guess.or(Some(len));
+        }
+        guess
+    }
+
     /// Returns the number of lines of a batch that are not records, see [`skips`](Csv::skips).
     pub fn count_skipped(&self, batch: &super::Batch<'_>) -> usize {
         if self.dialect.comment.is_none() && self.dialect.blank_lines == CsvBlankLines::Records {
