@@ -271,6 +271,9 @@ mod tests {
     use super::*;
     use crate::frame::{CsvDialect, CsvLineEnd, CsvStrayQuotes};
 
+    /// Follows a file, and returns the number of records.
+    type Follow<'a> = dyn FnMut(&mut dyn FnMut(u64, u64)) -> u64 + 'a;
+
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -292,7 +295,7 @@ mod tests {
             let (mut csv, size, wait) = (Csv::with(dialect).unwrap(), content.len() as u64, Wait::default());
             let framing = Framing::Csv { dialect };
             // As a plan uses them: the first record at or after each multiple of the step.
-            let planned = |mut follow: Box<dyn FnMut(&mut dyn FnMut(u64, u64)) -> u64 + '_>| {
+            let planned = |mut follow: Box<Follow<'_>>| {
                 let (mut boundaries, mut next) = (Vec::new(), step);
                 let records = follow(&mut |offset, number| {
                     if offset >= next {
