@@ -26,6 +26,10 @@ pub(crate) struct EachOptions {
     /// COMMAND is a line for bash. Each copy's standard input is one block of whole records. Several copies run at
     /// once, and their output is written in the order of the blocks. All copies must succeed; if one fails, the error
     /// names its records. A copy does not have to read all of its block; head, for example, does not.
+    ///
+    /// A copy's environment has the number of its block (the first is 0) as MILLSTREAM_BLOCK, the number of its first
+    /// record as MILLSTREAM_RECORD, how many records it has as MILLSTREAM_RECORDS, and where the block begins and ends
+    /// in the bytes that all copies get as MILLSTREAM_BEGIN and MILLSTREAM_END.
     #[arg(long, value_name = "COMMAND", help_heading = "Work", conflicts_with = "count", value_hint = ValueHint::CommandString)]
     pub(crate) each: Option<OsString>,
 
@@ -53,6 +57,11 @@ pub(crate) struct EachOptions {
     /// end: a copy that exits earlier loses its records and counts as failed.
     #[arg(long, help_heading = "Work", requires = "each")]
     pub(crate) round_robin: bool,
+
+    /// Run a copy that failed before it wrote anything again, up to N times
+    #[arg(long, value_name = "N", help_heading = "Work", requires = "each", conflicts_with = "round_robin")]
+    #[arg(default_value_t = 0, hide_default_value = true)]
+    pub(crate) retries: u32,
 
     /// Whether to process the other blocks if a copy fails
     #[arg(long, value_name = "WHAT", help_heading = "Work", value_enum, requires = "each")]

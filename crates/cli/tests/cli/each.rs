@@ -54,6 +54,33 @@ fn blocks_are_whole_records() {
 }
 
 #[test]
+fn a_copy_knows_its_block() {
+    let place = Place::new();
+    let command = "echo $MILLSTREAM_BLOCK $MILLSTREAM_RECORD+$MILLSTREAM_RECORDS $MILLSTREAM_BEGIN-$MILLSTREAM_END";
+    each(&place, "--block 5", command)
+        .stdin("a\nb\nccc\ndddddddd\ne")
+        .succeeds()
+        .prints("0 0+2 0-4\n1 2+1 4-8\n2 3+1 8-17\n3 4+1 17-18\n");
+    each(&place, "--csv --header --block 6", command).stdin("h\na\nb\nc\n").succeeds().prints("0 0+2 0-4\n1 2+1 4-6\n");
+}
+
+#[test]
+fn a_copy_that_failed_before_it_wrote_is_run_again() {
+    let place = Place::new().file("in", "1\n2\n3\n");
+    // The second copy fails twice.
+    let command = "read n; echo $n >> tried; [ $n != 2 ] || [ $(grep -c 2 tried) = 3 ] || exit 1; echo $n";
+    each(&place, "in --block 2 -j 1 --retries 2 --stats stats", command).succeeds().prints("1\n2\n3\n");
+    assert_eq!((place.text("tried"), report(&place)["failed"].clone()), ("1\n2\n2\n2\n3\n".into(), 0.into()));
+    let place = Place::new().file("in", "1\n2\n3\n");
+    each(&place, "in --block 2 -j 1 --retries 1", command).fails().complains_of(&["status 1"]);
+    assert_eq!(place.text("tried"), "1\n2\n2\n");
+    let wrote = "read n; echo $n | tee -a tried; exit 3";
+    each(&place, "in --block 2 -j 1 --retries 5", wrote).fails().complains_of(&["status 3"]);
+    assert_eq!(place.text("tried"), "1\n2\n2\n1\n");
+    each(&place, "in --round-robin --retries 1", "cat").gets_refused().complains_of(&["--round-robin"]);
+}
+
+#[test]
 fn blocks_are_cut_after_the_stages() {
     let place = Place::new();
     each(&place, "--stage not:2 --stage replace/3/33 --block 3", "cat; echo -")

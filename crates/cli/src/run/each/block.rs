@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use millstream::Error;
+use millstream::{Command, Error};
 
 /// Whole records for one copy of the command.
 #[derive(Clone)]
@@ -13,10 +13,23 @@ pub(super) struct Block {
     pub(super) offset: u64,
     pub(super) first_record: u64,
     pub(super) records: u64,
+    /// The header, if there is one, and the records.
     pub(super) bytes: Arc<Vec<u8>>,
+    /// The number of bytes of the records.
+    pub(super) len: u64,
 }
 
 impl Block {
+    /// Returns the command with the block's place in its environment.
+    pub(super) fn describe(&self, command: Command) -> Command {
+        command
+            .env("MILLSTREAM_BLOCK", self.index.to_string())
+            .env("MILLSTREAM_RECORD", self.first_record.to_string())
+            .env("MILLSTREAM_RECORDS", self.records.to_string())
+            .env("MILLSTREAM_BEGIN", self.offset.to_string())
+            .env("MILLSTREAM_END", (self.offset + self.len).to_string())
+    }
+
     /// Adds the position of this block to the error of the copy that got it. `which` names the copy.
     pub(super) fn locate(&self, which: &str, error: Error) -> Error {
         let (first, last) = (self.first_record, self.first_record + self.records.saturating_sub(1));
@@ -91,15 +104,17 @@ impl Cutter {
     fn cut(&mut self) -> Block {
         let bytes = std::mem::take(&mut self.bytes);
         let records = std::mem::take(&mut self.records);
+        let len = (bytes.len() - self.header.len()) as u64;
         let block = Block {
             index: self.index,
             offset: self.offset,
             first_record: self.first_record,
             records,
             bytes: Arc::new(bytes),
+            len,
         };
         self.index += 1;
-        self.offset += (block.bytes.len() - self.header.len()) as u64;
+        self.offset += len;
         self.first_record += records;
         block
     }

@@ -123,7 +123,7 @@ impl Each {
         signals.on_arrival(move || cancelled.cancel())?;
         let copies = match options.round_robin {
             true => RoundRobin::start(&copy, jobs, timeout, &control, framer).map(Copies::Kept),
-            false => copies::start(&copy, jobs, timeout, &control).map(Copies::Fresh),
+            false => copies::start(&copy, jobs, options.retries, timeout, &control).map(Copies::Fresh),
         };
         match copies {
             Ok(copies) => Ok(Each { cutter: Cutter::new(block), control, copies }),
