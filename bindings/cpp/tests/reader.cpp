@@ -565,6 +565,12 @@ TEST(Reader, GivesRecordsOneAtATime) {
     EXPECT_EQ(reader.next_line(), std::nullopt);
     EXPECT_FALSE(reader.skip_record(commas));
     EXPECT_EQ(reader.position().records, 4U);
+    ms::reader waiting(ms::command{"echo", "1,2"});
+    while (!waiting.skip_buffered(commas))
+        waiting.fill();
+    std::error_code code;
+    EXPECT_FALSE(waiting.skip_buffered(commas, code));
+    EXPECT_EQ(waiting.next_line(), "2");
     ms::reader empty(ms::memory{"\n"});
     EXPECT_EQ(empty.next_line(), "") << "an empty line is not the end";
     EXPECT_EQ(empty.next_line(), std::nullopt);

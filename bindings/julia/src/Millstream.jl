@@ -48,7 +48,10 @@ include("bibuffered.jl")
 # BSON documents and the files of BSON.jl: `Millstream.BSON`.
 include("bson/BSON.jl")
 
-BSON.documents(source; options...) = Records(batches(source, Documents(); options...), decoded)
+function BSON.documents(source; options...)
+    check_options(:documents, options, options_for(source))
+    Records(batches_of(source, Documents(); options...), decoded)
+end
 
 @inline decoded(batch::Batch, i) = BSON.decode(record(batch, i))
 

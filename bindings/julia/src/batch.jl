@@ -4,7 +4,8 @@
 Records in one block of memory: record `i` is `batch[i]`, a separate `String`, or `record(batch, i)`, a view.
 
 `bytes` is the block and `offsets` are the positions in it where records begin (from 0), with one more for the end.
-`offset` and `first_record` are the position of the batch in the stream. The next batch of the same loop reuses the
+`offset`, `first_record` and `first_line` are the position of the batch in the stream. The first line of a text is 1;
+`first_line` is `nothing` if not all records up to this one are lines. The next batch of the same loop reuses the
 memory, so copy the records that you keep (a `String` is a copy). """
 mutable struct Batch <: AbstractVector{String}
     bytes::Vector{UInt8}
@@ -13,10 +14,11 @@ mutable struct Batch <: AbstractVector{String}
     terminated::Bool
     offset::Int64
     first_record::Int64
+    first_line::Union{Int64,Nothing}
     # The number of records that a loop over single records has used.
     used::Int
 
-    Batch() = new(UInt8[], UInt32[0], CTrim(0, 0, false), true, 0, 0, 0)
+    Batch() = new(UInt8[], UInt32[0], CTrim(0, 0, false), true, 0, 0, nothing, 0)
 end
 
 Base.size(batch::Batch) = (length(batch.offsets) - 1,)
@@ -61,6 +63,9 @@ The bytes of a record without a copy, valid until the next batch.
     view(batch.bytes, before+1:before+len)
 end
 
+# The line of a record in a batch of the library, in which 0 means that it is not known.
+line_of(first_line, row) = first_line == 0 ? nothing : Int64(first_line) + row - 1
+
 # Copies the library's batch into Julia's memory. The copy stays within the cache, and no batch can outlive its memory.
 function take_over!(batch::Batch, lent::CBatch)
     resize!(batch.bytes, lent.len)
@@ -68,6 +73,6 @@ function take_over!(batch::Batch, lent::CBatch)
     resize!(batch.offsets, lent.count + 1)
     unsafe_copyto!(pointer(batch.offsets), lent.offsets, lent.count + 1)
     batch.trim, batch.terminated = lent.trim, lent.terminated
-    batch.offset, batch.first_record = lent.offset, lent.first_record
+    batch.offset, batch.first_record, batch.first_line = lent.offset, lent.first_record, line_of(lent.first_line, 1)
     batch
 end

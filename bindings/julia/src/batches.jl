@@ -56,9 +56,17 @@ the loop ends early, the reader is positioned after the last batch.
         use(record(batch, i))
     end
 """
-batches(reader::Reader, framer::Framer = Lines(); most::Integer = typemax(Int)) = Batches(reader, framer, most, Batch())
-batches(source, framer::Framer = Lines(); most::Integer = typemax(Int), options...) =
-    batches(Reader(source; options...), framer; most = most)
+function batches(source, framer::Framer = Lines(); options...)
+    check_options(:batches, options, options_for(source))
+    batches_of(source, framer; options...)
+end
+
+batches_of(reader::Reader, framer; most::Integer = typemax(Int)) = Batches(reader, framer, most, Batch())
+batches_of(source, framer; most::Integer = typemax(Int), options...) = Batches(Reader(source; options...), framer, most, Batch())
+
+# The options of functions that read records. A reader has its own already.
+options_for(::Reader) = (:most,)
+options_for(_) = (:most, reader_options...)
 
 struct Batches
     reader::Reader
@@ -91,7 +99,10 @@ that the loop received:
     end
     # Here the command has succeeded. If it had failed, the loop would have thrown after the last line.
 """
-eachrecord(source, framer::Framer = Lines(); options...) = Records(batches(source, framer; options...), getindex)
+function eachrecord(source, framer::Framer = Lines(); options...)
+    check_options(:eachrecord, options, options_for(source))
+    Records(batches_of(source, framer; options...), getindex)
+end
 
 # Iterates over the records of batches; each is converted by `make(batch, i)`.
 struct Records{F}
@@ -155,9 +166,12 @@ end
 Skips a record of any length, such as one that was too long. Returns whether there was one.
 """
 function skip_record(reader::Reader, framer::Framer = Lines())
-    await_record(reader, framer) # of a record that is too long, the library waits for the rest
     skipped = Ref(false)
-    reading(reader) do
+    await(reader) do _, _
+        @call millstream_reader_skip_buffered(reader, framer, skipped)
+        skipped[]
+    end
+    skipped[] || reading(reader) do
         @call millstream_reader_skip_record(reader, framer, skipped)
         !skipped[]
     end

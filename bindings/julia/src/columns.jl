@@ -20,16 +20,18 @@ contains `missing` for a field that is equal to the text `missing`. Further fiel
 are read.
 
 For a field that is not of its type, and for a record with too few fields, a [`MillstreamError`](@ref) is thrown, whose
-`path` is the name of the column. The reader is then positioned before this record. [`columns!`](@ref) keeps the rows before
+`path` is the name of the column; its `line` and `column` say where the field is. The reader is then positioned before this record. [`columns!`](@ref) keeps the rows before
 it.
 """
 function columns(reader::Reader, types::NamedTuple, framer::Framer = Lines(); options...)
+    check_options(:columns, options, (:separator, :missing, options_for(reader)...))
     table = columns!(map(column_of, types), reader, framer; options...)
     used = filter(name -> table[name] !== nothing, keys(table))
     NamedTuple{used}(table)
 end
 
 function columns(source, types::NamedTuple, framer::Framer = Lines(); separator = nothing, missing = "", most = typemax(Int), options...)
+    check_options(:columns, options, (:separator, :missing, options_for(source)...))
     checked(map(column_of, types), separator, missing, most)
     Reader(reader -> columns(reader, types, framer; separator = separator, missing = missing, most = most), source; options...)
 end
@@ -50,7 +52,8 @@ After an error, `table` contains all rows before it.
         foreach(empty!, table)
     end
 """
-function columns!(table::NamedTuple, reader::Reader, framer::Framer = Lines(); separator = nothing, missing = "", most = typemax(Int))
+function columns!(table::NamedTuple, reader::Reader, framer::Framer = Lines(); separator = nothing, missing = "", most = typemax(Int), others...)
+    check_options(:columns!, others, (:separator, :missing, :most))
     had, separator, missing_text, left = checked(table, separator, missing, most)
     fields = UInt32[]
     while left > 0
@@ -268,5 +271,9 @@ function too_few(table, batch, row, index)
     field_error(:value_missing, keys(table)[index], batch, row, start + len, index == 2 ? "1 field" : "$(index - 1) fields", "at least $(length(table))")
 end
 
-field_error(kind, column, batch, row, at, found, expected) =
-    name -> record_error(kind, name, batch.offset + at, batch.first_record + row - 1; found = found, expected = expected, path = string(column))
+function field_error(kind, column, batch, row, at, found, expected)
+    line = line_of(batch.first_line, row)
+    in_line = line === nothing ? nothing : at - unsafe_load(batch.offsets, row) + 1
+    name -> record_error(kind, name, batch.offset + at, batch.first_record + row - 1; line = line, column = in_line, found = found,
+        expected = expected, path = string(column))
+end

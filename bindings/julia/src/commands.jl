@@ -97,7 +97,10 @@ struct Command
     cmd::Cmd
     stdin::Any
     options::NamedTuple
-    Command(cmd::Cmd; stdin = nothing, options...) = new(cmd, checked_stdin(stdin), values(options))
+    function Command(cmd::Cmd; stdin = nothing, options...)
+        check_options(:Command, options, (:stdin, command_options...))
+        new(cmd, checked_stdin(stdin), values(options))
+    end
 end
 
 parts(command::Command) = [command]

@@ -251,6 +251,7 @@ const declarations = Dict{Symbol,Tuple{Type,Vector{Type}}}(
     :millstream_reader_next_batch => (UInt32, [Ptr{Cvoid}, Ptr{Cvoid}, Csize_t, Ptr{CBatch}, Ptr{Ptr{Cvoid}}]),
     :millstream_reader_give_back => (UInt32, [Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}]),
     :millstream_reader_skip_record => (UInt32, [Ptr{Cvoid}, Ptr{Cvoid}, Ptr{Bool}, Ptr{Ptr{Cvoid}}]),
+    :millstream_reader_skip_buffered => (UInt32, [Ptr{Cvoid}, Ptr{Cvoid}, Ptr{Bool}, Ptr{Ptr{Cvoid}}]),
     :millstream_reader_name => (Ptr{UInt8}, [Ptr{Cvoid}]),
     :millstream_reader_position => (UInt32, [Ptr{Cvoid}, Ptr{UInt64}, Ptr{UInt64}, Ptr{Ptr{Cvoid}}]),
     :millstream_reader_has_ended => (Bool, [Ptr{Cvoid}]),

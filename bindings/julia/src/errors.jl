@@ -42,13 +42,14 @@ MillstreamError(code, kind, message; name = nothing, offset = nothing, record = 
     MillstreamError(code, kind, message, name, offset, record, line, column, expected, found, written, path, errno, command, cause)
 
 # An error at a record that is found in Julia, in the words of the library.
-function record_error(kind, name, offset, record; found, expected = nothing, path = nothing, cause = nothing)
+function record_error(kind, name, offset, record; line = nothing, column = nothing, found, expected = nothing, path = nothing, cause = nothing)
     code = error_kinds[kind]
+    place = line === nothing ? "byte $offset, record $record (the first is 0)" : column === nothing ? "line $line" : "line $line, column $column"
     message = string(name, ": ", replace(string(kind), '_' => ' '), ": found ", found, expected === nothing ? "" : ", expected $expected",
-        path === nothing ? "" : ", in $path", ", at byte $offset, record $record (the first is 0); ",
+        path === nothing ? "" : ", in $path", ", at ", place, "; ",
         unsafe_string(@c millstream_code_advice(code)))
-    MillstreamError(code, kind, message; name = name, offset = Int64(offset), record = Int64(record), expected = expected, found = found,
-        path = path, cause = cause)
+    MillstreamError(code, kind, message; name = name, offset = Int64(offset), record = Int64(record), line = line, column = column,
+        expected = expected, found = found, path = path, cause = cause)
 end
 
 Base.showerror(io::IO, error::MillstreamError) = print(io, "MillstreamError: ", error.message)
@@ -108,6 +109,29 @@ function take_error(code, handle)
 end
 
 # ---- options ----
+
+# Throws for an option that a function of the package does not have; `names` are those that it has.
+function check_options(caller::Symbol, given, names)
+    for option in keys(given)
+        option in names && continue
+        nearest = first_of(sort([names...]; by = name -> edits(string(option), string(name))), 3)
+        throw(ArgumentError("unknown option $option of $caller: expected one such as $(join(nearest, ", ", " or "))"))
+    end
+end
+
+first_of(names, most) = names[1:min(most, end)]
+
+# The number of letters to insert, remove or replace to turn one word into the other (Levenshtein's distance).
+function edits(from, to)
+    row = collect(0:length(to))
+    for (i, letter) in enumerate(from)
+        diagonal, row[1] = row[1], i
+        for (j, other) in enumerate(to)
+            diagonal, row[j+1] = row[j+1], min(row[j], row[j+1], diagonal - (letter == other)) + 1
+        end
+    end
+    row[end]
+end
 
 wrong(option, value, expected) = throw(ArgumentError("$option cannot be $(repr(value)): expected $expected"))
 

@@ -75,8 +75,10 @@ during the call; its size is set by `most` of `batches`.
 After a loop that ended early, another loop over the same object continues. The reader itself is then after the records
 that have been read for the tasks.
 """
-parallel(f, records::Union{Records,Batches}; ntasks = 2 * Threads.nthreads(), ordered::Bool = true) =
+function parallel(f, records::Union{Records,Batches}; ntasks = 2 * Threads.nthreads(), ordered::Bool = true, others...)
+    check_options(:parallel, others, (:ntasks, :ordered))
     Stage(f, records, true, ntasks, ordered)
+end
 
 """
     map_async(f, records; ntasks = 100, ordered = true)
@@ -89,7 +91,10 @@ same thread (`@async`), so `f` need not be safe to use by several threads.
         println(address)
     end
 """
-map_async(f, records::Union{Records,Batches}; ntasks = 100, ordered::Bool = true) = Stage(f, records, false, ntasks, ordered)
+function map_async(f, records::Union{Records,Batches}; ntasks = 100, ordered::Bool = true, others...)
+    check_options(:map_async, others, (:ntasks, :ordered))
+    Stage(f, records, false, ntasks, ordered)
+end
 
 parallel(f, other; options...) = not_records(other)
 map_async(f, other; options...) = not_records(other)
@@ -226,6 +231,7 @@ function stage_failed(stage)
     work = stage.current
     index = stage.source isa Batches ? 0 : length(work.results)
     cause = work.failure.ex
+    first_line = work.batch.first_line
     record_error(:stage_failed, stage.name, work.batch.offset + work.batch.offsets[index+1], work.batch.first_record + index;
-        found = sprint(showerror, cause), cause = cause)
+        line = first_line === nothing ? nothing : first_line + index, found = sprint(showerror, cause), cause = cause)
 end

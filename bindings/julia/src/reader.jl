@@ -85,6 +85,7 @@ mutable struct Reader <: ByteStream
     lines::Vector{Framer}
 
     function Reader(source; stall_timeout = nothing, total_timeout = nothing, cancel = nothing, options...)
+        check_options(:Reader, options, reader_options)
         reader = new(C_NULL, C_NULL, C_NULL, C_NULL, nothing, false, nothing, -1, Ref{CBatch}(), Ref{Ptr{UInt8}}(C_NULL), Ref{Csize_t}(0), Ref{Csize_t}(0), false,
             stall_timeout !== nothing || total_timeout !== nothing, token(cancel), nothing, nothing, nothing, typemax(Int), Framer[])
         finalizer(forget, reader)

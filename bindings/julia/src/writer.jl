@@ -41,6 +41,7 @@ mutable struct Writer <: IO
     was_closed::Bool
 
     function Writer(sink = nothing; options...)
+        check_options(:Writer, options, writer_options)
         writer = new(C_NULL, nothing, C_NULL, C_NULL, C_NULL, false, Ref((Ptr{UInt8}(C_NULL), Ptr{UInt8}(C_NULL))), Ref(false),
             sink isa Union{Base.AbstractCmd,Command,RawFD,Tcp,UnixSocket} || sink isa AbstractString && isfifo(sink), false)
         finalizer(forget, writer)

@@ -65,7 +65,8 @@ end
     error = failure(() -> columns!(table, reader; separator = ','))
     @test (error.kind, error.name, error.record, error.offset, error.path) == (:number_invalid, "people.csv", 2, 20, "age")
     @test (error.found, error.expected) == ("x1", "a number (Int64)")
-    @test startswith(error.message, "people.csv: number invalid: found x1, expected a number (Int64), in age, at byte 20, record 2")
+    @test (error.line, error.column) == (3, 5)
+    @test startswith(error.message, "people.csv: number invalid: found x1, expected a number (Int64), in age, at line 3, column 5; ")
     # All rows before it are there, and the reader is before it.
     @test table == (name = ["before", "ann"], age = [0, 31])
     @test progress(reader).records == 2
@@ -81,7 +82,13 @@ end
     @test kind_in("1 1e999\n", (a = Int, b = Float64)) == (:number_overflow, 0, "b")
     @test kind_in("2024-02-30\n", (a = Date,)) == (:number_invalid, 0, "a")
     error = failure(() -> columns(codeunits("a,b"), (a = String, b = String, c = String); separator = ','))
-    @test (error.found, error.expected) == ("2 fields", "at least 3")
+    @test (error.found, error.expected, error.line, error.column) == ("2 fields", "at least 3", 1, 4)
+    # The same with a carriage return, and in records that are not lines.
+    error = failure(() -> columns(b"1 2\r\n3 4 \r\n 5 x\r\n", (a = Int, b = Int)))
+    @test (error.line, error.column, error.offset) == (3, 4, 14)
+    error = failure(() -> columns(b"1;x;", (a = Int,), Delimiter(';')))
+    @test (error.line, error.column, error.record, error.offset) == (nothing, nothing, 1, 2)
+    @test occursin(", in a, at byte 2, record 1 (the first is 0); ", error.message)
 
     # Rows before the error of a command.
     table = (a = Int[],)

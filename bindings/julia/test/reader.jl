@@ -45,7 +45,6 @@ end
     end
     @test name(Reader(path; name = "it")) == "it"
     @test_throws ArgumentError Reader(path; read_ahead = :always)
-    @test_throws MethodError Reader(path; colour = :blue)
     @test_throws MillstreamError Reader(path; capacity = 0)
     @test_throws MillstreamError Reader(path; stall_timeout = 0)
     # Invalid values are rejected before anything is opened.
@@ -55,6 +54,27 @@ end
         error = try Reader(joinpath(directory, "none"); option => value) catch error; error end
         @test error isa ArgumentError && startswith(error.msg, "$option cannot be $(repr(value))")
     end
+end
+
+@testset "unknown options" begin
+    closed = Reader(path)
+    for (caller, call, nearest) in ((:Reader, () -> Reader(path; recordlimit = 1), "record_limit, "), (:Reader, () -> Reader(next_line, path; recordlimit = 1), "record_limit, "),
+        (:batches, () -> batches(path; recordlimit = 1), "record_limit, "), (:eachrecord, () -> eachrecord(`true`; recordlimit = 1), "record_limit, "),
+        (:batches, () -> batches(closed; recordlimit = 1), "most"), (:eachrecord, () -> eachrecord(closed; recordlimit = 1), "most"),
+        (:columns, () -> Millstream.columns(path, (a = Int,); recordlimit = 1), "record_limit, "),
+        (:columns, () -> Millstream.columns(closed, (a = Int,); recordlimit = 1), "separator, most"),
+        (:columns!, () -> Millstream.columns!((a = Int[],), closed; recordlimit = 1), "separator, most"),
+        (:documents, () -> Millstream.BSON.documents(path; recordlimit = 1), "record_limit, "),
+        (:parallel, () -> Millstream.parallel(identity, eachrecord(path); recordlimit = 1), "ordered or ntasks"),
+        (:map_async, () -> Millstream.map_async(identity, eachrecord(path); recordlimit = 1), "ordered or ntasks"),
+        (:Command, () -> Millstream.Command(`true`; recordlimit = 1), "stderr_limit, "),
+        (:Writer, () -> Millstream.Writer(joinpath(directory, "none"); recordlimit = 1), ""))
+        error = try call() catch error; error end
+        @test error isa ArgumentError && startswith(error.msg, "unknown option recordlimit of $caller: expected one such as $nearest")
+    end
+    @test !ispath(joinpath(directory, "none"))
+    @test (try Reader(path; colour = :blue, name = "it") catch error; error.msg end) ==
+        "unknown option colour of Reader: expected one such as follow, decode or cancel"
 end
 
 @testset "one record at a time" begin
@@ -196,6 +216,18 @@ end
     @test (try next_line(reader) catch error; error.kind end) == :record_too_long
     @test skip_record(reader)
     @test next_line(reader) == "end"
+
+    # While the rest of it has not arrived, other tasks run: here the one that writes the input.
+    rest = Channel{String}(0)
+    reader = Reader(Millstream.Command(`cat`; stdin = rest); record_limit = 10)
+    task = @async foreach(part -> (put!(rest, part); sleep(0.02)), ["short\n", "x"^100, "x"^100, "y\nen", "d\n"])
+    bind(rest, task)
+    @test next_line(reader) == "short"
+    @test (try next_line(reader) catch error; error.kind end) == :record_too_long
+    @test skip_record(reader)
+    @test next_line(reader) == "end"
+    @test progress(reader).records == 3
+    @test !skip_record(reader)
 
     reader = Reader(Vector{UInt8}("1 x 99999999999"))
     @test scan(reader, Int32) == 1

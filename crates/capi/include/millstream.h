@@ -1774,6 +1774,16 @@ millstream_code millstream_reader_skip_record(millstream_reader *reader,
                                               millstream_error **error);
 
 /**
+ * Skips what the buffer has of one record, without reading, and sets `skipped` to whether that was all of it. Otherwise
+ * the next call of this function or of millstream_reader_skip_record() skips the rest. This is for programs that wait
+ * for millstream_reader_waits_for() themselves, and then call millstream_reader_fill().
+ */
+millstream_code millstream_reader_skip_buffered(millstream_reader *reader,
+                                                millstream_framer *framer,
+                                                bool *skipped,
+                                                millstream_error **error);
+
+/**
  * Returns the name of the source in error messages. It belongs to the reader, and is valid until the reader is freed.
  * Returns NULL for NULL.
  */

@@ -682,6 +682,26 @@ pub extern "C" fn millstream_reader_skip_record(
     })
 }
 
+/// Skips what the buffer has of one record, without reading, and sets `skipped` to whether that was all of it. Otherwise
+/// the next call of this function or of millstream_reader_skip_record() skips the rest. This is for programs that wait
+/// for millstream_reader_waits_for() themselves, and then call millstream_reader_fill().
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_skip_buffered(
+    reader: Option<&mut millstream_reader>,
+    framer: Option<&mut millstream_framer>,
+    skipped: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let skipped = out(skipped, "skipped")?;
+        let framer = given(framer, "framer")?;
+        given(reader, "reader")?.with(|reader| {
+            skipped.write(reader.skip_buffered(&mut framer.framer)?);
+            Ok(())
+        })
+    })
+}
+
 // ---- position and progress ----
 
 /// Returns the name of the source in error messages. It belongs to the reader, and is valid until the reader is freed.

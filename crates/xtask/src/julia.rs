@@ -73,11 +73,12 @@ pub fn declarations(abi: &Declarations) -> Result<String, String> {
     Ok(out + ")\n")
 }
 
-/// Generates `options.jl`: functions that set the given options of readers and writers.
+/// Generates `options.jl`: the names of the options of readers, writers and commands, and functions that set them.
 pub fn options(builders: &[Builder]) -> String {
     each(builders, |Builder { name: builder, options, .. }| {
         let options = || options.iter().filter(|setting| !setting.takes_function());
         let names = each(options(), |setting| format!("    {} = nothing,\n", setting.name));
+        let symbols = joined(options(), ", ", |setting| format!(":{}", setting.name));
         let calls = each(options(), |setting| {
             let Setting { name, parameters, .. } = setting;
             let count = parameters.len();
@@ -93,7 +94,9 @@ pub fn options(builders: &[Builder]) -> String {
                 _ => format!("    {name} === nothing ||\n        @call {setter}(how, {values})\n"),
             }
         });
-        format!("\nfunction set_{builder}_options(how;\n{names})\n{calls}    nothing\nend\n")
+        format!(
+            "\nconst {builder}_options = ({symbols})\n\nfunction set_{builder}_options(how;\n{names})\n{calls}    nothing\nend\n"
+        )
     })
 }
 

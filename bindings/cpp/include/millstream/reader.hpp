@@ -266,6 +266,20 @@ class reader {
         return skipped;
     }
 
+    /// Skips what the buffer has of one record, without reading, and returns whether that was all of it. Otherwise the
+    /// next call of this function or of `skip_record` skips the rest. For programs that wait for `waits_for` themselves:
+    ///
+    ///     while (!reader.skip_buffered(framer))
+    ///         reader.fill();
+    bool skip_buffered(framer &framer) {
+        return outcome_.throwing([&](std::error_code &code) { return skip_buffered(framer, code); });
+    }
+    bool skip_buffered(framer &framer, std::error_code &code) noexcept {
+        bool skipped = false;
+        call(code, millstream_reader_skip_buffered, framer.get(), &skipped);
+        return skipped;
+    }
+
     // ---- numbers and words ----
 
     /// Returns the next number or several numbers: `scan<int>()` returns a `std::optional<int>`, `scan<int, double>()`

@@ -712,6 +712,8 @@ static void reader_options(void) {
     CHECK(seen == 3);
     MUST(millstream_reader_skip_record(reader, lines, &skipped, &error));
     CHECK(!skipped);
+    MUST(millstream_reader_skip_buffered(reader, lines, &skipped, &error));
+    CHECK(!skipped);
     millstream_reader_free(reader);
     millstream_framer_free(lines);
 

@@ -1072,17 +1072,49 @@ impl Reader {
     /// # Errors
     /// Returns the errors of [`next_frame`](Reader::next_frame), except for the record's length.
     pub fn skip_record<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<bool> {
+        self.skip_frame(framer, true).map(|skipped| skipped == Some(true))
+    }
+
+    /// Skips what [`buffer`](Reader::buffer) has of one record, without reading, and returns whether that was all of it.
+    /// Otherwise the next call of this function or of [`skip_record`](Reader::skip_record) skips the rest. This is for
+    /// programs that wait for [`waits_for`](Reader::waits_for) themselves.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Lines};
+    /// let mut reader = Reader::builder().capacity(4).from_read(&b"a long line\nb\n"[..])?;
+    /// while !reader.skip_buffered(&mut Lines::new())? {
+    ///     reader.fill()?;
+    /// }
+    /// assert_eq!(reader.next_line()?, Some(&b"b"[..]));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of the framer.
+    pub fn skip_buffered<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<bool> {
+        self.skip_frame(framer, false).map(|skipped| skipped == Some(true))
+    }
+
+    /// Skips one record. Returns whether there was one, or `None` if `reads` is false and its end is not in the buffer.
+    fn skip_frame<F: Framer + ?Sized>(&mut self, framer: &mut F, reads: bool) -> Result<Option<bool>> {
         self.settle();
-        let mut skip = self.skip.take().unwrap_or(Skip { start: self.buffer.offset(), left: 0, resume: Resume::START });
-        let skipped = self.skip_rest(framer, &mut skip);
-        let interrupted = matches!(&skipped, Err(error) if error.kind() == ErrorKind::Cancelled);
+        let begins = Skip { start: self.buffer.offset(), left: 0, resume: Resume::START };
+        let mut skip = self.skip.take().unwrap_or(begins);
+        let skipped = self.skip_rest(framer, &mut skip, reads);
+        let interrupted = match &skipped {
+            // A record of which nothing has been skipped remains as it is.
+            Ok(None) if self.buffer.offset() == skip.start => return skipped,
+            Ok(None) => true,
+            Err(error) => error.kind() == ErrorKind::Cancelled,
+            Ok(Some(_)) => false,
+        };
         // Until the rest is skipped too, that rest must not be returned as a record.
         self.too_long = interrupted;
         self.skip = interrupted.then_some(skip);
         skipped
     }
 
-    fn skip_rest<F: Framer + ?Sized>(&mut self, framer: &mut F, skip: &mut Skip) -> Result<bool> {
+    fn skip_rest<F: Framer + ?Sized>(&mut self, framer: &mut F, skip: &mut Skip, reads: bool) -> Result<Option<bool>> {
         self.all_lines &= framer.finds_lines();
         loop {
             let input = self.buffer.unread();
@@ -1092,7 +1124,10 @@ impl Reader {
                 skip.left -= count as u64;
                 if skip.left == 0 {
                     self.records += 1;
-                    return Ok(true);
+                    return Ok(Some(true));
+                }
+                if !reads {
+                    return Ok(None);
                 }
                 if !self.read_more()? {
                     let found = self.buffer.offset() - skip.start;
@@ -1104,13 +1139,16 @@ impl Reader {
                     );
                 }
             } else if input.is_empty() {
+                if !reads {
+                    return Ok(None);
+                }
                 if self.read_more()? {
                     continue;
                 }
                 // The bytes skipped so far were the last record.
                 let skipped = self.buffer.offset() > skip.start;
                 self.records += u64::from(skipped);
-                return if skipped { Ok(true) } else { self.finish().map(|()| false) };
+                return if skipped { Ok(Some(true)) } else { self.finish().map(|()| Some(false)) };
             } else {
                 let eof = self.is_at_end();
                 match framer.step(input, skip.resume, eof) {
@@ -1121,7 +1159,7 @@ impl Reader {
                     Step::Record { len, .. } => {
                         self.buffer.consume(len);
                         self.records += 1;
-                        return Ok(true);
+                        return Ok(Some(true));
                     }
                     Step::More { need, .. } if need > 0 => skip.left = need,
                     Step::More { .. } if eof => {
@@ -1132,8 +1170,11 @@ impl Reader {
                         // The record's delimiter may begin in the bytes that have not been scanned.
                         self.buffer.consume(resume.scanned());
                         skip.resume = resume.dropped();
+                        if !reads {
+                            return Ok(None);
+                        }
                         if !self.read_more()? && !self.is_at_end() {
-                            return self.finish_records().map(|()| false);
+                            return self.finish_records().map(|()| Some(false));
                         }
                     }
                     Step::Bad(error) => {

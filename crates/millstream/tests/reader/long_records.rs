@@ -141,6 +141,53 @@ fn skipping_good_records() {
     }
 }
 
+/// A record that arrives byte by byte can be skipped without a call that waits, and is one record.
+#[test]
+fn skipping_what_has_arrived() {
+    let prefixed = || LengthPrefixed::new(PrefixWidth::U8, millstream::frame::Endian::Big);
+    let framers: [(&[u8], Box<dyn Framer>); 3] = [
+        (b"one line\nb\n", Box::new(Lines::new())),
+        (b"\x08one line\x01b", Box::new(prefixed())),
+        (b"one line.b", Box::new(Fixed::new(9).unwrap())),
+    ];
+    for (input, mut framer) in framers {
+        for limit in [4, 64 * MIB] {
+            let mut reader = Reader::builder().record_limit(limit).from_read(OneByte(input)).unwrap();
+            if limit == 4 {
+                assert_eq!(reader.next_frame(&mut framer).unwrap_err().kind(), ErrorKind::RecordTooLong);
+            } else {
+                assert!(!reader.skip_buffered(&mut framer).unwrap(), "nothing has arrived");
+                assert_eq!(reader.position().bytes, 0);
+            }
+            while !reader.skip_buffered(&mut framer).unwrap() {
+                assert_eq!(reader.position().records, 0);
+                reader.fill().unwrap();
+            }
+            assert_eq!((reader.position().records, reader.position().bytes), (1, 9));
+            reader.fill().unwrap();
+            assert!(reader.skip_record(&mut framer).is_ok_and(|skipped| skipped) || input.ends_with(b".b"));
+        }
+        // What is left of a record is never a record.
+        let mut reader = Reader::from_read(OneByte(input)).unwrap();
+        reader.fill().unwrap();
+        assert!(!reader.skip_buffered(&mut framer).unwrap());
+        if !input.ends_with(b".b") {
+            assert_eq!(reader.next_frame(&mut framer).unwrap(), Some(&b"b"[..]));
+            assert_eq!(reader.position().records, 2);
+        }
+    }
+}
+
+/// A source of one byte at a time.
+struct OneByte(&'static [u8]);
+
+impl Read for OneByte {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let len = 1.min(into.len());
+        self.0.read(&mut into[..len])
+    }
+}
+
 #[test]
 fn records_that_announce_their_length_are_refused_before_they_are_read() {
     let prefixed = || LengthPrefixed::new(PrefixWidth::U64, millstream::frame::Endian::Big);
