@@ -8,6 +8,7 @@
 #error "millstream/stdio.hpp needs C++17: compile it with -std=c++17 or later"
 #else
 #include <cstdio>
+#include <exception>
 #ifndef MILLSTREAM_DESCRIPTOR_HPP
 #define MILLSTREAM_DESCRIPTOR_HPP
 #if __cplusplus <= 201402L
@@ -274,7 +275,15 @@ input &in_;mutable report missing_;};template <class T> MILLSTREAM_HOT input::ex
 }iterator end()const noexcept{return{};}private: input *in_;};inline input::line_range input::lines(){return line_range(*this);} }
 #endif
 #endif
-namespace millstream{namespace detail{template <class T> union lasting{T object;template <class... Arguments> constexpr explicit lasting(Arguments... arguments): object(arguments...){}~lasting(){} };inline lasting<output> lasting_out{STDOUT_FILENO};inline lasting<input> lasting_in{STDIN_FILENO,&lasting_out.object};}inline output &out=detail::lasting_out.object;inline input &in=detail::lasting_in.object;namespace detail{struct last_flush{last_flush(){}last_flush(const last_flush &)=delete;last_flush &operator=(const last_flush &)=delete;~last_flush(){if(out.flush_finally())return;std::fprintf(stderr,"%s\n",sentence(out.describe()).c_str());std::fflush(nullptr);::_exit(1);} };inline const last_flush at_exit;} }
+namespace millstream{namespace detail{template <class T> union lasting{T object;template <class... Arguments> constexpr explicit lasting(Arguments... arguments): object(arguments...){}~lasting(){} };inline lasting<output> lasting_out{STDOUT_FILENO};inline lasting<input> lasting_in{STDIN_FILENO,&lasting_out.object};}inline output &out=detail::lasting_out.object;inline input &in=detail::lasting_in.object;namespace detail{[[noreturn]]inline void end_with(const char *message){std::fprintf(stderr,"%s\n",message);std::fflush(nullptr);::_exit(1);}
+#ifdef __cpp_exceptions
+inline std::terminate_handler other_terminate_handler=nullptr;inline void end_with_uncaught(){try{if(const std::exception_ptr thrown=std::current_exception())std::rethrow_exception(thrown);}catch(const error &uncaught){(void)out.flush_finally();end_with(uncaught.what());}catch(...){}other_terminate_handler();}
+#endif
+struct last_flush{last_flush(){
+#ifdef __cpp_exceptions
+other_terminate_handler=std::set_terminate(end_with_uncaught);
+#endif
+}last_flush(const last_flush &)=delete;last_flush &operator=(const last_flush &)=delete;~last_flush(){if(out.flush_finally())return;end_with(sentence(out.describe()).c_str());} };inline const last_flush at_exit;} }
 #endif
 #endif
 #ifndef MILLSTREAM_NO_MS

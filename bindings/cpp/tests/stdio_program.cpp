@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 
 #include <fcntl.h>
@@ -16,13 +18,21 @@ namespace ms = millstream;
 
 namespace {
 
-bool last_words = false;
+bool last_words = false, many_last_words = false;
+
+// More than fits in a buffer.
+void print_much() {
+    for (int i = 0; i < 100000; i++)
+        ms::out.println("line ", i);
+}
 
 // Only objects above the #include are older than its last flush.
 struct speaker {
     ~speaker() {
         if (last_words)
             ms::out.println("destructor");
+        if (many_last_words)
+            print_much();
     }
 } speaking;
 
@@ -57,6 +67,37 @@ int run(std::string_view what, const char *argument) {
         ms::out.print("lost");
         return 0; // with the file open
     }
+    if (what == "much") {
+        std::FILE *file = std::fopen(argument, "w");
+        std::fputs("kept", file);
+        print_much();
+        return 0;
+    }
+    if (what == "much_at_the_end") {
+        many_last_words = true;
+        return 0;
+    }
+    if (what == "much_noexcept") {
+        []() noexcept { print_much(); }();
+        return 0;
+    }
+    if (what == "other_input") {
+        ms::out.print("before");
+        ms::input other{STDIN_FILENO};
+        return other.require<int>();
+    }
+#ifdef __cpp_exceptions
+    if (what == "other_exception")
+        throw std::runtime_error("mine");
+    if (what == "caught") {
+        try {
+            print_much();
+        } catch (const ms::error &error) {
+            std::fprintf(stderr, "caught %s\n", std::string(ms::name(error.kind())).c_str());
+        }
+        return 3;
+    }
+#endif
     if (what == "wrong_number") {
         ms::out.print("before");
         ms::out.println(ms::in.require<int>());

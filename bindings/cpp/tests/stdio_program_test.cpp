@@ -193,18 +193,38 @@ TEST_P(Program, StdiosBuffersAreNotLostThen) {
     ::unlink(path.c_str());
 }
 
-TEST_P(Program, AnErrorThatNobodyCatchesEndsItAndLosesNoOutput) {
+TEST_P(Program, AnUncaughtErrorIsOneLineAndStatus1AndLosesNoOutput) {
     const Result result = run(GetParam(), {"wrong_number"}, "12x\n");
-    EXPECT_EQ(result.status, has_exceptions(GetParam()) ? -SIGABRT : 1);
+    EXPECT_EQ(result.status, 1);
     EXPECT_EQ(result.out, "before");
     const std::string message = "standard input: number invalid: found 12x, expected an integer (-2147483648 to "
                                 "2147483647), at line 1, column 1; check the input at this position, the separator "
                                 "and the type";
-    if (has_exceptions(GetParam()))
-        EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
-    else
-        EXPECT_EQ(result.err, message + "\n");
-    EXPECT_NE(run(GetParam(), {"missing_number"}).status, 0);
+    EXPECT_EQ(result.err, message + "\n");
+    EXPECT_EQ(run(GetParam(), {"missing_number"}).status, 1);
+    EXPECT_EQ(run(GetParam(), {"other_input"}, "x").out, "before") << "of an input that is not tied to the output";
+}
+
+TEST_P(Program, AFullDiskInTheMiddleIsOneLineAndStatus1) {
+    std::string path = testing::TempDir() + "millstream_stdio_program_test_XXXXXX";
+    ::close(::mkstemp(path.data()));
+    int full = ::open("/dev/full", O_WRONLY);
+    for (const char *where : {"much", "much_at_the_end", "much_noexcept"}) {
+        const Result result = run(GetParam(), {where, path}, "", full);
+        EXPECT_EQ(result.status, 1) << where;
+        EXPECT_EQ(result.err, "standard output: io: No space left on device (os error 28), 0 bytes had been written; "
+                              "see the operating system's message\n")
+            << where;
+    }
+    EXPECT_EQ(text_of_file(path), "kept");
+    ::unlink(path.c_str());
+    if (has_exceptions(GetParam())) {
+        const Result caught = run(GetParam(), {"caught"}, "", full);
+        EXPECT_EQ(caught.status, 3);
+        EXPECT_EQ(caught.err, "caught io\n");
+        EXPECT_EQ(run(GetParam(), {"other_exception"}).status, -SIGABRT);
+    }
+    ::close(full);
 }
 
 TEST_P(Program, AsksBeforeItReads) {

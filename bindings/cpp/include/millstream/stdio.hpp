@@ -12,6 +12,10 @@
 // describes what can be printed, input.hpp what can be read and what is an error, and output.hpp when bytes are
 // written.
 //
+// An error that the program does not catch, such as invalid input or a full disk, ends it with one line on standard
+// error and status 1, after millstream::out and stdio's buffers have been flushed; static objects are not destroyed
+// then. For other exceptions, and if the program calls std::set_terminate, everything is as without this header.
+//
 // When main returns or exit() is called, millstream::out is flushed: after the destructors of static objects that are
 // defined below the first #include of this header, and after atexit functions that main has registered. If this fails
 // (because of a full disk or a closed pipe), one line on standard error reports it, stdio's buffers are flushed, and
@@ -34,6 +38,7 @@
 #else
 
 #include <cstdio>
+#include <exception>
 
 #include <millstream/descriptor.hpp>
 #include <millstream/error.hpp>
@@ -65,17 +70,43 @@ inline input &in = detail::lasting_in.object;
 
 namespace detail {
 
+/// Reports an error on standard error, and ends the program at once.
+[[noreturn]] inline void end_with(const char *message) {
+    std::fprintf(stderr, "%s\n", message);
+    std::fflush(nullptr);
+    ::_exit(1); // exit() may be running already, with another status
+}
+
+#ifdef __cpp_exceptions
+inline std::terminate_handler other_terminate_handler = nullptr;
+
+/// The terminate handler: ends the program for an error that is not caught.
+inline void end_with_uncaught() {
+    try {
+        if (const std::exception_ptr thrown = std::current_exception())
+            std::rethrow_exception(thrown);
+    } catch (const error &uncaught) {
+        (void)out.flush_finally();
+        end_with(uncaught.what());
+    } catch (...) {
+    }
+    other_terminate_handler();
+}
+#endif
+
 /// An object whose destructor does the last flush.
 struct last_flush {
-    last_flush() {} // constructed at run time, because older objects are destroyed later
+    last_flush() { // at run time, because older objects are destroyed later
+#ifdef __cpp_exceptions
+        other_terminate_handler = std::set_terminate(end_with_uncaught);
+#endif
+    }
     last_flush(const last_flush &) = delete;
     last_flush &operator=(const last_flush &) = delete;
     ~last_flush() {
         if (out.flush_finally())
             return;
-        std::fprintf(stderr, "%s\n", sentence(out.describe()).c_str());
-        std::fflush(nullptr);
-        ::_exit(1); // exit() is already running, with another status
+        end_with(sentence(out.describe()).c_str());
     }
 };
 
