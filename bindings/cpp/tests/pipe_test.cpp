@@ -562,6 +562,132 @@ TEST(PipeAsync, SeveralOperationsAreInProgressAtOnce) {
     EXPECT_EQ(ms::pipe(ms::memory{"a\nb\n"}).lines().map_async(2, meet).count(), 2U);
 }
 
+TEST(PipeAsync, OperationsAreInProgressOverBatches) {
+    // Each of the three operations waits for the other ones, and each is for another batch.
+    std::atomic<int> present = 0;
+    const auto meet = [&](std::string_view) {
+        return std::async(std::launch::async, [&] {
+            ++present;
+            while (present % 3 != 0)
+                std::this_thread::yield();
+            return int{present};
+        });
+    };
+    EXPECT_EQ(ms::pipe(ms::memory{"a\nb\nc\n"}).lines().batch(1).map_async(3, meet).count(), 3U);
+    std::vector<ms::stage<std::string_view, int>> boxed;
+    boxed.push_back(ms::stages().map_async(3, meet).boxed("meet"));
+    EXPECT_EQ(ms::pipe(ms::memory{"a\nb\nc\n"}).lines().batch(1).cut("before").then(std::move(boxed[0])).count(), 3U);
+    EXPECT_EQ(present, 6);
+}
+
+TEST(PipeAsync, ResultsArePassedOnWhileTheSourceHasNoData) {
+    // The command continues when it gets the result for its first line.
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    ms::command waits{"sh", "-c", "echo one; read line; echo $line"};
+    waits.stdin_from(ends[0]);
+    const auto later = [](std::string_view line) {
+        return std::async(std::launch::async, [line = std::string(line)] { return line + "!"; });
+    };
+    // Without `wait_for`, too.
+    struct only_get {
+        std::future<std::string> inner;
+        std::string get() { return inner.get(); }
+    };
+    const auto later_too = [&](std::string_view line) { return only_get{later(line)}; };
+    strings found;
+    const auto answer = [&](std::string_view result) {
+        found.emplace_back(result);
+        if (found.size() == 1) {
+            EXPECT_EQ(::write(ends[1], "two\n", 4), 4);
+        }
+    };
+    ms::pipe(waits).lines().map_async(8, later).for_each(answer);
+    EXPECT_EQ(found, (strings{"one!", "two!"}));
+    found.clear();
+    ms::pipe(waits).lines().map_async(8, later_too).for_each(answer);
+    EXPECT_EQ(found, (strings{"one!", "two!"}));
+    ::close(ends[0]);
+    ::close(ends[1]);
+}
+
+TEST(PipeAsync, ErrorsComeAfterTheResultsOfEarlierBatches) {
+    const auto later = [](std::string_view line) { return std::async(std::launch::deferred, number, line); };
+    // `line` refers to a batch that has ended, so the operation has a copy.
+    const auto kept = [&](std::string_view line) {
+        return std::async(std::launch::deferred, [line = std::string(line)] { return number(line); });
+    };
+    std::vector<std::uint64_t> found;
+    const auto keep = [&](std::uint64_t n) { found.push_back(n); };
+    // Of the source.
+    auto failing = ms::pipe(ms::command{"sh", "-c", "seq 5; exit 3"}).lines().batch(1).map_async(8, kept);
+    EXPECT_EQ(thrown_by([&] { failing.for_each(keep); }).code(), ms::errc::command_failed);
+    EXPECT_EQ(found, (std::vector<std::uint64_t>{1, 2, 3, 4, 5}));
+    // Of the operation, of a stage before it, and of one after it; each names its own record.
+    for (const char *where : {"operation", "before", "after"}) {
+        found.clear();
+        auto pipe =
+            ms::pipe(ms::memory{"1\n2\n3\nx\n5\n6\n7\n8\n"}, {.name = "it"})
+                .lines()
+                .batch(1)
+                .inspect([&](std::string_view line) {
+                    if (where[0] == 'b' && line == "x")
+                        throw std::runtime_error("before");
+                })
+                .map_async(3, [&](std::string_view line) { return kept(where[0] == 'a' && line == "x" ? "4" : line); })
+                .inspect([&](std::uint64_t n) {
+                    if (n == 4)
+                        throw std::runtime_error("after");
+                });
+        EXPECT_THROW(pipe.for_each(keep), std::exception) << where;
+        EXPECT_EQ(found, (std::vector<std::uint64_t>{1, 2, 3})) << where;
+        ASSERT_NE(pipe.last_error(), nullptr);
+        EXPECT_EQ(pipe.last_error()->record(), 3U) << where;
+        EXPECT_EQ(pipe.last_error()->line(), 4U) << where;
+        EXPECT_EQ(pipe.last_error()->offset(), 6U) << where;
+        EXPECT_EQ(pipe.last_error()->name(), "it") << where;
+    }
+    // Skipped records, from the stages before and after, in their order, from several sources.
+    for (const std::size_t most : {1U, 2U, 5U, 100U}) {
+        std::vector<ms::reader> readers;
+        readers.emplace_back(ms::memory{"1\nx\n3\nskip\ny\n6\n"});
+        readers.emplace_back(ms::memory{"7\nz\nskip\n9\n"});
+        ms::writer bad(ms::to_memory{});
+        auto pipe = ms::merge(std::move(readers))
+                        .lines()
+                        .batch(2)
+                        .quarantine(bad)
+                        .inspect([](std::string_view line) {
+                            if (line == "skip")
+                                throw std::runtime_error("skip");
+                        })
+                        .map_async(most, kept);
+        std::vector<std::uint64_t> all = pipe.collect();
+        std::sort(all.begin(), all.end());
+        EXPECT_EQ(all, (std::vector<std::uint64_t>{1, 3, 6, 7, 9}));
+        EXPECT_EQ(pipe.summary().failed, 5U);
+        bad.close();
+        EXPECT_EQ(bad.memory(), "x\nz\nskip\nskip\ny\n") << most;
+    }
+    // A pipe that was cancelled loses nothing.
+    ms::cancel_token token;
+    found.clear();
+    auto pipe = ms::pipe(ms::memory{"1\n2\n3\n4\n"}).lines().batch(1).cancel(token).map_async(2, kept);
+    EXPECT_EQ(thrown_by([&] {
+                  pipe.for_each([&](std::uint64_t n) {
+                      found.push_back(n);
+                      token.cancel();
+                  });
+              }).code(),
+              ms::errc::cancelled);
+    token.reset();
+    pipe.for_each(keep);
+    EXPECT_EQ(found, (std::vector<std::uint64_t>{1, 2, 3, 4}));
+    // An end in the middle.
+    EXPECT_EQ(ms::pipe(numbers(2'000)).lines().batch(7).take(1'000).map_async(9, later).take(500).count(), 500U);
+    EXPECT_EQ(ms::pipe(numbers(2'000)).lines().batch(7).take(500).map_async(9, kept).count(), 500U);
+}
+
 TEST(PipeAsync, AnExceptionComesAfterAllEarlierResults) {
     for (const bool at_start : {true, false}) {
         for (const std::uint64_t bad : {0U, 1U, 777U, 1'999U}) {

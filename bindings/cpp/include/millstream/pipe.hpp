@@ -182,10 +182,12 @@ class with_stages {
     /// Both functions are called on the caller's thread. An operation that continues after `start` has returned must
     /// have its own copy of the item.
     ///
-    /// The operations for a batch end before the next batch begins, so a source that delivers records one by one has
-    /// them one by one. Memory is bounded by the items of one batch and `most` operations. An exception of `start` or
-    /// `get` is thrown after all earlier results have reached the sink; operations may have begun for later items of
-    /// the batch. If their results are no longer needed, their objects are destroyed; those of std::async wait then.
+    /// Operations continue while the next batches are read, and while the source has no data, results are passed on as
+    /// they become ready. For this, the object has a `wait_for` like that of std::future; without one, all operations
+    /// end before the pipe waits for the source. Memory is bounded by the items of one batch and `most` operations, and
+    /// by the positions of the records of their batches. An exception of `start` or `get` is thrown after all earlier
+    /// results have reached the sink; operations may have begun for later items. If their results are no longer needed,
+    /// their objects are destroyed; those of std::async wait then.
     template <class F>
     requires std::invocable<F &, item> && detail::piping::result_later<std::invoke_result_t<F &, item>>
     auto map_async(std::size_t most, F start) && {
@@ -279,13 +281,20 @@ class [[nodiscard]] stage {
 
     using out = Out;
 
-    /// Runs the stage on a batch.
-    detail::piping::flow pass(detail::piping::items<In> &input, detail::piping::context &at,
-                              detail::piping::items<Out> &output, detail::piping::waiting &failed) {
+    /// Runs the stage on a batch, and passes on what it holds back if that is ready within the time given.
+    detail::piping::flow pass(detail::piping::items<In> &input, detail::piping::wait_time patience,
+                              detail::piping::context &at, detail::piping::items<Out> &output,
+                              detail::piping::waiting &failed) {
         output.clear();
-        return meter_.during(at, output,
-                             [&] { return failed.during(at, [&] { return work_->run(input, at, output); }); });
+        return meter_.during(at, output, [&] {
+            return failed.during(at, [&] {
+                const auto state = work_->run(input, at, output);
+                const bool holds = state == detail::piping::flow::more && work_->oldest() != detail::piping::no_record;
+                return holds && patience > patience.zero() ? work_->settle(patience, at, output) : state;
+            });
+        });
     }
+    std::uint64_t oldest() const noexcept { return work_->oldest(); }
     bool is_done() const noexcept { return work_->is_done(); }
     const stage_stats &stats() const noexcept { return meter_.stats; }
 
@@ -464,14 +473,22 @@ class [[nodiscard]] pipe_chain : public detail::piping::with_stages<pipe_chain, 
     template <class Sink>
     void drive(Sink sink) {
         const detail::piping::stopwatch watch(source_.elapsed);
-        while (source_.is_open())
-            source_.step(chain_, [&](auto records, detail::piping::context &at) {
-                detail::piping::counter items(source_.summary().items);
-                return chain_.run(records, at, [&](item &&given) {
-                    ++items.count;
-                    return sink(std::move(given));
-                });
+        const auto counted = [&](auto act) {
+            detail::piping::counter items(source_.summary().items);
+            return act([&](item &&given) {
+                ++items.count;
+                return sink(std::move(given));
             });
+        };
+        while (source_.is_open())
+            source_.step(
+                chain_,
+                [&](auto records, detail::piping::context &at) {
+                    return counted([&](auto &&to) { return chain_.run(records, at, to); });
+                },
+                [&](detail::piping::wait_time patience, detail::piping::context &at) {
+                    return counted([&](auto &&to) { return chain_.settle(patience, at, to); });
+                });
     }
 
     detail::piping::source_of_records source_;

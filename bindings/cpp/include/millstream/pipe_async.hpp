@@ -10,8 +10,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
+#include <future>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -42,16 +46,14 @@ class then_async {
 
     template <class Input, class Sink>
     flow run(Input &&input, context &at, Sink &&sink) {
-        between_.clear();
-        waiting failed;
-        const flow state = failed.during(at, [&] { return chain_.run(input, at, between_.collect(at)); });
-        results all(*this);
-        const auto began = std::chrono::steady_clock::now();
-        const flow handed = each_of(all, at, sink);
-        if (at.measures)
-            stats_.time += std::chrono::steady_clock::now() - began;
-        failed.go_on(at);
-        return both(state, handed);
+        return after([&] { return chain_.run(input, at, between_.collect(at)); }, wait_time::zero(), at, sink);
+    }
+    template <class Sink>
+    flow settle(wait_time patience, context &at, Sink &&sink) {
+        return after([&] { return chain_.settle(patience, at, between_.collect(at)); }, patience, at, sink);
+    }
+    std::uint64_t oldest() const noexcept {
+        return std::min(chain_.oldest(), begun_.empty() ? no_record : begun_.front().record);
     }
     bool is_done() const noexcept { return chain_.is_done(); }
     void report(std::vector<stage_stats> &stages) const {
@@ -60,51 +62,92 @@ class then_async {
     }
 
   private:
-    /// The results for the items of a batch. Taking one starts the operations that may be in progress meanwhile.
-    class results {
-      public:
-        explicit results(then_async &stage) : stage_(stage), begun_(std::min(stage.most_, size())) {}
+    /// An operation that has begun.
+    struct operation {
+        std::uint64_t record;
+        std::optional<later> result;
+        std::exception_ptr thrown; // by the function that starts it
 
-        std::size_t size() const noexcept { return stage_.between_.size(); }
-        std::uint64_t record(std::size_t index) const noexcept { return stage_.between_.record(index); }
-
-        out take(std::size_t index) {
-            for (; count_ < size() && count_ - index < stage_.most_; ++count_)
-                begun_[count_ % begun_.size()].start(stage_.function_, stage_.between_.take(count_));
-            ++stage_.stats_.items;
-            return begun_[index % begun_.size()].finish();
+        /// Whether `finish` would not wait. Waits until it is so, but not longer than `patience`.
+        bool is_ready(wait_time patience) {
+            if (thrown != nullptr || patience == until_all)
+                return true;
+            if constexpr (requires { result->wait_for(patience) != std::future_status::timeout; })
+                return result->wait_for(patience) != std::future_status::timeout;
+            else
+                return patience > patience.zero();
         }
-
-      private:
-        struct operation {
-            std::optional<later> result;
-            std::exception_ptr thrown; // by the function that starts it
-
-            void start(F &function, typename Chain::out &&item) {
-                try {
-                    result.emplace(std::invoke(function, std::move(item)));
-                } catch (...) {
-                    thrown = std::current_exception();
-                }
-            }
-            out finish() {
-                if (thrown != nullptr)
-                    std::rethrow_exception(std::exchange(thrown, nullptr));
-                // Even if it throws, the operation is over.
-                later ended = *std::exchange(result, std::nullopt);
-                return ended.get();
-            }
-        };
-
-        then_async &stage_;
-        std::vector<operation> begun_;
-        std::size_t count_ = 0;
+        out finish() {
+            if (thrown != nullptr)
+                std::rethrow_exception(thrown);
+            return result->get();
+        }
     };
+
+    /// Drops the operations if no more results are needed, or if an exception ends the pipe.
+    struct dropping {
+        then_async &stage;
+        bool goes_on = false;
+        ~dropping() {
+            if (!goes_on)
+                stage.begun_.clear();
+        }
+    };
+
+    /// Starts an operation for each item that the earlier stages collect as soon as another one has ended, and passes
+    /// on the results that are ready: all of them if no item follows.
+    template <class Act, class Sink>
+    flow after(Act act, wait_time patience, context &at, Sink &&sink) {
+        dropping at_end{*this};
+        between_.clear();
+        waiting failed;
+        const flow state = failed.during(at, act);
+        const auto began = std::chrono::steady_clock::now();
+        for (std::size_t i = 0; i < between_.size(); ++i) {
+            if (begun_.size() == most_ && pass_on(at, sink) == flow::enough)
+                return flow::enough;
+            begin(between_.record(i), between_.take(i));
+        }
+        for (auto left = state == flow::enough ? until_all : patience; !begun_.empty() && begun_.front().is_ready(left);
+             left = left == until_all ? left : patience.zero())
+            if (pass_on(at, sink) == flow::enough)
+                return flow::enough;
+        if (at.measures)
+            stats_.time += std::chrono::steady_clock::now() - began;
+        failed.go_on(at);
+        at_end.goes_on = state == flow::more;
+        return state;
+    }
+
+    void begin(std::uint64_t record, typename Chain::out &&item) {
+        operation &begun = begun_.emplace_back(operation{record, std::nullopt, nullptr});
+        try {
+            begun.result.emplace(std::invoke(function_, std::move(item)));
+        } catch (...) {
+            begun.thrown = std::current_exception();
+        }
+    }
+
+    /// Waits for the result of the first operation, and passes it on.
+    template <class Sink>
+    flow pass_on(context &at, Sink &&sink) {
+        operation first = std::move(begun_.front());
+        begun_.pop_front();
+        at.record = first.record;
+        ++stats_.items;
+        try {
+            return sink(first.finish());
+        } catch (...) {
+            at.caught();
+            return flow::more;
+        }
+    }
 
     Chain chain_;
     F function_;
     std::size_t most_;
     items<typename Chain::out> between_{};
+    std::deque<operation> begun_{};
     stage_stats stats_{.name = "async"};
 };
 

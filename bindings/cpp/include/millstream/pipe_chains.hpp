@@ -19,6 +19,10 @@
 
 namespace millstream::detail::piping {
 
+// A chain has these functions: `run` passes the items for a batch to a sink. A stage that waits for operations holds
+// back items after that: `oldest` is the record of the first of them, and `settle` passes on those that are ready
+// within the time given.
+
 /// A chain without stages.
 template <class Item>
 struct start {
@@ -29,6 +33,11 @@ struct start {
     flow run(Input &&input, context &at, Sink &&sink) {
         return each_of(input, at, sink);
     }
+    template <class Sink>
+    flow settle(wait_time, context &, Sink &&) {
+        return flow::more;
+    }
+    std::uint64_t oldest() const noexcept { return no_record; }
     bool is_done() const noexcept { return false; }
     void report(std::vector<stage_stats> &) const {}
 };
@@ -46,6 +55,12 @@ struct fused {
     flow run(Input &&input, context &at, Sink &&sink) {
         return chain.run(input, at, [&](typename Chain::out &&item) { return stage.each(std::move(item), at, sink); });
     }
+    template <class Sink>
+    flow settle(wait_time patience, context &at, Sink &&sink) {
+        return chain.settle(patience, at,
+                            [&](typename Chain::out &&item) { return stage.each(std::move(item), at, sink); });
+    }
+    std::uint64_t oldest() const noexcept { return chain.oldest(); }
     bool is_done() const noexcept { return chain.is_done() || stage.is_done(); }
     void report(std::vector<stage_stats> &stages) const { chain.report(stages); }
 };
@@ -62,10 +77,20 @@ struct cut_here {
 
     template <class Input, class Sink>
     flow run(Input &&input, context &at, Sink &&sink) {
+        return after([&] { return chain.run(input, at, between.collect(at)); }, at, sink);
+    }
+    template <class Sink>
+    flow settle(wait_time patience, context &at, Sink &&sink) {
+        return after([&] { return chain.settle(patience, at, between.collect(at)); }, at, sink);
+    }
+    std::uint64_t oldest() const noexcept { return chain.oldest(); }
+
+    /// Passes on the items that the earlier stages collect.
+    template <class Act, class Sink>
+    flow after(Act act, context &at, Sink &&sink) {
         between.clear();
         waiting failed;
-        const flow state = measured.during(
-            at, between, [&] { return failed.during(at, [&] { return chain.run(input, at, between.collect(at)); }); });
+        const flow state = measured.during(at, between, [&] { return failed.during(at, act); });
         const flow handed = each_of(between, at, sink);
         failed.go_on(at);
         return both(state, handed);
@@ -88,6 +113,8 @@ struct work {
     work &operator=(const work &) = delete;
     virtual ~work() = default;
     virtual flow run(items<In> &input, context &at, items<Out> &output) = 0;
+    virtual flow settle(wait_time patience, context &at, items<Out> &output) = 0;
+    virtual std::uint64_t oldest() const noexcept = 0;
     virtual bool is_done() const noexcept = 0;
 };
 
@@ -98,6 +125,10 @@ struct work_of final : work<typename Chain::in, typename Chain::out> {
     flow run(items<typename Chain::in> &input, context &at, items<typename Chain::out> &output) override {
         return chain.run(input, at, output.collect(at));
     }
+    flow settle(wait_time patience, context &at, items<typename Chain::out> &output) override {
+        return chain.settle(patience, at, output.collect(at));
+    }
+    std::uint64_t oldest() const noexcept override { return chain.oldest(); }
     bool is_done() const noexcept override { return chain.is_done(); }
 
     Chain chain;
@@ -116,10 +147,21 @@ struct then_boxed {
 
     template <class Input, class Sink>
     flow run(Input &&input, context &at, Sink &&sink) {
+        return after([&] { return chain.run(input, at, before.collect(at)); }, wait_time::zero(), at, sink);
+    }
+    template <class Sink>
+    flow settle(wait_time patience, context &at, Sink &&sink) {
+        return after([&] { return chain.settle(patience, at, before.collect(at)); }, patience, at, sink);
+    }
+    std::uint64_t oldest() const noexcept { return std::min(chain.oldest(), stage.oldest()); }
+
+    /// Runs the stage on the items that the earlier stages collect.
+    template <class Act, class Sink>
+    flow after(Act act, wait_time patience, context &at, Sink &&sink) {
         before.clear();
         waiting failed;
-        flow state = failed.during(at, [&] { return chain.run(input, at, before.collect(at)); });
-        state = both(state, stage.pass(before, at, results, failed));
+        flow state = failed.during(at, act);
+        state = both(state, stage.pass(before, state == flow::enough ? until_all : patience, at, results, failed));
         const flow handed = each_of(results, at, sink);
         failed.go_on(at);
         return both(state, handed);
@@ -144,11 +186,27 @@ struct then_all_boxed {
 
     template <class Input, class Sink>
     flow run(Input &&input, context &at, Sink &&sink) {
+        return after([&] { return chain.run(input, at, before.collect(at)); }, wait_time::zero(), at, sink);
+    }
+    template <class Sink>
+    flow settle(wait_time patience, context &at, Sink &&sink) {
+        return after([&] { return chain.settle(patience, at, before.collect(at)); }, patience, at, sink);
+    }
+    std::uint64_t oldest() const noexcept {
+        std::uint64_t least = chain.oldest();
+        for (const Stage &stage : stages)
+            least = std::min(least, stage.oldest());
+        return least;
+    }
+
+    /// Runs the stages on the items that the earlier stages collect.
+    template <class Act, class Sink>
+    flow after(Act act, wait_time patience, context &at, Sink &&sink) {
         before.clear();
         waiting failed;
-        flow state = failed.during(at, [&] { return chain.run(input, at, before.collect(at)); });
+        flow state = failed.during(at, act);
         for (Stage &stage : stages) {
-            state = both(state, stage.pass(before, at, results, failed));
+            state = both(state, stage.pass(before, state == flow::enough ? until_all : patience, at, results, failed));
             before.swap(results);
         }
         const flow handed = each_of(before, at, sink);

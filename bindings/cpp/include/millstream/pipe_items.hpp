@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <new>
 #include <span>
@@ -77,7 +78,15 @@ class text_memory {
     std::size_t block_ = 512; // the size of the last block, or half of that of the first
 };
 
-/// The state while a chain works on a batch.
+/// Greater than the number of any record.
+inline constexpr std::uint64_t no_record = std::numeric_limits<std::uint64_t>::max();
+
+/// How long to wait for the results of operations.
+using wait_time = std::chrono::microseconds;
+/// Waits for all of them.
+inline constexpr wait_time until_all = wait_time::max();
+
+/// The state while a chain works on a batch. Records are numbered over all batches of all sources.
 struct context {
     /// The current record.
     std::uint64_t record = 0;
@@ -97,7 +106,6 @@ struct context {
     /// Starts another batch.
     void begin() {
         sink_failed = false;
-        passed_over.clear();
         memory.clear();
     }
 
@@ -137,14 +145,16 @@ struct context {
 /// The records of a batch as items.
 class records_of {
   public:
-    explicit records_of(const batch &batch) noexcept : batch_(batch) {}
+    /// The first record has the number `first` over all batches.
+    records_of(const batch &batch, std::uint64_t first) noexcept : batch_(batch), first_(first) {}
 
     std::size_t size() const noexcept { return batch_.size(); }
-    std::uint64_t record(std::size_t index) const noexcept { return batch_.first_record() + index; }
+    std::uint64_t record(std::size_t index) const noexcept { return first_ + index; }
     std::string_view take(std::size_t index) const noexcept { return batch_[index]; }
 
   private:
     batch batch_; // not a reference, so that it can stay in registers
+    std::uint64_t first_;
 };
 
 /// The items of a batch between two stages, each with the number of its record.

@@ -160,9 +160,26 @@ class in_parallel {
 
     template <class Input, class Sink>
     flow run(Input &&input, context &at, Sink &&sink) {
+        return after([&] { return chain_.run(input, at, between_.collect(at)); }, at, sink);
+    }
+    template <class Sink>
+    flow settle(wait_time patience, context &at, Sink &&sink) {
+        return after([&] { return chain_.settle(patience, at, between_.collect(at)); }, at, sink);
+    }
+    std::uint64_t oldest() const noexcept { return chain_.oldest(); }
+    bool is_done() const noexcept { return chain_.is_done(); }
+    void report(std::vector<stage_stats> &stages) const {
+        chain_.report(stages);
+        stages.push_back(stats_);
+    }
+
+  private:
+    /// Runs the stages on the items that the earlier stages collect.
+    template <class Act, class Sink>
+    flow after(Act act, context &at, Sink &&sink) {
         between_.clear();
         waiting failed;
-        flow state = failed.during(at, [&] { return chain_.run(input, at, between_.collect(at)); });
+        flow state = failed.during(at, act);
         const auto began = std::chrono::steady_clock::now();
         const std::size_t count = std::min(parts_.size(), between_.size());
         crew_->run(count, [&](std::size_t i) noexcept {
@@ -186,13 +203,7 @@ class in_parallel {
         failed.go_on(at);
         return state;
     }
-    bool is_done() const noexcept { return chain_.is_done(); }
-    void report(std::vector<stage_stats> &stages) const {
-        chain_.report(stages);
-        stages.push_back(stats_);
-    }
 
-  private:
     /// The state of the stages for some of the items. One thread at a time uses it.
     struct part {
         explicit part(const Stages &given) : stages(given) {}
@@ -205,6 +216,7 @@ class in_parallel {
         template <class Slice>
         void run(const Slice &slice, bool skips) noexcept {
             at.begin();
+            at.passed_over.clear();
             at.skips = skips;
             results.clear();
             failed = waiting();

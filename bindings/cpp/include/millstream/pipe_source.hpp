@@ -10,11 +10,17 @@
 #else
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <typeinfo>
+#include <vector>
 
 #include <millstream/pipe_items.hpp>
 #include <millstream/reader.hpp>
@@ -46,38 +52,58 @@ class source_of_records {
 
     std::string terminator() const { return std::string(framer_.terminator()); }
 
-    /// Processes one batch: `work` is called with its records and the context, and returns whether it needs more.
-    template <class Chain, class Work>
-    void step(const Chain &chain, Work work) {
-        if (chain.is_done())
-            return end_early();
+    /// Processes one batch: `work` is called with its records and the context, and returns whether it needs more. If
+    /// the chain holds items back, `settle` passes some of them on.
+    template <class Chain, class Work, class Settle>
+    void step(const Chain &chain, Work work, Settle settle) {
+        const auto holds = [&] { return chain.oldest() != no_record; };
+        const auto settled = [&](wait_time patience) {
+            return !holds() || during(chain, [&] { return settle(patience, *at_); });
+        };
+        if (chain.is_done()) {
+            if (settled(until_all))
+                end_early();
+            return;
+        }
         if (cancel != nullptr && cancel->is_cancelled())
             fail(errc::cancelled);
-        at_->begin();
         if (readers_.empty()) {
             phase_ = phase::ended;
             return;
         }
         const std::size_t chosen = choose();
         reader &from = readers_[chosen];
-        const std::optional<batch> batch = next(from);
+        if (holds() && from.waits() == waits::yes) {
+            (void)settled(std::chrono::milliseconds(1));
+            return;
+        }
+        std::optional<batch> batch;
+        try {
+            batch = from.next_batch(framer_, most);
+        } catch (...) {
+            // All earlier results come first, unless reading can continue.
+            const error failed = from.last_error() != nullptr ? *from.last_error() : error({});
+            if (failed.kind() == errc::cancelled || settled(until_all)) {
+                last_ = failed;
+                throw;
+            }
+            return;
+        }
         if (!batch) {
-            end(chosen);
+            if (settled(until_all))
+                end(chosen);
             return;
         }
         turn_ = chosen + 1;
+        const std::uint64_t first = summary_.records;
         summary_.records += batch->size();
-        flow wanted = flow::more;
-        try {
-            wanted = work(records_of(*batch), *at_);
-        } catch (...) {
-            phase_ = phase::failed;
-            pass_over(*batch, at_->failed_at);
-            rethrow(*batch, from);
-        }
-        pass_over(*batch, std::numeric_limits<std::uint64_t>::max());
-        if (wanted == flow::enough)
-            end_early();
+        current_ = {&*batch, &from, first};
+        (void)during(chain, [&] { return work(records_of(*batch, first), *at_); });
+        if (phase_ == phase::open && chain.oldest() < summary_.records)
+            (void)find(summary_.records - 1); // it is kept
+        current_ = {};
+        while (!origins_.empty() && origins_.front().end() <= chain.oldest())
+            origins_.pop_front();
     }
 
     /// Whether there is more to process.
@@ -146,14 +172,52 @@ class source_of_records {
         return chosen;
     }
 
-    std::optional<batch> next(reader &from) {
+    /// The records of a batch, kept for errors and skipped records that are reported after the batch.
+    struct origin {
+        std::string name;          // of the source
+        std::uint64_t first;       // the number of its first record, over all batches
+        std::uint64_t first_there; // the number in its source
+        std::uint64_t first_line;  // 0 if it is not known
+        std::uint64_t offset;      // of the bytes, in the source
+        std::vector<std::uint32_t> offsets;
+        std::string bytes{}; // if they are needed
+
+        std::uint64_t end() const noexcept { return first + offsets.size() - 1; }
+    };
+
+    /// Returns the batch of a record, which is the current batch or one that is kept.
+    const origin &find(std::uint64_t record) {
+        for (const origin &kept : origins_)
+            if (record < kept.end())
+                return kept;
+        const batch &batch = *current_.records;
+        const std::span<const std::uint32_t> offsets = batch.offsets();
+        origins_.push_back({std::string(current_.from->name()), current_.first, batch.first_record(),
+                            batch.first_line().value_or(0), batch.offset(),
+                            std::vector<std::uint32_t>(offsets.begin(), offsets.end())});
+        if (quarantine != nullptr)
+            for (std::size_t i = 0; i < batch.size(); ++i)
+                origins_.back().bytes += batch.untrimmed(i);
+        return origins_.back();
+    }
+
+    /// Runs a part of the chain. Returns whether the pipe needs more.
+    template <class Chain, class Act>
+    bool during(const Chain &chain, Act act) {
+        at_->begin();
+        flow wanted = flow::more;
         try {
-            return from.next_batch(framer_, most);
+            wanted = act();
         } catch (...) {
-            if (const error *failed = from.last_error(); failed != nullptr)
-                last_ = *failed;
-            throw;
+            phase_ = phase::failed;
+            pass_over(at_->failed_at);
+            rethrow();
         }
+        // The records that are still being processed can fail, too.
+        pass_over(wanted == flow::more ? chain.oldest() : no_record);
+        if (wanted == flow::enough)
+            end_early();
+        return wanted == flow::more;
     }
 
     /// Removes a reader.
@@ -182,20 +246,24 @@ class source_of_records {
     }
 
     /// Handles the records before this one for which stages have failed.
-    void pass_over(const batch &batch, std::uint64_t before) {
+    void pass_over(std::uint64_t before) {
         std::vector<std::uint64_t> &records = at_->passed_over;
         if (records.empty())
             return;
         // Stages after a cut may have reported an earlier record later.
         std::sort(records.begin(), records.end());
+        const auto end = std::lower_bound(records.begin(), records.end(), before);
         try {
-            for (const std::uint64_t record : records) {
-                if (record >= before)
-                    break;
+            for (auto record = records.begin(); record != end; ++record) {
                 ++summary_.failed;
-                if (quarantine != nullptr)
-                    quarantine->write(batch.untrimmed(static_cast<std::size_t>(record - batch.first_record())));
+                if (quarantine == nullptr)
+                    continue;
+                const origin &of = find(*record);
+                const auto index = static_cast<std::size_t>(*record - of.first);
+                quarantine->write(std::string_view(of.bytes).substr(of.offsets[index] - of.offsets[0],
+                                                                    of.offsets[index + 1] - of.offsets[index]));
             }
+            records.erase(records.begin(), end);
         } catch (const error &failed) {
             phase_ = phase::failed;
             last_ = failed;
@@ -207,30 +275,30 @@ class source_of_records {
     }
 
     /// In an exception handler: rethrows the exception and stores where it was thrown.
-    [[noreturn]] void rethrow(const batch &batch, const reader &from) {
+    [[noreturn]] void rethrow() {
         error_details details;
         details.kind = errc::stage_failed;
         try {
             throw;
         } catch (const error &thrown) {
-            last_ = placed(thrown, batch, from);
+            last_ = placed(thrown);
             if (typeid(thrown) == typeid(error))
                 throw error(*last_);
             throw;
         } catch (const std::exception &thrown) {
             details.found = thrown.what();
-            last_ = placed(error(std::move(details)), batch, from);
+            last_ = placed(error(std::move(details)));
             throw;
         } catch (...) {
             details.kind = errc::stage_panicked;
             details.found = "an exception that is not a std::exception";
-            last_ = placed(error(std::move(details)), batch, from);
+            last_ = placed(error(std::move(details)));
             throw;
         }
     }
 
     /// Returns the error with its record. An error of a sink names the sink instead.
-    error placed(const error &thrown, const batch &batch, const reader &from) const {
+    error placed(const error &thrown) {
         if (thrown.command() != nullptr)
             return thrown; // the library has created its sentence
         error_details details;
@@ -239,23 +307,31 @@ class source_of_records {
         details.expected = thrown.expected();
         details.found = thrown.found();
         details.offset = thrown.offset();
-        details.record = at_->failed_at;
+        const origin &of = find(at_->failed_at);
+        const std::uint64_t index = at_->failed_at - of.first;
+        details.record = of.first_there + index;
         details.path = thrown.path();
         details.written = thrown.written();
         details.system_errno = thrown.system_errno();
         if (!at_->sink_failed) {
             // The stage counted from the start of its input.
-            details.name = from.name();
-            if (batch.first_line())
-                details.line = *batch.first_line() + (at_->failed_at - batch.first_record());
-            details.offset =
-                batch.offset() + batch.offsets()[static_cast<std::size_t>(at_->failed_at - batch.first_record())];
+            details.name = of.name;
+            if (of.first_line != 0)
+                details.line = of.first_line + index;
+            details.offset = of.offset + of.offsets[static_cast<std::size_t>(index)];
         }
         return error(std::move(details));
     }
 
     std::vector<reader> readers_;
     std::size_t turn_ = 0;
+    /// The batch that is being processed; `first` is the number of its first record, over all batches.
+    struct {
+        const batch *records;
+        const reader *from;
+        std::uint64_t first;
+    } current_{};
+    std::deque<origin> origins_; // in their order
     millstream::framer framer_;
     std::unique_ptr<context> at_; // which does not move
     pipe_summary summary_;
