@@ -521,7 +521,103 @@ TEST(PipeParallel, RecordsAreSkippedAndThePipeEndsEarly) {
               ms::errc::argument_invalid);
 }
 
+// ---- commands in the middle ----
+
+TEST(PipeThrough, StagesGoOnWithTheOutput) {
+    const strings all = ms::pipe(numbers(20))
+                            .lines()
+                            .filter([](std::string_view line) { return line.size() > 1; })
+                            .map([](std::string_view line) { return line.substr(1); })
+                            .through({"sort", "-rn"})
+                            .lines()
+                            .map([](std::string_view line) { return number(line) * 2; })
+                            .through({"head", "-n", "3"})
+                            .lines()
+                            .map([](std::string_view line) { return std::string(line) + "!"; })
+                            .collect();
+    EXPECT_EQ(all, (strings{"18!", "16!", "14!"}));
+    // More than fits into the pipes, and several sources.
+    std::vector<ms::reader> readers;
+    readers.emplace_back(numbers(200'000));
+    readers.emplace_back(numbers(200'000));
+    EXPECT_EQ(ms::merge(std::move(readers)).lines().through({"cat"}).lines().count(), 400'000U);
+    EXPECT_EQ(ms::pipe(ms::memory{"a;b"}).frames(ms::framer::delimiter(";")).through({"cat"}).lines().collect(),
+              strings{"a;b;"});
+    EXPECT_EQ(ms::pipe(ms::memory{""}).lines().through({"cat"}).lines().count(), 0U);
+}
+
+TEST(PipeThrough, ErrorsComeAfterTheOutput) {
+    strings found;
+    const auto keep = [&](std::string_view line) { found.emplace_back(line); };
+    auto bad = ms::pipe(numbers(20))
+                   .lines()
+                   .inspect([](std::string_view line) {
+                       if (line == "3")
+                           throw std::out_of_range("mine");
+                   })
+                   .through({"cat"})
+                   .lines();
+    EXPECT_THROW(bad.for_each(keep), std::out_of_range);
+    EXPECT_EQ(found, (strings{"0", "1", "2"}));
+    found.clear();
+    auto source = ms::pipe(ms::command{"sh", "-c", "seq 3; exit 3"}).lines().through({"cat"}).lines();
+    EXPECT_EQ(thrown_by([&] { source.for_each(keep); }).code(), ms::errc::command_failed);
+    EXPECT_EQ(found, (strings{"1", "2", "3"}));
+    found.clear();
+    auto command = ms::pipe(numbers(20)).lines().through({"sh", "-c", "head -n 2; exit 3"}).lines();
+    EXPECT_EQ(thrown_by([&] { command.for_each(keep); }).code(), ms::errc::command_failed);
+    EXPECT_EQ(found, (strings{"0", "1"}));
+    EXPECT_EQ(thrown_by([&] { (void)ms::pipe(numbers(2)).lines().through({"no-such-program"}); }).code(),
+              ms::errc::command_not_started);
+    ms::writer skipped(ms::to_memory{});
+    const strings good = ms::pipe(ms::memory{"1\nx\n2\n"})
+                             .lines()
+                             .quarantine(skipped)
+                             .map([](std::string_view line) { return ms::column<int>(line, 0); })
+                             .through({"cat"})
+                             .lines()
+                             .collect();
+    EXPECT_EQ(good, (strings{"1", "2"}));
+    skipped.close();
+    EXPECT_EQ(skipped.memory(), "x\n");
+}
+
+TEST(PipeThrough, NothingIsLeftRunning) {
+    // A source that waits for ever, and a command that does.
+    const ms::command quiet{"sh", "-c", "echo one; exec sleep 1000"};
+    EXPECT_EQ(ms::pipe(quiet).lines().through({"cat"}).lines().take(1).count(), 1U);
+    EXPECT_EQ(ms::pipe(ms::command{"yes"}).lines().through({"head", "-n", "1"}).lines().count(), 1U);
+    EXPECT_EQ(ms::pipe(ms::command{"yes"}).lines().through({"cat"}).lines().take(1).count(), 1U);
+    (void)ms::pipe(quiet).lines().through({"sleep", "1000"});
+}
+
 // ---- several operations at once ----
+
+TEST(Pipe, AnErrorInAPartOfALineHasItsColumn) {
+    const auto fails = [](auto stage) {
+        auto pipe = ms::pipe(ms::memory{"a,1\nb,2\nc,x\n"}, {.name = "it"}).lines().map(stage);
+        EXPECT_THROW(pipe.run(), ms::error);
+        EXPECT_EQ(pipe.last_error()->line(), 3U);
+        EXPECT_EQ(pipe.last_error()->record(), 2U);
+        EXPECT_EQ(pipe.last_error()->name(), "it");
+        return *pipe.last_error();
+    };
+    const ms::error of_line = fails([](std::string_view line) { return ms::column<int>(line, 1, ','); });
+    EXPECT_EQ(of_line.column(), 3U);
+    EXPECT_EQ(of_line.offset(), 10U);
+    EXPECT_NE(std::string(of_line.what()).find("found x, expected"), std::string::npos);
+    EXPECT_NE(std::string(of_line.what()).find(", at line 3, column 3; "), std::string::npos) << of_line.what();
+    const ms::error of_part = fails([](std::string_view line) { return ms::column<int>(line.substr(2), 0, ','); });
+    EXPECT_EQ(of_part.column(), 3U);
+    EXPECT_EQ(of_part.offset(), 10U);
+    // A copy is no part of the line.
+    const ms::error of_copy = fails([](std::string_view line) {
+        const std::string copy(line.substr(2));
+        return ms::column<int>(copy, 0, ',');
+    });
+    EXPECT_EQ(of_copy.column(), std::nullopt);
+    EXPECT_EQ(of_copy.offset(), 8U);
+}
 
 TEST(PipeAsync, ResultsAreInOrderAndOperationsAreLimited) {
     for (const std::size_t most : {1U, 3U, 100U}) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+
 #include <arpa/inet.h>
 #include <csignal>
 #include <fcntl.h>
@@ -242,6 +244,66 @@ TEST(Source, ACommandsStandardInput) {
     EXPECT_EQ(error_of([&] { ms::reader(ms::command{"cat"}.stdin_from(ms::path{"/nowhere/none"})); }).code(),
               ms::errc::open_failed);
     EXPECT_EQ(error_of([&] { ms::command{"cat"}.stdin_from(number); }).code(), ms::errc::open_failed);
+}
+
+TEST(Source, ACommandsInputThatIsMadeWhileItRuns) {
+    // More than fits into the pipes.
+    strings numbers;
+    for (int i = 0; i < 300'000; i++)
+        numbers.push_back(std::to_string(i) + "\n");
+    const auto count = [](ms::command &command) {
+        std::size_t lines = 0;
+        for (std::string_view line : ms::lines(command)) {
+            EXPECT_EQ(line, std::to_string(lines++));
+        }
+        return lines;
+    };
+    EXPECT_EQ(count(ms::command{"cat"}.stdin_from(numbers)), numbers.size()) << "a range that exists elsewhere";
+    EXPECT_EQ(count(ms::command{"cat"}.stdin_from(strings(numbers))), numbers.size()) << "a range that is moved";
+    const std::array<const char *, 3> parts{"0", "", "\n1"};
+    EXPECT_EQ(count(ms::command{"cat"}.stdin_from(parts)), 2U);
+    EXPECT_EQ(count(ms::command{"cat"}.stdin_from(std::vector<std::string_view>())), 0U);
+    EXPECT_EQ(count(ms::command{"head", "-n", "2"}.stdin_from(numbers)), 2U) << "it need not read all";
+    int next = 0;
+    const auto fill = [&](std::span<char> space) {
+        return next == 1'000 ? 0 : std::to_string(next++).append("\n").copy(space.data(), space.size());
+    };
+    EXPECT_EQ(count(ms::command{"cat"}.stdin_from(ms::callback{fill})), 1'000U);
+
+    const temporary file("stream", std::accumulate(numbers.begin(), numbers.end(), std::string()));
+    std::ifstream stream(file.path());
+    EXPECT_EQ(count(ms::command{"cat"}.stdin_from(stream)), numbers.size());
+    std::istringstream text("0\n1");
+    EXPECT_EQ(count(ms::command{"cat"}.stdin_from(text)), 2U);
+    // Input that has arrived is passed on.
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);
+    for (int end : ends)
+        ::fcntl(end, F_SETFD, FD_CLOEXEC); // the command must not keep the pipe open
+    std::ifstream waiting("/dev/fd/" + std::to_string(ends[0]));
+    ASSERT_EQ(::write(ends[1], "0\n", 2), 2);
+    ms::reader answers(ms::command{"cat"}.stdin_from(waiting));
+    EXPECT_EQ(answers.next_line(), "0");
+    ::close(ends[1]);
+    EXPECT_EQ(answers.next_line(), std::nullopt);
+    ::close(ends[0]);
+
+    // An exception follows all output, whether or not the command fails.
+    for (const char *line : {"cat", "cat; exit 3"}) {
+        next = 0;
+        ms::command failing{"sh", "-c", line};
+        failing.stdin_from(ms::callback{
+            [&](std::span<char> space) { return next == 3 ? throw std::out_of_range("mine") : fill(space); }});
+        ms::reader reader(ms::pipeline(std::move(failing), ms::command{"cat"}));
+        for (int i = 0; i < 3; i++) {
+            EXPECT_EQ(reader.next_line(), std::to_string(i));
+        }
+        EXPECT_THROW(reader.next_line(), std::out_of_range);
+    }
+    ms::command used{"cat"};
+    used.stdin_from(strings{"0\n"});
+    EXPECT_EQ(count(used), 1U);
+    EXPECT_EQ(error_of([&] { count(used); }).code(), ms::errc::argument_invalid);
 }
 
 // ---- callbacks ----
@@ -588,6 +650,29 @@ TEST(Reader, Moves) {
     EXPECT_EQ(error_of([&] { first.next_line(); }).code(), ms::errc::argument_invalid);
     first = ms::reader(ms::memory{"three\n"});
     EXPECT_EQ(first.next_line(), "three");
+}
+
+TEST(Reader, GivesAColumnOfEachLine) {
+    ms::reader reader(ms::memory{"ann 31 0.5\nbob x1\neve\n\n zoe  7"}, {.name = "people"});
+    EXPECT_EQ(reader.next_column<int>(1), 31);
+    const ms::error error = error_of([&] { reader.next_column<long>(1); });
+    EXPECT_EQ(std::string(error.what()).substr(0, 41), "people: number invalid: found x1, expecte");
+    EXPECT_EQ(error.line(), 2U);
+    EXPECT_EQ(error.column(), 5U);
+    EXPECT_EQ(error.offset(), 15U);
+    std::error_code code;
+    EXPECT_EQ(reader.next_column<float>(1, std::nullopt, code), std::nullopt);
+    EXPECT_EQ(code, ms::errc::value_missing);
+    EXPECT_EQ(error_of([&] { reader.next_column<double>(0); }).code(), ms::errc::value_missing);
+    EXPECT_EQ(reader.next_column<std::uint64_t>(1), 7U);
+    EXPECT_EQ(reader.next_column<std::uint32_t>(1), std::nullopt);
+    ms::reader fields(ms::memory{"a,,3\n"});
+    EXPECT_EQ(fields.next_column<int>(2, ','), 3);
+
+    EXPECT_EQ(ms::column<unsigned>("a,b;7", 1, ';'), 7U);
+    EXPECT_EQ(ms::column<double>("a  0.25 c", 1), 0.25);
+    EXPECT_EQ(error_of([&] { ms::column<int>("a 99999999999", 1); }).code(), ms::errc::number_overflow);
+    EXPECT_EQ(error_of([&] { ms::column<int>("a", 1); }).code(), ms::errc::value_missing);
 }
 
 TEST(Reader, Closes) {

@@ -940,6 +940,22 @@ typedef uint32_t millstream_prefix_counts;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+/* ---- callback ----
+ *
+ * Callbacks: your functions, which get a pointer that you choose.
+ */
+
+/**
+ * Fills up to `len` bytes at `space` and returns their number, or 0 at the end of the stream. An error is a negative
+ * number of errno.h, such as -EIO; after -EINTR and -EAGAIN the read is repeated.
+ */
+typedef ptrdiff_t (*millstream_fill_callback)(void *user, char *space, size_t len);
+
+/**
+ * Releases lent memory, or a pointer that callbacks no longer get.
+ */
+typedef void (*millstream_release_callback)(void *user);
+
 /* ---- cancel ----
  *
  * Cancel tokens, which interrupt blocking calls of readers and writers from any thread or signal handler.
@@ -1068,6 +1084,28 @@ millstream_code millstream_command_set_stdin_fd(millstream_command *command,
 millstream_code millstream_command_set_stdin_path(millstream_command *command,
                                                   const char *path,
                                                   millstream_error **error);
+
+/**
+ * Sets its standard input to the bytes that a callback writes into the space it is given, as soon as each call returns.
+ *
+ * `fill` is called with `user` from a thread of the library, which handles no signals. The command does not have to read
+ * all of the bytes. If `fill` fails, the command gets the end of its input, and the reader of its output reports the
+ * error after all of that output. `release` (which may be NULL) is called with `user` exactly one time, from any
+ * thread, when `fill` will not be called any more, even if this call fails.
+ *
+ * If the command ends before its input, `fill` may still be waiting, and is released when it returns. If `tokens` is
+ * not NULL, these `count` tokens, which interrupt the waits of `fill`, are cancelled, and closing the reader waits for
+ * `fill` to return.
+ *
+ * The input can be used one time: opening a second reader with this command returns MILLSTREAM_ARGUMENT_INVALID.
+ */
+millstream_code millstream_command_set_stdin_callback(millstream_command *command,
+                                                      millstream_fill_callback fill,
+                                                      void *user,
+                                                      millstream_release_callback release,
+                                                      const millstream_cancel_token *const *tokens,
+                                                      size_t count,
+                                                      millstream_error **error);
 
 /**
  * Sets the destination of its standard output, for the command of a sink: MILLSTREAM_STDOUT_INHERIT by default. The
@@ -1522,17 +1560,6 @@ typedef struct {
  */
 typedef void (*millstream_observer_callback)(void *user, const millstream_progress *progress);
 
-/**
- * Releases lent memory.
- */
-typedef void (*millstream_release_callback)(void *user);
-
-/**
- * Fills up to `len` bytes at `space` and returns their number, or 0 at the end of the stream. An error is a negative
- * number of errno.h, such as -EIO; after -EINTR and -EAGAIN the read is repeated.
- */
-typedef ptrdiff_t (*millstream_fill_callback)(void *user, char *space, size_t len);
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1771,6 +1798,14 @@ millstream_code millstream_reader_give_back(millstream_reader *reader,
 millstream_code millstream_reader_skip_record(millstream_reader *reader,
                                               millstream_framer *framer,
                                               bool *skipped,
+                                              millstream_error **error);
+
+/**
+ * Creates a token that interrupts waits of this reader, in addition to the token of its options, so that another thread
+ * can stop them. The reader no longer reads ahead. Free the token with millstream_cancel_token_free().
+ */
+millstream_code millstream_reader_interrupter(millstream_reader *reader,
+                                              millstream_cancel_token **token,
                                               millstream_error **error);
 
 /**
@@ -2116,6 +2151,134 @@ millstream_code millstream_reader_rest_of_line(millstream_reader *reader,
                                                const char **line,
                                                size_t *len,
                                                millstream_error **error);
+
+/**
+ * Gets the number in one column of the next line, a whole number from 0 to 2^32 - 1; the first column is 0. The other columns need not contain
+ * numbers. At the end of the input, `end` is set to true. After an error the line has been read, and the next call
+ * continues after it; the error has the line and the column in bytes.
+ *
+ *     uint32_t age;
+ *     bool end;
+ *     while (millstream_reader_next_column_u32(reader, 1, ',', &age, &end, NULL) == MILLSTREAM_OK && !end)
+ *         sum += age;
+ */
+millstream_code millstream_reader_next_column_u32(millstream_reader *reader,
+                                                  size_t column,
+                                                  int32_t separator,
+                                                  uint32_t *value,
+                                                  bool *end,
+                                                  millstream_error **error);
+
+/**
+ * Gets the number in one column of the next line, a whole number from 0 to 2^64 - 1; the first column is 0.
+ */
+millstream_code millstream_reader_next_column_u64(millstream_reader *reader,
+                                                  size_t column,
+                                                  int32_t separator,
+                                                  uint64_t *value,
+                                                  bool *end,
+                                                  millstream_error **error);
+
+/**
+ * Gets the number in one column of the next line, a whole number from -2^31 to 2^31 - 1; the first column is 0.
+ */
+millstream_code millstream_reader_next_column_i32(millstream_reader *reader,
+                                                  size_t column,
+                                                  int32_t separator,
+                                                  int32_t *value,
+                                                  bool *end,
+                                                  millstream_error **error);
+
+/**
+ * Gets the number in one column of the next line, a whole number from -2^63 to 2^63 - 1; the first column is 0.
+ */
+millstream_code millstream_reader_next_column_i64(millstream_reader *reader,
+                                                  size_t column,
+                                                  int32_t separator,
+                                                  int64_t *value,
+                                                  bool *end,
+                                                  millstream_error **error);
+
+/**
+ * Gets the number in one column of the next line, a floating-point number; the first column is 0.
+ */
+millstream_code millstream_reader_next_column_f32(millstream_reader *reader,
+                                                  size_t column,
+                                                  int32_t separator,
+                                                  float *value,
+                                                  bool *end,
+                                                  millstream_error **error);
+
+/**
+ * Gets the number in one column of the next line, a floating-point number; the first column is 0.
+ */
+millstream_code millstream_reader_next_column_f64(millstream_reader *reader,
+                                                  size_t column,
+                                                  int32_t separator,
+                                                  double *value,
+                                                  bool *end,
+                                                  millstream_error **error);
+
+/**
+ * Gets the number in one column of a line of `len` bytes, a whole number from 0 to 2^32 - 1; the first column is 0. The other columns
+ * need not contain numbers. The offset and the column of an error are counted from the start of the line.
+ */
+millstream_code millstream_column_u32(const void *line,
+                                      size_t len,
+                                      size_t column,
+                                      int32_t separator,
+                                      uint32_t *value,
+                                      millstream_error **error);
+
+/**
+ * Gets the number in one column of a line of `len` bytes, a whole number from 0 to 2^64 - 1; the first column is 0.
+ */
+millstream_code millstream_column_u64(const void *line,
+                                      size_t len,
+                                      size_t column,
+                                      int32_t separator,
+                                      uint64_t *value,
+                                      millstream_error **error);
+
+/**
+ * Gets the number in one column of a line of `len` bytes, a whole number from -2^31 to 2^31 - 1; the first column is 0.
+ */
+millstream_code millstream_column_i32(const void *line,
+                                      size_t len,
+                                      size_t column,
+                                      int32_t separator,
+                                      int32_t *value,
+                                      millstream_error **error);
+
+/**
+ * Gets the number in one column of a line of `len` bytes, a whole number from -2^63 to 2^63 - 1; the first column is 0.
+ */
+millstream_code millstream_column_i64(const void *line,
+                                      size_t len,
+                                      size_t column,
+                                      int32_t separator,
+                                      int64_t *value,
+                                      millstream_error **error);
+
+/**
+ * Gets the number in one column of a line of `len` bytes, a floating-point number; the first column is 0.
+ */
+millstream_code millstream_column_f32(const void *line,
+                                      size_t len,
+                                      size_t column,
+                                      int32_t separator,
+                                      float *value,
+                                      millstream_error **error);
+
+/**
+ * Gets the number in one column of a line of `len` bytes, a floating-point number; the first column is 0.
+ */
+millstream_code millstream_column_f64(const void *line,
+                                      size_t len,
+                                      size_t column,
+                                      int32_t separator,
+                                      double *value,
+                                      millstream_error **error);
 
 /**
  * Parses the number in a complete token of `len` bytes.
@@ -2686,7 +2849,8 @@ millstream_code millstream_writer_end_window(millstream_writer *writer,
  * source succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow a failing
  * item; millstream_pipe_set_batch() with 1 prevents that.
  *
- * All your functions run on the thread that runs the pipe, while it runs, except for parallel stages.
+ * All your functions run on the thread that runs the pipe, while it runs, except for parallel stages and stages before
+ * a command (millstream_pipe_through()).
  */
 
 /**
@@ -2811,6 +2975,24 @@ millstream_code millstream_pipe_new(millstream_reader *reader,
 millstream_code millstream_pipe_merge(millstream_pipe *pipe,
                                       millstream_reader *reader,
                                       millstream_error **error);
+
+/**
+ * Sends the items to a command, each followed by the record terminator of the source (a newline for lines), and
+ * continues with the records that `framer` finds in the command's output. It takes ownership of `framer`, even if this
+ * fails; `command` stays with the caller.
+ *
+ * The command starts now. The stages that were added before, and the readers, run on a thread of the library, with the
+ * settings so far; a writer of millstream_pipe_tee() or millstream_pipe_set_quarantine() is used by that thread. Stages
+ * and settings that follow are for the command's output. Memory use is bounded: if the command or the later stages are
+ * slow, the earlier ones wait. If the command ends before its input, or the pipe is freed, the readers are closed.
+ *
+ * An error of the earlier stages or of their source is reported after all records of the output, and the command gets
+ * the end of its input. If the command fails, this is MILLSTREAM_COMMAND_FAILED. If this call fails, the pipe has ended.
+ */
+millstream_code millstream_pipe_through(millstream_pipe *pipe,
+                                        const millstream_command *command,
+                                        millstream_framer *framer,
+                                        millstream_error **error);
 
 /**
  * Limits a batch to `records` records; at least 1. By default a batch contains the records that the source has

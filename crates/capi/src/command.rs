@@ -3,14 +3,17 @@
 //! A command is only a description. Any number of readers and writers can use it, and it may be changed or freed after
 //! they were opened.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::fs::File;
+use std::io::{self, Read};
 use std::mem::MaybeUninit;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use millstream::{Command, Error, ErrorKind, Result, Stdin, Stdout};
+use millstream::{CancelToken, Command, Error, ErrorKind, Result, Stdin, Stdout};
 
-use crate::boundary::{call, chosen, duplicate_fd, free, given, items, out, path, string};
+use crate::boundary::{User, call, chosen, duplicate_fd, free, given, invalid, items, out, path, string};
+use crate::callback::{UserContext, counted, millstream_fill_callback, millstream_release_callback};
+use crate::cancel::millstream_cancel_token;
 use crate::enums::{millstream_stderr, millstream_stdin, millstream_stdout};
 use crate::error::{millstream_code, millstream_error};
 use crate::settings::Settings;
@@ -177,6 +180,67 @@ pub unsafe extern "C" fn millstream_command_set_stdin_path(
         });
         Ok(())
     })
+}
+
+/// Sets its standard input to the bytes that a callback writes into the space it is given, as soon as each call returns.
+///
+/// `fill` is called with `user` from a thread of the library, which handles no signals. The command does not have to read
+/// all of the bytes. If `fill` fails, the command gets the end of its input, and the reader of its output reports the
+/// error after all of that output. `release` (which may be NULL) is called with `user` exactly one time, from any
+/// thread, when `fill` will not be called any more, even if this call fails.
+///
+/// If the command ends before its input, `fill` may still be waiting, and is released when it returns. If `tokens` is
+/// not NULL, these `count` tokens, which interrupt the waits of `fill`, are cancelled, and closing the reader waits for
+/// `fill` to return.
+///
+/// The input can be used one time: opening a second reader with this command returns MILLSTREAM_ARGUMENT_INVALID.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_command_set_stdin_callback(
+    command: Option<&mut millstream_command>,
+    fill: millstream_fill_callback,
+    user: *mut c_void,
+    release: millstream_release_callback,
+    tokens: *const *const millstream_cancel_token,
+    count: usize,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let context = UserContext { user: User(user), release };
+        let fill = given(fill, "fill")?;
+        let tokens = match tokens.is_null() {
+            true => None,
+            // SAFETY: C lends the array and its tokens for this call.
+            false => Some(unsafe { items(tokens, count, "tokens")? }),
+        };
+        // SAFETY: as above.
+        let token = |&token: &*const millstream_cancel_token| given(unsafe { token.as_ref() }, "a token");
+        let tokens: Option<Vec<CancelToken>> =
+            tokens.map(|tokens| tokens.iter().map(|at| Ok(token(at)?.0.clone())).collect::<Result<_>>()).transpose()?;
+        let input = Mutex::new(Some(Input { fill, context }));
+        given(command, "command")?.0.try_set(move |command| {
+            let input = input.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let input = input.ok_or_else(|| invalid("a command whose input has been used", "a new command"))?;
+            Ok(command.stdin(match &tokens {
+                Some(tokens) => Stdin::interruptible(input, tokens.clone()),
+                None => Stdin::read(input),
+            }))
+        });
+        Ok(())
+    })
+}
+
+/// The standard input that C fills.
+struct Input {
+    fill: unsafe extern "C" fn(*mut c_void, *mut c_char, usize) -> isize,
+    context: UserContext,
+}
+
+impl Read for Input {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: this is a C function, called as documented in the header.
+        counted(unsafe { (self.fill)(self.context.pointer(), space.as_mut_ptr().cast(), space.len()) })
+            .map(|count| count.min(space.len()))
+    }
 }
 
 /// Sets the destination of its standard output, for the command of a sink: MILLSTREAM_STDOUT_INHERIT by default. The

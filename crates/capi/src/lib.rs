@@ -65,6 +65,7 @@ mod bson_scalar;
 mod bson_stream;
 mod bson_type;
 mod bson_write;
+mod callback;
 mod cancel;
 mod command;
 mod command_options;

@@ -9,10 +9,11 @@
 //! source succeeded. Stages may have run on items of the same batch that a later stage drops, or that follow a failing
 //! item; millstream_pipe_set_batch() with 1 prevents that.
 //!
-//! All your functions run on the thread that runs the pipe, while it runs, except for parallel stages.
+//! All your functions run on the thread that runs the pipe, while it runs, except for parallel stages and stages before
+//! a command (millstream_pipe_through()).
 
 use std::ffi::{CString, c_char, c_void};
-use std::mem::MaybeUninit;
+use std::mem::{MaybeUninit, replace, take};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -21,10 +22,11 @@ use millstream::frame::Framer;
 use millstream::pipe::{
     Attached, BatchMemory, Bytes, Chain, OnError, Pipe, Stage, StageStats, Stats, Stopped, Summary,
 };
-use millstream::{CancelToken, Error, ErrorKind, Reader, Result, Writer};
+use millstream::{CancelToken, Command, Error, ErrorKind, Reader, Result, Writer};
 
 use crate::boundary::{Condition, User, bytes, c_string, call, choice, chosen, free, given, invalid, out};
 use crate::cancel::millstream_cancel_token;
+use crate::command::millstream_command;
 use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstream_error};
 use crate::frame::millstream_framer;
 use crate::reader::millstream_reader;
@@ -304,6 +306,26 @@ impl Plan {
 
     fn make(mut self, sink: Arc<Mutex<Option<Sink>>>) -> Box<dyn Runs> {
         self.stages.push(sink_stage(sink));
+        Box::new(self.pipe())
+    }
+
+    /// Moves the stages and settings so far before a command, and continues with its output.
+    fn through(&mut self, command: Command, framer: Box<dyn Framer + Send>) -> Result<()> {
+        let before = Plan {
+            readers: take(&mut self.readers),
+            framer: replace(&mut self.framer, framer),
+            stages: take(&mut self.stages),
+            on_error: replace(&mut self.on_error, OnError::Stop),
+            cancel: self.cancel.clone(),
+            batch: self.batch.take(),
+            is_measured: false,
+            is_alone: take(&mut self.is_alone),
+        };
+        self.readers.push(before.pipe().reader_through(command)?);
+        Ok(())
+    }
+
+    fn pipe(self) -> Pipe<Attached<'static>, Bytes, impl Chain<Bytes, Out = Bytes> + Send, Bytes> {
         let mut pipe = Pipe::merge(self.readers).frames(self.framer).on_error(self.on_error);
         if let Some(token) = &self.cancel {
             pipe = pipe.cancel(token);
@@ -314,7 +336,7 @@ impl Plan {
         if self.is_measured {
             pipe = pipe.measured();
         }
-        Box::new(pipe.then_all(self.stages))
+        pipe.then_all(self.stages)
     }
 }
 
@@ -336,6 +358,35 @@ pub extern "C" fn millstream_pipe_merge(
             plan.readers.push(reader);
             Ok(())
         })
+    })
+}
+
+/// Sends the items to a command, each followed by the record terminator of the source (a newline for lines), and
+/// continues with the records that `framer` finds in the command's output. It takes ownership of `framer`, even if this
+/// fails; `command` stays with the caller.
+///
+/// The command starts now. The stages that were added before, and the readers, run on a thread of the library, with the
+/// settings so far; a writer of millstream_pipe_tee() or millstream_pipe_set_quarantine() is used by that thread. Stages
+/// and settings that follow are for the command's output. Memory use is bounded: if the command or the later stages are
+/// slow, the earlier ones wait. If the command ends before its input, or the pipe is freed, the readers are closed.
+///
+/// An error of the earlier stages or of their source is reported after all records of the output, and the command gets
+/// the end of its input. If the command fails, this is MILLSTREAM_COMMAND_FAILED. If this call fails, the pipe has ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_pipe_through(
+    pipe: Option<&mut millstream_pipe>,
+    command: Option<&millstream_command>,
+    framer: Option<Box<millstream_framer>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (pipe, framer) = (given(pipe, "pipe")?, given(framer, "framer")?);
+        let command = given(command, "command")?.core()?;
+        let result = pipe.plan(|plan| plan.through(command, framer.framer));
+        if matches!(&pipe.state, State::Plan(plan) if plan.readers.is_empty()) {
+            pipe.state = State::Nothing;
+        }
+        result
     })
 }
 

@@ -14,10 +14,10 @@ use millstream::pipe::{Concurrency, Pipe};
 use millstream::{Error, ErrorKind, Result};
 
 use crate::boundary::{User, bytes, call, given, invalid, text};
+use crate::callback::{UserContext, millstream_release_callback};
 use crate::error::{millstream_code, millstream_error};
 use crate::pipe::millstream_pipe;
-use crate::pipe_stage::{UserContext, reason};
-use crate::reader::millstream_release_callback;
+use crate::pipe_stage::reason;
 
 /// The result of an operation: an item, or none.
 type Made = Result<Option<Vec<u8>>>;

@@ -15,9 +15,9 @@ use millstream::pipe::{BatchMemory, Pipe, Stage, Stopped, Threads};
 use millstream::{Error, ErrorKind, Result, Writer};
 
 use crate::boundary::{User, bytes, call, given, invalid, items, text};
+use crate::callback::{UserContext, millstream_release_callback};
 use crate::error::{millstream_code, millstream_error};
 use crate::pipe::{Numbering, millstream_pipe, millstream_span};
-use crate::reader::millstream_release_callback;
 use crate::writer::millstream_writer;
 
 /// The services for a stage during a call: memory for new bytes, additional items, and reporting a failure.
@@ -47,28 +47,6 @@ pub type millstream_stage_callback = Option<
         count: *mut usize,
     ) -> millstream_code,
 >;
-
-/// A pointer from C that is released when it is no longer used.
-pub(crate) struct UserContext {
-    pub(crate) user: User,
-    pub(crate) release: millstream_release_callback,
-}
-
-impl UserContext {
-    /// Returns the pointer. (This is a method so that closures capture the whole of `self`.)
-    pub(crate) fn pointer(&self) -> *mut c_void {
-        self.user.pointer()
-    }
-}
-
-impl Drop for UserContext {
-    fn drop(&mut self) {
-        if let Some(release) = self.release {
-            // SAFETY: this is a C function, called as documented in the header.
-            unsafe { release(self.user.pointer()) }
-        }
-    }
-}
 
 /// Adds a stage after the existing ones, under a name for statistics. `stage` is called with `user`; `release` (which
 /// may be NULL) is called with `user` exactly one time, when `user` is no longer needed, even if this call fails.

@@ -8,7 +8,6 @@
 //! The bytes of lines, records and batches belong to the reader: they are valid until the next non-const call on it.
 
 use std::ffi::{CString, c_char, c_void};
-use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
@@ -20,6 +19,8 @@ use crate::boundary::{
     Condition, User, bytes, c_string, call, duplicate_fd, free, given, invalid, items, lend, out, own_fd, path, string,
     text,
 };
+use crate::callback::{counted, millstream_fill_callback, millstream_release_callback};
+use crate::cancel::millstream_cancel_token;
 use crate::command::millstream_command;
 use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstream_error};
 use crate::format::millstream_format;
@@ -97,17 +98,9 @@ impl From<&Progress> for millstream_progress {
     }
 }
 
-/// Fills up to `len` bytes at `space` and returns their number, or 0 at the end of the stream. An error is a negative
-/// number of errno.h, such as -EIO; after -EINTR and -EAGAIN the read is repeated.
-pub type millstream_fill_callback =
-    Option<unsafe extern "C" fn(user: *mut c_void, space: *mut c_char, len: usize) -> isize>;
-
 /// Receives the progress of a reader.
 pub type millstream_observer_callback =
     Option<unsafe extern "C" fn(user: *mut c_void, progress: *const millstream_progress)>;
-
-/// Releases lent memory.
-pub type millstream_release_callback = Option<unsafe extern "C" fn(user: *mut c_void)>;
 
 impl millstream_reader {
     /// Runs `act` on the reader, while it is open and no other code uses it.
@@ -443,14 +436,6 @@ pub unsafe extern "C" fn millstream_reader_callback(
     })
 }
 
-/// Converts the result of a callback: the number of bytes, or a negative error number.
-pub(crate) fn counted(returned: isize) -> io::Result<usize> {
-    usize::try_from(returned).map_err(|_| {
-        let errno = i32::try_from(returned.unsigned_abs()).unwrap_or(0);
-        io::Error::from_raw_os_error(errno)
-    })
-}
-
 // ---- bytes ----
 
 /// Bytes that C may read: a pointer and a length, both out-parameters.
@@ -677,6 +662,23 @@ pub extern "C" fn millstream_reader_skip_record(
         let framer = given(framer, "framer")?;
         given(reader, "reader")?.with(|reader| {
             skipped.write(reader.skip_record(&mut framer.framer)?);
+            Ok(())
+        })
+    })
+}
+
+/// Creates a token that interrupts waits of this reader, in addition to the token of its options, so that another thread
+/// can stop them. The reader no longer reads ahead. Free the token with millstream_cancel_token_free().
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_interrupter(
+    reader: Option<&mut millstream_reader>,
+    token: Option<&mut MaybeUninit<Box<millstream_cancel_token>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let token = out(token, "token")?;
+        given(reader, "reader")?.with(|reader| {
+            token.write(Box::new(millstream_cancel_token(reader.interrupter()?)));
             Ok(())
         })
     })

@@ -18,7 +18,7 @@
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 
-use millstream::scan::{self, Number, Scan};
+use millstream::scan::{self, Number, Scan, Separator};
 use millstream::{Error, Result};
 
 use crate::boundary::{bytes, call, given, invalid, out};
@@ -28,6 +28,15 @@ use crate::reader::{Span, millstream_reader};
 /// A separator: any amount of white space.
 pub const MILLSTREAM_SPACE: i32 = -1;
 
+/// Returns the separator that C has given.
+fn separator_of(separator: i32) -> Result<Separator> {
+    match u8::try_from(separator) {
+        Ok(byte) => Ok(Separator::Byte(byte)),
+        Err(_) if separator == MILLSTREAM_SPACE => Ok(Separator::Space),
+        Err(_) => Err(invalid(format!("the separator {separator}"), "a byte, or MILLSTREAM_SPACE")),
+    }
+}
+
 /// Returns the next value of a type, which must exist if `end` is null.
 fn next<T: Scan>(
     reader: Option<&mut millstream_reader>,
@@ -36,17 +45,13 @@ fn next<T: Scan>(
     end: Option<&mut MaybeUninit<bool>>,
 ) -> Result<()> {
     let value = out(value, "value")?;
-    let separator = match u8::try_from(separator) {
-        Ok(byte) => Some(byte),
-        Err(_) if separator == MILLSTREAM_SPACE => None,
-        Err(_) => return Err(invalid(format!("the separator {separator}"), "a byte, or MILLSTREAM_SPACE")),
-    };
+    let separator = separator_of(separator)?;
     let reader = given(reader, "reader")?;
     let Some(end) = end else {
         return reader.with(|reader| {
             value.write(match separator {
-                Some(byte) => reader.require_delimited(byte)?,
-                None => reader.require()?,
+                Separator::Byte(byte) => reader.require_delimited(byte)?,
+                Separator::Space => reader.require()?,
             });
             Ok(())
         });
@@ -54,8 +59,8 @@ fn next<T: Scan>(
     end.write(false);
     reader.with(|reader| {
         let next = match separator {
-            Some(byte) => reader.scan_delimited(byte)?,
-            None => reader.scan()?,
+            Separator::Byte(byte) => reader.scan_delimited(byte)?,
+            Separator::Space => reader.scan()?,
         };
         end.write(next.is_none());
         if let Some(next) = next {
@@ -176,6 +181,216 @@ pub extern "C" fn millstream_reader_rest_of_line(
             Ok(())
         })
     })
+}
+
+// ---- columns ----
+
+/// Returns the number in a column of the next line, or sets `end` at the end of the input.
+fn next_column<T: Number>(
+    reader: Option<&mut millstream_reader>,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<T>>,
+    end: Option<&mut MaybeUninit<bool>>,
+) -> Result<()> {
+    let (value, end) = (out(value, "value")?, out(end, "end")?);
+    let separator = separator_of(separator)?;
+    given(reader, "reader")?.with(|reader| {
+        let next = reader.next_column(column, separator)?;
+        end.write(next.is_none());
+        if let Some(next) = next {
+            value.write(next);
+        }
+        Ok(())
+    })
+}
+
+/// Returns the number in a column of a line.
+///
+/// # Safety
+/// The conditions of [`bytes`] apply.
+unsafe fn column<T: Number>(
+    line: *const c_void,
+    len: usize,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<T>>,
+) -> Result<()> {
+    let value = out(value, "value")?;
+    // SAFETY: guaranteed by the caller.
+    let line = unsafe { bytes(line, len, "line")? };
+    value.write(scan::column(line, column, separator_of(separator)?)?);
+    Ok(())
+}
+
+/// Gets the number in one column of the next line, a whole number from 0 to 2^32 - 1; the first column is 0. The other columns need not contain
+/// numbers. At the end of the input, `end` is set to true. After an error the line has been read, and the next call
+/// continues after it; the error has the line and the column in bytes.
+///
+///     uint32_t age;
+///     bool end;
+///     while (millstream_reader_next_column_u32(reader, 1, ',', &age, &end, NULL) == MILLSTREAM_OK && !end)
+///         sum += age;
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_next_column_u32(
+    reader: Option<&mut millstream_reader>,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<u32>>,
+    end: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || next_column(reader, column, separator, value, end))
+}
+
+/// Gets the number in one column of the next line, a whole number from 0 to 2^64 - 1; the first column is 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_next_column_u64(
+    reader: Option<&mut millstream_reader>,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<u64>>,
+    end: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || next_column(reader, column, separator, value, end))
+}
+
+/// Gets the number in one column of the next line, a whole number from -2^31 to 2^31 - 1; the first column is 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_next_column_i32(
+    reader: Option<&mut millstream_reader>,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<i32>>,
+    end: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || next_column(reader, column, separator, value, end))
+}
+
+/// Gets the number in one column of the next line, a whole number from -2^63 to 2^63 - 1; the first column is 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_next_column_i64(
+    reader: Option<&mut millstream_reader>,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<i64>>,
+    end: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || next_column(reader, column, separator, value, end))
+}
+
+/// Gets the number in one column of the next line, a floating-point number; the first column is 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_next_column_f32(
+    reader: Option<&mut millstream_reader>,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<f32>>,
+    end: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || next_column(reader, column, separator, value, end))
+}
+
+/// Gets the number in one column of the next line, a floating-point number; the first column is 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_next_column_f64(
+    reader: Option<&mut millstream_reader>,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<f64>>,
+    end: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || next_column(reader, column, separator, value, end))
+}
+
+/// Gets the number in one column of a line of `len` bytes, a whole number from 0 to 2^32 - 1; the first column is 0. The other columns
+/// need not contain numbers. The offset and the column of an error are counted from the start of the line.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_column_u32(
+    line: *const c_void,
+    len: usize,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<u32>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: C lends the bytes for this call.
+    call(error, || unsafe { self::column(line, len, column, separator, value) })
+}
+
+/// Gets the number in one column of a line of `len` bytes, a whole number from 0 to 2^64 - 1; the first column is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_column_u64(
+    line: *const c_void,
+    len: usize,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<u64>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: C lends the bytes for this call.
+    call(error, || unsafe { self::column(line, len, column, separator, value) })
+}
+
+/// Gets the number in one column of a line of `len` bytes, a whole number from -2^31 to 2^31 - 1; the first column is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_column_i32(
+    line: *const c_void,
+    len: usize,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<i32>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: C lends the bytes for this call.
+    call(error, || unsafe { self::column(line, len, column, separator, value) })
+}
+
+/// Gets the number in one column of a line of `len` bytes, a whole number from -2^63 to 2^63 - 1; the first column is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_column_i64(
+    line: *const c_void,
+    len: usize,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<i64>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: C lends the bytes for this call.
+    call(error, || unsafe { self::column(line, len, column, separator, value) })
+}
+
+/// Gets the number in one column of a line of `len` bytes, a floating-point number; the first column is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_column_f32(
+    line: *const c_void,
+    len: usize,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<f32>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: C lends the bytes for this call.
+    call(error, || unsafe { self::column(line, len, column, separator, value) })
+}
+
+/// Gets the number in one column of a line of `len` bytes, a floating-point number; the first column is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_column_f64(
+    line: *const c_void,
+    len: usize,
+    column: usize,
+    separator: i32,
+    value: Option<&mut MaybeUninit<f64>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    // SAFETY: C lends the bytes for this call.
+    call(error, || unsafe { self::column(line, len, column, separator, value) })
 }
 
 /// Returns the number in a complete token.

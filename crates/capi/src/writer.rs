@@ -16,9 +16,9 @@ use millstream::{Result, Writer, WriterBuilder};
 use crate::boundary::{
     Condition, User, bytes, c_string, call, duplicate_fd, free, given, invalid, lend, out, own_fd, path, text,
 };
+use crate::callback::counted;
 use crate::command::millstream_command;
 use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstream_error};
-use crate::reader::counted;
 use crate::settings::Settings;
 
 /// The options of a writer. NULL means the defaults. Any number of writers can use the same options. They are freed by

@@ -210,6 +210,9 @@ fn a_command_in_the_middle_can_stop_early() {
     let endless = || Pipe::from(Reader::command(["yes"]).unwrap()).lines();
     assert_eq!(endless().through(["head", "-n", "3"]).unwrap().lines().count().unwrap(), 3);
     assert_eq!(endless().through(["cat"]).unwrap().lines().take(3).count().unwrap(), 3);
+    // What has arrived is passed on while the source waits.
+    let quiet = Reader::command(["sh", "-c", "echo one; exec sleep 1000"]).unwrap();
+    assert_eq!(Pipe::from(quiet).lines().through(["cat"]).unwrap().lines().take(1).count().unwrap(), 1);
     for read_ahead in [ReadAhead::Off, ReadAhead::On] {
         let reader = || Reader::builder().read_ahead(read_ahead);
         let silent = || Pipe::from(reader().command(["sleep", "600"]).unwrap()).lines();

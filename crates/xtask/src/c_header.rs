@@ -13,10 +13,11 @@ use crate::tables::ErrorKind;
 use crate::text::each;
 
 /// The modules, ordered so that each depends only on earlier ones.
-pub const MODULES: [&str; 24] = [
+pub const MODULES: [&str; 25] = [
     "version",
     "error",
     "enums",
+    "callback",
     "cancel",
     "command",
     "command_options",
@@ -58,7 +59,9 @@ const BOTTOM: &str = r#"
 "#;
 
 fn config(choices: &[Choices]) -> Config {
-    let mut include = vec!["millstream_format".into(), "millstream_bson_type".into()];
+    let used_elsewhere =
+        ["millstream_format", "millstream_bson_type", "millstream_fill_callback", "millstream_release_callback"];
+    let mut include = used_elsewhere.map(String::from).to_vec();
     include.extend(choices.iter().map(|choices| c_name(&choices.name)));
     Config {
         language: Language::C,
@@ -70,7 +73,7 @@ fn config(choices: &[Choices]) -> Config {
         tab_width: 4,
         usize_is_size_t: true,
         enumeration: EnumConfig { rename_variants: RenameRule::QualifiedScreamingSnakeCase, ..EnumConfig::default() },
-        // The enum of codes is generated here. The included enums are used only by modules other than their own.
+        // The enum of codes is generated here. The included types are used only by modules other than their own.
         export: ExportConfig { include, exclude: vec!["millstream_code".into()], ..ExportConfig::default() },
         ..Config::default()
     }

@@ -65,11 +65,13 @@ inline std::vector<command_end> copied(const millstream_command_end *ends, std::
     return copies;
 }
 
-/// Creates the exception for a failed call. Takes ownership of the handle; if it is null, only the code is known.
-inline millstream::error taken(millstream_code code, millstream_error *raw) {
+/// Creates the exception for a failed call, about a `text` in memory if that is given. Takes ownership of the handle;
+/// if it is null, only the code is known.
+inline millstream::error taken(millstream_code code, millstream_error *raw, const char *text = nullptr) {
     const handle<millstream_error, millstream_error_free> error(raw);
     error_details details;
     details.kind = static_cast<errc>(code);
+    details.text = text;
     if (error != nullptr) {
         details.name = text_or_nothing(millstream_error_name(raw));
         details.expected = text_or_nothing(millstream_error_expected(raw));
@@ -216,8 +218,8 @@ class outcome {
 
     const millstream::error *last() const noexcept { return last_ ? &*last_ : nullptr; }
     std::exception_ptr thrown() const noexcept { return thrown_; }
-    void keep(std::unique_ptr<callback_holder> callback) noexcept { callback_ = std::move(callback); }
-    std::unique_ptr<callback_holder> release() noexcept { return std::move(callback_); }
+    void keep(std::shared_ptr<callback_holder> callback) noexcept { callback_ = std::move(callback); }
+    std::shared_ptr<callback_holder> release() noexcept { return std::move(callback_); }
 
   private:
     [[noreturn]] void raise() {
@@ -228,7 +230,7 @@ class outcome {
 
     std::optional<millstream::error> last_;
     std::exception_ptr thrown_; // the exception of the callback, if that was the last error
-    std::unique_ptr<callback_holder> callback_;
+    std::shared_ptr<callback_holder> callback_;
 };
 
 } // namespace millstream::detail

@@ -11,9 +11,21 @@
 #error "millstream/command.hpp needs C++20: compile it with -std=c++20 or later"
 #else
 
+#include <algorithm>
 #include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <functional>
 #include <initializer_list>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <ranges>
 #include <span>
+#include <streambuf>
+#include <string>
+#include <string_view>
+#include <type_traits>
 
 #include <millstream/boundary.hpp>
 #include <millstream/enums.hpp>
@@ -24,6 +36,88 @@ namespace millstream {
 struct path {
     std::filesystem::path name;
 };
+
+/// A function that fills a buffer or accepts bytes.
+///
+/// As a source, it is called as `std::size_t function(std::span<char> space)`: it writes bytes to the space and returns
+/// their number, 0 at the end. As a sink, it is called as `std::size_t function(std::span<const char> bytes)`: it
+/// accepts at least one of the bytes and returns their number.
+///
+/// It runs on the thread that uses the reader or writer, during a call. That call rethrows its exceptions; a writer
+/// keeps the bytes and passes them again later.
+template <class Function>
+struct callback {
+    Function function;
+};
+template <class Function>
+callback(Function) -> callback<Function>;
+
+namespace detail {
+
+template <class Function>
+struct fill_holder final : callback_holder {
+    explicit fill_holder(Function &&given) : function(std::move(given)) {}
+
+    static std::ptrdiff_t fill(void *user, char *space, std::size_t len) noexcept {
+        auto *self = static_cast<fill_holder *>(user);
+        return self->run([&] { return std::invoke(self->function, std::span<char>(space, len)); });
+    }
+
+    Function function;
+};
+
+/// The pieces of text of a range as a callback. `Pieces` is a reference if the range is not moved.
+template <class Pieces>
+class joined {
+  public:
+    explicit joined(Pieces &&pieces) : pieces_(std::forward<Pieces>(pieces)) {}
+
+    std::size_t operator()(std::span<char> space) {
+        if (!at_)
+            at_.emplace(std::ranges::begin(pieces_)); // not before, because it may refer to this object
+        while (given_ == piece_.size()) {
+            if (*at_ == std::ranges::end(pieces_))
+                return 0;
+            piece_ = std::string_view(**at_);
+            given_ = 0;
+            ++*at_;
+        }
+        const std::size_t count = piece_.copy(space.data(), space.size(), given_);
+        given_ += count;
+        return count;
+    }
+
+  private:
+    Pieces pieces_;
+    std::optional<std::ranges::iterator_t<Pieces>> at_{};
+    std::string piece_{};
+    std::size_t given_ = 0;
+};
+
+/// A stream as a callback: returns what is available, or waits for a line.
+inline std::size_t take_available(std::streambuf &from, std::span<char> space) {
+    std::size_t count = 0;
+    while (count < space.size()) {
+        const int byte = from.sbumpc();
+        if (byte == std::char_traits<char>::eof())
+            break;
+        space[count++] = static_cast<char>(byte);
+        const std::streamsize ready = std::min(from.in_avail(), static_cast<std::streamsize>(space.size() - count));
+        if (ready > 0)
+            return count + static_cast<std::size_t>(from.sgetn(space.data() + count, ready));
+        if (byte == '\n')
+            break;
+    }
+    return count;
+}
+
+/// Text that a command gets in pieces.
+template <class Pieces>
+concept pieces_of_text =
+    std::ranges::input_range<Pieces> && std::convertible_to<std::ranges::range_reference_t<Pieces>, std::string_view> &&
+    !std::convertible_to<Pieces, std::string_view>;
+
+} // namespace detail
 
 /// A program, which is searched for in PATH, and its arguments. The setters return the command, so that they can be
 /// chained. Text with a NUL inside is reported as `argument_invalid`.
@@ -78,6 +172,35 @@ class command {
     }
     /// Its standard input is a duplicate of this file descriptor.
     command &stdin_from(int fd) { return set(millstream_command_set_stdin_fd, std::int32_t{fd}); }
+
+    /// Its standard input is what a function writes into the space that it gets: `std::size_t
+    /// function(std::span<char>)` returns the number of bytes, 0 at the end.
+    ///
+    ///     std::ifstream names("names.txt"); // or any other std::istream
+    ///     for (std::string_view line : millstream::lines(millstream::command{"sort"}.stdin_from(names)))
+    ///         …
+    ///
+    /// This and the following functions are for input that is made while the command runs: a thread of the library,
+    /// which handles no signals, calls the function while another one reads the command's output. The command need not
+    /// read all of it. If the function throws, the command gets the end of its input, and the reader of its output
+    /// rethrows the exception after all of that output. If the command ends first, the function is not called again,
+    /// but a call may still be waiting. The input can be used by one reader.
+    template <class Function>
+    requires std::is_invocable_r_v<std::size_t, Function &, std::span<char>> command &
+    stdin_from(callback<Function> input) {
+        return stdin_from(std::move(input), {});
+    }
+    /// Its standard input are these pieces of text, one after another: the elements of any range. A range that is moved
+    /// belongs to the command; otherwise, it must exist as long as the reader.
+    template <detail::pieces_of_text Pieces>
+    command &stdin_from(Pieces &&pieces) {
+        return stdin_from(callback{detail::joined<Pieces>(std::forward<Pieces>(pieces))});
+    }
+    /// Its standard input is a stream, which must exist as long as the reader, and is not used otherwise meanwhile.
+    command &stdin_from(std::istream &stream) {
+        return stdin_from(
+            callback{[from = stream.rdbuf()](std::span<char> space) { return detail::take_available(*from, space); }});
+    }
 
     /// The destination of its standard output, if it is a sink's command: `inherit` by default.
     command &stdout_to(millstream::stdout_to to) {
@@ -137,6 +260,26 @@ class command {
     /// The C ABI's command, which this object keeps.
     const millstream_command *get() const noexcept { return handle_.get(); }
 
+    // ---- for readers and pipes ----
+
+    /// The function of `stdin_from`, with its exception.
+    const std::shared_ptr<detail::callback_holder> &input() const noexcept { return input_; }
+    /// Like `stdin_from`; the tokens interrupt the waits of the function.
+    template <class Function>
+    command &stdin_from(callback<Function> input, std::span<const millstream_cancel_token *const> tokens) {
+        using holder = detail::fill_holder<Function>;
+        auto shared = std::make_shared<holder>(std::move(input.function));
+        const auto fill = [](void *user, char *space, std::size_t len) {
+            return holder::fill(static_cast<std::shared_ptr<holder> *>(user)->get(), space, len);
+        };
+        const auto release = [](void *user) { delete static_cast<std::shared_ptr<holder> *>(user); };
+        input_ = shared;
+        // The library releases it, also if this call fails.
+        return set(millstream_command_set_stdin_callback, static_cast<millstream_fill_callback>(fill),
+                   static_cast<void *>(new std::shared_ptr<holder>(std::move(shared))),
+                   static_cast<millstream_release_callback>(release), tokens.data(), tokens.size());
+    }
+
   private:
     using handle_type = detail::handle<millstream_command, millstream_command_free>;
 
@@ -147,6 +290,7 @@ class command {
     }
 
     handle_type handle_;
+    std::shared_ptr<detail::callback_holder> input_;
 };
 
 /// Commands, each of which reads the output of the previous one. All of them must succeed.

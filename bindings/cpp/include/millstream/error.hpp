@@ -145,6 +145,8 @@ struct error_details {
     std::optional<std::uint64_t> line;
     /// The column in the line, in bytes; the first is 1.
     std::optional<std::uint64_t> column;
+    /// For an error about a text in memory: the text, from whose start `offset` and `column` are counted.
+    const char *text = nullptr;
     /// Which value in a BSON document: its keys from the outermost on, separated by dots.
     std::string path;
     /// For a writer's error: how many bytes the system has certainly accepted.
@@ -225,6 +227,9 @@ class error : public std::system_error {
     std::optional<std::uint64_t> line() const noexcept { return details_->line; }
     /// The column in the line, in bytes; the first is 1.
     std::optional<std::uint64_t> column() const noexcept { return details_->column; }
+    /// For an error about a text in memory, such as one of `millstream::column`: the text, which may no longer exist,
+    /// from whose start `offset` and `column` are counted. Otherwise null.
+    const char *text() const noexcept { return details_->text; }
     /// Which value in a BSON document: its keys from the outermost on, separated by dots. Empty if it is not about a
     /// value.
     const std::string &path() const noexcept { return details_->path; }

@@ -34,8 +34,8 @@
 // - Batches contain the data that the source has delivered, at most 256 KiB. If there is a cut or a box, earlier stages
 //   may have processed items of the same batch that a later `take` drops, or that follow an item for which a stage
 //   fails. `batch(1)` prevents this.
-// - Everything but the stages of `parallel` runs on the caller's thread, and memory is bounded by the readers' buffers
-//   and the output of the stages for one batch.
+// - Everything but the stages of `parallel`, and those before `through`, runs on the caller's thread, and memory is
+//   bounded by the readers' buffers and the output of the stages for one batch.
 //
 // Needs C++20 and libmillstream.
 #ifndef MILLSTREAM_PIPE_HPP
@@ -77,6 +77,7 @@ template <class In, class Out>
 class stage;
 template <class Chain>
 class stage_chain;
+class unframed_pipe;
 
 namespace detail::piping {
 
@@ -379,6 +380,23 @@ class [[nodiscard]] pipe_chain : public detail::piping::with_stages<pipe_chain, 
         return this->one(detail::piping::tee_stage{&to, source_.terminator()});
     }
 
+    /// Sends the items to a command, each followed by the record terminator of the source (a newline for lines), and
+    /// continues with the command's output, which the next call divides into records.
+    ///
+    ///     millstream::pipe(millstream::path{"names.txt"})
+    ///         .lines()
+    ///         .filter([](std::string_view name) { return !name.empty(); })
+    ///         .through({"sort", "-u"})
+    ///         .lines()
+    ///         .write_to(out);
+    ///
+    /// The command starts at once. The stages before it, their source and writers of `tee` and `quarantine` are used by
+    /// a thread of the library. Memory use is bounded: if the command or the later stages are slow, the earlier ones
+    /// wait. The command need not read all items; if it ends before, the source is closed at its position. An exception
+    /// of the earlier stages or their source is rethrown after all records of the output, and the command gets the end
+    /// of its input; otherwise, `command_failed` is thrown if the command fails.
+    unframed_pipe through(command to) &&;
+
     // ---- sinks ----
 
     /// Runs to the end without a sink, if the stages do all the work.
@@ -473,6 +491,13 @@ class [[nodiscard]] pipe_chain : public detail::piping::with_stages<pipe_chain, 
     template <class Sink>
     void drive(Sink sink) {
         const detail::piping::stopwatch watch(source_.elapsed);
+        while (source_.is_open())
+            step(sink);
+    }
+
+    /// Processes one batch, and passes its items to `sink`.
+    template <class Sink>
+    void step(Sink &sink) {
         const auto counted = [&](auto act) {
             detail::piping::counter items(source_.summary().items);
             return act([&](item &&given) {
@@ -480,16 +505,59 @@ class [[nodiscard]] pipe_chain : public detail::piping::with_stages<pipe_chain, 
                 return sink(std::move(given));
             });
         };
-        while (source_.is_open())
-            source_.step(
-                chain_,
-                [&](auto records, detail::piping::context &at) {
-                    return counted([&](auto &&to) { return chain_.run(records, at, to); });
-                },
-                [&](detail::piping::wait_time patience, detail::piping::context &at) {
-                    return counted([&](auto &&to) { return chain_.settle(patience, at, to); });
-                });
+        source_.step(
+            chain_,
+            [&](auto records, detail::piping::context &at) {
+                return counted([&](auto &&to) { return chain_.run(records, at, to); });
+            },
+            [&](detail::piping::wait_time patience, detail::piping::context &at) {
+                return counted([&](auto &&to) { return chain_.settle(patience, at, to); });
+            });
     }
+
+    /// The text of the items, batch by batch: a callback.
+    class item_text {
+      public:
+        explicit item_text(pipe_chain &&pipe) : pipe_(std::move(pipe)), terminator_(pipe_.source_.terminator()) {}
+
+        std::size_t operator()(std::span<char> space) {
+            while (given_ == text_.size()) {
+                if (failure_ != nullptr)
+                    std::rethrow_exception(std::exchange(failure_, nullptr));
+                if (!pipe_.source_.is_open())
+                    return 0;
+                text_.clear();
+                given_ = 0;
+                const auto append = [&](item &&given) {
+                    put(detail::as_part(given));
+                    text_ += terminator_;
+                    return flow::more;
+                };
+                try {
+                    pipe_.step(append);
+                } catch (...) {
+                    failure_ = std::current_exception(); // after the items before it
+                }
+            }
+            const std::size_t count = text_.copy(space.data(), space.size(), given_);
+            given_ += count;
+            return count;
+        }
+
+      private:
+        template <class Part>
+        void put(const Part &part) {
+            const std::size_t had = text_.size();
+            text_.resize(had + detail::as_size(part.max_size()));
+            text_.resize(had + part.put(text_.data() + had));
+        }
+
+        pipe_chain pipe_;
+        std::string terminator_;
+        std::string text_{};
+        std::size_t given_ = 0;
+        std::exception_ptr failure_{};
+    };
 
     detail::piping::source_of_records source_;
     Chain chain_;
@@ -511,6 +579,20 @@ class unframed_pipe {
   private:
     std::vector<reader> readers_;
 };
+
+template <class Chain>
+unframed_pipe pipe_chain<Chain>::through(command to) && {
+    static_assert(printable<item>, "the items before a command are text or numbers");
+    const auto interrupters = source_.interrupters();
+    std::vector<const millstream_cancel_token *> tokens;
+    tokens.reserve(interrupters.size() + 1); // an empty list is not a null pointer
+    for (const auto &interrupter : interrupters)
+        tokens.push_back(interrupter.get());
+    to.stdin_from(callback{item_text(std::move(*this))}, tokens);
+    std::vector<reader> readers;
+    readers.emplace_back(std::move(to));
+    return unframed_pipe(std::move(readers));
+}
 
 /// Combines the records of several readers. The readers take turns, one batch at a time, and a reader without data is
 /// skipped while another has some. The records of each reader stay in order, and a record's number is its number in its

@@ -135,6 +135,15 @@ class source_of_records {
         return sum;
     }
 
+    /// Tokens that interrupt the waits for the readers.
+    std::vector<handle<millstream_cancel_token, millstream_cancel_token_free>> interrupters() {
+        std::vector<handle<millstream_cancel_token, millstream_cancel_token_free>> tokens;
+        tokens.reserve(readers_.size());
+        for (reader &reader : readers_)
+            tokens.push_back(reader.interrupter());
+        return tokens;
+    }
+
     context &at() noexcept { return *at_; }
     pipe_summary &summary() noexcept { return summary_; }
     const pipe_summary &summary() const noexcept { return summary_; }
@@ -319,8 +328,23 @@ class source_of_records {
             if (of.first_line != 0)
                 details.line = of.first_line + index;
             details.offset = of.offset + of.offsets[static_cast<std::size_t>(index)];
+            if (const std::optional<std::uint64_t> at = place_in_record(thrown, of, index); at && thrown.offset()) {
+                *details.offset += *at + *thrown.offset();
+                if (details.line && thrown.column())
+                    details.column = *at + *thrown.column();
+            }
         }
         return error(std::move(details));
+    }
+
+    /// Returns the number of bytes of the record before the text of an error, if the text is a part of the record.
+    std::optional<std::uint64_t> place_in_record(const error &thrown, const origin &of, std::uint64_t index) const {
+        if (thrown.text() == nullptr || current_.records == nullptr || of.first != current_.first)
+            return std::nullopt;
+        const std::string_view record = current_.records->untrimmed(static_cast<std::size_t>(index));
+        const auto at =
+            reinterpret_cast<std::uintptr_t>(thrown.text()) - reinterpret_cast<std::uintptr_t>(record.data());
+        return at <= record.size() ? std::optional(std::uint64_t{at}) : std::nullopt;
     }
 
     std::vector<reader> readers_;

@@ -267,7 +267,8 @@ class reader {
     }
 
     /// Skips what the buffer has of one record, without reading, and returns whether that was all of it. Otherwise the
-    /// next call of this function or of `skip_record` skips the rest. For programs that wait for `waits_for` themselves:
+    /// next call of this function or of `skip_record` skips the rest. For programs that wait for `waits_for`
+    /// themselves:
     ///
     ///     while (!reader.skip_buffered(framer))
     ///         reader.fill();
@@ -278,6 +279,13 @@ class reader {
         bool skipped = false;
         call(code, millstream_reader_skip_buffered, framer.get(), &skipped);
         return skipped;
+    }
+
+    /// Returns a token of the C ABI that interrupts waits of this reader, in addition to that of its options, for
+    /// pipes.
+    detail::handle<millstream_cancel_token, millstream_cancel_token_free> interrupter() {
+        return detail::made<detail::handle<millstream_cancel_token, millstream_cancel_token_free>>(
+            millstream_reader_interrupter, handle_.get());
     }
 
     // ---- numbers and words ----
@@ -321,8 +329,30 @@ class reader {
     std::optional<Value> scan_delimited(char separator, std::error_code &code) noexcept {
         detail::scanned_as<Value> value{};
         bool end = false;
-        call(code, detail::scan_by_call<detail::scanned_as<Value>>(),
-             std::int32_t{static_cast<unsigned char>(separator)}, &value, &end);
+        call(code, detail::scan_by_call<detail::scanned_as<Value>>(), detail::c_separator(separator), &value, &end);
+        return !code && !end ? std::optional(static_cast<Value>(value)) : std::nullopt;
+    }
+
+    /// Returns the number in one column of the next line (the first column is 0), or nothing at the end. Columns are
+    /// separated by exactly one `separator` or, without one, by any amount of white space. The other columns need not
+    /// contain numbers.
+    ///
+    ///     while (std::optional<double> score = reader.next_column<double>(2, '\t'))
+    ///         sum += *score;
+    ///
+    /// After `number_invalid`, `number_overflow` or `value_missing` (fewer columns), which have the line and the column
+    /// in bytes, the line has been read, and the next call continues after it.
+    template <scannable Value>
+    std::optional<Value> next_column(std::size_t column, std::optional<char> separator = std::nullopt) {
+        return outcome_.throwing([&](std::error_code &code) { return next_column<Value>(column, separator, code); });
+    }
+    template <scannable Value>
+    std::optional<Value> next_column(std::size_t column, std::optional<char> separator,
+                                     std::error_code &code) noexcept {
+        detail::scanned_as<Value> value{};
+        bool end = false;
+        call(code, detail::next_column_by_call<detail::scanned_as<Value>>(), column, detail::c_separator(separator),
+             &value, &end);
         return !code && !end ? std::optional(static_cast<Value>(value)) : std::nullopt;
     }
 

@@ -11,6 +11,10 @@
 #else
 
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 
@@ -92,7 +96,68 @@ constexpr auto scan_by_call() noexcept {
         return &millstream_reader_scan_f64;
 }
 
+/// The function of the C ABI that returns such a value from a column of the next line.
+template <class Value>
+constexpr auto next_column_by_call() noexcept {
+    if constexpr (std::same_as<Value, std::uint32_t>)
+        return &millstream_reader_next_column_u32;
+    else if constexpr (std::same_as<Value, std::uint64_t>)
+        return &millstream_reader_next_column_u64;
+    else if constexpr (std::same_as<Value, std::int32_t>)
+        return &millstream_reader_next_column_i32;
+    else if constexpr (std::same_as<Value, std::int64_t>)
+        return &millstream_reader_next_column_i64;
+    else if constexpr (std::same_as<Value, float>)
+        return &millstream_reader_next_column_f32;
+    else
+        return &millstream_reader_next_column_f64;
+}
+
+/// The function of the C ABI that returns such a value from a column of a text.
+template <class Value>
+constexpr auto column_by_call() noexcept {
+    if constexpr (std::same_as<Value, std::uint32_t>)
+        return &millstream_column_u32;
+    else if constexpr (std::same_as<Value, std::uint64_t>)
+        return &millstream_column_u64;
+    else if constexpr (std::same_as<Value, std::int32_t>)
+        return &millstream_column_i32;
+    else if constexpr (std::same_as<Value, std::int64_t>)
+        return &millstream_column_i64;
+    else if constexpr (std::same_as<Value, float>)
+        return &millstream_column_f32;
+    else
+        return &millstream_column_f64;
+}
+
+/// A separator for the C ABI: by default, any amount of white space.
+constexpr std::int32_t c_separator(std::optional<char> separator) noexcept {
+    return separator ? std::int32_t{static_cast<unsigned char>(*separator)} : std::int32_t{MILLSTREAM_SPACE};
+}
+
 } // namespace detail
+
+/// Returns the number in one column of a line; the first column is 0. Columns are separated by exactly one `separator`
+/// or, without one, by any amount of white space. The other columns need not contain numbers.
+///
+///     std::uint64_t sum = millstream::pipe(millstream::path{"ages.csv"})
+///                             .lines()
+///                             .map([](std::string_view line) { return millstream::column<unsigned>(line, 1, ','); })
+///                             .fold(std::uint64_t{0}, std::plus());
+///
+/// Throws `number_invalid`, `number_overflow`, or `value_missing` if there are fewer columns. The error's offset and
+/// column are counted from the start of the line; a pipe adds the source, the record and the line.
+template <scannable Value>
+Value column(std::string_view line, std::size_t column, std::optional<char> separator = std::nullopt) {
+    detail::scanned_as<Value> value{};
+    millstream_error *error = nullptr;
+    const millstream_code code = detail::column_by_call<detail::scanned_as<Value>>()(
+        line.data(), line.size(), column, detail::c_separator(separator), &value, &error);
+    if (code != MILLSTREAM_OK) [[unlikely]]
+        detail::fail(detail::taken(code, error, line.data()));
+    return static_cast<Value>(value);
+}
+
 } // namespace millstream
 
 #endif // C++20

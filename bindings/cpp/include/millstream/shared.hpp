@@ -157,7 +157,7 @@ class [[nodiscard]] shared_writer {
     }
 
     // Objects that the library calls back must outlive the handle: members are destroyed from the last to the first.
-    std::unique_ptr<detail::callback_holder> callback_;
+    std::shared_ptr<detail::callback_holder> callback_;
     // If a callback throws, the calling thread takes the exception before another thread continues.
     std::unique_ptr<std::mutex> turn_;
     handle_type handle_;

@@ -35,7 +35,7 @@ namespace detail {
 struct writer_opening {
     const millstream_writer_options *options = nullptr;
     handle<millstream_writer, millstream_writer_free> writer;
-    std::unique_ptr<callback_holder> callback;
+    std::shared_ptr<callback_holder> callback;
 
     /// Calls a function of the C ABI that ends with options, writer and error.
     template <class Function, class... Arguments>

@@ -73,21 +73,6 @@ struct lent_memory {
     std::span<const char> bytes;
 };
 
-/// A function that fills a buffer or accepts bytes.
-///
-/// As a source, it is called as `std::size_t function(std::span<char> space)`: it writes bytes to the space and returns
-/// their number, 0 at the end. As a sink, it is called as `std::size_t function(std::span<const char> bytes)`: it
-/// accepts at least one of the bytes and returns their number.
-///
-/// It runs on the thread that uses the reader or writer, during a call. That call rethrows its exceptions; a writer
-/// keeps the bytes and passes them again later.
-template <class Function>
-struct callback {
-    Function function;
-};
-template <class Function>
-callback(Function) -> callback<Function>;
-
 namespace detail {
 
 /// Closes a file descriptor that was passed in, unless the library has taken ownership.
@@ -116,7 +101,7 @@ class given_away {
 struct reader_opening {
     const millstream_reader_options *options = nullptr;
     handle<millstream_reader, millstream_reader_free> reader;
-    std::unique_ptr<callback_holder> callback;
+    std::shared_ptr<callback_holder> callback;
 
     /// Calls a function of the C ABI that ends with options, reader and error.
     template <class Function, class... Arguments>
@@ -134,12 +119,17 @@ inline void open(const fd &source, reader_opening &to) { to.by(millstream_reader
 inline void open(const borrowed_fd &source, reader_opening &to) {
     to.by(millstream_reader_borrow_fd, std::int32_t{source.number});
 }
-inline void open(const command &source, reader_opening &to) { to.by(millstream_reader_command, source.get()); }
+inline void open(const command &source, reader_opening &to) {
+    to.by(millstream_reader_command, source.get());
+    to.callback = source.input();
+}
 inline void open(const pipeline &source, reader_opening &to) {
     std::vector<const millstream_command *> commands;
     for (const command &command : source.commands())
         commands.push_back(command.get());
     to.by(millstream_reader_pipeline, commands.data(), commands.size());
+    if (!commands.empty())
+        to.callback = source.commands().front().input();
 }
 inline void open(const shell &source, reader_opening &to) {
     to.by(millstream_reader_shell, c_text(source.line).c_str());
@@ -164,18 +154,6 @@ inline void open(const lent_memory &source, reader_opening &to) {
     to.by(millstream_reader_lent_memory, static_cast<const void *>(source.bytes.data()), source.bytes.size(),
           static_cast<millstream_release_callback>(nullptr), static_cast<void *>(nullptr));
 }
-
-template <class Function>
-struct fill_holder final : callback_holder {
-    explicit fill_holder(Function &&given) : function(std::move(given)) {}
-
-    static std::ptrdiff_t fill(void *user, char *space, std::size_t len) noexcept {
-        auto *self = static_cast<fill_holder *>(user);
-        return self->run([&] { return std::invoke(self->function, std::span<char>(space, len)); });
-    }
-
-    Function function;
-};
 
 template <class Function>
 requires std::is_invocable_r_v<std::size_t, Function &, std::span<char>>

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 /* The error of the last call that failed. */
@@ -380,6 +381,99 @@ static void waiting_too_long(void) {
     millstream_command_free(command);
 }
 
+/* Numbers for the input of a command, which another thread asks for. */
+struct input {
+    int next;
+    int count;
+    int failure;
+    int released;
+};
+
+static ptrdiff_t fill_input(void *user, char *space, size_t len) {
+    struct input *input = (struct input *)user;
+    CHECK(len > 16);
+    if (input->next < input->count)
+        return snprintf(space, len, "%d\n", input->next++);
+    return -input->failure;
+}
+
+/* Waits until it is interrupted. */
+static ptrdiff_t wait_for_a_token(void *user, char *space, size_t len) {
+    const struct timespec moment = {0, 1000000};
+    (void)space;
+    (void)len;
+    while (!millstream_cancel_token_is_cancelled((const millstream_cancel_token *)user))
+        nanosleep(&moment, NULL);
+    return -EIO;
+}
+
+static void release_input(void *user) { ((struct input *)user)->released++; }
+
+static void input_by_a_callback(void) {
+    struct input input = {1, 4, 0, 0}, failing = {1, 3, EIO, 0}, unused = {0, 0, 0, 0};
+    millstream_command *command = shell_command("cat");
+    millstream_cancel_token *token;
+    const millstream_cancel_token *tokens[1];
+    millstream_reader *reader;
+    const char *line;
+    size_t len;
+
+    MUST(millstream_command_set_stdin_callback(command, fill_input, &input, release_input, NULL, 0, &error));
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    gives_lines(reader, "1|2|3");
+    CHECK(input.released == 1);
+    millstream_reader_free(reader);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_command(command, NULL, &reader, &error));
+
+    /* A failure follows all output. */
+    MUST(millstream_command_set_stdin_callback(command, fill_input, &failing, release_input, NULL, 0, &error));
+    millstream_command_free(command);
+    command = shell_command("cat");
+    CHECK(failing.released == 1);
+    MUST(millstream_command_set_stdin_callback(command, fill_input, &failing, release_input, NULL, 0, &error));
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    millstream_command_free(command);
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    CHECK(is(line, len, "2"));
+    CHECK(millstream_reader_next_line(reader, &line, &len, &error) == MILLSTREAM_IO);
+    CHECK(millstream_error_errno(error) == EIO);
+    millstream_error_free(error);
+    error = NULL;
+    millstream_reader_free(reader);
+    CHECK(failing.released == 2);
+
+    /* A wait that is interrupted because the command needs no more input. */
+    command = shell_command("echo one");
+    MUST(millstream_cancel_token_new(&token, &error));
+    tokens[0] = token;
+    MUST(millstream_command_set_stdin_callback(command, wait_for_a_token, token, NULL, tokens, 1, &error));
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    gives_lines(reader, "one");
+    millstream_reader_free(reader);
+    CHECK(millstream_cancel_token_is_cancelled(token));
+    millstream_cancel_token_free(token);
+
+    FAILS(MILLSTREAM_ARGUMENT_INVALID,
+          millstream_command_set_stdin_callback(command, NULL, &unused, release_input, NULL, 0, &error));
+    tokens[0] = NULL;
+    FAILS(MILLSTREAM_ARGUMENT_INVALID,
+          millstream_command_set_stdin_callback(command, fill_input, &unused, release_input, tokens, 1, &error));
+    CHECK(unused.released == 2);
+    millstream_command_free(command);
+
+    /* A token for a reader that waits. */
+    command = shell_command("sleep 60");
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    millstream_command_free(command);
+    MUST(millstream_reader_interrupter(reader, &token, &error));
+    millstream_cancel_token_cancel(token);
+    FAILS(MILLSTREAM_CANCELLED, millstream_reader_next_line(reader, &line, &len, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_interrupter(reader, NULL, &error));
+    millstream_cancel_token_free(token);
+    millstream_reader_free(reader);
+}
+
 static void commands(void) {
     millstream_command *command = shell_command("echo $A $B $C; pwd; cat; echo \"$0 $1\"");
     millstream_reader *reader;
@@ -409,6 +503,8 @@ static void commands(void) {
     waiting_by_oneself(command);
     waiting_too_long();
     limits_of_a_command();
+
+    input_by_a_callback();
 
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stdin(command, (millstream_stdin)77, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_command_set_stdout(command, (millstream_stdout)77, &error));
@@ -994,6 +1090,58 @@ static void inlined_scanning(void) {
         MUST(millstream_input_end(&in, &error));
         millstream_reader_free(reader);
     }
+}
+
+/* A column of each line, and of a text. */
+static void columns(void) {
+    static const char line[] = "a,7,x";
+    millstream_reader *reader;
+    uint32_t u32 = 0;
+    uint64_t u64 = 0, number;
+    int32_t i32 = 0;
+    int64_t i64 = 0;
+    float f32 = 0;
+    double f64 = 0;
+    bool end = true;
+
+    MUST(millstream_reader_memory("a,1\nb,2\nc,-3\nd,-4\ne,5.5\nf,0.25\ng,x\nh\ni,9", 40, NULL, &reader, &error));
+    MUST(millstream_reader_next_column_u32(reader, 1, ',', &u32, &end, &error));
+    CHECK(u32 == 1 && !end);
+    MUST(millstream_reader_next_column_u64(reader, 1, ',', &u64, &end, &error));
+    MUST(millstream_reader_next_column_i32(reader, 1, ',', &i32, &end, &error));
+    MUST(millstream_reader_next_column_i64(reader, 1, ',', &i64, &end, &error));
+    MUST(millstream_reader_next_column_f32(reader, 1, ',', &f32, &end, &error));
+    MUST(millstream_reader_next_column_f64(reader, 1, ',', &f64, &end, &error));
+    CHECK(u64 == 2 && i32 == -3 && i64 == -4 && (double)f32 + f64 == 5.75 && !end);
+    CHECK(millstream_reader_next_column_u32(reader, 1, ',', &u32, &end, &error) == MILLSTREAM_NUMBER_INVALID);
+    CHECK(millstream_error_line(error, &number) && number == 7);
+    CHECK(millstream_error_column(error, &number) && number == 3);
+    CHECK(millstream_error_offset(error, &number) && number == 33);
+    millstream_error_free(error);
+    error = NULL;
+    FAILS(MILLSTREAM_VALUE_MISSING, millstream_reader_next_column_u32(reader, 1, ',', &u32, &end, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_next_column_u32(reader, 1, 256, &u32, &end, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_next_column_u32(reader, 1, ',', &u32, NULL, &error));
+    MUST(millstream_reader_next_column_u32(reader, 1, ',', &u32, &end, &error));
+    CHECK(u32 == 9 && !end);
+    MUST(millstream_reader_next_column_u32(reader, 1, ',', &u32, &end, &error));
+    CHECK(end);
+    millstream_reader_free(reader);
+
+    MUST(millstream_column_u32(line, strlen(line), 1, ',', &u32, &error));
+    MUST(millstream_column_u64(line, strlen(line), 1, ',', &u64, &error));
+    MUST(millstream_column_i32(line, strlen(line), 1, ',', &i32, &error));
+    MUST(millstream_column_i64(line, strlen(line), 1, ',', &i64, &error));
+    MUST(millstream_column_f32(line, strlen(line), 1, ',', &f32, &error));
+    MUST(millstream_column_f64(line, strlen(line), 1, ',', &f64, &error));
+    CHECK(u32 == 7 && u64 == 7 && i32 == 7 && i64 == 7 && (double)f32 + f64 == 14);
+    CHECK(millstream_column_u32(line, strlen(line), 2, ',', &u32, &error) == MILLSTREAM_NUMBER_INVALID);
+    CHECK(millstream_error_column(error, &number) && number == 5);
+    CHECK(millstream_error_offset(error, &number) && number == 4);
+    millstream_error_free(error);
+    error = NULL;
+    FAILS(MILLSTREAM_VALUE_MISSING, millstream_column_u32(line, strlen(line), 3, ',', &u32, &error));
+    FAILS(MILLSTREAM_VALUE_MISSING, millstream_column_u32(NULL, 0, 0, MILLSTREAM_SPACE, &u32, &error));
 }
 
 /* The incomplete input of a failed source is not a number. */
@@ -1626,6 +1774,7 @@ int main(int argc, char **argv) {
     stopping_early();
     scanning();
     inlined_scanning();
+    columns();
     scanning_a_failure();
     sinks();
     giving_up();
@@ -1658,6 +1807,7 @@ int main(int argc, char **argv) {
     pipe_passing_over();
     pipe_cancelling();
     pipe_merging();
+    pipe_through_commands();
     pipe_mistakes();
     puts("all is well");
     return 0;

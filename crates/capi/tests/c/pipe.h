@@ -579,6 +579,90 @@ static void pipe_merging(void) {
     millstream_pipe_free(pipe);
 }
 
+/* A pipe that goes on with the output of a command. */
+static millstream_code through(millstream_pipe *pipe, const char *line) {
+    millstream_command *command = shell_command(line);
+    millstream_framer *lines;
+    millstream_code code;
+    MUST(millstream_framer_lines(MILLSTREAM_DELIMITED_TRIMMED, &lines, &error));
+    code = millstream_pipe_through(pipe, command, lines, &error);
+    millstream_command_free(command);
+    return code;
+}
+
+static void pipe_through_commands(void) {
+    struct stage by_three = {3, 0, 0}, by_two = {2, 0, 0}, bad = {4, 0, 0};
+    struct counted seen = {0, -1, -1, 0};
+    millstream_writer *bad_lines;
+    millstream_pipe *pipe = piped(numbers(20));
+    millstream_command *command;
+    millstream_reader *reader;
+    const char *bytes;
+    size_t len;
+
+    MUST(millstream_pipe_add_stage(pipe, "three", multiples, &by_three, stage_released, &error));
+    MUST(through(pipe, "sort -rn"));
+    MUST(millstream_pipe_add_stage(pipe, "two", multiples, &by_two, stage_released, &error));
+    MUST(through(pipe, "cat"));
+    gives(pipe, "18\n12\n6\n0\n");
+    CHECK(by_three.released == 1 && by_two.released == 1);
+
+    /* An error before the command follows its output. */
+    pipe = piped(numbers(20));
+    MUST(millstream_pipe_add_stage(pipe, "bad", fails_at, &bad, NULL, &error));
+    MUST(through(pipe, "cat"));
+    CHECK(millstream_pipe_run(pipe, count_them, &seen, NULL, &error) == MILLSTREAM_STAGE_FAILED && seen.next == 4);
+    CHECK(strstr(millstream_error_message(error), "no good") != NULL);
+    millstream_error_free(error);
+    error = NULL;
+    millstream_pipe_free(pipe);
+    /* So does one of the command. */
+    pipe = piped(numbers(20));
+    MUST(through(pipe, "head -n 5; exit 3"));
+    seen.next = 0;
+    FAILS(MILLSTREAM_COMMAND_FAILED, millstream_pipe_run(pipe, count_them, &seen, NULL, &error));
+    CHECK(seen.next == 5);
+    millstream_pipe_free(pipe);
+    /* Settings before it are for the stages before it. */
+    MUST(millstream_writer_memory(NULL, &bad_lines, &error));
+    pipe = piped_text("1\nx\n2\n");
+    MUST(millstream_pipe_add_stage(pipe, "letters", letters_fail, NULL, NULL, &error));
+    MUST(millstream_pipe_set_quarantine(pipe, bad_lines, &error));
+    MUST(through(pipe, "cat; echo y"));
+    gives(pipe, "1\n2\ny\n");
+    MUST(millstream_writer_close(bad_lines, &error));
+    MUST(millstream_writer_taken_memory(bad_lines, &bytes, &len, &error));
+    CHECK(is(bytes, len, "x\n"));
+    millstream_writer_free(bad_lines);
+
+    /* Sources and commands that would never end. */
+    command = shell_command("echo one; exec sleep 1000");
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    millstream_command_free(command);
+    pipe = piped(reader);
+    MUST(through(pipe, "cat"));
+    MUST(millstream_pipe_take(pipe, 1, &error));
+    gives(pipe, "one\n");
+    pipe = piped(numbers(1000000));
+    MUST(through(pipe, "head -n 1"));
+    gives(pipe, "0\n");
+
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, through(NULL, "cat"));
+    pipe = piped(numbers(2));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_through(pipe, NULL, NULL, &error));
+    command = shell_command("");
+    MUST(millstream_command_set_current_dir(command, "/nowhere", &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_pipe_through(pipe, command, NULL, &error));
+    {
+        millstream_framer *lines;
+        MUST(millstream_framer_lines(MILLSTREAM_DELIMITED_TRIMMED, &lines, &error));
+        FAILS(MILLSTREAM_COMMAND_NOT_STARTED, millstream_pipe_through(pipe, command, lines, &error));
+    }
+    millstream_command_free(command);
+    FAILS(MILLSTREAM_CLOSED, millstream_pipe_run(pipe, NULL, NULL, NULL, &error));
+    millstream_pipe_free(pipe);
+}
+
 static void pipe_mistakes(void) {
     struct stage stage = {0, 0, 0};
     const millstream_code codes[] = {MILLSTREAM_ARGUMENT_INVALID, MILLSTREAM_STAGE_FAILED, MILLSTREAM_ARGUMENT_INVALID,

@@ -74,7 +74,14 @@ impl Stdin {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn read(read: impl Read + Send + 'static) -> Stdin {
-        Stdin::Stream(InputStream::read(read))
+        Stdin::Stream(InputStream::read(read, None))
+    }
+
+    /// Like [`read`](Stdin::read), but these tokens interrupt all waits of `read`: they are cancelled when the command
+    /// needs no more input, and then `read` is waited for.
+    #[doc(hidden)]
+    pub fn interruptible(read: impl Read + Send + 'static, tokens: Vec<crate::CancelToken>) -> Stdin {
+        Stdin::Stream(InputStream::read(read, Some(tokens)))
     }
 
     /// The pieces that an iterator returns, each as soon as it is returned, followed by the end of the input. See
@@ -429,15 +436,17 @@ impl Command {
             Stdin::Fd(fd) => fd.into(),
             stdin @ (Stdin::Bytes(_) | Stdin::Stream(_)) => {
                 let (reader, writer) = big_pipe()?;
-                input = Some((writer, stdin));
+                // While there is a reader, writing raises no SIGPIPE, which would kill programs that do not ignore it.
+                let kept = reader.try_clone()?;
+                input = Some((writer, stdin, kept));
                 reader.into()
             }
         };
         let (reader, writer) = big_pipe()?;
         let mut running = self.spawn(stdin, writer.into())?;
         running.input = match input {
-            Some((pipe, Stdin::Bytes(bytes))) => Input::bytes(pipe, bytes)?,
-            Some((pipe, Stdin::Stream(stream))) => Some(Input::stream(pipe, stream)?),
+            Some((pipe, Stdin::Bytes(bytes), _kept)) => Input::bytes(pipe, bytes)?,
+            Some((pipe, Stdin::Stream(stream), _)) => Some(Input::stream(pipe, stream)?),
             _ => None,
         };
         Ok((running, reader))

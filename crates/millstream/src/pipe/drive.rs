@@ -29,6 +29,23 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
         result
     }
 
+    /// Writes all items with `put`, which gets the record terminator too, and flushes before it waits for the source.
+    pub(super) fn pass_to(
+        &mut self,
+        out: &mut Writer,
+        put: impl Fn(&mut Writer, O::Of<'_>, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let terminator = self.feed.feed.terminator().to_vec();
+        let mut failed = None;
+        while matches!(self.feed.state, State::Open) {
+            if self.feed.feed.waits() != Waits::No {
+                out.flush()?;
+            }
+            self.step(&mut |record, item| stop_at(put(out, item, &terminator), record, &mut failed))?;
+        }
+        self.ended_by(failed).map(drop)
+    }
+
     /// Processes one batch.
     pub(super) fn step(&mut self, sink: &mut impl FnMut(u64, O::Of<'_>) -> Flow) -> Result<()> {
         match self.feed.state {

@@ -34,7 +34,13 @@ impl<C: Chain<Bytes, Out = Bytes> + Send + 'static> Pipe<Attached<'static>, Byte
     /// earlier stages or their source, after which the command gets the end of its input; otherwise
     /// [`CommandFailed`](ErrorKind::CommandFailed) if the command fails.
     pub fn through(self, command: impl Into<Command>) -> Result<Pipe<Unframed, (), (), ()>> {
-        through(self, command.into(), |pipe, out| pipe.write_to(out).map(drop))
+        self.reader_through(command).map(Pipe::from)
+    }
+
+    /// Returns the reader of the command's output.
+    #[doc(hidden)]
+    pub fn reader_through(self, command: impl Into<Command>) -> Result<Reader> {
+        through(self, command.into(), |pipe, out| pipe.pass_to(out, |out, item, end| crate::put!(out, item, end)))
     }
 }
 
@@ -48,7 +54,9 @@ where
     /// # Errors
     /// Returns the errors of the method for bytes.
     pub fn through(self, command: impl Into<Command>) -> Result<Pipe<Unframed, (), (), ()>> {
-        through(self, command.into(), |pipe, out| pipe.write_to(out).map(drop))
+        let write: WriteItems<C, Value<V>> =
+            |pipe, out| pipe.pass_to(out, |out, value, end| crate::put!(out, value.as_ref(), end));
+        through(self, command.into(), write).map(Pipe::from)
     }
 }
 
@@ -59,7 +67,7 @@ fn through<C: Send + 'static, O: 'static>(
     mut pipe: Pipe<Attached<'static>, Bytes, C, O>,
     command: Command,
     write: WriteItems<C, O>,
-) -> Result<Pipe<Unframed, (), (), ()>> {
+) -> Result<Reader> {
     let name = command.name();
     let input = InputStream::interruptible(pipe.feed.feed.interrupters()?, move |end, stop| {
         let mut out = Writer::builder().name(&name).cancel(stop).borrow_fd(end)?;
@@ -69,5 +77,5 @@ fn through<C: Send + 'static, O: 'static>(
             written => written,
         }
     });
-    Ok(Pipe::from(Reader::command(command.stdin(Stdin::Stream(input)))?))
+    Reader::command(command.stdin(Stdin::Stream(input)))
 }

@@ -1015,7 +1015,8 @@ impl Reader {
     }
 
     /// Returns a token that interrupts all waits from now on, for code that stops reading for good.
-    pub(crate) fn interrupter(&mut self) -> Result<crate::CancelToken> {
+    #[doc(hidden)]
+    pub fn interrupter(&mut self) -> Result<crate::CancelToken> {
         self.supply.interrupter()
     }
 

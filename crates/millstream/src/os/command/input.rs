@@ -16,6 +16,7 @@ use rustix::io::Errno;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::{CancelToken, Wait};
+use crate::os::command::start::block_signals;
 
 /// The size of the pieces that are read from a caller's `Read`.
 const PIECE: usize = 64 << 10;
@@ -32,8 +33,8 @@ pub struct InputStream {
 }
 
 impl InputStream {
-    /// Writes what `read` delivers, as soon as it arrives.
-    pub(super) fn read(mut read: impl Read + Send + 'static) -> InputStream {
+    /// Writes what `read` delivers, as soon as it arrives. These `tokens`, if given, interrupt all of its waits.
+    pub(super) fn read(mut read: impl Read + Send + 'static, tokens: Option<Vec<CancelToken>>) -> InputStream {
         let write = move |pipe: &PipeWriter, stop: &CancelToken| {
             let (mut output, mut piece) = (Output::new(pipe, stop)?, vec![0; PIECE]);
             loop {
@@ -45,7 +46,7 @@ impl InputStream {
                 }
             }
         };
-        InputStream { write: Box::new(write), tokens: None }
+        InputStream { write: Box::new(write), tokens }
     }
 
     /// Writes these pieces, each as soon as the iterator returns it.
@@ -111,6 +112,7 @@ impl Input {
         let failure = Arc::new(Mutex::new(None));
         let (stopped, failed) = (stop.clone(), failure.clone());
         let run = move || {
+            block_signals();
             // After a panic, the stream is not used again.
             let written = catch_unwind(AssertUnwindSafe(|| write(&pipe, &stopped))).unwrap_or_else(|_| {
                 let found = "a panic in the input of a command; its message is on standard error";

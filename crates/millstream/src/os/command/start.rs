@@ -1,4 +1,4 @@
-//! Starting a process: the code that runs in the child before `exec`.
+//! Starting a process: the code that runs in the child before `exec`, and the signals of threads that write its input.
 //!
 //! A host program may block or ignore signals, as Julia and Python do. Commands must not inherit that, because they
 //! could not be stopped. The child runs code of this crate only if the host does that, or if a guard is to be notified;
@@ -115,6 +115,17 @@ fn reset_signals() {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
+}
+
+/// Blocks all signals in this thread, which is one of the library: the threads of the program handle them, and writing to
+/// a command that reads no more is an error even if the program does not ignore SIGPIPE.
+pub(super) fn block_signals() {
+    // SAFETY: the set is valid for these calls; the first of them fills it.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut());
     }
 }
 
