@@ -200,7 +200,7 @@ impl Reader {
             None => Err(Error::new(ErrorKind::Closed)),
         });
         self.has_failed.fetch_or(!matches!(done, Ok(Ok(_))), Ordering::Relaxed);
-        done?.map_err(|error| error::raise(py, &error))
+        done?.map_err(|error| error::raise(py, &error.with_name(&*self.name)))
     }
 
     /// Runs long work in slices.

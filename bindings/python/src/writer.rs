@@ -127,7 +127,7 @@ impl Writer {
             self.written.store(writer.written(), Ordering::Relaxed);
             done
         });
-        let done = done.and_then(|done| done.map_err(|error| error::raise(py, &error)));
+        let done = done.and_then(|done| done.map_err(|error| error::raise(py, &error.with_name(&*self.name))));
         self.has_failed.fetch_or(done.is_err(), Ordering::Relaxed);
         done
     }
@@ -304,6 +304,22 @@ impl Writer {
     fn _drop(&self, py: Python<'_>) -> PyResult<()> {
         let writer = self.state(py)?.writer.take();
         self.abandon(py, writer);
+        Ok(())
+    }
+
+    /// Ends after an exception in a pipe: bytes that were accepted are written if the sink takes them within a second,
+    /// unless the output appears only if it is complete.
+    fn _give_up(&self, py: Python<'_>) -> PyResult<()> {
+        if self.token.is_inherited() {
+            return Ok(());
+        }
+        if let Some(mut writer) = self.state(py)?.writer.take() {
+            self.token.settle();
+            // The exception is what the program needs to know.
+            self.has_failed.store(true, Ordering::Relaxed);
+            self.forget(py, &mut writer);
+            py.detach(|| writer.abort());
+        }
         Ok(())
     }
 

@@ -17,12 +17,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from millstream import (
+    CommandFailed,
     Pipe,
     StageFailed,
     Summary,
     Writer,
     batch,
     collect,
+    command,
     count,
     filter,
     flat_map,
@@ -92,6 +94,20 @@ def test_a_failure_names_its_record_and_comes_after_those_before_it() -> None:
     assert seen == [22, 22, 3, 3]
     assert (error.record, error.offset, error.name, error.kind, error.code) == (3, 7, "memory", "stage_failed", 35)
     assert isinstance(error.__cause__, ValueError)
+
+
+def test_a_writer_has_the_results_before_an_error_unless_its_file_is_complete_or_absent(tmp_path: Path) -> None:
+    data = b"1\n22\nx\n5\n"
+    kept, absent, aside = (tmp_path / name for name in ("kept", "absent", "aside"))
+    for writer in (Writer.path(kept, partial="keep"), Writer.path(absent)):
+        with pytest.raises(StageFailed):
+            pipe(lines(data), tee(Writer.path(aside, partial="keep")), map(int), writer)
+        assert aside.read_bytes() == data
+    assert kept.read_bytes() == b"1\n22\n"
+    assert not absent.exists()
+    with open(kept, "wb") as file, pytest.raises(CommandFailed):
+        pipe(command(["sh", "-c", "seq 3; exit 3"]), Writer.fd(file.fileno()))
+    assert kept.read_bytes() == b"1\n2\n3\n"
 
 
 def test_failures_may_be_passed_over_or_put_aside(tmp_path: Path) -> None:

@@ -402,6 +402,7 @@ def test_a_stalled_source() -> None:
     with millstream.command(["sleep", "60"], stall_timeout=0.05) as reader, pytest.raises(TimeoutError) as caught:
         next(reader)
     assert isinstance(caught.value, millstream.Stalled)
+    assert caught.value.name == "sleep 60"
 
 
 def test_tcp() -> None:

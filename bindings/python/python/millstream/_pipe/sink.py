@@ -104,7 +104,7 @@ class Writing(Sinking["Summary"]):
         return summary
 
     def abandon(self) -> None:
-        self._writer.abort()
+        self._writer._give_up()
 
 
 def joined(items: list[Any], terminator: bytes) -> bytes | str:

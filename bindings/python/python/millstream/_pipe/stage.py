@@ -145,7 +145,7 @@ class Teeing(Step):
 
     def abandon(self) -> None:
         """Called if not all items have passed."""
-        self._writer.abort()
+        self._writer._give_up()
 
 
 @dataclass(frozen=True)
