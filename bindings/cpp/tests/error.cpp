@@ -33,7 +33,7 @@ TEST(Error, EveryKindHasItsOwnText) {
     for (int code = 1; code <= static_cast<int>(ms::errc::source_changed); ++code)
         EXPECT_TRUE(texts.insert(ms::category().message(code)).second) << code;
     EXPECT_EQ(ms::category().message(4),
-              "command failed; see its standard error; set allow_failure to accept a failing command");
+              "command failed; find out why it failed, or accept its failure with `allow_failure`");
     EXPECT_EQ(ms::category().message(0), "error 0");
     EXPECT_EQ(ms::category().message(1000), "error 1000");
 }

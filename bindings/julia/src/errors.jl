@@ -41,13 +41,20 @@ MillstreamError(code, kind, message; name = nothing, offset = nothing, record = 
     column = nothing, expected = nothing, found = nothing, written = nothing, path = nothing, errno = nothing, command = nothing, cause = nothing) =
     MillstreamError(code, kind, message, name, offset, record, line, column, expected, found, written, path, errno, command, cause)
 
+# What the library's advice names differently from Julia, or Julia does not have.
+const spellings = ("`allow_failure`" => "`ignorestatus(cmd)`", "`skip_record`" => "`Millstream.skip_record`",
+    "; raise `depth` if the source is trusted" => "", "; skip failing records with `on_error`" => "")
+
+in_julia(text) = foldl(replace, spellings; init = text)
+advice(code) = in_julia(unsafe_string(@c millstream_code_advice(code)))
+
 # An error at a record that is found in Julia, in the words of the library.
 function record_error(kind, name, offset, record; line = nothing, column = nothing, found, expected = nothing, path = nothing, cause = nothing)
     code = error_kinds[kind]
     place = line === nothing ? "byte $offset, record $record (the first is 0)" : column === nothing ? "line $line" : "line $line, column $column"
     message = string(name, ": ", replace(string(kind), '_' => ' '), ": found ", found, expected === nothing ? "" : ", expected $expected",
         path === nothing ? "" : ", in $path", ", at ", place, "; ",
-        unsafe_string(@c millstream_code_advice(code)))
+        advice(code))
     MillstreamError(code, kind, message; name = name, offset = Int64(offset), record = Int64(record), line = line, column = column,
         expected = expected, found = found, path = path, cause = cause)
 end
@@ -84,14 +91,14 @@ CommandEnd(c::CCommandEnd) = CommandEnd(
 function take_error(code, handle)
     text(pointer) = pointer == C_NULL ? nothing : unsafe_string(pointer)
     kind = Symbol(something(text(@c millstream_code_name(code)), "unknown"))
-    handle == C_NULL && return MillstreamError(code, kind, "$kind: $(text(@c millstream_code_advice(code)))")
+    handle == C_NULL && return MillstreamError(code, kind, "$kind: $(advice(code))")
     number = Ref{UInt64}(0)
     end_ = Ref{CCommandEnd}()
     errno = @c millstream_error_errno(handle)
     error = MillstreamError(
         code,
         kind,
-        text(@c millstream_error_message(handle));
+        in_julia(text(@c millstream_error_message(handle)));
         name = text(@c millstream_error_name(handle)),
         offset = (@c millstream_error_offset(handle, number)) ? Int64(number[]) : nothing,
         record = (@c millstream_error_record(handle, number)) ? Int64(number[]) : nothing,

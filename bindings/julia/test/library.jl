@@ -26,6 +26,17 @@ end
     end
 end
 
+@testset "advice names what Julia has" begin
+    options = [String(name) for set in (Millstream.set_reader_options, Millstream.set_writer_options, Millstream.set_command_options)
+        for name in Base.kwarg_decl(first(methods(set)))]
+    named = [found[1] for code in Millstream.error_kinds for found in eachmatch(r"`(.*?)`", Millstream.advice(code))]
+    @test issubset(["record_limit", "stall_timeout", "ignorestatus(cmd)"], named)
+    @test setdiff(named, options) == ["ignorestatus(cmd)", "Millstream.skip_record"] && Millstream.skip_record isa Function
+    for ending in last.(Millstream.spellings)
+        @test isempty(ending) || ending in ["`$name`" for name in named]
+    end
+end
+
 @testset "how a command ended has the names of every language" begin
     rows = split.(readlines(joinpath(folder, "..", "..", "vectors", "names.tsv")), '\t')
     names = only(row[2:end] for row in rows if row[1] == "command_end")

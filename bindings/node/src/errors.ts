@@ -140,11 +140,11 @@ export const OPEN_FAILED: Kind = { kind: "open_failed", advice: "check the name 
 /** @internal */
 export const COMMAND_NOT_STARTED: Kind = { kind: "command_not_started", advice: "check that the program exists, is executable and is in PATH" };
 /** @internal */
-export const COMMAND_FAILED: Kind = { kind: "command_failed", advice: "see its standard error; set allowFailure to accept a failing command" };
+export const COMMAND_FAILED: Kind = { kind: "command_failed", advice: "find out why it failed, or accept its failure with `allowFailure`" };
 /** @internal */
-export const COMMAND_STATUS_UNKNOWN: Kind = { kind: "command_status_unknown", advice: "leave SIGCHLD at its default and do not call `wait` on processes you did not start" };
+export const COMMAND_STATUS_UNKNOWN: Kind = { kind: "command_status_unknown", advice: "leave SIGCHLD at its default and do not wait for processes you did not start" };
 /** @internal */
-export const RECORD_TOO_LONG: Kind = { kind: "record_too_long", advice: "raise the record limit, or skip this record and continue" };
+export const RECORD_TOO_LONG: Kind = { kind: "record_too_long", advice: "raise `recordLimit`; call `skipRecord` to continue after this record" };
 /** @internal */
 export const FRAME_TRUNCATED: Kind = { kind: "frame_truncated", advice: "check whether the input was cut short or the frame size is wrong" };
 /** @internal */
@@ -156,9 +156,9 @@ export const DECODE_DAMAGED: Kind = { kind: "decode_damaged", advice: "fetch the
 /** @internal */
 export const DECODE_TRUNCATED: Kind = { kind: "decode_truncated", advice: "fetch the file again; all data before this point has been delivered" };
 /** @internal */
-export const DECODE_LIMIT: Kind = { kind: "decode_limit", advice: "raise the limit if the source is trusted" };
+export const DECODE_LIMIT: Kind = { kind: "decode_limit", advice: "raise `decodeLimit`, `decodeRatio` or `decodeMemory` if the source is trusted" };
 /** @internal */
-export const STALLED: Kind = { kind: "stalled", advice: "raise the time limit, or find out what the other side is waiting for" };
+export const STALLED: Kind = { kind: "stalled", advice: "raise `stallTimeout`, or find out what the other side is waiting for" };
 /** @internal */
 export const CANCELLED: Kind = { kind: "cancelled", advice: "continue, or close" };
 /** @internal */
@@ -186,7 +186,7 @@ export const DOCUMENT_INVALID: Kind = { kind: "document_invalid", advice: "check
 /** @internal */
 export const DOCUMENT_TRUNCATED: Kind = { kind: "document_truncated", advice: "check whether the input was cut short or contains a wrong length" };
 /** @internal */
-export const TOO_DEEP: Kind = { kind: "too_deep", advice: "raise the depth limit if the source is trusted" };
+export const TOO_DEEP: Kind = { kind: "too_deep", advice: "check the program that wrote the document; raise `depth` if the source is trusted" };
 /** @internal */
 export const KEY_MISSING: Kind = { kind: "key_missing", advice: "check the path" };
 /** @internal */
@@ -202,11 +202,11 @@ export const MEMORY_LIMIT: Kind = { kind: "memory_limit", advice: "raise the lim
 /** @internal */
 export const STAGE_PANICKED: Kind = { kind: "stage_panicked", advice: "fix the stage; the panic message on standard error shows where" };
 /** @internal */
-export const STAGE_FAILED: Kind = { kind: "stage_failed", advice: "check the record, or skip or quarantine failing records" };
+export const STAGE_FAILED: Kind = { kind: "stage_failed", advice: "check the record; skip failing records with `onError`" };
 /** @internal */
 export const SOURCE_CHANGED: Kind = { kind: "source_changed", advice: "read the file again while no other program writes to it" };
 /** @internal */
-export const TIMED_OUT: Kind = { kind: "timed_out", advice: "raise the total timeout, or find out why it takes so long" };
+export const TIMED_OUT: Kind = { kind: "timed_out", advice: "raise `totalTimeout`, or find out why it takes so long" };
 /** @internal */
 export const CSV_INVALID: Kind = { kind: "csv_invalid", advice: "check the file at this position, or choose the dialect in which it was written" };
 /** @internal */

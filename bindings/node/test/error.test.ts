@@ -47,8 +47,12 @@ test("the last line of a command's standard error is quoted without control char
   const error = await failure(toArray(command("sh", ["-c", script, ""], { stderr: "capture" })));
   const words = JSON.stringify(script);
   assert(error.message.startsWith(`the command \`sh -c ${words} ""\` exited with status 3`), error.message);
+  assert.equal(error.advice, ERROR_ADVICE.command_failed);
   assert(
-    error.message.includes("; last line of standard error: \\u{1b}[31mred; see its standard error; set allowFailure"),
+    error.message.endsWith(
+      "; last line of standard error: \\u{1b}[31mred; find out why it failed, or accept its failure with `allowFailure`",
+    ),
+    error.message,
   );
 });
 

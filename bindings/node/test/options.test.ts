@@ -190,6 +190,13 @@ test("the names of options, and their words, are those of every language", () =>
   }
 });
 
+test("advice names options and methods that exist", () => {
+  const advice = Object.values(ms.ERROR_ADVICE).join();
+  const names = [...advice.matchAll(/`(.*?)`/g)].map((found) => found[1]);
+  for (const name of ["recordLimit", "allowFailure", "onError", "depth"]) assert(names.includes(name), name);
+  for (const name of names) assert(name in ms.Reader.prototype || wrong.some(([option]) => option === name), name);
+});
+
 test("what commands, writers and pipelines report has the names of every language", async () => {
   let summary: ms.Summary | undefined;
   await ms.pipe.options({ onSummary: (given) => (summary = given) })([1], ms.count());

@@ -3,6 +3,7 @@
 //! The classes are written in Python (`millstream/_errors.py`), which chooses one by the error's kind. An exception
 //! raised by Python code, such as a source that is a function, is raised again unchanged.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
@@ -88,6 +89,17 @@ pub fn document_error(
     raise(py, &error).into_value(py).into_any()
 }
 
+/// Returns the advice of each kind, for tests.
+#[pyfunction]
+pub fn hints() -> HashMap<&'static str, String> {
+    ErrorKind::ALL.iter().map(|&kind| (kind.name(), hint(kind))).collect()
+}
+
+/// Returns the advice without what Python lacks.
+fn hint(kind: ErrorKind) -> String {
+    kind.advice_with(|name| (name != "depth").then(|| format!("`{name}`")))
+}
+
 /// Returns the exception that a pipe raises: `stage_failed` or `cancelled`.
 #[pyfunction]
 #[pyo3(signature = (kind, name, record = None, offset = None, line = None, found = None))]
@@ -149,10 +161,11 @@ fn class<'py>(py: Python<'py>, name: &'static str) -> PyResult<Bound<'py, PyAny>
 
 fn details<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> {
     let details = PyDict::new(py);
-    details.set_item("message", error.to_string())?;
+    let hint = hint(error.kind());
+    details.set_item("message", format!("{}; {hint}", error.without_advice()))?;
     details.set_item("code", error.kind().code())?;
     details.set_item("kind", error.kind().name())?;
-    details.set_item("hint", error.kind().advice())?;
+    details.set_item("hint", hint)?;
     details.set_item("name", error.name())?;
     details.set_item("offset", error.offset())?;
     details.set_item("record", error.record())?;

@@ -56,7 +56,7 @@ mod _native {
     #[pymodule_export]
     use crate::command_line::command_line;
     #[pymodule_export]
-    use crate::error::{document_error, option_error, pipe_error, state_error};
+    use crate::error::{document_error, hints, option_error, pipe_error, state_error};
     #[pymodule_export]
     use crate::framer::Framer;
     #[pymodule_export]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import copy
 import errno
 import gzip
+import inspect
 import os
 import pickle
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,8 @@ from typing import Any, get_args
 
 import millstream
 import pytest
-from millstream import ErrorKind, _errors, bson
+from millstream import ErrorKind, _errors, _native, bson
+from millstream._reader_options import CommandOptions
 
 CLASSES = [
     value
@@ -230,6 +233,19 @@ def test_bad_text_has_the_attributes_of_unicode_errors(
 
 class Own(millstream.FileError):
     """A class that a user defines."""
+
+
+def test_hints_name_what_python_has() -> None:
+    hints = _native.hints()
+    assert set(hints) == set(get_args(ErrorKind))
+    names = {name for hint in hints.values() for name in re.findall("`(.*?)`", hint)}
+    assert {"record_limit", "allow_failure", "on_error"} <= names
+    options = CommandOptions.__annotations__.keys() | inspect.signature(millstream.pipe).parameters.keys()
+    assert all(name in options or hasattr(millstream.Reader, name) for name in names), names
+    with pytest.raises(millstream.RecordTooLong) as caught:
+        next(millstream.from_bytes(b"12\n", record_limit=1))
+    assert caught.value.hint == hints["record_too_long"]
+    assert str(caught.value).endswith("; " + hints["record_too_long"])
 
 
 def test_a_class_of_a_users_stays_one() -> None:

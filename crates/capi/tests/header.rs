@@ -5,6 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::process::Command;
 
+use millstream::ErrorKind;
+
 fn crate_dir() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -100,6 +102,27 @@ fn every_option_has_a_setter() {
     assert_eq!(found, expected);
 }
 
+/// Returns what advice names, such as options.
+fn named_in_advice() -> HashSet<&'static str> {
+    let names: HashSet<&str> =
+        ErrorKind::ALL.iter().flat_map(|kind| kind.advice().split('`').skip(1).step_by(2)).collect();
+    assert!(
+        ["record_limit", "allow_failure", "on_error", "depth"].iter().all(|name| names.contains(name)),
+        "{names:?}"
+    );
+    names
+}
+
+/// What advice names is the end of a function's name, before the unit of a time, or a member.
+#[test]
+fn advice_names_what_c_has() {
+    let header = std::fs::read_to_string(crate_dir().join("include/millstream.h")).unwrap();
+    for name in named_in_advice() {
+        let has = |parts: [&str; 2]| header.contains(&format!("{}{name}{}", parts[0], parts[1]));
+        assert!([["_", "("], ["_", "_ns("], [" ", ";"]].into_iter().any(has), "{name}");
+    }
+}
+
 /// So are those of C++, and the values of its enums, in the same order: a program that names all of them compiles.
 #[test]
 fn cpp_has_every_option() {
@@ -116,7 +139,19 @@ fn cpp_has_every_option() {
             program += &format!("static_assert(static_cast<unsigned>({value}) == {number});\n");
         }
     }
-    program += "#include <millstream/pipe.hpp>\n";
+    program += "#include <millstream/bson.hpp>\n#include <millstream/pipe.hpp>\n";
+    for name in named_in_advice() {
+        let found = match name {
+            "allow_failure" => "&millstream::command",
+            "skip_record" => "static_cast<bool (millstream::records::*)()>(&millstream::records",
+            "depth" => "&millstream::bson::rules",
+            // The class of pipes is a template; its method takes this enum.
+            "on_error" => "sizeof(millstream",
+            _ => "&millstream::reader_options",
+        };
+        let end = if found.contains('(') { ")" } else { "" };
+        program += &format!("auto advised_{name} = {found}::{name}{end};\n");
+    }
     for row in rows("names.tsv") {
         let of = match row[0].as_str() {
             "command_end" => "&millstream::command_end",

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
@@ -124,8 +125,29 @@ impl Page {
     }
 }
 
+/// The command line that was parsed last.
+static WORDS: Mutex<Vec<OsString>> = Mutex::new(Vec::new());
+
+/// Returns whether the subcommand that was parsed last has an option with this name, such as `record-limit`.
+pub(crate) fn has_option(name: &str) -> bool {
+    is_option(name, &WORDS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Returns whether the subcommand of this command line has an option with this name.
+pub(crate) fn is_option(name: &str, words: &[OsString]) -> bool {
+    let mut command = command();
+    command.build();
+    let mut at = &command;
+    for word in words.iter().skip(1) {
+        let Some(inner) = at.find_subcommand(word) else { break };
+        at = inner;
+    }
+    at.get_arguments().any(|arg| arg.get_long() == Some(name))
+}
+
 /// Parses the command line, or reports the error and returns the ending.
 pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
+    args.clone_into(&mut WORDS.lock().unwrap_or_else(PoisonError::into_inner));
     // If a script's list of words is empty, the command must not read standard input instead.
     let ends_open = args.last().is_some_and(|arg| arg == "--");
     let subcommand = args.get(1).and_then(|arg| Page::from_str(arg.to_str()?, false).ok());

@@ -65,7 +65,7 @@ macro_rules! error_kinds {
                 }
             }
 
-            /// Returns advice for the user.
+            /// Returns advice for the user. Names of options and methods are in backticks, as Rust spells them.
             pub const fn advice(self) -> &'static str {
                 match self {
                     $(ErrorKind::$kind => $advice,)*
@@ -83,11 +83,11 @@ error_kinds! {
     /// A command could not be started.
     3 CommandNotStarted "command_not_started" "check that the program exists, is executable and is in PATH";
     /// A command exited with a non-zero status or was killed by a signal. All of its output was delivered.
-    4 CommandFailed "command_failed" "see its standard error; set allow_failure to accept a failing command";
+    4 CommandFailed "command_failed" "find out why it failed, or accept its failure with `allow_failure`";
     /// The exit status of a command is unknown (SIGCHLD is ignored, or another part of the program waited for it).
-    5 CommandStatusUnknown "command_status_unknown" "leave SIGCHLD at its default and do not call `wait` on processes you did not start";
+    5 CommandStatusUnknown "command_status_unknown" "leave SIGCHLD at its default and do not wait for processes you did not start";
     /// A record is longer than the record limit.
-    6 RecordTooLong "record_too_long" "raise the record limit, or skip this record and continue";
+    6 RecordTooLong "record_too_long" "raise `record_limit`; call `skip_record` to continue after this record";
     /// The stream ended inside a record of fixed or announced length.
     7 FrameTruncated "frame_truncated" "check whether the input was cut short or the frame size is wrong";
     /// A length prefix is invalid.
@@ -99,9 +99,9 @@ error_kinds! {
     /// Compressed data ends too early.
     11 DecodeTruncated "decode_truncated" "fetch the file again; all data before this point has been delivered";
     /// Compressed data grows beyond the limit on output size or ratio.
-    12 DecodeLimit "decode_limit" "raise the limit if the source is trusted";
+    12 DecodeLimit "decode_limit" "raise `decode_limit`, `decode_ratio` or `decode_memory` if the source is trusted";
     /// No bytes arrived, or no bytes were accepted, for longer than the time limit.
-    13 Stalled "stalled" "raise the time limit, or find out what the other side is waiting for";
+    13 Stalled "stalled" "raise `stall_timeout`, or find out what the other side is waiting for";
     /// A cancel token was triggered. No data is lost: the next call continues.
     14 Cancelled "cancelled" "continue, or close";
     /// A file became shorter while it was read.
@@ -129,7 +129,7 @@ error_kinds! {
     /// A BSON document, or a value in it, is longer than the available bytes.
     26 DocumentTruncated "document_truncated" "check whether the input was cut short or contains a wrong length";
     /// Documents and arrays are nested deeper than the limit.
-    27 TooDeep "too_deep" "raise the depth limit if the source is trusted";
+    27 TooDeep "too_deep" "check the program that wrote the document; raise `depth` if the source is trusted";
     /// A document has no member of this name, or an array no element at this position.
     28 KeyMissing "key_missing" "check the path";
     /// A value is not of the requested type, or a document has other members.
@@ -145,11 +145,11 @@ error_kinds! {
     /// A stage of a pipe panicked, or threw a value that is not an error. Earlier records have been passed on.
     34 StagePanicked "stage_panicked" "fix the stage; the panic message on standard error shows where";
     /// A stage of a pipe reported that it could not process a record.
-    35 StageFailed "stage_failed" "check the record, or skip or quarantine failing records";
+    35 StageFailed "stage_failed" "check the record; skip failing records with `on_error`";
     /// A file changed while it was read: the delivered bytes may be a mixture of its old and new content.
     36 SourceChanged "source_changed" "read the file again while no other program writes to it";
     /// Reading took longer than its total time limit. Everything read before was delivered.
-    37 TimedOut "timed_out" "raise the total timeout, or find out why it takes so long";
+    37 TimedOut "timed_out" "raise `total_timeout`, or find out why it takes so long";
     /// A CSV file has a quote where its dialect allows none, a quoted field without an end, or bytes of UTF-16.
     38 CsvInvalid "csv_invalid" "check the file at this position, or choose the dialect in which it was written";
     /// A CSV record has more or fewer fields than the first one.
@@ -157,6 +157,22 @@ error_kinds! {
 }
 
 impl ErrorKind {
+    /// Returns the advice for another language or program. Each name in backticks is replaced with what `spell` returns for
+    /// it. If that is `None`, because the program has nothing like it, the clause with this name is omitted.
+    ///
+    /// ```
+    /// use millstream::ErrorKind;
+    /// let has = |name: &str| (name == "record_limit").then(|| format!("--{}", name.replace('_', "-")));
+    /// assert_eq!(ErrorKind::RecordTooLong.advice_with(has), "raise --record-limit");
+    /// ```
+    pub fn advice_with(self, spell: impl Fn(&str) -> Option<String>) -> String {
+        let clause = |clause: &str| -> Option<String> {
+            let parts = clause.split('`').enumerate();
+            parts.map(|(i, part)| if i % 2 == 0 { Some(part.to_string()) } else { spell(part) }).collect()
+        };
+        self.advice().split("; ").filter_map(clause).collect::<Vec<_>>().join("; ")
+    }
+
     /// Returns whether the reader that reported this error can continue: after [`ErrorKind::Cancelled`] with the next
     /// call, after [`ErrorKind::RecordTooLong`] with `skip_record`, and after [`ErrorKind::NumberInvalid`] and
     /// [`ErrorKind::NumberOverflow`] by reading the input by another method.
@@ -683,6 +699,21 @@ mod tests {
     fn every_kind_has_a_meaning() {
         assert_eq!(ErrorKind::OpenFailed.meaning(), "A source or sink could not be opened.");
         assert!(ErrorKind::ALL.iter().all(|kind| kind.meaning().ends_with('.')));
+    }
+
+    #[test]
+    fn advice_in_other_words_lacks_what_they_lack() {
+        assert_eq!(ErrorKind::Io.advice_with(|_| None), ErrorKind::Io.advice());
+        assert_eq!(
+            ErrorKind::RecordTooLong.advice_with(|name| Some(format!("`{name}`"))),
+            ErrorKind::RecordTooLong.advice()
+        );
+        assert_eq!(ErrorKind::StageFailed.advice_with(|_| None), "check the record");
+        assert_eq!(
+            ErrorKind::DecodeLimit.advice_with(|name| Some(name.to_uppercase())),
+            "raise DECODE_LIMIT, DECODE_RATIO or DECODE_MEMORY if the source is trusted"
+        );
+        assert_eq!(ErrorKind::DecodeLimit.advice_with(|name| (name != "decode_ratio").then(String::new)), "");
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod scan_twin;
 
 use frame_twin::{Outcome, framer, unhex, vectors};
 use millstream::frame::Lines;
+use millstream::options::READER;
 use millstream::pipe::Pipe;
 use millstream::scan::Separator;
 use millstream::{Command, Decode, Error, ErrorKind, Reader, Writer};
@@ -26,6 +27,15 @@ fn cases<const N: usize>(file: &str) -> Vec<[&str; N]> {
     let cases: Vec<_> = lines.map(|line| line.split('\t').collect::<Vec<_>>().try_into().unwrap()).collect();
     assert!(!cases.is_empty(), "the file contains no case");
     cases
+}
+
+#[test]
+fn advice_names_options_and_methods_that_exist() {
+    let _ = (Command::allow_failure, Reader::skip_record::<Lines>);
+    let methods = ["allow_failure", "skip_record", "on_error", "depth"]; // of `Pipe` and of `bson::Rules`
+    let mut names = ErrorKind::ALL.iter().flat_map(|kind| kind.advice().split('`').skip(1).step_by(2));
+    let missing = names.find(|name| !methods.contains(name) && READER.iter().all(|option| option.name != *name));
+    assert_eq!(missing, None);
 }
 
 #[test]

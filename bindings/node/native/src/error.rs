@@ -57,7 +57,7 @@ impl From<&Error> for Failure {
     fn from(error: &Error) -> Failure {
         Failure {
             kind: error.kind().name().to_owned(),
-            advice: camel_case(error.kind().advice()),
+            advice: millstream_wasm::failure::advice(error.kind()),
             command: error.command().map(End::from),
             what: error.command().map(ToString::to_string),
             last_line: error.command().and_then(CommandEnd::last_line),
@@ -67,15 +67,4 @@ impl From<&Error> for Failure {
             system: error.io().map(ToString::to_string),
         }
     }
-}
-
-/// Converts `allow_failure` to `allowFailure` in a text.
-fn camel_case(text: &str) -> String {
-    let mut after_underscore = false;
-    let convert = |c: char| match std::mem::replace(&mut after_underscore, c == '_') {
-        _ if c == '_' => None,
-        true => Some(c.to_ascii_uppercase()),
-        false => Some(c),
-    };
-    text.chars().filter_map(convert).collect()
 }

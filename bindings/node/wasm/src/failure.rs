@@ -1,7 +1,16 @@
 //! Errors of the core as data. TypeScript creates the exception from it, so that there is only one class of errors.
 
-use millstream_core::Error;
+use millstream_core::{Error, ErrorKind};
 use serde_json::{Map, Value};
+
+/// Returns the advice with options as JavaScript spells them: `allowFailure`.
+pub fn advice(kind: ErrorKind) -> String {
+    kind.advice_with(|name| {
+        let mut words = name.split('_');
+        let first = words.next().unwrap_or_default();
+        Some(words.fold(format!("`{first}"), |name, word| name + &word[..1].to_uppercase() + &word[1..]) + "`")
+    })
+}
 
 /// Returns the error as a JSON object: `kind`, `advice`, and if known `found`, `expected`, `offset` and `path`. `at` is added to
 /// the offset.
@@ -10,7 +19,7 @@ pub(crate) fn failure(error: &Error, at: usize) -> Value {
     let text = |text: Option<&str>| text.map(Value::from);
     let details = [
         ("kind", Some(error.kind().name().into())),
-        ("advice", Some(error.kind().advice().into())),
+        ("advice", Some(advice(error.kind()).into())),
         ("found", text(error.found())),
         ("expected", text(error.expected())),
         ("offset", offset),

@@ -5,11 +5,11 @@
 //!
 //! - `exports`: the functions of the WebAssembly module.
 //! - `documents`: checks BSON documents and decodes them into columns; Node's native part uses it too.
-//! - `failure`: an error as JSON.
+//! - `failure`: an error as JSON, and its advice as JavaScript spells options; Node's native part uses this too.
 
 pub mod documents;
 #[cfg(target_family = "wasm")]
 mod exports;
-mod failure;
+pub mod failure;
 
 use failure::failure;

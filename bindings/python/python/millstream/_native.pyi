@@ -12,6 +12,7 @@ from typing_extensions import Buffer
 
 from ._command import CommandEnd
 from ._errors import DocumentError, Error
+from ._kinds import ErrorKind
 from ._options import Endian, PrefixCounts, Stderr, WriterSettings
 
 T = TypeVar("T", bytes, str)
@@ -33,6 +34,7 @@ def document_error(
     expected: str,
     record: int | None = None,
 ) -> DocumentError: ...
+def hints() -> dict[ErrorKind, str]: ...
 def pipe_error(
     kind: Literal["stage_failed", "cancelled"],
     name: str | None,

@@ -356,7 +356,7 @@ fn misuse(found: &str, expected: &str) -> Error {
 
 #[cold]
 fn finished() -> Error {
-    Error::new(ErrorKind::Closed).with_found("a finished document").with_expected("`clear` before the next")
+    Error::new(ErrorKind::Closed).with_found("a finished document").with_expected("a cleared one for the next")
 }
 
 #[cfg(test)]

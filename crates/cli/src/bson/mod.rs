@@ -129,11 +129,6 @@ fn explain(error: &Error, signals: &Signals) -> Ending {
         (Some(signal), _) => message::ended_by(signal),
         // If the reader closed standard output, the reader knows the reason.
         (None, ErrorKind::BrokenPipe) if error.name() == Some(STANDARD_OUTPUT) => Ending::BROKEN_PIPE,
-        // No option raises this limit.
-        (None, ErrorKind::Stalled) => message::fail_with_advice(error, None),
-        (None, ErrorKind::MemoryLimit) => {
-            message::fail_with_advice(error, Some("raise --memory-limit if the source is trusted"))
-        }
         (None, _) => message::fail(error),
     }
 }

@@ -167,7 +167,7 @@ fn other_copies_continue_on_request() {
         );
         assert!(lines[..2].iter().any(|line| line.contains("records 28 to 33, at byte 74")), "{lines:?}");
         assert!(lines[2].contains("2 failures of the command"), "{lines:?}");
-        assert_eq!(lines[3], "hint: see its standard error");
+        assert_eq!(lines[3], "hint: find out why it failed, or accept its failure with --success-statuses");
         assert_eq!((&report(&place)["blocks"], &report(&place)["failed"]), (&16.into(), &2.into()));
     }
     each(&place, "in -j 3 --block 20 --on-error skip -o out", command).fails();

@@ -33,7 +33,11 @@ fn a_failing_command_is_noticed_whatever_the_options() {
 fn a_failing_commands_messages_come_before_the_error() {
     let seen = Place::new().run("").shell("printf 'out of %s\\n' luck >&2; exit 3").fails();
     assert!(seen.stderr.starts_with("out of luck\nmillstream: "), "{:?}", seen.stderr);
-    assert!(seen.stderr.ends_with("\nhint: see its standard error\n"), "{:?}", seen.stderr);
+    assert!(
+        seen.stderr.ends_with("\nhint: find out why it failed, or accept its failure with --success-statuses\n"),
+        "{:?}",
+        seen.stderr
+    );
     assert_eq!(seen.stderr.matches("out of luck").count(), 1, "it is not repeated: {:?}", seen.stderr);
 }
 

@@ -154,7 +154,12 @@ fn statistics_of_a_failed_run() {
     assert_eq!((&stats["error"]["kind"], &stats["error"]["code"]), (&"command_failed".into(), &4.into()));
     let message = stats["error"]["message"].as_str().unwrap();
     assert!(message.contains("exited with status 3"), "{message}");
-    assert!(message.ends_with("last line of standard error: oops; see its standard error"), "{message}");
+    assert!(
+        message.ends_with(
+            "last line of standard error: oops; find out why it failed, or accept its failure with --success-statuses"
+        ),
+        "{message}"
+    );
     assert_eq!((&stats["records"], &stats["bytes"]), (&1.into(), &4.into()));
     assert_eq!(stats["hash"], Value::Null);
     assert_eq!((&stats["sources"][0]["status"], &stats["sources"][0]["exit_status"]), (&"failed".into(), &3.into()));

@@ -198,9 +198,10 @@ fn a_long_window_is_decoded_if_there_may_be_memory_for_it() {
     let frame = b"\x28\xb5\x2f\xfd\0\x90\x21\0\0one\n";
     let place = Place::new().file("a.zst", frame);
     let message = "millstream: a.zst: decode limit: found zstd data with a window of 268435456 bytes, expected one of at most \
-                   134217728, at byte 0\nhint: raise --decode-memory if the source is trusted\n";
-    place.run("a.zst").fails().prints("").says(message);
+                   134217728, at byte 0\nhint: raise ";
+    let all = format!("{message}--decode-limit, --decode-ratio or --decode-memory if the source is trusted\n");
+    place.run("a.zst").fails().prints("").says(&all);
     place.run("a.zst --decode-memory 256M").succeeds().prints("one\n");
-    place.words("bson count a.zst").fails().says(message);
+    place.words("bson count a.zst").fails().says(&format!("{message}--decode-memory if the source is trusted\n"));
     place.words("bson count a.zst --decode-memory 256M").fails().complains_of(&["frame truncated"]);
 }

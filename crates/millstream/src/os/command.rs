@@ -403,7 +403,7 @@ impl Command {
                 &format_args!("the signal {} to stop the command", self.stop_signal),
                 &"the number of a signal that has a name, such as 15 for SIGTERM",
             ),
-            (*any && listed.is_some(), &"allow_failure with a list of successes", &"one of them"),
+            (*any && listed.is_some(), &"any failure accepted, and a list of successes", &"one of them"),
             (
                 self.is_shell && self.process_group == ProcessGroup::Inherit,
                 &"a shell line in the group of this process",

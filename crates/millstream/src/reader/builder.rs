@@ -527,22 +527,22 @@ impl ReaderBuilder {
             ),
             (
                 self.follow == Follow::Growing && self.pin == Pin::Identity,
-                &"following a file with Pin::Identity",
+                &"following a file whose identity is pinned",
                 &"one of them",
             ),
             (
                 self.pin == Pin::Identity && !matches!(kind, Kind::File | Kind::Mapped | Kind::Split),
-                &format_args!("Pin::Identity for {kind}"),
+                &format_args!("a pinned identity for {kind}"),
                 &"a path or a file descriptor",
             ),
             (
                 self.decode_memory != DECODE_MEMORY && self.decode == Some(Decode::Off),
-                &"a decoder memory limit with Decode::Off",
+                &"a decoder memory limit without decoding",
                 &"one of them",
             ),
             (
                 self.decode_limit != DecodeLimit::default() && self.decode == Some(Decode::Off),
-                &"a decoding limit with Decode::Off",
+                &"a decoding limit without decoding",
                 &"Decode::Auto, or no limit",
             ),
         ])

@@ -254,7 +254,7 @@ impl Split {
         self.path().ok_or_else(|| {
             Error::new(ErrorKind::InvalidOption)
                 .with_found("a split without a path")
-                .with_expected("the path of its file, set by `with_path`")
+                .with_expected("the path of its file")
         })
     }
 }

@@ -60,7 +60,7 @@ fn parse<'a, T: Deserialize<'a>>(json: &'a str, what: &str) -> Result<T> {
     let invalid = |error: serde_json::Error| {
         Error::new(ErrorKind::InvalidOption)
             .with_found(format!("{what} that is not valid: {error}"))
-            .with_expected(format!("{what} as `millstream split` or `to_json` writes it"))
+            .with_expected(format!("{what} as `millstream split` or a plan writes it"))
     };
     let Versioned { version } = serde_json::from_str(json).map_err(invalid)?;
     check_version(version)?;

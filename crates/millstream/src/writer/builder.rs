@@ -490,15 +490,11 @@ impl WriterBuilder {
                 &"a flush delay for a callback",
                 &"another policy: callbacks run only on the caller's thread",
             ),
-            (
-                kind != Kind::Path && self.existing != Existing::Replace,
-                &format_args!("Existing::{:?} for {kind}", self.existing),
-                &"a path",
-            ),
-            (!is_path && self.partial == Partial::Keep, &format_args!("Partial::Keep for {kind}"), &"a path"),
+            (kind != Kind::Path && self.existing != Existing::Replace, &format_args!("appending to {kind}"), &"a path"),
+            (!is_path && self.partial == Partial::Keep, &format_args!("a kept incomplete file for {kind}"), &"a path"),
             (
                 self.existing == Existing::Append && self.partial == Partial::Keep,
-                &"Existing::Append with Partial::Keep",
+                &"appending, and a kept incomplete file",
                 &"one of them: appended bytes stay in any case",
             ),
             (
@@ -508,7 +504,7 @@ impl WriterBuilder {
             ),
             (
                 self.durability != Durability::Cached && !is_path && kind != Kind::Descriptor,
-                &format_args!("Durability::{:?} for {kind}", self.durability),
+                &format_args!("a durable close of {kind}"),
                 &"a regular file",
             ),
             (self.limits.stall == Some(Duration::ZERO), &"a stall timeout of 0 s", &"a longer one, or no timeout"),

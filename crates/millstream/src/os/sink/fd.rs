@@ -131,7 +131,7 @@ impl FdSink {
     pub(crate) fn durable(mut self, durability: Durability) -> Result<FdSink> {
         if durability != Durability::Cached && !self.is_file {
             return Err(Error::new(ErrorKind::InvalidOption)
-                .with_found(format!("Durability::{durability:?} for something that is not a regular file"))
+                .with_found("a durable close of something that is not a regular file")
                 .with_expected("a regular file"));
         }
         self.durability = durability;
