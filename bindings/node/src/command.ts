@@ -41,13 +41,23 @@ export const COMMAND_RULES: Rules<Omit<CommandOptions, keyof CommandSettings>> =
   allowFailure: BOOLEAN,
 };
 
-/** Formats a command line for messages; words with blanks or control characters are quoted.
+/** Formats a command line for messages as the core does: as it can be pasted into a shell.
  *
  * @internal
  */
 export function showArgv(argv: readonly string[]): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they must be quoted
-  return argv.map((word) => (/^[^\s\x00-\x1f\x7f'"\\$`]+$/.test(word) ? word : JSON.stringify(word))).join(" ");
+  return argv.map(quoted).join(" ");
+}
+
+function quoted(word: string): string {
+  if (/^[-\p{Alphabetic}\p{N}_./,:=+@%]+$/u.test(word)) return word;
+  if (!/\p{Cc}/u.test(word)) return `'${word.replaceAll("'", String.raw`'\''`)}'`;
+  const escaped = word.replace(/[\p{Cc}\\']/gu, (c) => {
+    if (c === "\n") return String.raw`\n`;
+    if (c === "\t") return String.raw`\t`;
+    return c === "\\" || c === "'" ? `\\${c}` : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  });
+  return `$'${escaped}'`;
 }
 
 /** Checks the words of a command.

@@ -45,8 +45,8 @@ test("a message contains the error, its position, and advice", () => {
 test("the last line of a command's standard error is quoted without control characters", async () => {
   const script = "printf 'first\\n\\033[31mred\\n\\n' >&2; exit 3";
   const error = await failure(toArray(command("sh", ["-c", script, ""], { stderr: "capture" })));
-  const words = JSON.stringify(script);
-  assert(error.message.startsWith(`the command \`sh -c ${words} ""\` exited with status 3`), error.message);
+  const words = String.raw`'printf '\''first\n\033[31mred\n\n'\'' >&2; exit 3'`;
+  assert(error.message.startsWith(`the command \`sh -c ${words} ''\` exited with status 3`), error.message);
   assert.equal(error.advice, ERROR_ADVICE.command_failed);
   assert(
     error.message.endsWith(
@@ -54,6 +54,14 @@ test("the last line of a command's standard error is quoted without control char
     ),
     error.message,
   );
+});
+
+test("a command is shown as a shell reads it, in its name and in its errors", async () => {
+  const words = ["-c", "exit 3", "it's", "a\n\t\\'\u001b\u0085", "$x", "*", "~", "größe=1"];
+  const reader = command("sh", words);
+  assert.equal(reader.name, String.raw`sh -c 'exit 3' 'it'\''s' $'a\n\t\\\'\u001b\u0085' '$x' '*' '~' größe=1`);
+  const error = await failure(toArray(reader));
+  assert(error.message.startsWith(`the command \`${reader.name}\` exited`), error.message);
 });
 
 test("existing details are kept", () => {

@@ -115,7 +115,7 @@ fn statistics_of_a_complete_run() {
     assert_eq!((&file["name"], &file["status"]), (&"a".into(), &"succeeded".into()));
     assert_eq!((&file["records"], &file["bytes"], &file["source_bytes"]), (&3.into(), &13.into(), &13.into()));
     assert_eq!((&file["exit_status"], &file["decoded"]), (&Value::Null, &Value::Null));
-    assert_eq!((&command["name"], &command["status"]), (&"sh -c \"seq 1 1000\"".into(), &"succeeded".into()));
+    assert_eq!((&command["name"], &command["status"]), (&"sh -c 'seq 1 1000'".into(), &"succeeded".into()));
     assert_eq!((&command["exit_status"], &command["signal"]), (&0.into(), &Value::Null));
 }
 
