@@ -139,23 +139,7 @@ fn advice_on_opening(error: &Error) -> Cow<'static, str> {
 /// Returns the error of a command without its last line on standard error, which has already been shown.
 fn without_last_words(error: &Error) -> Option<Error> {
     let end = CommandEnd { stderr_tail: Vec::new(), ..error.command()?.clone() };
-    let mut silent = Error::new(error.kind()).with_command(end);
-    if let Some(found) = error.found() {
-        silent = silent.with_found(found);
-    }
-    if let Some(expected) = error.expected() {
-        silent = silent.with_expected(expected);
-    }
-    if let Some(offset) = error.offset() {
-        silent = silent.with_offset(offset);
-    }
-    if let Some(record) = error.record() {
-        silent = silent.with_record(record);
-    }
-    if let Some(path) = error.path() {
-        silent = silent.with_path(path);
-    }
-    Some(silent)
+    Some(error.again().with_command(end))
 }
 
 /// Prints the only result of a command on standard output.

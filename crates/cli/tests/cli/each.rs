@@ -139,8 +139,7 @@ fn a_failing_copy_is_named_by_its_records() {
     // The first block has 10 records of 2 bytes, the following ones 6 records of 3 bytes.
     let command = "read n; echo $n; cat > /dev/null; [ $n != 16 ]";
     let seen = each(&place, "in -j 3 --block 20", command).fails();
-    let seen =
-        seen.complains_of(&["status 1", "in the block of records 16 to 21, at byte 38, record 16 (the first is 0)"]);
+    let seen = seen.complains_of(&["status 1", "in the block of lines 17 to 22, at line 17"]);
     assert_eq!(
         String::from_utf8(seen.stdout).unwrap(),
         "0\n10\n16\n",
@@ -162,10 +161,10 @@ fn other_copies_continue_on_request() {
         let lines: Vec<_> = seen.stderr.lines().collect();
         assert_eq!(lines.len(), 4, "{lines:?}");
         assert!(
-            lines[..2].iter().any(|line| line.contains("status 3") && line.contains("records 16 to 21")),
+            lines[..2].iter().any(|line| line.contains("status 3") && line.contains("lines 17 to 22")),
             "{lines:?}"
         );
-        assert!(lines[..2].iter().any(|line| line.contains("records 28 to 33, at byte 74")), "{lines:?}");
+        assert!(lines[..2].iter().any(|line| line.contains("lines 29 to 34, at line 29")), "{lines:?}");
         assert!(lines[2].contains("2 failures of the command"), "{lines:?}");
         assert_eq!(lines[3], "hint: find out why it failed, or accept its failure with --success-statuses");
         assert_eq!((&report(&place)["blocks"], &report(&place)["failed"]), (&16.into(), &2.into()));
@@ -178,7 +177,7 @@ fn other_copies_continue_on_request() {
 fn copies_that_die_in_the_middle() {
     let place = Place::new().file("in", numbers(100_000));
     let killed = "head -c 10000; kill -9 $$";
-    each(&place, "in --block 100K", killed).fails().complains_of(&["signal 9 (SIGKILL)", "records 0 to"]);
+    each(&place, "in --block 100K", killed).fails().complains_of(&["signal 9 (SIGKILL)", "lines 1 to"]);
     let unordered = each(&place, "in --block 100K --unordered", killed).fails();
     assert!(unordered.stdout.len() >= 10_000, "its output is complete");
     each(&place, "in", "exit 3").fails().prints("").complains_of(&["exited with status 3"]);
@@ -267,7 +266,7 @@ fn a_failure_ends_a_source_that_is_waited_for() {
     for order in ["", "--unordered"] {
         let seen =
             each(&place, "--block 2", "exit 3").and(order).shell("echo 1; echo 2; echo 3; exec sleep 60").fails();
-        let _ = seen.complains_of(&["exited with status 3", "the block of record"]);
+        let _ = seen.complains_of(&["exited with status 3", "the block of line"]);
     }
 }
 
@@ -336,13 +335,13 @@ fn kept_copies_share_the_blocks() {
 fn kept_copies_that_fail_or_stop_reading() {
     let place = Place::new().file("in", numbers(1_000_000));
     let seen = each(&place, "in -j 2 --block 10K --round-robin", "head -c 100000 > /dev/null; exit 3").fails();
-    let _ = seen.complains_of(&["exited with status 3", "in a copy whose last block was the block of records"]);
+    let _ = seen.complains_of(&["exited with status 3", "in a copy whose last block was the block of lines"]);
     // The data that a copy gets but does not read is lost, even if other copies continue to read.
     for command in ["head -n 1 > /dev/null", "[ -e one ] || { touch one; exit 0; }; cat"] {
         let seen = each(&place, "in -j 2 --block 10K --round-robin -o out", command).fails();
         let _ = seen.complains_of(&[
             "found a copy of the command that stopped reading before the end of its input",
-            "block of record",
+            "block of line",
         ]);
         assert!(!place.path("out").exists());
     }
@@ -385,7 +384,7 @@ fn a_time_limit_reaches_the_copies() {
             [("exec tail -f /dev/null", "-j 2 --block 40K"), ("cat > /dev/null; exec tail -f /dev/null", "-j 1")]
         {
             let seen = each(&place, "in --stall-timeout 900ms -o out", command).and(options).and(mode).fails();
-            let _ = seen.complains_of(&["stalled", "0.9 s", "the block of records", "\nhint: raise --stall-timeout"]);
+            let _ = seen.complains_of(&["stalled", "0.9 s", "the block of lines", "\nhint: raise --stall-timeout"]);
             assert!(!place.path("out").exists());
         }
         assert!(started.elapsed() < crate::place::PATIENCE);

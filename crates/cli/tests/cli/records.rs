@@ -27,7 +27,7 @@ fn many_lines() {
 fn an_unfinished_record_of_a_command_that_fails() {
     let place = Place::new();
     let line = "printf '100\\n200\\n30'; exit 3";
-    let unfinished = &["exited with status 3", "2 bytes of an unfinished record, \"30\"", "record 2"];
+    let unfinished = &["exited with status 3", "2 bytes of an unfinished record, \"30\"", "line 3"];
     for words in ["--stage noop", "--stage match:0", "--each cat", "--each cat --round-robin -j1"] {
         place.run(words).shell(line).fails().prints("100\n200\n").complains_of(unfinished);
     }

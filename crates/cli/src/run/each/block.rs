@@ -13,6 +13,8 @@ pub(super) struct Block {
     pub(super) offset: u64,
     pub(super) first_record: u64,
     pub(super) records: u64,
+    /// Whether the records are lines, which are counted from 1.
+    pub(super) of_lines: bool,
     /// The header, if there is one, and the records.
     pub(super) bytes: Arc<Vec<u8>>,
     /// The number of bytes of the records.
@@ -32,20 +34,24 @@ impl Block {
 
     /// Adds the position of this block to the error of the copy that got it. `which` names the copy.
     pub(super) fn locate(&self, which: &str, error: Error) -> Error {
-        let (first, last) = (self.first_record, self.first_record + self.records.saturating_sub(1));
-        let records = if first == last { format!("record {first}") } else { format!("records {first} to {last}") };
+        let (noun, first) = if self.of_lines { ("line", self.first_record + 1) } else { ("record", self.first_record) };
+        let last = first + self.records.saturating_sub(1);
+        let records = if first == last { format!("{noun} {first}") } else { format!("{noun}s {first} to {last}") };
         // The position at which the copy's own output ended is removed.
         let error = match error.command() {
             Some(end) => Error::new(error.kind()).with_command(end.clone()),
             None => error,
         };
-        error.with_path(format!("{which}the block of {records}")).with_offset(self.offset).with_record(first)
+        let error = error.with_path(format!("{which}the block of {records}")).with_offset(self.offset);
+        let error = error.with_record(self.first_record);
+        if self.of_lines { error.with_line(first) } else { error }
     }
 }
 
 /// Collects records that arrive in batches into blocks.
 pub(super) struct Cutter {
     size: usize,
+    of_lines: bool,
     /// The bytes at the start of every block.
     header: Vec<u8>,
     /// The bytes that have been collected.
@@ -58,9 +64,10 @@ pub(super) struct Cutter {
 }
 
 impl Cutter {
-    /// Creates blocks of at most `size` bytes, unless one record is longer.
-    pub(super) fn new(size: usize) -> Cutter {
-        Cutter { size, header: Vec::new(), bytes: Vec::new(), records: 0, index: 0, offset: 0, first_record: 0 }
+    /// Creates blocks of at most `size` bytes, unless one record is longer. The records may be lines.
+    pub(super) fn new(size: usize, of_lines: bool) -> Cutter {
+        let header = Vec::new();
+        Cutter { size, of_lines, header, bytes: Vec::new(), records: 0, index: 0, offset: 0, first_record: 0 }
     }
 
     /// Makes every block begin with `header`. No records have been added yet.
@@ -110,6 +117,7 @@ impl Cutter {
             offset: self.offset,
             first_record: self.first_record,
             records,
+            of_lines: self.of_lines,
             bytes: Arc::new(bytes),
             len,
         };
@@ -126,7 +134,7 @@ mod tests {
 
     /// Returns the blocks of these records, and the start of each.
     fn blocks(size: usize, batches: &[&[&str]]) -> Vec<(String, u64, u64, u64)> {
-        let (mut cutter, mut blocks) = (Cutter::new(size), Vec::new());
+        let (mut cutter, mut blocks) = (Cutter::new(size, false), Vec::new());
         for batch in batches {
             let mut offsets = vec![0];
             for record in *batch {
@@ -155,7 +163,7 @@ mod tests {
 
     #[test]
     fn every_block_begins_with_the_header() {
-        let (mut cutter, mut blocks) = (Cutter::new(5), Vec::new());
+        let (mut cutter, mut blocks) = (Cutter::new(5, true), Vec::new());
         cutter.begin_with(b"h\n".to_vec());
         let add = |block| {
             blocks.push(block);

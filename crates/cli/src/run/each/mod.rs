@@ -109,8 +109,9 @@ impl Each {
         outputs: Outputs,
         input: &CancelToken,
         signals: &Signals,
-        framer: impl FnMut() -> Result<Box<dyn Framer + Send>>,
+        mut framer: impl FnMut() -> Result<Box<dyn Framer + Send>>,
     ) -> Result<Each> {
+        let of_lines = framer()?.finds_lines();
         copy.command()?; // fails early if there is no bash
         let (jobs, block) = (options.jobs(), options.block());
         let policy = Policy {
@@ -126,7 +127,7 @@ impl Each {
             false => copies::start(&copy, jobs, options.retries, timeout, &control).map(Copies::Fresh),
         };
         match copies {
-            Ok(copies) => Ok(Each { cutter: Cutter::new(block), control, copies }),
+            Ok(copies) => Ok(Each { cutter: Cutter::new(block, of_lines), control, copies }),
             Err(error) => {
                 control.cancel();
                 control.ended().outputs.abandon();

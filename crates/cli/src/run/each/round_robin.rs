@@ -463,8 +463,15 @@ mod tests {
         std::thread::spawn(move || {
             let bytes = Arc::default();
             for _ in 0..BLOCKS {
-                let mut block =
-                    Block { index: 0, offset: 0, first_record: 0, records: 1, bytes: Arc::clone(&bytes), len: 0 };
+                let mut block = Block {
+                    index: 0,
+                    offset: 0,
+                    first_record: 0,
+                    records: 1,
+                    of_lines: true,
+                    bytes: Arc::clone(&bytes),
+                    len: 0,
+                };
                 loop {
                     let seen = *rota.lock();
                     match seat.put(block) {
