@@ -172,7 +172,8 @@ function message({ kind, advice }: Kind, details: ErrorDetails): string {
   add(", in stage ", details.stage, " (the first is 0)");
   add(", at line ", line);
   if (line === undefined) {
-    add(", at byte ", details.offset);
+    add(", at column ", details.column);
+    if (details.column === undefined) add(", at byte ", details.offset);
     add(", record ", details.record, " (the first is 0)");
   } else {
     add(", column ", details.column);

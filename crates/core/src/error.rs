@@ -600,10 +600,11 @@ impl Error {
         match (e.line, e.column) {
             (Some(line), Some(column)) => write!(f, ", at line {line}, column {column}")?,
             (Some(line), None) => write!(f, ", at line {line}")?,
-            (None, Some(column)) => write!(f, ", at column {column}")?,
-            (None, None) => {
-                if let Some(offset) = e.offset {
-                    write!(f, ", at byte {offset}")?;
+            (None, column) => {
+                match (column, e.offset) {
+                    (Some(column), _) => write!(f, ", at column {column}")?,
+                    (None, Some(offset)) => write!(f, ", at byte {offset}")?,
+                    (None, None) => {}
                 }
                 if let Some(record) = e.record {
                     write!(f, ", record {record} (the first is 0)")?;
@@ -735,7 +736,7 @@ mod tests {
         assert_eq!(place(new()), "number invalid, at byte 9, record 2 (the first is 0)");
         assert_eq!(place(new().with_line(3)), "number invalid, at line 3");
         assert_eq!(place(new().with_line(3).with_column(2)), "number invalid, at line 3, column 2");
-        assert_eq!(place(new().with_column(2)), "number invalid, at column 2");
+        assert_eq!(place(new().with_column(2)), "number invalid, at column 2, record 2 (the first is 0)");
     }
 
     /// An error with two causes.

@@ -185,7 +185,7 @@ inline std::string sentence(const error_details &error) {
         out.append(error.line ? ", column " : ", at column ").append(std::to_string(*error.column));
     if (error.offset && !error.line && !error.column)
         out.append(", at byte ").append(std::to_string(*error.offset));
-    if (error.record && !error.line && !error.column)
+    if (error.record && !error.line)
         out.append(", record ").append(std::to_string(*error.record)).append(" (the first is 0)");
     if (error.written)
         out.append(", ").append(std::to_string(*error.written)).append(" bytes had been written");
