@@ -25,7 +25,10 @@ fn orders(path: &str) -> Result<()> {
     let mut out = Writer::stdout()?;
     let mut documents = Documents::new(Reader::path(path)?);
     while let Some(document) = documents.next()? {
-        let order: Order = bson::decode_document(&document)?;
+        let order: Order = match bson::decode_document(&document) {
+            Ok(order) => order,
+            Err(error) => return Err(documents.locate(error)), // adds the file and the document's number
+        };
         let total: f64 = order.items.iter().map(|item| f64::from(item.qty) * item.price).sum();
         put!(out, order.customer.name, '\t', fixed(total, 2), '\n')?;
     }

@@ -40,7 +40,8 @@ pub fn decode<'a, T: FromBson<'a>>(bytes: &'a [u8]) -> Result<T> {
 /// ```
 ///
 /// # Errors
-/// The errors of [`FromBson::from_bson`], with the key path and the offset.
+/// The errors of [`FromBson::from_bson`], with the key path and the offset. [`Documents::locate`](crate::Documents::locate)
+/// adds the name of the source and the number of the document.
 #[inline]
 pub fn decode_document<'a, T: FromBson<'a>>(document: &Document<'a>) -> Result<T> {
     if document.rules().strictness == Strictness::Strict {

@@ -217,6 +217,33 @@ impl<R: ReadRecords> Documents<R> {
         Ok(Some(DocumentBatch { batch, rules }))
     }
 
+    /// Adds the place of the document that [`next`](Documents::next) returned last to an error that was found in it: the
+    /// source's name and the document's number. An error that names a source stays unchanged.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// use millstream::bson::{Documents, decode_document};
+    /// use std::collections::BTreeMap;
+    /// let reader = Reader::memory(b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0\x0c\0\0\0\x10n\0\xff\xff\xff\xff\0")?;
+    /// let mut documents = Documents::new(reader);
+    /// let error = loop {
+    ///     let document = documents.next()?.expect("a document that is invalid");
+    ///     match decode_document::<BTreeMap<&str, u32>>(&document) {
+    ///         Ok(counts) => assert_eq!(counts["n"], 42),
+    ///         Err(error) => break documents.locate(error),
+    ///     }
+    /// };
+    /// assert_eq!((error.name(), error.record(), error.offset()), (Some("memory"), Some(1), Some(19)));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[must_use]
+    pub fn locate(&self, error: Error) -> Error {
+        match error.name() {
+            Some(_) => error,
+            None => error.with_name(self.reader.name()).with_record(self.reader.record().saturating_sub(1)),
+        }
+    }
+
     /// The data that has been skipped so far.
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
@@ -285,7 +312,7 @@ impl<R: ReadRecords> Documents<R> {
                         .with_found(format!("a document of {len} bytes"))
                         .with_expected(format!("at most {limit}"));
                     if self.on_bad == OnBad::Stop {
-                        return Err(self.locate(error)); // it can be skipped
+                        return Err(self.here(error)); // it can be skipped
                     }
                     self.lose(error)?;
                 }
@@ -332,7 +359,7 @@ impl<R: ReadRecords> Documents<R> {
 
     /// Adds the reader's position.
     #[cold]
-    fn locate(&self, error: Error) -> Error {
+    fn here(&self, error: Error) -> Error {
         error.with_name(self.reader.name()).with_offset(self.reader.offset()).with_record(self.reader.record())
     }
 
@@ -342,13 +369,13 @@ impl<R: ReadRecords> Documents<R> {
         let error = error.shift_offset(self.reader.offset());
         if self.on_bad == OnBad::Stop {
             self.over = true;
-            return Err(self.locate(error));
+            return Err(self.here(error));
         }
         self.looked_at += len as u64;
         if !self.is_followed(len)? {
             return self.lose(error);
         }
-        let error = self.locate(error);
+        let error = self.here(error);
         self.skipped.add(self.reader.offset(), len as u64, self.reader.record(), &error);
         self.reader.take_records(len, 1, len);
         Ok(())
@@ -356,7 +383,7 @@ impl<R: ReadRecords> Documents<R> {
 
     /// Handles data at the beginning of the buffer that has no known end or is not a document.
     fn lose(&mut self, error: Error) -> Result<()> {
-        let error = self.locate(error);
+        let error = self.here(error);
         if self.on_bad == OnBad::Stop {
             self.over = true;
             return Err(error);
