@@ -17,7 +17,8 @@ use std::num::NonZero;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Types that can be read from a value: numbers, text, bytes, dates, documents and collections of them are implemented
-/// here; structs and enums use `#[derive(FromBson)]`.
+/// here; structs and enums use `#[derive(FromBson)]`, whose attributes, such as `#[bson(rename = "…")]` and `#[bson(default)]`, are
+/// on the page of the [derive macro](https://docs.rs/millstream/latest/millstream/bson/derive.FromBson.html).
 ///
 /// An integer type accepts every numeric value that it represents exactly (also a double without a fraction). `f64`
 /// accepts every numeric value that it represents exactly. `Option` accepts null and undefined as `None`. Collections

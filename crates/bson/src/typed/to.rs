@@ -87,7 +87,8 @@ fn no_document(kind: ElementType) -> Error {
 }
 
 /// Types that can be written as a value: numbers, text, bytes, dates, documents and collections of them are implemented
-/// here; structs and enums use `#[derive(ToBson)]`.
+/// here; structs and enums use `#[derive(ToBson)]`, whose attributes, such as `#[bson(rename = "…")]` and `#[bson(default)]`, are
+/// on the page of the [derive macro](https://docs.rs/millstream/latest/millstream/bson/derive.ToBson.html).
 ///
 /// Slices, vectors, arrays and tuples are written as arrays, but sequences of `u8` are written as bytes (subtype 0;
 /// use [`Binary`](crate::Binary) for another subtype). Maps are written as documents, and `None` and `()` as null.
