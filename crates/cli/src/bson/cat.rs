@@ -29,7 +29,7 @@ pub(super) struct Options {
     #[arg(long)]
     relaxed: bool,
 
-    /// What to do with an invalid document: stop, or skip it and report the error
+    /// What to do with a document that is not valid BSON: stop, or leave it out and report its position
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Stop)]
     on_error: OnError,
 }

@@ -31,7 +31,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "LEVELS", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=1000))]
     depth: u16,
 
-    /// What to do with an invalid document: stop, or skip it and report the error
+    /// What to do with a document that is not valid BSON: stop, or leave it out and report its position
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Stop)]
     on_error: OnError,
 }

@@ -78,8 +78,10 @@ pub(super) struct Options {
     #[arg(long)]
     canonical: bool,
 
-    /// What to do with an invalid document: stop, or skip it and report the error
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Stop)]
+    /// What to do with a document that is not valid BSON: stop, or leave it out and report its position
+    ///
+    /// For valid documents whose values or members do not fit the columns, see --mismatch and --unknown.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = OnError::Stop)]
     on_error: OnError,
 
     /// Print the number of documents converted, and their bytes

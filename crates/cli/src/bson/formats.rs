@@ -324,8 +324,8 @@ fn csv(
             if line.is_empty() && !names.is_empty() {
                 // Most readers skip empty lines.
                 return Err(Error::new(ErrorKind::InvalidOption)
-                    .with_found("null in the only column, which would become an empty line")
-                    .with_expected("a text for null: --null TEXT"));
+                    .with_found(format!("null in the only column, {}, which would become an empty line", names[0]))
+                    .with_expected("a column that every document has, or a text for null: --null TEXT"));
             }
             line.push(b'\n');
             sink.write(&line)?;
