@@ -24,11 +24,15 @@ interface Exports {
   fixed(length: number): void;
   length_prefixed(width: number, isBig: boolean, countsItself: boolean): void;
   documents(): void;
+  csv(length: number): boolean;
   batch(length: number, eof: boolean, max: number): number;
   ends(): number;
-  step(length: number, eof: boolean): number;
+  offsets(count: number): number;
+  rows(length: number, terminated: boolean, isText: boolean, isStrict: boolean): number;
+  step(length: number, eof: boolean, scanned: number, state: number): number;
   step_length(): number;
   step_scanned(): number;
+  step_state(): number;
   check(length: number, isLast: boolean): void;
   path_at(length: number, at: number): void;
   sample(): void;

@@ -28,9 +28,15 @@ export type Step =
   /** `input[0 .. length]` is a record, delimiter or prefix included; at least 1. */
   | { readonly length: number; readonly terminated: boolean }
   /** No complete record is available yet. The first `scanned` bytes need not be scanned again, and `need` is the
-   * record's full length if known, otherwise 0.
+   * record's full length if known, otherwise 0. `state` is the framer's own state after the scanned bytes, such as
+   * "inside quotes": 0 by default.
    */
-  | { readonly length?: undefined; readonly scanned: number; readonly need: number };
+  | {
+      readonly length?: undefined;
+      readonly scanned: number;
+      readonly need: number;
+      readonly state?: number | undefined;
+    };
 
 /** Finds records in bytes. */
 export interface Framer {
@@ -39,10 +45,11 @@ export interface Framer {
 
   /** Finds the record at the front of `input`, which is not empty.
    *
-   * `scanned` is the result of an earlier step for the same record. `eof` means that no bytes follow; then `step`
-   * returns a record or throws a `MillstreamError`.
+   * `scanned` and `state` are the result of an earlier step for the same record. If the reader skips the record, it drops
+   * the scanned bytes; then `scanned` is 0 and `state` is still theirs. `eof` means that no bytes follow; then `step`
+   * returns a record or throws a `MillstreamError`, whose `offset` is counted from the front of `input`.
    */
-  step(input: Uint8Array, scanned: number, eof: boolean): Step;
+  step(input: Uint8Array, scanned: number, eof: boolean, state?: number): Step;
 
   /** Adds the ends of at most `max` complete records at the front of `input` to `ends`. Returns whether the last one is
    * terminated. A thrown error refers to the first record that is not in `ends`.
@@ -213,8 +220,11 @@ const WINDOW = 256 << 10;
 /** A number of bytes that is sufficient for every length prefix. */
 const HEAD = 8;
 
-/** A framer of the core. It examines a copy of the bytes. */
-class CoreFramer implements Framer {
+/** A framer of the core. It examines a copy of the bytes.
+ *
+ * @internal
+ */
+export class CoreFramer implements Framer {
   constructor(
     /** Selects this framer in the core. */
     readonly select: (core: Core) => void,
@@ -224,20 +234,25 @@ class CoreFramer implements Framer {
     readonly delimiter?: number,
   ) {}
 
-  step(input: Uint8Array, scanned: number, eof: boolean): Step {
-    const core = this.#core();
+  step(input: Uint8Array, scanned: number, eof: boolean, state = 0): Step {
+    const core = this.core();
     // A length is at the front; the end of other records is after the scanned bytes.
     let start = this.tail > 0 ? scanned : 0;
     let end = start + (this.tail > 0 ? WINDOW + this.tail : HEAD);
     for (;;) {
       const isAll = end >= input.length;
-      const found = core.call.step(core.put(input.subarray(start, end)), eof && isAll);
-      if (found === 3) throw errorOf(core.reply());
+      const found = core.call.step(core.put(input.subarray(start, end)), eof && isAll, 0, state);
+      if (found === 3) {
+        // Its error may refer to the bytes before these.
+        if (start > 0) core.call.step(core.put(input), eof, start, state);
+        throw errorOf(core.reply());
+      }
       const length = core.call.step_length();
-      const passed = core.call.step_scanned() >>> 0;
       if (found > 0) return { length: start + length, terminated: found === 2 };
+      const passed = core.call.step_scanned() >>> 0;
+      state = core.call.step_state();
       if (isAll || (length > input.length && !eof)) {
-        return { scanned: length > 0 ? input.length : start + passed, need: length };
+        return { scanned: length > 0 ? input.length : start + passed, need: length, state };
       }
       if (length > 0) {
         end = length;
@@ -249,13 +264,14 @@ class CoreFramer implements Framer {
   }
 
   batch(input: Uint8Array, eof: boolean, max: number, ends: Ends): boolean {
-    const core = this.#core();
+    const core = this.core();
     const found = core.call.batch(core.put(input), eof, Math.min(max, 0xffffffff));
     ends.append(core.words(core.call.ends(), found >>> 1));
     return (found & 1) === 1;
   }
 
-  #core(): Core {
+  /** Returns the core, in which this framer is selected. */
+  protected core(): Core {
     const current = core();
     if (current.framer !== this) {
       this.select(current);

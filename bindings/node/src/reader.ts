@@ -16,7 +16,8 @@
  */
 
 import { Batch, type InvalidUtf8 } from "./batch.js";
-import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError } from "./error.js";
+import type { Header, RowFramer, Rows } from "./csv.js";
+import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError, misuse } from "./error.js";
 import { CLOSED, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } from "./errors.js";
 import { forgotten } from "./forgotten.js";
 import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, lineFramer } from "./frame.js";
@@ -117,6 +118,8 @@ export interface Items<T> {
 interface View {
   readonly framer: Framer;
   readonly as: As;
+  /** Splits the records into fields, if they are CSV. */
+  readonly split?: (batch: Batch) => Rows;
 }
 
 /** Items that were taken from the bytes for a view and are not all returned yet. */
@@ -132,6 +135,8 @@ interface Block {
   readonly start: number;
   readonly offsets: Uint32Array;
   readonly first: number;
+  /** The index of each item's record, and their number, if there are records that are not items. */
+  readonly records?: readonly number[] | undefined;
 }
 
 const EMPTY = new Uint8Array(0);
@@ -179,6 +184,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   readonly #recordLimit: number;
   readonly #invalidUtf8: InvalidUtf8;
   readonly #signal: AbortSignal | undefined;
+  /** The header of CSV, after `objects` has read it. */
+  readonly #header: Header = {};
   /** The name of the source, for messages. */
   readonly name: string;
 
@@ -200,6 +207,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #rest: Uint8Array | undefined;
   /** The number of unread bytes that were scanned without finding the end of the first record. */
   #scanned = 0;
+  /** The framer's state after these bytes. */
+  #inside = 0;
   /** The position of `#bytes[0]` in the stream. */
   #base = 0;
   /** The number of records before `#pos`. */
@@ -251,9 +260,10 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** The position of the reader: after the last record that was returned. */
   get position(): Position {
-    const { items, index, start, offsets, first } = this.#block;
+    const { items, index, start, offsets, first, records } = this.#block;
     if (index === items.length) return { bytes: this.#base + this.#pos, records: this.#records };
-    return { bytes: this.#base + start + offsets[index], records: first + index };
+    const at = records?.[index] ?? index;
+    return { bytes: this.#base + start + offsets[at], records: first + at };
   }
 
   /** How the commands of the source ended, for those that have ended so far. */
@@ -287,6 +297,40 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     checkOption("records", "framer", framer ?? null, FRAMER);
     checkOptions("records", options, [{ as: READER_RULES.as }]);
     return this.#iterate({ framer, as: options.as ?? this.#view.as });
+  }
+
+  /** Iterates over the remaining records of CSV, each as an array of its fields, for a reader with `framer: csv()`.
+   *
+   * Blank lines and comments are not records. With `as: "bytes"`, fields are bytes.
+   *
+   * @throws `argument_invalid` for other readers.
+   */
+  rows(): AsyncIterableIterator<T[]> {
+    return this.#iterate(this.#viewOfRows("rows", undefined));
+  }
+
+  /** Iterates over the remaining records of CSV, each as an object with the header's names, for a reader with `framer:
+   * csv()`.
+   *
+   * The header is the first record, which the reader keeps for later loops. If names are equal, the object has the last
+   * of their fields. A record with another number of fields is an error of kind `field_count_mismatch`. Blank lines and
+   * comments are not records. With `as: "bytes"`, fields are bytes, but names are strings.
+   *
+   * @throws `argument_invalid` for other readers.
+   */
+  objects(): AsyncIterableIterator<{ [name: string]: T }> {
+    return this.#iterate(this.#viewOfRows("objects", this.#header));
+  }
+
+  #viewOfRows(call: string, header: Header | undefined): View {
+    const { framer, as } = this.#view;
+    const { split } = framer as Partial<RowFramer>;
+    if (split === undefined) {
+      const found = "a reader of records that are not CSV";
+      throw misuse({ stream: call, found, expected: "a reader with framer: csv()" });
+    }
+    const options = { isText: as === "text", invalidUtf8: this.#invalidUtf8, header };
+    return { framer, as, split: (batch) => split.call(framer, batch, options) };
   }
 
   /** Iterates over the remaining records in batches of bytes with offsets, which is fastest.
@@ -416,11 +460,13 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       const batch = await this.#takeBatch(framer, as === "text" ? TEXT_BLOCK : BATCH_BYTES);
       if (batch === null) return false;
       if (as === "bytes") this.#lent = true;
-      const items = as === "text" ? this.#texts(batch) : batch.records();
-      if (items.length === 0) continue;
-      const { offsets, firstRecord } = batch;
+      const rows = view.split?.(batch);
+      const items = rows?.items ?? (as === "text" ? this.#texts(batch) : batch.records());
+      const { offsets, firstRecord: first } = batch;
       const start = this.#pos - offsets[batch.length];
-      this.#block = { view, items, index: 0, start, offsets, first: firstRecord };
+      if (rows?.error !== undefined) this.#endAt(rows.error, batch);
+      if (items.length === 0) continue;
+      this.#block = { view, items, index: 0, start, offsets, first, records: rows?.records };
       return true;
     }
   }
@@ -585,13 +631,14 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #step(framer: Framer, unread: Uint8Array, eof: boolean): { length: number; terminated: boolean } | undefined {
     let step: ReturnType<Framer["step"]>;
     try {
-      step = framer.step(unread, this.#scanned, eof);
+      step = framer.step(unread, this.#scanned, eof, this.#inside);
     } catch (error) {
       this.#fail(error);
     }
     if (step.length !== undefined) return step;
-    const { scanned, need } = step;
+    const { scanned, need, state = 0 } = step;
     this.#scanned = scanned;
+    this.#inside = state;
     const { trim } = framer;
     if (need > 0) {
       if (need - trim.head - trim.tail > this.#recordLimit) this.#tooLong(need - trim.head - trim.tail);
@@ -605,6 +652,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#pos += length;
     this.#records += records;
     this.#scanned = 0;
+    this.#inside = 0;
   }
 
   /** Reads one chunk after the unread bytes, or detects the end. */
@@ -780,6 +828,9 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   /** Reports the error of bytes that cannot be a record, and ends the reader. */
   #fail(error: unknown): never {
     const place = this.#place();
+    if (error instanceof MillstreamError && error.offset !== undefined) {
+      error = changed(error, { offset: place.offset + error.offset });
+    }
     this.#state = "ended";
     this.#forget();
     this.#source.close().catch(() => {});
@@ -819,6 +870,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
             this.#bytes.subarray(this.#pos, this.#end),
             this.#scanned,
             eof && this.#failure === undefined,
+            this.#inside,
           );
         } catch (error) {
           this.#fail(error);
@@ -827,10 +879,11 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
           this.#take(step.length, 1);
           return true;
         }
-        const { scanned, need } = step;
+        const { scanned, need, state = 0 } = step;
         if (need > 0) return this.#skipBytes(need, framer);
         // Bytes without the end of a record can be dropped.
         this.#take(scanned, 0);
+        this.#inside = state;
       }
       if (eof) {
         if (some && this.#failure === undefined) {
@@ -866,12 +919,14 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Puts back items that were taken and not returned, for another view. */
   #giveBack(): void {
-    const { items, index, start, offsets, first } = this.#block;
+    const { items, index, start, offsets, first, records } = this.#block;
     this.#block = NO_BLOCK;
     if (index === items.length) return;
-    this.#pos = start + offsets[index];
-    this.#records = first + index;
+    const at = records?.[index] ?? index;
+    this.#pos = start + offsets[at];
+    this.#records = first + at;
     this.#scanned = 0;
+    this.#inside = 0;
   }
 
   /** Drops all remaining bytes. */
@@ -882,6 +937,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#pos = 0;
     this.#end = 0;
     this.#scanned = 0;
+    this.#inside = 0;
     this.#block = NO_BLOCK;
   }
 }

@@ -7,6 +7,7 @@ import {
   bson,
   collect,
   command,
+  csv,
   filter,
   from,
   lines,
@@ -83,6 +84,8 @@ export async function use(signal: AbortSignal | undefined): Promise<number[]> {
   );
   // @ts-expect-error: there is no such option
   open("x", { encoding: "utf8" });
+  for await (const row of from("a", { framer: csv({ delimiter: ";" }) }).rows()) found.push(row.join().length);
+  for await (const { id } of open("x", { framer: csv(), as: "bytes" }).objects()) found.push(id?.byteLength ?? 0);
   const batch: Batch | null = await from(new Uint8Array(1)).nextBatch();
   const end = await Writer.memory().close();
   found.push(batch?.length ?? 0, bson.columns(end.memory ?? new Uint8Array(0)).length);

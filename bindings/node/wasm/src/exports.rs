@@ -11,11 +11,13 @@ use std::cell::RefCell;
 
 use millstream_bson::internal::path_at as path_in;
 use millstream_core::frame::{
-    Bson, Delimiter, Endian, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth, Resume, Step,
+    Batch, Bson, Csv, Delimiter, Endian, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
+    Resume, Step,
 };
 
 use crate::documents::{self, Filler, Sample};
 use crate::failure;
+use crate::rows::Rows;
 
 /// The state between two calls.
 struct Host {
@@ -24,12 +26,15 @@ struct Host {
     framer: Box<dyn Framer>,
     /// The ends of the records of the last batch.
     ends: Vec<u32>,
+    rows: Rows,
+    /// What `rows` has returned last.
+    split: [usize; 7],
     /// The address of each part of the columns that were taken last.
     parts: Vec<*const u8>,
     sample: Sample,
     filler: Option<Filler>,
-    /// The number of bytes that the last step has scanned, and the length of its record if known.
-    scanned: usize,
+    /// Where the search for the end of the last step's record continues, and the length of its record if known.
+    resume: Resume,
     length: u64,
     /// The reply, as JSON.
     reply: String,
@@ -40,10 +45,12 @@ thread_local! {
         input: Vec::new(),
         framer: Box::new(Lines::new()),
         ends: Vec::new(),
+        rows: Rows::new(Csv::new()),
+        split: [0; 7],
         parts: Vec::new(),
         sample: Sample::default(),
         filler: None,
-        scanned: 0,
+        resume: Resume::START,
         length: 0,
         reply: String::new(),
     });
@@ -122,6 +129,23 @@ pub extern "C" fn documents() {
     host(|host| host.framer = Box::new(Bson::new()));
 }
 
+/// Selects records of CSV in the dialect whose text is in `input`. Returns false on failure; then `reply` contains the
+/// error.
+#[unsafe(no_mangle)]
+pub extern "C" fn csv(length: usize) -> bool {
+    host(|host| match String::from_utf8_lossy(&host.input[..length]).parse().and_then(Csv::with) {
+        Ok(csv) => {
+            host.framer = Box::new(csv.clone());
+            host.rows.csv = csv;
+            true
+        }
+        Err(error) => {
+            host.reply = failure(&error, 0).to_string();
+            false
+        }
+    })
+}
+
 /// Finds the complete records at the front of this many bytes of `input`; `ends` returns the address of their ends.
 ///
 /// Returns twice their number, plus 1 if the last one is terminated. `step` reports the error of the first record that
@@ -141,19 +165,46 @@ pub extern "C" fn ends() -> *const u32 {
     host(|host| host.ends.as_ptr())
 }
 
-/// Finds the record at the front of this many bytes of `input`.
+/// Returns the address to which JavaScript may write this many offsets of records, for `rows`.
+#[unsafe(no_mangle)]
+pub extern "C" fn offsets(count: usize) -> *mut u32 {
+    host(|host| {
+        host.ends.resize(count, 0);
+        host.ends.as_mut_ptr()
+    })
+}
+
+/// Splits the records of CSV in this many bytes of `input` at the `offsets` into fields; see `Rows::split`.
+///
+/// Returns the address of seven numbers: whether all records were split, and the addresses and lengths of `records`,
+/// `offsets` and `contents`.
+#[unsafe(no_mangle)]
+pub extern "C" fn rows(length: usize, terminated: bool, is_text: bool, is_strict: bool) -> *const usize {
+    host(|Host { input, ends, rows, split, .. }| {
+        let trim = rows.csv.trim();
+        let is_whole = rows.split(&Batch::new(&input[..length], ends, trim, terminated), is_text, is_strict);
+        let place = |words: &[u32]| [words.as_ptr() as usize, words.len()];
+        let [[records, record_words], [offsets, offset_count]] = [place(&rows.records), place(&rows.offsets)];
+        let contents = rows.contents.as_ptr() as usize;
+        *split = [is_whole.into(), records, record_words, offsets, offset_count, contents, rows.contents.len()];
+        split.as_ptr()
+    })
+}
+
+/// Finds the record at the front of this many bytes of `input`, of which this many have been scanned, up to this state.
 ///
 /// Returns 0 if it is incomplete, 1 if it is complete without a terminator, 2 if it is complete, and 3 if these bytes
 /// cannot be a record; then `reply` contains the error.
 #[unsafe(no_mangle)]
-pub extern "C" fn step(length: usize, eof: bool) -> u32 {
-    host(|host| match host.framer.step(&host.input[..length], Resume::START, eof) {
+pub extern "C" fn step(length: usize, eof: bool, scanned: usize, state: u32) -> u32 {
+    let resume = Resume::after(scanned).with_state(state);
+    host(|host| match host.framer.step(&host.input[..length], resume, eof) {
         Step::Record { len, terminated } => {
             host.length = len as u64;
             1 + u32::from(terminated)
         }
         Step::More { resume, need } => {
-            host.scanned = resume.scanned();
+            host.resume = resume;
             host.length = need;
             0
         }
@@ -173,7 +224,13 @@ pub extern "C" fn step_length() -> f64 {
 /// Returns the number of the last step's bytes that need not be scanned again.
 #[unsafe(no_mangle)]
 pub extern "C" fn step_scanned() -> usize {
-    host(|host| host.scanned)
+    host(|host| host.resume.scanned())
+}
+
+/// Returns the framer's state after these bytes.
+#[unsafe(no_mangle)]
+pub extern "C" fn step_state() -> u32 {
+    host(|host| host.resume.state())
 }
 
 /// Checks the documents in this many bytes of `input`; `is_last` is true if they are the last. `reply` has the

@@ -1,0 +1,223 @@
+// CSV: the shared vectors, rows and objects, and errors.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import fc from "fast-check";
+import { type CsvOptions, csv, from, type MillstreamError, open, shell } from "millstream";
+import { cases, failure, pieces, toArray } from "./twin.js";
+
+const directory = mkdtempSync(join(tmpdir(), "millstream-"));
+after(() => rmSync(directory, { recursive: true }));
+
+const ESCAPES: { [letter: string]: string } = { n: "\n", r: "\r", t: "\t", "\\": "\\" };
+
+/** Returns the bytes of a text with escape sequences, in Latin-1. */
+function unescaped(text: string): string {
+  return text.replaceAll(/\\(?:x([0-9a-f]{2})|(.))/g, (_, hex, letter) =>
+    hex === undefined ? ESCAPES[letter] : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+}
+
+function optionsOf(words: string): CsvOptions {
+  const options: CsvOptions = {};
+  for (const word of words.split(" ")) {
+    const [name, value] = word.split("=");
+    if (name === "delimiter") options.delimiter = Number.parseInt(value, 16);
+    else if (name === "quote" || name === "escape" || name === "comment") {
+      options[name] = value === "none" ? null : String.fromCharCode(Number.parseInt(value, 16));
+    } else if (name === "ends") options.lineEnd = value as "lf";
+    else if (word === "doubled=off") options.doubledQuotes = false;
+    else if (word === "stray=literal") options.literalQuotes = true;
+    else if (word === "blank=records") options.blankRecords = true;
+    else if (word === "mark=content") options.detectMark = false;
+    else assert.equal(word, "default");
+  }
+  return options;
+}
+
+for (const [name, words, input, records, end] of cases("csv.tsv")) {
+  test(`vector ${name}`, async () => {
+    const bytes = Buffer.from(unescaped(input), "latin1");
+    const expected = records === "-" ? [] : records.split(" / ").map((row) => row.split(" | ").map(unescaped));
+    for (let cut = 0; cut <= bytes.length; cut++) {
+      const reader = from(pieces(bytes, [cut]), { framer: csv(optionsOf(words)), as: "bytes" });
+      const found: string[][] = [];
+      let outcome = "end";
+      try {
+        for await (const row of reader.rows()) found.push(row.map((field) => Buffer.from(field).toString("latin1")));
+      } catch (error) {
+        const { kind, offset } = error as MillstreamError;
+        outcome = `${kind} at ${offset}`;
+      }
+      assert.deepEqual([found, outcome], [expected, end], `cut at ${cut}`);
+    }
+  });
+}
+
+const TEXT = '\nid,"the name"\n1,"a, b"\n\n2,"say ""hi"""\n';
+
+test("rows and objects", async () => {
+  const path = join(directory, "t.csv");
+  writeFileSync(path, TEXT);
+  const rows: string[][] = await toArray(open(path, { framer: csv() }).rows());
+  assert.deepEqual(rows, [
+    ["id", "the name"],
+    ["1", "a, b"],
+    ["2", 'say "hi"'],
+  ]);
+  const objects: { [name: string]: string }[] = await toArray(open(path, { framer: csv() }).objects());
+  assert.deepEqual(objects, [
+    { id: "1", "the name": "a, b" },
+    { id: "2", "the name": 'say "hi"' },
+  ]);
+  const binary = from("größe;b\nü;'2'", { framer: csv({ delimiter: ";", quote: "'" }), as: "bytes" });
+  assert.deepEqual(await toArray(binary.objects()), [
+    { größe: new Uint8Array(Buffer.from("ü")), b: new Uint8Array(Buffer.from("2")) },
+  ]);
+  assert.deepEqual(await toArray(from("", { framer: csv() }).objects()), []);
+  assert.deepEqual(await toArray(from("a,b\n", { framer: csv() }).objects()), []);
+});
+
+test("names that JavaScript's objects have, and equal names", async () => {
+  const [object] = await toArray(from("__proto__,constructor,1,a,a\n1,2,3,4,5\n", { framer: csv() }).objects());
+  assert.deepEqual(Object.entries(object), [
+    ["1", "3"],
+    ["__proto__", "1"],
+    ["constructor", "2"],
+    ["a", "5"],
+  ]);
+  assert.equal(Object.getPrototypeOf(object), Object.prototype);
+});
+
+test("fields of any text, in any chunks", async () => {
+  const field = fc.string({
+    unit: fc.constantFrom("a", ",", '"', "\n", "\r", " ", "é", "→", "🦀", "\ufeff"),
+    maxLength: 8,
+  });
+  const rows = fc.array(fc.array(field, { minLength: 1, maxLength: 4 }), { maxLength: 20 });
+  await fc.assert(
+    fc.asyncProperty(rows, fc.array(fc.nat(200), { maxLength: 8 }), fc.boolean(), async (all, cuts, isStrict) => {
+      const text = all.map((row) => row.map((one) => `"${one.replaceAll('"', '""')}"`).join(",")).join("\r\n");
+      const chunks = pieces(
+        Buffer.from(text),
+        cuts.toSorted((a, b) => a - b),
+      );
+      const reader = from(chunks, { framer: csv(), invalidUtf8: isStrict ? "error" : "replace" });
+      assert.deepEqual(await toArray(reader.rows()), all);
+    }),
+  );
+});
+
+test("a loop that ends early is continued by another one, of any kind", async () => {
+  const reader = from("id,n\n\n1,a\n# x\n\n2,b\n3,c\n4,d\n", { framer: csv({ comment: "#" }) });
+  for await (const { id } of reader.objects()) if (id === "1") break;
+  // The two lines that are not records are passed over.
+  assert.deepEqual(reader.position, { bytes: 15, records: 5 });
+  for await (const row of reader.rows()) {
+    assert.deepEqual(row, ["2", "b"]);
+    break;
+  }
+  for await (const record of reader) {
+    assert.equal(record, "3,c");
+    break;
+  }
+  assert.deepEqual(await toArray(reader.objects()), [{ id: "4", n: "d" }]);
+  assert.deepEqual(reader.position, { bytes: 27, records: 8 });
+});
+
+test("the failure of a command follows the rows", async () => {
+  const reader = shell("echo a,b; exit 3", { framer: csv() }).rows();
+  assert.deepEqual((await reader.next()).value, ["a", "b"]);
+  assert.equal((await failure(reader.next())).kind, "command_failed");
+});
+
+test("a record with another number of fields is an error after the earlier records", async () => {
+  const reader = from("a,b\n\n1,2\n3\n4,5\n", { framer: csv(), name: "t.csv" });
+  const objects = reader.objects();
+  assert.deepEqual((await objects.next()).value, { a: "1", b: "2" });
+  const error = await failure(objects.next());
+  assert.deepEqual(
+    [error.kind, error.stream, error.record, error.offset, error.found, error.expected],
+    ["field_count_mismatch", "t.csv", 3, 9, "1 field", "2, as in the header"],
+  );
+  assert.deepEqual(await toArray(objects), []);
+  assert.equal(await failure(reader.close()), error);
+});
+
+test("bytes that are not UTF-8", async () => {
+  const bytes = Buffer.from('a,b\n1,"x\xff"\n2,\xc3\n\xa9,3\n', "latin1");
+  assert.deepEqual(await toArray(from(bytes, { framer: csv() }).rows()), [
+    ["a", "b"],
+    ["1", "x\ufffd"],
+    ["2", "\ufffd"],
+    ["\ufffd", "3"],
+  ]);
+  const reader = from(bytes, { framer: csv(), invalidUtf8: "error" }).rows();
+  assert.deepEqual((await reader.next()).value, ["a", "b"]);
+  const error = await failure(reader.next());
+  assert.deepEqual([error.kind, error.record, error.offset], ["utf8_invalid", 1, 6]);
+});
+
+test("quotes are followed through records that are longer than a block", async () => {
+  const chunk = Buffer.from("x\n\r,".repeat(16 << 10));
+  function* chunks() {
+    yield 'a,b\n1,"';
+    for (let i = 0; i < 20; i++) yield chunk;
+    yield '"\n2,3\n4,"';
+    for (let i = 0; i < 20; i++) yield chunk;
+  }
+  const open = (recordLimit: number) => from(chunks(), { framer: csv(), recordLimit });
+  const rows: string[][] = [];
+  const error = await failure(
+    (async () => {
+      for await (const row of open(64 << 20).rows()) rows.push(row);
+    })(),
+  );
+  assert.deepEqual([rows.length, rows[1][1].length, rows[2]], [3, 20 * chunk.length, ["2", "3"]]);
+  // The position of the quote that is not closed.
+  const offset = 'a,b\n1,""\n2,3\n4,'.length + 20 * chunk.length;
+  assert.deepEqual([error.kind, error.offset, error.record], ["csv_invalid", offset, 3]);
+
+  // A record beyond the limit is skipped, although it contains line ends.
+  const reader = open(1000);
+  const short = reader.rows();
+  assert.deepEqual((await short.next()).value, ["a", "b"]);
+  assert.equal((await failure(short.next())).kind, "record_too_long");
+  assert.equal(await reader.skipRecord(), true);
+  assert.deepEqual((await short.next()).value, ["2", "3"]);
+  assert.equal((await failure(short.next())).kind, "record_too_long");
+  // The rest is skipped.
+  assert.equal(await reader.skipRecord(), true);
+  assert.deepEqual(await toArray(short), []);
+});
+
+test("a framer in JavaScript has a state, too", async () => {
+  const quoted = {
+    trim: { head: 0, tail: 1, carriageReturn: false },
+    step(input: Uint8Array, scanned: number, eof: boolean, state = 0) {
+      let isInside = state === 1;
+      for (let at = scanned; at < input.length; at++) {
+        if (input[at] === 39) isInside = !isInside;
+        else if (input[at] === 10 && !isInside) return { length: at + 1, terminated: true };
+      }
+      if (eof) return { length: input.length, terminated: false };
+      return { scanned: input.length, need: 0, state: Number(isInside) };
+    },
+  };
+  assert.deepEqual(await toArray(from(["a'", "\n", "\n'", "\nb"], { framer: quoted })), ["a'\n\n'", "b"]);
+});
+
+test("only readers of CSV have rows, and dialects are checked", () => {
+  for (const call of ["rows", "objects"] as const) {
+    assert.throws(() => from("")[call](), { name: "TypeError", kind: "argument_invalid", message: /not CSV.*csv\(\)/ });
+  }
+  assert.throws(() => csv({ delimiter: '"' }), {
+    name: "TypeError",
+    kind: "invalid_option",
+    found: "the byte '\\\"' as the delimiter and as the quote",
+  });
+  assert.throws(() => csv({ comment: 10 }), { kind: "invalid_option", found: /as the comment prefix/ });
+});
