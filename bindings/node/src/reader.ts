@@ -207,7 +207,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #rest: Uint8Array | undefined;
   /** The number of unread bytes that were scanned without finding the end of the first record. */
   #scanned = 0;
-  /** The framer's state after these bytes. */
+  /** The framer that scanned them, and its state after them. */
+  #scanner: Framer | undefined;
   #inside = 0;
   /** The position of `#bytes[0]` in the stream. */
   #base = 0;
@@ -511,9 +512,18 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return (failure.record ?? batch.firstRecord) - batch.firstRecord;
   }
 
+  /** Makes this framer scan the unread bytes from their start if another one has scanned them. */
+  #scanWith(framer: Framer): void {
+    this.#isText &&= framer.delimiter === LF;
+    if (this.#scanner === framer) return;
+    this.#scanner = framer;
+    this.#scanned = 0;
+    this.#inside = 0;
+  }
+
   /** Returns the next records in a batch of at most this many bytes, unless the first record is longer. */
   async #takeBatch(framer: Framer, most = BATCH_BYTES): Promise<Batch | null> {
-    this.#isText &&= framer.delimiter === LF;
+    this.#scanWith(framer);
     for (;;) {
       this.#complainIfStopped();
       if (this.#pos < this.#end) {
@@ -857,7 +867,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   async #skip(framer: Framer): Promise<boolean> {
-    this.#isText &&= framer.delimiter === LF;
+    this.#scanWith(framer);
     let some = false;
     for (;;) {
       this.#complainIfStopped();

@@ -16,6 +16,7 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 import {
   command,
+  delimiter,
   fd,
   fixed,
   from,
@@ -247,6 +248,12 @@ test("the record limit applies to records, and a record that is too long can be 
     assert.equal(reader.position.records, 3);
     assert.equal(await reader.skipRecord(), false);
   }
+});
+
+test("after a record that is too long, another framer reads the same bytes", async () => {
+  const reader = from(["two\n".repeat(10_000), "end\n"], { framer: delimiter(";"), recordLimit: 100 });
+  assert.equal((await failure(toArray(reader))).kind, "record_too_long");
+  assert.equal((await toArray(reader.lines())).length, 10_001);
 });
 
 test("a length-prefixed record is skipped without keeping it", async () => {
