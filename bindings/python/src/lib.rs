@@ -6,7 +6,7 @@
 //! decides what a record, a number or a document is. Code that is not performance-critical is written in Python
 //! (`python/millstream`).
 //!
-//! - `reader`, `batch`, `record`, `rows`: reading records; `writer`: writing; `options`, `writer_options`, `command`, `framer`,
+//! - `reader`, `batch`, `record`: reading records; `writer`: writing; `options`, `writer_options`, `command`, `framer`,
 //!   `number`: arguments.
 //! - `columns`: delimited text as typed columns. `arrow`: columns for other packages.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
@@ -29,7 +29,6 @@ mod number;
 mod options;
 mod reader;
 mod record;
-mod rows;
 mod wait;
 mod writer;
 mod writer_options;

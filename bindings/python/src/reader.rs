@@ -5,6 +5,7 @@
 
 #[allow(unsafe_code)] // a type for C
 mod lines;
+mod rows;
 
 use std::ops::{Deref, DerefMut};
 use std::os::fd::{AsRawFd, RawFd};
@@ -30,8 +31,8 @@ use crate::memory::Block;
 use crate::number::Whole;
 use crate::options::{Items, Options, take};
 use crate::record::{Encoding, Place};
-use crate::rows::Rows;
 use crate::wait::{Deadline, Patience, Token, unclosed};
+use rows::Rows;
 
 /// Reads a source record by record, as `bytes`, or as `str` if an encoding is given.
 ///

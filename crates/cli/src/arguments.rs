@@ -247,6 +247,30 @@ mod tests {
 
     use super::*;
 
+    /// Every option in an advice for a subcommand is one of its options, and no advice has names of the library.
+    #[test]
+    fn advice_names_options_of_the_subcommand() {
+        for (words, some) in [
+            ("run", "--stall-timeout"),
+            ("bson cat", "--decode-memory"),
+            ("bson check", "--depth"),
+            ("bson get", "--memory-limit"),
+        ] {
+            let words: Vec<OsString> = ["millstream"].into_iter().chain(words.split(' ')).map(OsString::from).collect();
+            let has_option = |name: &str| is_option(name, &words);
+            let all: Vec<_> = millstream::ErrorKind::ALL
+                .iter()
+                .filter_map(|&kind| message::advice_with(&millstream::Error::new(kind), has_option))
+                .collect();
+            assert!(all.iter().any(|advice| advice.contains(some)), "{words:?}: {all:?}");
+            for advice in all {
+                assert!(!advice.contains(['_', '`']) && !advice.contains("documentation of this call"), "{advice}");
+                let options = advice.split([' ', ',']).filter_map(|word| word.strip_prefix("--"));
+                assert!(options.into_iter().all(has_option), "{words:?}: {advice}");
+            }
+        }
+    }
+
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();

@@ -21,6 +21,9 @@ PROMISE = Path(__file__).resolve().parents[1] / "outside" / "python" / "promise.
 # In every wheel and in the sdist, where maturin takes it from this file, which does not belong to the sources.
 LICENCES = PACKAGE / "THIRD-PARTY-LICENSES.txt"
 
+# In every wheel.
+SBOM = BUILD / "millstream-python.cyclonedx.json"
+
 # The oldest supported Python, whose stable ABI the wheels use.
 OLDEST = (3, 11)
 
@@ -44,6 +47,7 @@ SDIST = DIST / f"millstream-{VERSION}.tar.gz"
 def build(quick: bool) -> None:
     DIST.mkdir(parents=True, exist_ok=True)
     LICENCES.write_text(common.licences("millstream-python"))
+    common.write_sbom(SBOM, "millstream-python")
     try:
         for target, wheel in wheels(quick).items():
             build_wheel(target, wheel, quick)
@@ -58,13 +62,14 @@ def build(quick: bool) -> None:
 def build_wheel(target: str, wheel: Path, quick: bool) -> None:
     if quick:
         # What `tools/python test` has compiled. Without names of functions and lines the wheel has a tenth of the size.
-        maturin("build", "--quiet", "--profile", "dev", "--strip", "--compatibility", "linux", "--out", DIST, "--interpreter", sys.executable)
+        maturin("build", "--quiet", "--profile", "dev", "--strip", "--compatibility", "linux", "--out", DIST, "--interpreter", sys.executable,
+                "--sbom-include", SBOM)
     else:
         common.needs_target(target)
         common.say(f"building the wheel for {platform_tag(target)}")
         maturin("build", "--quiet", "--release", "--locked", "--zig", "--target", target, "--target-dir", BUILD, "--out", DIST,
                 "--compatibility", platform_tag(target).removesuffix(f"_{target.split('-')[0]}"), "--auditwheel", "check",
-                "--interpreter", f"python{OLDEST[0]}.{OLDEST[1]}", env=common.build_environment(target))
+                "--interpreter", f"python{OLDEST[0]}.{OLDEST[1]}", "--sbom-include", SBOM, env=common.build_environment(target))
     if not wheel.is_file():
         raise Problem(f"maturin has not written {wheel.name}")
 
@@ -117,6 +122,9 @@ def check_content(wheel: Path, target: str, quick: bool) -> None:
         for crate in ["pyo3", "memchr", "zstd-sys", "Rust's standard library"]:
             if f"\n{crate} " not in licences:
                 raise Problem(f"{wheel.name}: {LICENCES.name} lacks the licence of {crate}")
+        for file in place.rglob("*.*"):
+            if file.suffix != ".so" and str(ROOT).encode() in file.read_bytes():
+                raise Problem(f"{wheel.name}: {file.relative_to(place)} has the path of the checkout")
         if quick:
             return
         library = place / "millstream" / "_native.abi3.so"

@@ -30,6 +30,17 @@ pub(crate) fn read_exact_at(file: &std::fs::File, space: &mut [u8], offset: u64)
     std::os::unix::fs::FileExt::read_exact_at(file, space, offset)
 }
 
+/// Reads up to `space.len()` bytes at an offset of a file, regardless of the file's position, and returns their number.
+#[cfg(feature = "splits")]
+pub(crate) fn read_at(file: &std::fs::File, space: &mut [u8], offset: u64) -> io::Result<usize> {
+    loop {
+        match std::os::unix::fs::FileExt::read_at(file, space, offset) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
+
 /// Returns the operating system's error for a lack of memory.
 pub(crate) fn out_of_memory() -> io::Error {
     rustix::io::Errno::NOMEM.into()

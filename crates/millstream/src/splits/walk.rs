@@ -1,13 +1,12 @@
 //! Follows the records of a file from its start, for framings whose records cannot be found from any position.
 
 use std::fs::File;
-use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::frame::{Csv, Framer, Resume, Step};
 use crate::os::cancel::Wait;
+use crate::os::{read_at, read_exact_at};
 use crate::workers::{Work, Workers, processors};
 
 use super::Framing;
@@ -241,22 +240,15 @@ impl Block<'_> {
         (self.start, self.end) = (0, self.end - self.start);
         let at = self.offset + self.end as u64;
         let space = (BLOCK - self.end).min(usize::try_from(size.saturating_sub(at)).unwrap_or(usize::MAX));
-        loop {
-            match self.file.read_at(&mut self.bytes[self.end..self.end + space], at) {
-                Ok(count) => {
-                    self.end += count;
-                    return Ok(count);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Error::from_io(error)),
-            }
-        }
+        let count = read_at(self.file, &mut self.bytes[self.end..self.end + space], at).map_err(Error::from_io)?;
+        self.end += count;
+        Ok(count)
     }
 
     /// Continues after the byte at `offset`, which is after the block, and returns it.
     fn read_byte(&mut self, offset: u64) -> Result<u8> {
         let mut byte = [0];
-        self.file.read_exact_at(&mut byte, offset).map_err(Error::from_io)?;
+        read_exact_at(self.file, &mut byte, offset).map_err(Error::from_io)?;
         (self.start, self.end, self.offset) = (0, 0, offset + 1);
         Ok(byte[0])
     }
@@ -290,7 +282,7 @@ mod tests {
         ) {
             let content = content.concat();
             let file = tempfile::tempfile().unwrap();
-            file.write_all_at(&content, 0).unwrap();
+            std::io::Write::write_all(&mut &file, &content).unwrap();
             let dialect = CsvDialect::new().line_end(line_end).escape(escape).stray_quotes(stray);
             let (mut csv, size, wait) = (Csv::with(dialect).unwrap(), content.len() as u64, Wait::default());
             let framing = Framing::Csv { dialect };

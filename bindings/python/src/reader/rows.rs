@@ -10,8 +10,9 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::batch::Loose;
 use crate::error;
-use crate::reader::Reader;
 use crate::record::{Encoding, Place};
+
+use super::Reader;
 
 /// How many records are taken from the reader at once.
 const BATCH: usize = 256;
