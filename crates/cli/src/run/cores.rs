@@ -98,8 +98,11 @@ impl Cores {
         let stages = options.stages.iter().take_while(|stage| !stage.remembers()).count();
         let (first, rest) = options.stages.split_at(stages);
         let only_counts = stages == 0 && rest.is_empty() && options.count && sources.len() == 1;
+        // These are limits for a whole source.
+        let is_limited =
+            ["decode_limit", "decode_ratio", "total_timeout"].iter().any(|name| options.settings.has(name));
         // The numbers of the records that reach the rest are not known, and would be missing in an error.
-        if threads < 2 || (stages == 0 && !only_counts) || rest.iter().any(StageText::may_fail) {
+        if threads < 2 || is_limited || (stages == 0 && !only_counts) || rest.iter().any(StageText::may_fail) {
             return Ok(None);
         }
         let framing = match csv {

@@ -39,7 +39,8 @@ pub(crate) struct EachOptions {
     /// and run the stages; the output is the same as with one thread, which is the default. Memory use grows by at most
     /// 200 MB per thread, and typically by 12 MB. Stages that remember records (take, skip, sample and uniq), and all
     /// stages after them, run on one thread. Sources that cannot be divided, such as commands and plain gzip files, are
-    /// read on one thread. Write -j after the sources, or with N.
+    /// read on one thread, and so is everything with --decode-limit, --decode-ratio or --total-timeout. A file that
+    /// changes meanwhile is an error. Write -j after the sources, or with N.
     #[arg(short, long, value_name = "N", help_heading = "Work", num_args = 0..=1, value_parser = jobs)]
     pub(crate) jobs: Option<Option<NonZeroUsize>>,
 

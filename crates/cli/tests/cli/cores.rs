@@ -95,6 +95,7 @@ fn compressed_files_are_read_on_several_threads_or_on_one() {
         place.run("a -o").and(format).succeeds();
         is_the_same(&place, &format!("{format} --stage match:77"));
         is_the_same(&place, &format!("{format} --count"));
+        is_the_same(&place, &format!("{format} --count --decode-limit 5M"));
     }
 }
 
