@@ -122,9 +122,10 @@ def check_content(wheel: Path, target: str, quick: bool) -> None:
         for crate in ["pyo3", "memchr", "zstd-sys", "Rust's standard library"]:
             if f"\n{crate} " not in licences:
                 raise Problem(f"{wheel.name}: {LICENCES.name} lacks the licence of {crate}")
-        for file in place.rglob("*.*"):
-            if file.suffix != ".so" and str(ROOT).encode() in file.read_bytes():
-                raise Problem(f"{wheel.name}: {file.relative_to(place)} has the path of the checkout")
+        # A quick build has debug information with paths.
+        for name in found - {"millstream/_native.abi3.so"}:
+            if str(ROOT).encode() in content.read(name):
+                raise Problem(f"{wheel.name}: {name} has the path of the checkout")
         if quick:
             return
         library = place / "millstream" / "_native.abi3.so"
