@@ -75,7 +75,7 @@ pub(super) struct Piece {
     /// The compression of the source.
     pub(super) format: Option<Format>,
     pub(super) stats: Vec<StageStats>,
-    pub(super) halt: Option<Halt>,
+    halt: Option<Halt>,
     /// The split whose results were too large to be collected.
     pub(super) too_large: Option<Split>,
     /// Whether record numbers count from the start of the split.
@@ -253,8 +253,7 @@ impl Task {
                             *moved += Amount { records: offsets.len() as u64 - 1, bytes: bytes.len() as u64 };
                             if self.counts { Ok(()) } else { send(bytes, offsets) }
                         })
-                        .map_err(|error| if error.name().is_none() { error.with_name(name.clone()) } else { error })
-                        .map_err(Halt::Output)?,
+                        .map_err(|error| Halt::Output(error.with_name(name.clone())))?,
                 },
             }
         }

@@ -36,8 +36,8 @@ pub(crate) struct EachOptions {
     /// The number of threads, or of copies of --each [without N: one per processor]
     ///
     /// With --each there is one copy per processor by default. Without --each, N threads read parts of the source files
-    /// and run the stages; the output is the same as with one thread, which is the default. Memory use grows by at most
-    /// 200 MB per thread, and typically by 12 MB. Stages that remember records (take, skip, sample and uniq), and all
+    /// and run the stages; the output is the same as with one thread, which is the default. A thread holds the results of
+    /// up to three parts of 4 MiB, at most 64 MiB each. Stages that remember records (take, skip, sample and uniq), and all
     /// stages after them, run on one thread. Sources that cannot be divided, such as commands and plain gzip files, are
     /// read on one thread, and so is everything with --decode-limit, --decode-ratio or --total-timeout. A file that
     /// changes meanwhile is an error. Write -j after the sources, or with N.

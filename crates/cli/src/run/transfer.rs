@@ -551,7 +551,7 @@ impl Transfer<'_> {
                 // An error of an output already has a name.
                 Some(stages) => stages
                     .pass(batch, |bytes, offsets| self.send(bytes, offsets))
-                    .map_err(|error| if error.name().is_none() { error.with_name(name.clone()) } else { error }),
+                    .map_err(|error| error.with_name(name.clone())),
             }
             .map_err(Halt::Output)?;
             self.locate(reader);

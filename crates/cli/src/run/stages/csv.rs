@@ -3,7 +3,7 @@
 use millstream::frame::Csv;
 use millstream::{Error, ErrorKind, Result};
 
-use super::text::{Fields, TO_THE_LAST};
+use super::text::{Fields, TO_THE_LAST, last_needed};
 use crate::run::count_text;
 use crate::run::csv::Ragged;
 
@@ -60,7 +60,7 @@ impl Select {
             }
             count += 1;
         }
-        let missing = ranges.peek().is_some_and(|range| *range.end() != TO_THE_LAST || *range.start() >= count);
+        let missing = ranges.peek().is_some_and(|range| last_needed(range) >= count);
         if missing || self.width.is_some_and(|width| width != count) {
             if self.ragged == Ragged::Error {
                 return Err(self.mismatch(count));
@@ -94,11 +94,7 @@ impl Select {
         let expected = match self.width {
             Some(width) => format!("{width}, as in the header"),
             None => {
-                let last = self
-                    .list
-                    .0
-                    .last()
-                    .map_or(0, |range| if *range.end() == TO_THE_LAST { *range.start() } else { *range.end() });
+                let last = self.list.0.last().map_or(0, last_needed);
                 format!("at least {}", last + 1)
             }
         };

@@ -82,6 +82,11 @@ pub(super) enum Field {
 /// The end of a range that has no end, such as `3-`.
 pub(super) const TO_THE_LAST: usize = usize::MAX - 1;
 
+/// Returns the last field that a record must have.
+pub(super) fn last_needed(range: &RangeInclusive<usize>) -> usize {
+    if *range.end() == TO_THE_LAST { *range.start() } else { *range.end() }
+}
+
 /// The selected fields; the first is 0. The ranges are ordered and do not touch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fields(pub(super) Vec<RangeInclusive<usize>>);
@@ -287,9 +292,9 @@ impl Fields {
         };
         let find = |field: &Field| match field {
             Field::Range(range) => {
-                let last = if *range.end() == TO_THE_LAST { range.start() } else { range.end() };
+                let last = last_needed(range);
                 match names {
-                    Some(names) if *last >= names.len() => {
+                    Some(names) if last >= names.len() => {
                         let len = count_text(names.len() as u64, "field");
                         Err(wrong(format!("field {} of a header with {len}", last + 1)))
                     }
