@@ -92,7 +92,7 @@ def test_rows_and_dicts(tmp_path: Path) -> None:
 
 
 def test_errors_name_the_place() -> None:
-    with pytest.raises(ms.Error, match="found 1 fields, expected 2, as in the header") as caught:
+    with pytest.raises(ms.Error, match="found 1 field, expected 2, as in the header") as caught:
         list(ms.from_bytes(b"a,b\n1,2\n3\n", framer=ms.Framer.csv()).dicts())
     assert (caught.value.kind, caught.value.record) == ("field_count_mismatch", 2)
     reader = ms.from_bytes(b'a,b\n1,"x\xff"\n', framer=ms.Framer.csv(), encoding="utf-8").rows()

@@ -92,7 +92,7 @@ impl Rows {
             let error = Error::new(ErrorKind::FieldCountMismatch)
                 .with_name(&*self.name)
                 .with_record(number)
-                .with_found(format!("{} fields", row.len()))
+                .with_found(format!("{} field{}", row.len(), if row.len() == 1 { "" } else { "s" }))
                 .with_expected(format!("{}, as in the header", names.len()));
             return Err(error::raise(py, &error));
         }
