@@ -2,7 +2,11 @@
 # changed, and compiled without this project's warnings. If the document is missing, their tests are skipped, with a
 # message.
 
-file(GLOB originals_document "${repository}/../shared/originals/004_*.txt" "$ENV{MILLSTREAM_ORIGINALS}/004_*.txt")
+if(DEFINED ENV{MILLSTREAM_ORIGINALS})
+    file(GLOB originals_document "$ENV{MILLSTREAM_ORIGINALS}/004_*.txt")
+else()
+    file(GLOB originals_document "${repository}/../shared/originals/004_*.txt")
+endif()
 set(originals_directory "${CMAKE_CURRENT_BINARY_DIR}/originals")
 # In the order of the document.
 set(originals read_example write_example default_io smart_io)
