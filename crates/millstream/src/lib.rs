@@ -33,7 +33,8 @@ pub mod splits;
 #[cfg(feature = "tokio")]
 pub mod tokio;
 #[cfg(any(feature = "compression", feature = "splits"))]
-mod workers;
+#[doc(hidden)] // for the command line
+pub mod workers;
 mod writer;
 
 #[doc(hidden)] // for a `match` that names every format

@@ -18,7 +18,7 @@ const DEPTH: usize = 3;
 
 /// Returns the number of threads that work at the same time: the number of processors, or 0 if there is only one, so that
 /// the caller processes the pieces.
-pub(crate) fn processors() -> usize {
+pub fn processors() -> usize {
     match std::thread::available_parallelism().map_or(1, NonZero::get) {
         1 => 0,
         count => count,
@@ -26,10 +26,10 @@ pub(crate) fn processors() -> usize {
 }
 
 /// The task that one thread runs on a piece.
-pub(crate) type Work<P> = Box<dyn FnMut(&mut P) + Send>;
+pub type Work<P> = Box<dyn FnMut(&mut P) + Send>;
 
 /// Threads that process pieces.
-pub(crate) struct Workers<P> {
+pub struct Workers<P> {
     new_work: Box<dyn Fn() -> Work<P> + Send>,
     /// The maximum number of threads.
     most: usize,
@@ -56,22 +56,22 @@ struct Worker<P> {
 impl<P: Send + 'static> Workers<P> {
     /// Creates workers with as many threads as there are processors, or none if there is only one processor.
     #[cfg(feature = "compression")]
-    pub(crate) fn new(new_work: fn() -> Work<P>) -> Workers<P> {
+    pub fn new(new_work: impl Fn() -> Work<P> + Send + 'static) -> Workers<P> {
         Workers::with_at_most(processors().min(MOST), new_work)
     }
 
     /// Creates workers with at most this many threads; with 0 the caller processes the pieces.
-    pub(crate) fn with_at_most(most: usize, new_work: impl Fn() -> Work<P> + Send + 'static) -> Workers<P> {
+    pub fn with_at_most(most: usize, new_work: impl Fn() -> Work<P> + Send + 'static) -> Workers<P> {
         Workers { new_work: Box::new(new_work), most, threads: Vec::new(), own: None, order: VecDeque::new() }
     }
 
     /// Returns whether another piece may be passed. Otherwise one has to be taken first.
-    pub(crate) fn has_capacity(&self) -> bool {
+    pub fn has_capacity(&self) -> bool {
         self.order.len() < (self.most * DEPTH).max(1)
     }
 
     /// Passes a piece to a thread.
-    pub(crate) fn give(&mut self, mut piece: P) {
+    pub fn give(&mut self, mut piece: P) {
         let idle = |worker: &Worker<P>| worker.under_way == 0;
         if !self.threads.iter().any(idle) && self.threads.len() < self.most {
             match Worker::start((self.new_work)()) {
@@ -99,7 +99,7 @@ impl<P: Send + 'static> Workers<P> {
     ///
     /// # Errors
     /// Returns [`ErrorKind::Internal`] if the task panicked.
-    pub(crate) fn take(&mut self) -> Result<Option<P>> {
+    pub fn take(&mut self) -> Result<Option<P>> {
         match self.order.pop_front() {
             None => Ok(None),
             Some(Place::Done(piece)) => Ok(Some(piece)),
@@ -112,8 +112,7 @@ impl<P: Send + 'static> Workers<P> {
     }
 
     /// Returns the oldest piece like [`take`](Workers::take), if it is already finished.
-    #[cfg(feature = "compression")]
-    pub(crate) fn take_done(&mut self) -> Result<Option<P>> {
+    pub fn take_done(&mut self) -> Result<Option<P>> {
         if let Some(Place::Thread(i)) = self.order.front() {
             let worker = &mut self.threads[*i];
             return match worker.from.try_recv() {

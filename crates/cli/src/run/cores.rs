@@ -1,15 +1,16 @@
 //! `-j` without `--each`: the splits of the files are read on several threads, each with its own stages. The output is
 //! the output of one thread.
 //!
-//! A stage that remembers records, such as `uniq`, runs on the main thread, and so do all stages after it. Sources that
-//! cannot be divided, such as commands, are read on the main thread alone.
+//! A stage that remembers records, such as `uniq`, runs on the main thread, and so do all stages after it. The main thread
+//! reads sources that cannot be divided, such as commands, and finds their records.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use millstream::frame::{Csv, Framer};
+use millstream::frame::{Batch, Csv, Framer, Trim};
 use millstream::pipe::StageStats;
-use millstream::splits::{Framing, Split, Splits};
+use millstream::splits::{AssumedSplits, Framing, Split, Splits};
+use millstream::workers::{Work, Workers};
 use millstream::{CancelToken, Decode, Error, ErrorKind, Format, Reader, Result};
 
 use super::csv::Ragged;
@@ -27,6 +28,12 @@ const SIZE: u64 = 4 << 20;
 /// which writes them in pieces.
 const MOST: usize = 64 << 20;
 
+/// A batch with fewer bytes shows that the source is slower than the stages. Then results are not held back.
+const SMALL: usize = 32 << 10;
+
+/// Records: their bytes, and the n + 1 offsets of n records.
+type Records = (Vec<u8>, Vec<u32>);
+
 /// Accepts records: their bytes, and the n + 1 offsets of n records.
 type Sink<'a> = &'a mut dyn FnMut(&[u8], &[u32]) -> Result<()>;
 
@@ -34,7 +41,7 @@ type Sink<'a> = &'a mut dyn FnMut(&[u8], &[u32]) -> Result<()>;
 pub(super) struct Cores {
     threads: usize,
     /// The plans of the sources.
-    plans: Vec<Splits>,
+    plans: Vec<Plan>,
     task: Task,
     /// The number of stages that run on the threads.
     pub(super) stages: usize,
@@ -43,6 +50,14 @@ pub(super) struct Cores {
     pub(super) stats: Vec<StageStats>,
     /// The compression of the last source.
     pub(super) format: Option<Format>,
+}
+
+/// How a source is divided.
+enum Plan {
+    Exact(Splits),
+    Assumed(AssumedSplits),
+    /// The main thread reads it.
+    Stream,
 }
 
 /// The work on each split.
@@ -59,21 +74,29 @@ struct Task {
     is_measured: bool,
     limit: usize,
     counts: bool,
+    /// The memory of results that have been written.
+    spare: Arc<Mutex<Vec<Records>>>,
 }
 
 /// The result for a split.
 #[derive(Default)]
 pub(super) struct Piece {
-    /// Records, in pieces: their bytes, and the n + 1 offsets of n records.
-    pub(super) records: Vec<(Vec<u8>, Vec<u32>)>,
+    /// Records, in pieces.
+    pub(super) records: Vec<Records>,
     /// The last record of the source, if it passed and has no terminator.
     pub(super) open: Option<Vec<u8>>,
     /// What was read, and what passed.
     pub(super) read: Amount,
     pub(super) moved: Amount,
     pub(super) longest_record: usize,
+    /// The number of records, with the header, and with blank lines and comments.
+    pub(super) lines: u64,
+    /// The offset after the last one.
+    end: u64,
     /// The compression of the source.
     pub(super) format: Option<Format>,
+    /// The number of bytes of a compressed source that have been read.
+    pub(super) encoded: Option<u64>,
     pub(super) stats: Vec<StageStats>,
     halt: Option<Halt>,
     /// The split whose results were too large to be collected.
@@ -102,28 +125,31 @@ impl Cores {
         let is_limited =
             ["decode_limit", "decode_ratio", "total_timeout"].iter().any(|name| options.settings.has(name));
         // The numbers of the records that reach the rest are not known, and would be missing in an error.
-        if threads < 2 || is_limited || (stages == 0 && !only_counts) || rest.iter().any(StageText::may_fail) {
+        if threads < 2 || (stages == 0 && !only_counts) || rest.iter().any(StageText::may_fail) {
             return Ok(None);
         }
         let framing = match csv {
-            // The pass over the file, which finds the splits, would take as long as counting.
-            Some(_) if only_counts => return Ok(None),
             Some(csv) => Framing::Csv { dialect: *csv.dialect() },
             None => options.framing().unwrap_or(Framing::Lines),
         };
         let decode = if options.settings.word("decode") == Some("off") { Decode::Off } else { Decode::Auto };
-        let mut plans = Vec::new();
-        for source in sources {
-            let Source::File(path) = source else { return Ok(None) };
-            if !Path::new(path).metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
-                return Ok(None);
+        let plan = |source: &Source| {
+            let Source::File(path) = source else { return Ok(Plan::Stream) };
+            if is_limited || !Path::new(path).metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
+                return Ok(Plan::Stream);
             }
-            let plan = Splits::builder().cancel(input).decode(decode).plan(path, framing.clone(), SIZE)?;
+            let builder = Splits::builder().cancel(input).decode(decode);
+            if let Some(splits) = builder.clone().assume(path, framing.clone(), SIZE)? {
+                return Ok(Plan::Assumed(splits));
+            }
+            let plan = builder.plan(path, framing.clone(), SIZE)?;
             let is_small = |split: &Split| split.end().is_none_or(|end| end - split.begin() <= 2 * SIZE);
-            if plan.note().is_some() || !plan.iter().all(is_small) {
-                return Ok(None);
-            }
-            plans.push(plan);
+            let is_divided = plan.note().is_none() && plan.iter().all(is_small);
+            Ok(if is_divided { Plan::Exact(plan) } else { Plan::Stream })
+        };
+        let plans = sources.iter().map(plan).collect::<Result<Vec<_>>>()?;
+        if stages == 0 && plans.iter().any(|plan| matches!(plan, Plan::Stream)) {
+            return Ok(None);
         }
         let task = Task {
             settings: options.settings.clone(),
@@ -136,20 +162,89 @@ impl Cores {
             is_measured: options.stats.is_some(),
             limit: options.longest_record(),
             counts: options.count && rest.is_empty(),
+            spare: Arc::default(),
         };
         let header = task.new_stages(&*task.framing.framer()?)?.and_then(|stages| stages.header().cloned());
         Ok(Some(Cores { threads, plans, task, stages, header: header.map(Arc::new), stats: Vec::new(), format: None }))
     }
 
-    /// Processes a source, which `name` names in errors, and passes the results to `each` in order.
+    /// Returns whether the main thread reads a source.
+    pub(super) fn is_streamed(&self, source: usize) -> bool {
+        matches!(self.plans[source], Plan::Stream)
+    }
+
+    /// Processes a source, and passes the results to `each` in order.
     pub(super) fn run<E: From<Error>>(
         &self,
         source: usize,
-        name: &str,
+        reader: &mut Reader,
         each: impl FnMut(Piece) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
+        let (task, name) = (self.task.clone(), reader.name().to_string());
+        match &self.plans[source] {
+            Plan::Stream => self.feed(reader, &name, each),
+            Plan::Exact(splits) => splits.parallel(self.threads, move |split| Ok(task.collect(split, &name).0), each),
+            Plan::Assumed(splits) => splits.parallel(self.threads, move |split| Ok(task.collect(split, &name)), each),
+        }
+    }
+
+    /// Reads a source on this thread, and runs the stages on the others.
+    fn feed<E: From<Error>>(
+        &self,
+        reader: &mut Reader,
+        name: &str,
+        mut each: impl FnMut(Piece) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let mut framer = self.task.framing.framer()?;
         let (task, name) = (self.task.clone(), name.to_string());
-        self.plans[source].parallel(self.threads, move |split| Ok(task.collect(split, &name)), each)
+        let (for_threads, mut stages) = ((task.clone(), name.clone()), None);
+        let mut workers = Workers::with_at_most(self.threads, move || -> Work<Fed> {
+            let ((task, name), mut stages) = (for_threads.clone(), None);
+            Box::new(move |fed| fed.piece = task.collect_batch(fed, &name, &mut stages))
+        });
+        let mut finish = |fed: Fed| {
+            let piece = match fed.piece {
+                Some(piece) => piece,
+                None => {
+                    let (mut piece, mut sent) = (Piece::default(), Ok(()));
+                    let worked = task.work_on(&fed, &name, &mut stages, &mut piece, &mut |bytes, offsets| {
+                        sent = each(Piece { records: vec![task.copy_records(bytes, offsets)], ..Piece::default() });
+                        if sent.is_ok() { Ok(()) } else { Err(Error::new(ErrorKind::Cancelled)) }
+                    });
+                    sent?;
+                    Piece { halt: worked.err(), ..piece }
+                }
+            };
+            self.reuse((fed.bytes, fed.offsets));
+            each(Piece { encoded: fed.encoded, ..piece })
+        };
+        let mut halt = None;
+        loop {
+            let batch = match reader.next_batch(&mut *framer) {
+                Ok(Some(batch)) => batch,
+                Ok(None) => break,
+                Err(error) => {
+                    halt = Some(Halt::Source(error));
+                    break;
+                }
+            };
+            let is_slow = batch.bytes().len() < SMALL;
+            let mut fed = self.task.copy(&batch);
+            let progress = reader.progress();
+            fed.encoded = progress.format.map(|_| progress.source_bytes);
+            workers.give(fed);
+            loop {
+                let waits = is_slow || !workers.has_capacity();
+                match if waits { workers.take()? } else { workers.take_done()? } {
+                    Some(fed) => finish(fed)?,
+                    None => break,
+                }
+            }
+        }
+        while let Some(fed) = workers.take()? {
+            finish(fed)?;
+        }
+        each(Piece { halt, ..Piece::default() })
     }
 
     /// Processes a split on this thread, and passes results to `send` as they arrive.
@@ -157,6 +252,16 @@ impl Cores {
         let mut piece = Piece::default();
         piece.halt = self.task.run(split, name, &mut piece, send).err();
         piece
+    }
+
+    /// Reuses the memory of results.
+    pub(super) fn reuse(&self, records: Records) {
+        // One long record should not keep it large for the rest of the run.
+        if records.0.capacity() <= SIZE as usize
+            && let Ok(mut spare) = self.task.spare.lock()
+        {
+            spare.push(records);
+        }
     }
 
     /// Adds the measurements of the stages.
@@ -178,25 +283,96 @@ impl Cores {
     }
 }
 
+/// A batch of records that another thread processes, and the results.
+struct Fed {
+    bytes: Vec<u8>,
+    offsets: Vec<u32>,
+    trim: Trim,
+    terminated: bool,
+    /// The position of the batch: bytes, records, and whether all records are lines.
+    at: (u64, u64, bool),
+    /// The number of bytes of a compressed source that had been read.
+    encoded: Option<u64>,
+    /// `None` if the results were too large to be collected.
+    piece: Option<Piece>,
+}
+
 impl Task {
-    /// Processes a split and collects the results.
-    fn collect(&self, split: &Split, name: &str) -> Piece {
+    /// Returns a copy of records, in memory that was used before.
+    fn copy_records(&self, bytes: &[u8], offsets: &[u32]) -> Records {
+        let mut copy = self.spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
+        copy.0.clear();
+        copy.0.extend_from_slice(bytes);
+        copy.1.clear();
+        copy.1.extend_from_slice(offsets);
+        copy
+    }
+
+    fn copy(&self, batch: &Batch<'_>) -> Fed {
+        let (bytes, offsets) = self.copy_records(batch.bytes(), batch.offsets());
+        let at = (batch.offset(), batch.first_record(), batch.first_line().is_some());
+        let (trim, terminated) = (batch.trim(), batch.terminated());
+        Fed { bytes, offsets, trim, terminated, at, encoded: None, piece: None }
+    }
+
+    /// Processes a batch, whose place in the source is known, and collects the results.
+    fn collect_batch(&self, fed: &Fed, name: &str, stages: &mut Option<Stages>) -> Option<Piece> {
+        let (mut piece, mut records, mut total) = (Piece::default(), Vec::new(), 0);
+        let worked = self.work_on(fed, name, stages, &mut piece, &mut |bytes, offsets| {
+            total += bytes.len() + 4 * offsets.len();
+            if total > MOST {
+                return Err(Error::new(ErrorKind::Cancelled));
+            }
+            records.push(self.copy_records(bytes, offsets));
+            Ok(())
+        });
+        (total <= MOST).then(|| Piece { records, halt: worked.err(), ..piece })
+    }
+
+    /// Processes a batch. The stages are created at first.
+    fn work_on(
+        &self,
+        fed: &Fed,
+        name: &str,
+        kept: &mut Option<Stages>,
+        piece: &mut Piece,
+        send: Sink<'_>,
+    ) -> std::result::Result<(), Halt> {
+        if kept.is_none() {
+            let framer = self.framing.framer().map_err(Halt::Output)?;
+            *kept = self.new_stages(&*framer).map_err(Halt::Output)?;
+        }
+        let Fed { bytes, offsets, trim, terminated, at: (begin, record, is_lines), .. } = fed;
+        let batch = Batch::new(bytes, offsets, *trim, *terminated).at(*begin, *record).of_lines(*is_lines);
+        let worked = self.pass(batch, name, kept.as_mut(), piece, send);
+        if let Some(stages) = kept {
+            piece.finish(stages);
+        }
+        if self.is_measured {
+            *kept = None; // the measurements were those of this batch
+        }
+        worked
+    }
+
+    /// Processes a split and collects the results. Also returns the offset after the split's last record.
+    fn collect(&self, split: &Split, name: &str) -> (Piece, u64) {
         let (mut piece, mut records, mut total, mut is_too_large) = (Piece::default(), Vec::new(), 0, false);
         let halt = self.run(split, name, &mut piece, &mut |bytes, offsets| {
             total += bytes.len() + 4 * offsets.len();
-            is_too_large = total > MOST;
-            if is_too_large {
-                return Err(Error::new(ErrorKind::Cancelled));
-            }
-            if offsets.len() > 1 {
-                records.push((bytes.to_vec(), offsets.to_vec()));
+            if total > MOST {
+                // Reading goes on, because the end of the split is needed.
+                (is_too_large, records) = (true, Vec::new());
+            } else if offsets.len() > 1 {
+                records.push(self.copy_records(bytes, offsets));
             }
             Ok(())
         });
-        if is_too_large {
-            return Piece { too_large: Some(split.clone()), ..Piece::default() };
-        }
-        Piece { records, halt: halt.err(), ..piece }
+        let end = piece.end;
+        let piece = match is_too_large {
+            true => Piece { too_large: Some(split.clone()), ..Piece::default() },
+            false => Piece { records, halt: halt.err(), ..piece },
+        };
+        (piece, end)
     }
 
     /// Creates the stages, if there are any.
@@ -219,42 +395,63 @@ impl Task {
         }
         let mut framer = self.framing.framer().map_err(Halt::Source)?;
         let mut stages = self.new_stages(&*framer).map_err(Halt::Output)?;
-        let outcome = self.read(&mut reader, &mut *framer, stages.as_mut(), piece, send);
-        let progress = reader.progress();
+        let end = split.end().filter(|_| split.is_assumed()).unwrap_or(u64::MAX);
+        let outcome = self.read(&mut reader, &mut *framer, end, stages.as_mut(), piece, send);
+        let (progress, position) = (reader.progress(), reader.position());
+        (piece.lines, piece.end) = (position.records - split.first_record().unwrap_or(0), position.bytes);
         (piece.longest_record, piece.format) = (progress.longest_record, progress.format);
         if let Some(stages) = &mut stages {
-            let (bytes, offsets) = stages.rest();
-            piece.open = (offsets.len() > 1).then(|| bytes.to_vec());
-            piece.stats = stages.stats();
+            piece.finish(stages);
         }
         outcome
     }
 
+    /// Processes a batch.
+    fn pass(
+        &self,
+        batch: Batch<'_>,
+        name: &str,
+        stages: Option<&mut Stages>,
+        piece: &mut Piece,
+        send: Sink<'_>,
+    ) -> std::result::Result<(), Halt> {
+        let skipped = self.csv.as_ref().map_or(0, |csv| csv.count_skipped(&batch)) as u64;
+        let read = Amount { records: batch.len() as u64 - skipped, bytes: batch.bytes().len() as u64 };
+        piece.read += read;
+        let moved = &mut piece.moved;
+        let Some(stages) = stages else {
+            *moved += read;
+            return Ok(());
+        };
+        if let Some((records, bytes)) = stages.count(&batch).filter(|_| self.counts) {
+            *moved += Amount { records, bytes: bytes as u64 };
+            return Ok(());
+        }
+        let passed = stages.pass(batch, |bytes, offsets| {
+            *moved += Amount { records: offsets.len() as u64 - 1, bytes: bytes.len() as u64 };
+            if self.counts { Ok(()) } else { send(bytes, offsets) }
+        });
+        passed.map_err(|error| Halt::Output(error.with_name(name)))
+    }
+
+    /// Processes the records that begin before `end`.
     fn read(
         &self,
         reader: &mut Reader,
         framer: &mut (dyn Framer + Send),
+        end: u64,
         mut stages: Option<&mut Stages>,
         piece: &mut Piece,
         send: Sink<'_>,
     ) -> std::result::Result<(), Halt> {
         let name = reader.name().to_string();
-        while let Some(batch) = reader.next_batch(framer).map_err(Halt::Source)? {
-            let skipped = self.csv.as_ref().map_or(0, |csv| csv.count_skipped(&batch)) as u64;
-            let read = Amount { records: batch.len() as u64 - skipped, bytes: batch.bytes().len() as u64 };
-            piece.read += read;
-            let moved = &mut piece.moved;
-            match &mut stages {
-                None => *moved += read,
-                Some(stages) => match stages.count(&batch).filter(|_| self.counts) {
-                    Some((records, bytes)) => *moved += Amount { records, bytes: bytes as u64 },
-                    None => stages
-                        .pass(batch, |bytes, offsets| {
-                            *moved += Amount { records: offsets.len() as u64 - 1, bytes: bytes.len() as u64 };
-                            if self.counts { Ok(()) } else { send(bytes, offsets) }
-                        })
-                        .map_err(|error| Halt::Output(error.with_name(name.clone())))?,
-                },
+        while reader.position().bytes < end {
+            let Some(all) = reader.next_batch(framer).map_err(Halt::Source)? else { break };
+            let count = all.offsets()[..all.len()].partition_point(|&start| all.offset() + u64::from(start) < end);
+            let (batch, later) = (all.first(count), all.len() - count);
+            self.pass(batch, &name, stages.as_deref_mut(), piece, send)?;
+            if later > 0 {
+                reader.give_back(later).map_err(Halt::Source)?;
             }
         }
         Ok(())
@@ -262,6 +459,13 @@ impl Task {
 }
 
 impl Piece {
+    /// Adds what the stages keep until they have processed the last record.
+    fn finish(&mut self, stages: &mut Stages) {
+        let (bytes, offsets) = stages.rest();
+        self.open = (offsets.len() > 1).then(|| bytes.to_vec());
+        self.stats = stages.stats();
+    }
+
     /// Returns why the split was not read to its end. `records` is the number of records of the source before it.
     pub(super) fn take_halt(&mut self, framing: &Framing, records: u64) -> Option<Halt> {
         let (before, is_line) = (if self.is_relative { records } else { 0 }, *framing == Framing::Lines);

@@ -383,14 +383,14 @@ impl Transfer<'_> {
         };
         let copied = begun.and_then(|()| match self.cores.take() {
             Some(mut cores) => {
-                let copied = self.copy_splits(&mut cores, reader.name());
+                let copied = self.copy_on_cores(&mut cores, &mut reader);
                 self.cores = Some(cores);
                 copied
             }
             None => self.copy_records(&mut reader),
         });
         let mut progress = reader.progress();
-        if let Some(cores) = &self.cores {
+        if let Some(cores) = self.cores.as_ref().filter(|cores| !cores.is_streamed(self.ended.len())) {
             progress.format = cores.format;
             progress.source_bytes = match (cores.format, &copied) {
                 (None, _) => self.read.bytes - before.bytes,
@@ -439,28 +439,32 @@ impl Transfer<'_> {
         }
     }
 
-    /// Copies a source that several threads read.
-    fn copy_splits(&mut self, cores: &mut Cores, name: &str) -> Result<Reached, Halt> {
+    /// Copies a source on several threads.
+    fn copy_on_cores(&mut self, cores: &mut Cores, reader: &mut Reader) -> Result<Reached, Halt> {
+        let name = reader.name().to_string();
         let mut stages = self.stages.take();
-        let (before, mut stats, mut format) = (self.read.records, Vec::new(), None);
-        let ended = cores.run(self.ended.len(), name, |mut piece| {
+        let (mut lines, mut stats, mut format) = (0, Vec::new(), None);
+        let ended = cores.run(self.ended.len(), reader, |mut piece| {
             let mut streamed = Ok(());
             if let Some(split) = piece.too_large.take() {
-                piece = cores.stream(&split, name, &mut |bytes, offsets| {
+                piece = cores.stream(&split, &name, &mut |bytes, offsets| {
                     streamed = self.accept(stages.as_mut(), bytes, offsets, true);
                     streamed.as_ref().map_or_else(|_| Err(Error::new(ErrorKind::Cancelled)), |()| Ok(()))
                 });
             }
             streamed?;
-            for (bytes, offsets) in &piece.records {
-                self.accept(stages.as_mut(), bytes, offsets, true)?;
+            for (bytes, offsets) in piece.records.drain(..) {
+                self.accept(stages.as_mut(), &bytes, &offsets, true)?;
+                cores.reuse((bytes, offsets));
             }
             if let Some(open) = &piece.open {
                 self.accept(stages.as_mut(), open, &[0, open.len() as u32], false)?;
             }
-            let halt = piece.take_halt(cores.framing(), self.read.records - before);
+            let halt = piece.take_halt(cores.framing(), lines);
+            lines += piece.lines;
             self.longest_record = self.longest_record.max(piece.longest_record);
             format = piece.format.or(format);
+            self.place.encoded = piece.encoded.or(self.place.encoded);
             self.read += piece.read;
             if self.options.count && stages.is_none() {
                 self.moved.records += piece.moved.records;

@@ -30,7 +30,7 @@ fn table() -> String {
 /// Checks that the command does and says the same with one thread and with several.
 fn is_the_same(place: &Place, words: &str) {
     let seen = |jobs: &str| {
-        let seen = place.run(words).and(jobs).into_command().output().unwrap();
+        let seen = place.run(jobs).and(words).into_command().output().unwrap();
         (seen.status.code(), String::from_utf8_lossy(&seen.stderr).into_owned(), seen.stdout)
     };
     let (expected, found) = (seen(""), seen("-j 3"));
@@ -107,6 +107,38 @@ fn results_larger_than_a_thread_may_collect_are_written_in_pieces() {
     let hash = |jobs: &str| grow(place.run("a -o out").and(jobs)).exits(0).stderr;
     assert_eq!(hash("-j 2"), hash(""));
     assert_eq!(place.read("out").len(), 31 * (3 << 20));
+}
+
+/// Sources that cannot be divided.
+#[test]
+fn the_output_of_streams_is_that_of_one_thread() {
+    let place = Place::new().file("a", lines()).file("t", table()).file("fails", "cat a; exit 3");
+    place.run("a -o a.gz").succeeds();
+    for words in [
+        "a.gz --stage match:7 --stage replace/7/8",
+        "a.gz a a.gz --stage not:1 --stage uniq",
+        "--stage replace/77/x -- cat a",
+        "--stage match:77 --count -- cat a",
+        "--stage match:7 --stage take:100 -- cat a",
+        "--stage match:77 -- sh fails",
+        "--csv --header --stage fields:value,id -- cat t",
+        "--csv --stage fields:4 -- cat t",
+        "--record-limit 8 --stage match:7 -- cat a",
+        "--stage match:7 --total-timeout 1m -- cat a",
+    ] {
+        is_the_same(&place, words);
+    }
+}
+
+#[test]
+fn what_a_slow_source_sends_is_not_held_back() {
+    let place = Place::new();
+    let script = "echo a; until [ -e go ]; do sleep 0.01; done; echo b";
+    let mut run = place.run("-j 2 --stage match:[ab] -- sh -c").word(script).start();
+    run.prints("a\n");
+    std::fs::write(place.path("go"), "").unwrap();
+    run.prints("b\n");
+    assert_eq!(run.ends().status.code(), Some(0));
 }
 
 #[test]

@@ -98,6 +98,25 @@ impl<'a> Batch<'a> {
         self.position.1
     }
 
+    /// Returns a batch of the first `count` records.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Lines};
+    /// let mut reader = Reader::memory("one\ntwo\nthree")?;
+    /// let batch = reader.next_batch(&mut Lines::new())?.unwrap();
+    /// assert_eq!((batch.first(2).len(), batch.first(2).bytes()), (2, &b"one\ntwo\n"[..]));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// Panics if the batch has fewer records.
+    #[must_use]
+    pub fn first(self, count: usize) -> Batch<'a> {
+        let offsets = &self.offsets[..=count];
+        let terminated = self.terminated || count < self.len();
+        Batch { bytes: &self.bytes[..offsets[count] as usize], offsets, terminated, ..self }
+    }
+
     /// Returns the memory to which the offsets refer.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes

@@ -27,9 +27,11 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 
+mod assumed;
 #[cfg(feature = "compression")]
 mod encoded;
 mod framing;
+mod in_order;
 mod parallel;
 mod pin;
 mod plan;
@@ -43,6 +45,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorKind, Result};
 use millstream_core::internal::refuse;
 
+pub use assumed::AssumedSplits;
 pub use framing::Framing;
 pub use pin::SplitPin;
 pub use plan::SplitsBuilder;
@@ -72,7 +75,8 @@ pub struct Split {
     begin: u64,
     /// The offset after the split, or `None` for the end of the file.
     end: Option<u64>,
-    /// Whether records begin at `begin` and at `end`. Otherwise the first record is searched for.
+    /// Whether records begin at `begin` and at `end`. Otherwise the first record is searched for; if the framing does not
+    /// allow that, it is assumed to be at `begin`.
     is_exact: bool,
     /// The number of records before the split, if planning counted them.
     record: Option<u64>,
@@ -230,6 +234,12 @@ impl Split {
     /// Returns the number of the first record (the first of the file is 0), if planning counted the records.
     pub fn first_record(&self) -> Option<u64> {
         self.record
+    }
+
+    /// Returns whether this is a split of [`AssumedSplits`] whose end is not the start of a record: its reader delivers the
+    /// bytes of later records, too.
+    pub fn is_assumed(&self) -> bool {
+        !self.is_exact && self.whole.framing.searchable().is_none()
     }
 
     /// Returns how the records are found.

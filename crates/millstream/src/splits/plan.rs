@@ -10,6 +10,7 @@ use std::sync::Arc;
 #[cfg(feature = "compression")]
 use crate::Format;
 use crate::error::{Error, ErrorKind, Result};
+use crate::frame::Csv;
 use crate::os::cancel::{CancelToken, Wait};
 use crate::os::source::stamp::shrank;
 use crate::source::Decode;
@@ -17,7 +18,7 @@ use millstream_core::internal::{Guess, Known, SNIFF, guess, is_known, refuse};
 
 use super::pin::Pinned;
 use super::walk::walk;
-use super::{Encoded, Framing, Split, SplitPin, Splits, Whole, source};
+use super::{AssumedSplits, Encoded, Framing, Split, SplitPin, Splits, Whole, source};
 
 /// The maximum number of splits of a plan.
 const MOST: u64 = 1 << 24;
@@ -70,9 +71,32 @@ impl SplitsBuilder {
         self.plan_file(path, framing, size).map_err(|error| error.with_name(path.display().to_string()))
     }
 
+    /// Divides a regular file of CSV without reading it: see [`AssumedSplits`]. Returns `None` for a file that has to be
+    /// decoded, and for other records.
+    ///
+    /// # Errors
+    /// Returns the errors of [`plan`](SplitsBuilder::plan).
+    pub fn assume(self, path: impl AsRef<Path>, framing: Framing, size: u64) -> Result<Option<AssumedSplits>> {
+        let path = path.as_ref();
+        self.assume_file(path, framing, size).map_err(|error| error.with_name(path.display().to_string()))
+    }
+
+    fn assume_file(self, path: &Path, framing: Framing, step: u64) -> Result<Option<AssumedSplits>> {
+        let Framing::Csv { dialect } = &framing else { return Ok(None) };
+        let csv = Csv::with(*dialect)?;
+        refuse_empty(step)?;
+        let file = open(path)?;
+        if self.decode != Some(Decode::Off) && needs_decoding(path, &first_bytes(&file)?) {
+            return Ok(None);
+        }
+        let (pin, size) = (Pinned::new(self.pin, &file)?, length(&file)?);
+        let whole = Arc::new(Whole { path: Some(std::path::absolute(path).map_err(Error::from_io)?), pin, framing });
+        Ok(Some(AssumedSplits { whole, file: Arc::new(file), size, step, csv }))
+    }
+
     fn plan_file(self, path: &Path, framing: Framing, size: u64) -> Result<Splits> {
         framing.framer()?;
-        refuse(&[(size == 0, &"splits of 0 bytes", &"at least 1")])?;
+        refuse_empty(size)?;
         let wait = Wait::new(self.cancel, None);
         let file = open(path)?;
         let pin = Pinned::new(self.pin, &file)?;
@@ -81,7 +105,7 @@ impl SplitsBuilder {
         let decodes = self.decode != Some(Decode::Off);
         let first = first_bytes(&file)?;
         let (mut records, mut note) = (None, None);
-        if decodes && (Known::of_name(path).is_some() || is_known(&first)) {
+        if decodes && needs_decoding(path, &first) {
             note = plan.by_pieces(&file, guess(&first, true), &wait)?;
         } else if let Framing::Fixed { len } = plan.whole.framing {
             plan.by_length(len as u64)?;
@@ -218,6 +242,16 @@ impl Planning {
         self.add(begin, Some(size), true, Some(record));
         Ok(records)
     }
+}
+
+/// Refuses a size of 0.
+fn refuse_empty(size: u64) -> Result<()> {
+    refuse(&[(size == 0, &"splits of 0 bytes", &"at least 1")])
+}
+
+/// Returns whether a file with this name and these first bytes is compressed.
+fn needs_decoding(path: &Path, first: &[u8]) -> bool {
+    Known::of_name(path).is_some() || is_known(first)
 }
 
 /// Opens a regular file.

@@ -56,6 +56,7 @@ impl Opened {
             (end, Some(finder)) if !split.is_exact => {
                 Stop::Delimiter { end: end.unwrap_or(u64::MAX), finder: Box::new(finder), tail: Vec::new() }
             }
+            (Some(end), _) if split.is_assumed() => Stop::Later(end),
             (Some(end), _) => Stop::At(end),
             (None, _) => Stop::Never,
         };
@@ -152,6 +153,8 @@ enum Stop {
         /// The last bytes delivered, which may be the beginning of a delimiter.
         tail: Vec<u8>,
     },
+    /// After the record that contains this offset, or ends there, which the caller finds.
+    Later(u64),
     /// At the end of the file.
     Never,
 }
@@ -274,14 +277,16 @@ impl ByteSource for SplitSource {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        let space = match self.stop {
-            Stop::At(end) => {
-                let left = usize::try_from(end.saturating_sub(self.at)).unwrap_or(usize::MAX);
-                let len = space.len().min(left);
-                &mut space[..len]
-            }
-            Stop::Delimiter { .. } | Stop::Never => space,
+        let left = |end: u64| usize::try_from(end.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let len = match self.stop {
+            Stop::At(end) => left(end),
+            // The bytes after it mostly belong to the next split.
+            Stop::Later(end) if self.at >= end => PIECE,
+            Stop::Later(end) => left(end),
+            Stop::Delimiter { .. } | Stop::Never => usize::MAX,
         };
+        let len = len.min(space.len());
+        let space = &mut space[..len];
         if space.is_empty() || self.has_ended {
             return Ok(0);
         }

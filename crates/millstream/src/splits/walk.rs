@@ -1,15 +1,17 @@
 //! Follows the records of a file from its start, for framings whose records cannot be found from any position.
 
 use std::fs::File;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::frame::{Csv, Framer, Resume, Step};
 use crate::os::cancel::Wait;
 use crate::os::{read_at, read_exact_at};
-use crate::workers::{Work, Workers, processors};
+use crate::workers::processors;
 
 use super::Framing;
+use super::in_order::{Part, in_order};
 
 const BLOCK: usize = 256 << 10;
 
@@ -42,7 +44,7 @@ pub(super) fn walk(
     match framing {
         Framing::Csv { dialect } => {
             let file = Arc::new(file.try_clone().map_err(Error::from_io)?);
-            Chunks { file, size, step, chunk: CHUNK }.walk(&Csv::with(*dialect)?, wait, &mut found)
+            chunks(&file, size, step, CHUNK, &Csv::with(*dialect)?, wait, &mut found)
         }
         _ => part(file, 0..u64::MAX, size, framing, &mut *framing.framer()?, wait, found).map(|walked| walked.records),
     }
@@ -51,7 +53,7 @@ pub(super) fn walk(
 /// Follows the records that begin in `range`, whose start is the start of a record.
 fn part(
     file: &File,
-    range: std::ops::Range<u64>,
+    range: Range<u64>,
     size: u64,
     framing: &Framing,
     framer: &mut (dyn Framer + Send),
@@ -126,73 +128,42 @@ fn part(
     }
 }
 
-/// A file of CSV that several threads follow in parts.
-///
-/// Whether a part begins inside quotes depends on all bytes before it. A thread guesses where the first record of its
-/// part begins. The guess is right if the part before it ends there, which is known when the parts are put together in
-/// order; otherwise the part is followed again from the right position. So a wrong guess costs time and changes nothing.
-struct Chunks {
-    file: Arc<File>,
-    size: u64,
-    step: u64,
-    /// The size of a part.
-    chunk: u64,
-}
-
-/// A part, and the result of a thread.
-struct Chunk {
-    range: std::ops::Range<u64>,
-    /// Where its first record begins, if that was found.
-    start: Option<u64>,
-    walked: Option<Result<(Walked, Boundaries)>>,
-}
-
 /// The first records at or after multiples of a step: their offsets, and the numbers of records before them.
 type Boundaries = Vec<(u64, u64)>;
 
-impl Chunks {
-    fn walk(&self, csv: &Csv, wait: &Wait, found: &mut dyn FnMut(u64, u64)) -> Result<u64> {
-        let (file, size, step) = (self.file.clone(), self.size, self.step);
-        let (for_threads, token) = (csv.clone(), wait.clone());
-        let work = move || -> Work<Chunk> {
-            let (file, mut csv, wait) = (file.clone(), for_threads.clone(), token.clone());
-            Box::new(move |chunk| {
-                let start = guess(&file, size, &mut csv, &chunk.range);
-                chunk.walked = start.map(|start| follow(&file, start..chunk.range.end, size, step, &mut csv, &wait));
-                chunk.start = start;
-            })
-        };
-        let mut workers = Workers::with_at_most(if size > self.chunk { processors() } else { 0 }, work);
-        let mut next = 0;
-        let (mut records, mut begin) = (0, 0);
-        loop {
-            while next < size && workers.has_capacity() {
-                let range = next..size.min(next + self.chunk);
-                next = range.end;
-                workers.give(Chunk { range, start: None, walked: None });
-            }
-            let Some(chunk) = workers.take()? else { return Ok(records) };
-            if begin >= chunk.range.end {
-                continue; // one record contains all of it
-            }
-            let (walked, boundaries) = match chunk.walked {
-                Some(walked) if chunk.start == Some(begin) => walked?,
-                _ => follow(&self.file, begin..chunk.range.end, size, step, &mut csv.clone(), wait)?,
-            };
-            boundaries.into_iter().for_each(|(offset, number)| found(offset, records + number));
-            (records, begin) = (records + walked.records, walked.end);
-            if walked.is_last {
-                return Ok(records);
-            }
+/// Follows a file of CSV on all cores, in parts of `chunk` bytes.
+fn chunks(
+    file: &Arc<File>,
+    size: u64,
+    step: u64,
+    chunk: u64,
+    csv: &Csv,
+    wait: &Wait,
+    found: &mut dyn FnMut(u64, u64),
+) -> Result<u64> {
+    let guess = {
+        let (file, csv) = (file.clone(), csv.clone());
+        move |range: &Range<u64>| guess(&file, size, &mut csv.clone(), range)
+    };
+    let follow = {
+        let (file, csv, wait) = (file.clone(), csv.clone(), wait.clone());
+        move |range: Range<u64>| {
+            let (walked, boundaries) = follow(&file, range, size, step, &mut csv.clone(), &wait)?;
+            let Walked { records, end, is_last } = walked;
+            Ok(Part { result: (records, boundaries), end, is_last })
         }
-    }
+    };
+    let (mut records, threads) = (0, if size > chunk { processors() } else { 0 });
+    in_order(size, chunk, threads, guess, follow, |(more, boundaries)| {
+        boundaries.into_iter().for_each(|(offset, number)| found(offset, records + number));
+        records += more;
+        Ok::<(), Error>(())
+    })?;
+    Ok(records)
 }
 
 /// Returns where the first record of a part may begin.
-fn guess(file: &File, size: u64, csv: &mut Csv, range: &std::ops::Range<u64>) -> Option<u64> {
-    if range.start == 0 {
-        return Some(0);
-    }
+pub(super) fn guess(file: &File, size: u64, csv: &mut Csv, range: &Range<u64>) -> Option<u64> {
     // A line may end directly before the part.
     let mut block = Block { file, bytes: vec![0; BLOCK], start: 0, end: 0, offset: range.start - 1 };
     block.fill(size).ok()?;
@@ -202,7 +173,7 @@ fn guess(file: &File, size: u64, csv: &mut Csv, range: &std::ops::Range<u64>) ->
 /// Follows a part whose start is the start of a record.
 fn follow(
     file: &File,
-    range: std::ops::Range<u64>,
+    range: Range<u64>,
     size: u64,
     step: u64,
     csv: &mut Csv,
@@ -300,9 +271,8 @@ mod tests {
             let expected = planned(Box::new(|found| {
                 part(&file, 0..u64::MAX, size, &framing, &mut csv, &wait, found).unwrap().records
             }));
-            let chunks = Chunks { file: Arc::new(file.try_clone().unwrap()), size, step, chunk };
-            let csv = Csv::with(dialect).unwrap();
-            let found = planned(Box::new(|found| chunks.walk(&csv, &wait, found).unwrap()));
+            let (file, csv) = (Arc::new(file.try_clone().unwrap()), Csv::with(dialect).unwrap());
+            let found = planned(Box::new(|found| chunks(&file, size, step, chunk, &csv, &wait, found).unwrap()));
             prop_assert_eq!(found, expected);
         }
     }
