@@ -336,6 +336,7 @@ const declarations = Dict{Symbol,Tuple{Type,Vector{Type}}}(
     :millstream_writer_options_set_flush_delay_ns => (UInt32, [Ptr{Cvoid}, UInt64, Ptr{Ptr{Cvoid}}]),
     :millstream_writer_options_set_encode => (UInt32, [Ptr{Cvoid}, UInt32, Ptr{Ptr{Cvoid}}]),
     :millstream_writer_options_set_level => (UInt32, [Ptr{Cvoid}, UInt32, Ptr{Ptr{Cvoid}}]),
+    :millstream_writer_options_set_block_size => (UInt32, [Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}]),
     :millstream_writer_options_set_existing => (UInt32, [Ptr{Cvoid}, UInt32, Ptr{Ptr{Cvoid}}]),
     :millstream_writer_options_set_partial => (UInt32, [Ptr{Cvoid}, UInt32, Ptr{Ptr{Cvoid}}]),
     :millstream_writer_options_set_lend_pages => (UInt32, [Ptr{Cvoid}, UInt32, Ptr{Ptr{Cvoid}}]),

@@ -52,7 +52,7 @@ function set_reader_options(how;
     nothing
 end
 
-const writer_options = (:capacity, :flush_policy, :flush_delay, :encode, :level, :existing, :partial, :lend_pages, :durability, :stall_timeout, :linger, :cancel, :name)
+const writer_options = (:capacity, :flush_policy, :flush_delay, :encode, :level, :block_size, :existing, :partial, :lend_pages, :durability, :stall_timeout, :linger, :cancel, :name)
 
 function set_writer_options(how;
     capacity = nothing,
@@ -60,6 +60,7 @@ function set_writer_options(how;
     flush_delay = nothing,
     encode = nothing,
     level = nothing,
+    block_size = nothing,
     existing = nothing,
     partial = nothing,
     lend_pages = nothing,
@@ -79,6 +80,8 @@ function set_writer_options(how;
         @call millstream_writer_options_set_encode(how, choice(:encode, encode, choices.encode))
     level === nothing ||
         @call millstream_writer_options_set_level(how, min(natural(:level, level), typemax(UInt32)))
+    block_size === nothing ||
+        @call millstream_writer_options_set_block_size(how, natural(:block_size, block_size))
     existing === nothing ||
         @call millstream_writer_options_set_existing(how, choice(:existing, existing, choices.existing))
     partial === nothing ||

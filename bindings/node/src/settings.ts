@@ -247,6 +247,8 @@ export interface WriterSettings {
   encode?: Encode | undefined;
   /** The level of compression, for encodings that have levels; the values of `Encode` list them. */
   level?: number | undefined;
+  /** Compresses blocks of this many bytes independently of each other, on all processors: members of gzip, frames of zstd. Every decoder reads them one after another. The file is slightly larger, and a file of zstd can be divided at its frames. Each thread needs memory for six blocks. From 4096 to 67,108,864 bytes; by default there is one block. */
+  blockSize?: number | undefined;
   /** What happens to a file that exists at a path. */
   existing?: Existing | undefined;
   /** What happens to an incomplete file at a path. */
@@ -267,6 +269,7 @@ export const WRITER_SETTINGS: Rules<WriterSettings> = {
   flushDelay: NUMBER,
   encode: ENCODE,
   level: WHOLE,
+  blockSize: WHOLE,
   existing: EXISTING,
   partial: PARTIAL,
   durability: DURABILITY,

@@ -2626,6 +2626,15 @@ millstream_code millstream_writer_options_set_level(millstream_writer_options *o
                                                     millstream_error **error);
 
 /**
+ * Compresses blocks of this many bytes independently of each other, on all processors: members of gzip, frames of
+ * zstd. Every decoder reads them one after another. The file is slightly larger, and a file of zstd can be divided at
+ * its frames. Each thread needs memory for six blocks. From 4096 to 67,108,864 bytes; by default there is one block.
+ */
+millstream_code millstream_writer_options_set_block_size(millstream_writer_options *options,
+                                                         size_t bytes,
+                                                         millstream_error **error);
+
+/**
  * Sets what happens to a file that exists at a path.
  */
 millstream_code millstream_writer_options_set_existing(millstream_writer_options *options,

@@ -88,6 +88,21 @@ pub extern "C" fn millstream_writer_options_set_level(
     })
 }
 
+/// Compresses blocks of this many bytes independently of each other, on all processors: members of gzip, frames of
+/// zstd. Every decoder reads them one after another. The file is slightly larger, and a file of zstd can be divided at
+/// its frames. Each thread needs memory for six blocks. From 4096 to 67,108,864 bytes; by default there is one block.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_writer_options_set_block_size(
+    options: Option<&mut millstream_writer_options>,
+    bytes: usize,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(options, "options")?.0.set(move |builder| builder.block_size(bytes));
+        Ok(())
+    })
+}
+
 /// Sets what happens to a file that exists at a path.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_existing(

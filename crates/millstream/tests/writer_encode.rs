@@ -71,6 +71,75 @@ fn every_format_restores_its_input() {
     }
 }
 
+/// Returns the sizes of the content of the members or frames.
+fn blocks(format: Encode, mut encoded: &[u8]) -> Vec<usize> {
+    let mut sizes = Vec::new();
+    while !encoded.is_empty() {
+        let mut block = Vec::new();
+        match format {
+            Encode::Zstd => {
+                zstd::Decoder::with_buffer(&mut encoded).unwrap().single_frame().read_to_end(&mut block).unwrap()
+            }
+            _ => flate2::bufread::GzDecoder::new(&mut encoded).read_to_end(&mut block).unwrap(),
+        };
+        sizes.push(block.len());
+    }
+    sizes
+}
+
+#[test]
+fn blocks_are_independent_and_restore_their_input() {
+    for format in [Encode::Gzip, Encode::Zstd] {
+        for (len, expected) in [(0, vec![0]), (1, vec![1]), (4096, vec![4096]), (10_000, vec![4096, 4096, 1808])] {
+            for bytes in [text(len), noise(len)] {
+                for record in [7, 4096, 1 << 20] {
+                    let mut writer = Writer::builder().encode(format).block_size(4096).memory().unwrap();
+                    bytes.chunks(record).for_each(|record| writer.write(record).unwrap());
+                    let encoded = writer.close().unwrap().memory.unwrap();
+                    assert!(decode(format, &encoded) == bytes, "{format:?}, {len} bytes by {record}");
+                    assert_eq!(blocks(format, &encoded), expected, "{format:?}, {len} bytes by {record}");
+                }
+            }
+        }
+        let mut writer = Writer::builder().encode(format).block_size(4096).memory().unwrap();
+        for part in [&b"one"[..], b"two"] {
+            writer.write(part).unwrap();
+            writer.flush().unwrap();
+        }
+        let encoded = writer.close().unwrap().memory.unwrap();
+        assert_eq!(
+            (decode(format, &encoded), blocks(format, &encoded)),
+            (b"onetwo".to_vec(), vec![3, 3]),
+            "{format:?}"
+        );
+    }
+}
+
+#[test]
+fn a_file_of_zstd_frames_can_be_divided() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.zst");
+    let mut writer = Writer::builder().block_size(100_000).path(&path).unwrap();
+    writer.write(&text(1_000_000)).unwrap();
+    writer.close().unwrap();
+    let plan = millstream::splits::Splits::plan(&path, millstream::splits::Framing::Lines, 100_000).unwrap();
+    assert_eq!((plan.len(), plan.note()), (10, None));
+}
+
+#[test]
+fn a_block_size_is_refused_where_it_has_no_effect() {
+    for (encode, size, found) in [
+        (Encode::Off, 1 << 20, "a block size for uncompressed output"),
+        (Encode::Bgzf, 1 << 20, "a block size for bgzf"),
+        (Encode::Xz, 1 << 20, "a block size for xz"),
+        (Encode::Zstd, 4095, "a block size of 4095 bytes"),
+        (Encode::Gzip, (64 << 20) + 1, "a block size of 67108865 bytes"),
+    ] {
+        let error = Writer::builder().encode(encode).block_size(size).memory().err().unwrap();
+        assert_eq!((error.kind(), error.found()), (ErrorKind::InvalidOption, Some(found)));
+    }
+}
+
 #[test]
 fn every_level_works_and_the_smallest_is_smaller() {
     let bytes = text(300_000);

@@ -127,6 +127,11 @@ struct writer_options {
     std::optional<millstream::encode> encode{};
     /// The level of compression, for encodings that have levels; the values of `Encode` list them.
     std::optional<std::uint32_t> level{};
+    /// Compresses blocks of this many bytes independently of each other, on all processors: members of gzip, frames of
+    /// zstd. Every decoder reads them one after another. The file is slightly larger, and a file of zstd can be divided
+    /// at its frames. Each thread needs memory for six blocks. From 4096 to 67,108,864 bytes; by default there is one
+    /// block.
+    std::optional<std::size_t> block_size{};
     /// What happens to a file that exists at a path.
     std::optional<millstream::existing> existing{};
     /// What happens to an incomplete file at a path.
@@ -166,6 +171,8 @@ inline void set(const writer_options &options, millstream_writer_options *to) {
         call(millstream_writer_options_set_encode, to, static_cast<millstream_encode>(*options.encode));
     if (options.level)
         call(millstream_writer_options_set_level, to, *options.level);
+    if (options.block_size)
+        call(millstream_writer_options_set_block_size, to, *options.block_size);
     if (options.existing)
         call(millstream_writer_options_set_existing, to, static_cast<millstream_existing>(*options.existing));
     if (options.partial)

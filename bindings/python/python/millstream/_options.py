@@ -87,6 +87,11 @@ class WriterSettings(TypedDict, total=False):
     encode: Encode
     #: The level of compression, for encodings that have levels; the values of `Encode` list them.
     level: int
+    #: Compresses blocks of this many bytes independently of each other, on all processors: members of gzip, frames of
+    #: zstd. Every decoder reads them one after another. The file is slightly larger, and a file of zstd can be divided
+    #: at its frames. Each thread needs memory for six blocks. From 4096 to 67,108,864 bytes; by default there is one
+    #: block.
+    block_size: int
     #: What happens to a file that exists at a path.
     existing: Existing
     #: What happens to an incomplete file at a path.

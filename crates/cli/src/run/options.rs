@@ -375,8 +375,8 @@ impl Options {
 
     /// Adds the encoding.
     pub(super) fn encoded(&self, encode: Encode, builder: WriterBuilder) -> WriterBuilder {
-        let is_level = |name: &str| name == "level" && encode != Encode::Off;
-        self.settings.apply(WRITER, is_level, builder.encode(encode))
+        let wanted = |name: &str| matches!(name, "level" | "block_size") && encode != Encode::Off;
+        self.settings.apply(WRITER, wanted, builder.encode(encode))
     }
 
     /// Adds the options for an output to `builder`: files and connections have options that other outputs do not have.
@@ -384,7 +384,7 @@ impl Options {
         let is_file = matches!(sink, Sink::File(_));
         let is_connection = matches!(sink, Sink::Tcp(_) | Sink::Unix(_));
         let wanted = |name: &str| match name {
-            "encode" | "level" => false,
+            "encode" | "level" | "block_size" => false,
             "existing" | "partial" | "durability" => is_file,
             "linger" => is_connection,
             _ => !BUFFER.contains(&name),

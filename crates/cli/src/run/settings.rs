@@ -3,6 +3,7 @@
 //! They come from the library's tables, so that a new option is available here without additional code. This module
 //! adds what a table does not contain: the limits of numbers, and the help if the command differs from the library.
 
+use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ fn range(name: &str) -> RangeInclusive<u64> {
         "record_limit" => 1..=RECORD_LIMIT,
         "decode_memory" => 1..=2 << 30,
         "level" => 0..=22,
+        "block_size" => 4096..=64 << 20,
         "stop_signal" => 1..=i32::MAX as u64,
         _ => 1..=u64::MAX,
     }
@@ -73,8 +75,13 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
         ),
         "flush_delay" => ("Flush the output buffer at most this long after a byte arrived, such as 10ms", ""),
         "encode" => (
-            "Compress the outputs",
+            "Compress the outputs; a level may follow, as in zstd:19",
             "By default an output file is compressed if its name implies that, as NAME.gz does.",
+        ),
+        "block_size" => (
+            "Compress blocks of this size independently, on all processors; for gzip and zstd",
+            "The output consists of members of gzip or frames of zstd, which every decoder accepts, and is slightly larger. \
+             A file of zstd frames can be divided by -j and 'millstream split'. From 4096 to 64M; bgzf always has blocks.",
         ),
         "level" => ("The level of compression: 0 to 9 (6 by default); for zstd 1 to 22 (3)", ""),
         "existing" => ("What to do with an output file that exists", "--append is short for --existing append."),
@@ -96,6 +103,8 @@ enum Value {
     List(Vec<i32>),
     Time(Duration),
     Word(&'static str),
+    /// An encoding with a level.
+    Level(&'static str, u64),
 }
 
 /// The options that were given, with their values.
@@ -140,7 +149,12 @@ impl Settings {
     fn add(&mut self, matches: &ArgMatches, names: impl Iterator<Item = &'static str>) {
         for name in names.filter(|name| !OTHERWISE.contains(name)) {
             if !self.has(name) && matches.value_source(name) == Some(ValueSource::CommandLine) {
-                self.0.extend(matches.get_one::<Value>(name).map(|value| (name, value.clone())));
+                match matches.get_one::<Value>(name) {
+                    Some(&Value::Level(word, level)) => {
+                        self.0.extend([(name, Value::Word(word)), ("level", Value::Number(level))]);
+                    }
+                    value => self.0.extend(value.map(|value| (name, value.clone()))),
+                }
             }
         }
     }
@@ -193,7 +207,14 @@ impl FromArgMatches for Settings {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         let names = READER.iter().map(|option| option.name).chain(WRITER.iter().map(|option| option.name));
         self.add(matches, names.chain(COMMAND.iter().map(|option| option.name)));
-        Ok(())
+        let given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
+        match given("encode") && given("level") && matches!(matches.get_one("encode"), Some(Value::Level(..))) {
+            true => Err(clap::Error::raw(
+                clap::error::ErrorKind::ArgumentConflict,
+                "--level and a level in --encode: give it once\n",
+            )),
+            false => Ok(()),
+        }
     }
 }
 
@@ -251,7 +272,10 @@ fn arg<B>(option: &Setting<B>) -> Option<Arg> {
         Set::List(_) => ("NUMBERS", ValueParser::new(numbers)),
         Set::Word(words) => {
             default = words.iter().find(|word| word.is_default).map(|word| word.word);
-            ("HOW", self::words(words))
+            match name {
+                "encode" => ("FORMAT", ValueParser::new(Encoding(self::words(words)))),
+                _ => ("HOW", self::words(words).into()),
+            }
         }
         Set::Numbers(_) | Set::Text(_) => return None,
     };
@@ -265,11 +289,38 @@ fn arg<B>(option: &Setting<B>) -> Option<Arg> {
 }
 
 /// Parses one of these words, which the long help explains.
-fn words<B>(words: &'static [Word<B>]) -> ValueParser {
+fn words<B>(words: &'static [Word<B>]) -> impl TypedValueParser<Value = Value> {
     let values = words.iter().map(|word| PossibleValue::new(hyphens(word.word)).help(word.about));
     let known: Vec<&'static str> = words.iter().map(|word| word.word).collect();
     let parser = PossibleValuesParser::new(values);
-    parser.map(move |found| Value::Word(known.iter().find(|word| hyphens(word) == found).expect("it is one"))).into()
+    parser.map(move |found| Value::Word(known.iter().find(|word| hyphens(word) == found).expect("it is one")))
+}
+
+/// Parses one of the words that the inner parser accepts, with a level after a colon if one is given.
+#[derive(Clone)]
+struct Encoding<P>(P);
+
+impl<P: TypedValueParser<Value = Value>> TypedValueParser for Encoding<P> {
+    type Value = Value;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, text: &OsStr) -> Result<Value, clap::Error> {
+        let Some((word, level)) = text.to_str().and_then(|text| text.split_once(':')) else {
+            return self.0.parse_ref(command, arg, text);
+        };
+        let parse_level = |text: &str| {
+            let level = text.parse().ok().filter(|level| range("level").contains(level));
+            level.ok_or_else(|| format!("expected a level from 0 to {} after the colon", range("level").end()))
+        };
+        let level = parse_level.parse_ref(command, arg, OsStr::new(level))?;
+        match self.0.parse_ref(command, arg, OsStr::new(word))? {
+            Value::Word(word) => Ok(Value::Level(word, level)),
+            value => Ok(value),
+        }
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        self.0.possible_values()
+    }
 }
 
 fn numbers(text: &str) -> Result<Value, String> {

@@ -65,7 +65,7 @@ fn options_are_those_of_every_language() {
         let refused = place.run(&format!("{name}=nonsense a")).gets_refused();
         if takes.contains('|') {
             let words = takes.replace('*', "").replace('|', ", ");
-            let _ = refused.complains_of(&[&format!("for '{name} <HOW>': expected one of {words}\n")]);
+            let _ = refused.complains_of(&[&format!("for '{name} <"), &format!(">': expected one of {words}\n")]);
         } else {
             let _ = refused.complains_of(&[&format!("invalid value 'nonsense' for '{name} <")]);
         }

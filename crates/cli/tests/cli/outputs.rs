@@ -416,3 +416,21 @@ fn options_of_the_library_for_outputs() {
     place.run("big.zst --decode-limit 3999").fails().complains_of(&["decode limit"]);
     place.run("big.zst --decode-ratio 2 --latency low").succeeds();
 }
+
+#[test]
+fn a_level_may_follow_the_format() {
+    let place = Place::new().file("a", (0..20_000).map(|i| format!("{i}\n")).collect::<String>());
+    let len = |words: &str| {
+        place.run("a -o out --encode").and(words).succeeds();
+        place.read("out").len()
+    };
+    assert_eq!(len("zstd:19"), len("zstd --level 19"));
+    assert!(len("zstd:19") < len("zstd:1"));
+    len("gzip:9 --block-size 4096");
+    let members = place.read("out").windows(4).filter(|bytes| bytes == b"\x1f\x8b\x08\0").count();
+    assert_eq!(members, place.read("a").len().div_ceil(4096));
+    place.run("a -o out --encode zstd:x").gets_refused().complains_of(&["--encode", "expected a level from 0 to 22"]);
+    place.run("a -o out --encode zstd:23").gets_refused().complains_of(&["--encode", "expected a level from 0 to 22"]);
+    place.run("a -o out --encode zip:3").gets_refused().complains_of(&["expected one of auto, off, gzip"]);
+    place.run("a -o out --encode zstd:3 --level 4").gets_refused().complains_of(&["--level", "once"]);
+}

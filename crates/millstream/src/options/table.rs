@@ -226,6 +226,11 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
         set: Set::Number(|builder, number| builder.level(u32::try_from(number).unwrap_or(u32::MAX))),
     },
     Setting {
+        name: "block_size",
+        about: "Compresses blocks of this many bytes independently of each other, on all processors: members of gzip, frames of zstd. Every decoder reads them one after another. The file is slightly larger, and a file of zstd can be divided at its frames. Each thread needs memory for six blocks. From 4096 to 67,108,864 bytes; by default there is one block.",
+        set: Set::Number(|builder, number| builder.block_size(usize::try_from(number).unwrap_or(usize::MAX))),
+    },
+    Setting {
         name: "existing",
         about: "What happens to a file that exists at a path.",
         set: Set::Word(&[

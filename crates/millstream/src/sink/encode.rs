@@ -14,6 +14,7 @@ use crate::Format;
 use crate::error::{Error, Result};
 use crate::sink::Sink;
 use crate::sink::WriterEnd;
+use blocks::{BlockEncoder, Form};
 use millstream_core::internal::Codec as Chosen;
 
 mod blocks;
@@ -39,7 +40,7 @@ pub(crate) struct EncodeSink {
 
 enum Codec {
     Gzip(flate2::write::GzEncoder<Vec<u8>>),
-    Bgzf(blocks::BlockEncoder),
+    Blocks(blocks::BlockEncoder),
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
     #[cfg(feature = "xz")]
     Xz(xz::XzEncoder),
@@ -50,7 +51,7 @@ impl Codec {
     fn encode(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Codec::Gzip(codec) => codec.write_all(bytes)?,
-            Codec::Bgzf(codec) => codec.write_all(bytes)?,
+            Codec::Blocks(codec) => codec.write_all(bytes)?,
             Codec::Zstd(codec) => codec.write_all(bytes)?,
             #[cfg(feature = "xz")]
             Codec::Xz(codec) => codec.encode(bytes, out)?,
@@ -61,7 +62,7 @@ impl Codec {
     fn flush(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Codec::Gzip(codec) => codec.flush()?,
-            Codec::Bgzf(codec) => codec.flush()?,
+            Codec::Blocks(codec) => codec.flush()?,
             Codec::Zstd(codec) => codec.flush()?,
             #[cfg(feature = "xz")]
             Codec::Xz(codec) => codec.flush(out)?,
@@ -72,7 +73,7 @@ impl Codec {
     fn finish(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Codec::Gzip(codec) => codec.try_finish()?,
-            Codec::Bgzf(codec) => codec.finish()?,
+            Codec::Blocks(codec) => codec.finish()?,
             Codec::Zstd(codec) => codec.do_finish()?,
             #[cfg(feature = "xz")]
             Codec::Xz(codec) => codec.finish(out)?,
@@ -83,7 +84,7 @@ impl Codec {
     fn collect(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         match self {
             Codec::Gzip(codec) => out.append(codec.get_mut()),
-            Codec::Bgzf(codec) => codec.collect(out)?,
+            Codec::Blocks(codec) => codec.collect(out)?,
             Codec::Zstd(codec) => out.append(codec.get_mut()),
             #[cfg(feature = "xz")]
             Codec::Xz(_) => {} // It writes to `out` itself.
@@ -93,21 +94,32 @@ impl Codec {
 }
 
 impl EncodeSink {
-    /// Creates a sink that compresses for `sink`. `level` is one of [`Format::levels`], or the default.
-    pub(crate) fn new(format: Format, level: Option<u32>, sink: Box<dyn Sink>) -> Result<EncodeSink> {
+    /// Creates a sink that compresses for `sink`. `level` is one of [`Format::levels`], or the default. With a
+    /// `block_size`, gzip and zstd consist of independent blocks.
+    pub(crate) fn new(
+        format: Format,
+        level: Option<u32>,
+        block_size: Option<usize>,
+        sink: Box<dyn Sink>,
+    ) -> Result<EncodeSink> {
         let level = level.unwrap_or(format.usual_level());
-        let codec = match format.codec() {
-            Chosen::Gzip => Codec::Gzip(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level))),
-            Chosen::Bgzf => Codec::Bgzf(blocks::BlockEncoder::new(level)),
-            Chosen::Zstd => {
+        let blocks = |form, size| Codec::Blocks(BlockEncoder::new(form, level, size));
+        let codec = match (format.codec(), block_size) {
+            (Chosen::Bgzf, _) => blocks(Form::Bgzf, 0),
+            (Chosen::Gzip, Some(size)) => blocks(Form::Gzip, size),
+            (Chosen::Zstd, Some(size)) => blocks(Form::Zstd, size),
+            (Chosen::Gzip, None) => {
+                Codec::Gzip(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level)))
+            }
+            (Chosen::Zstd, None) => {
                 let mut codec = zstd::stream::write::Encoder::new(Vec::new(), level as i32)?;
                 codec.include_checksum(true)?; // Like the zstd command: readers detect damage.
                 Codec::Zstd(codec)
             }
             #[cfg(feature = "xz")]
-            Chosen::Xz => Codec::Xz(xz::XzEncoder::new(level)?),
+            (Chosen::Xz, _) => Codec::Xz(xz::XzEncoder::new(level)?),
             #[cfg(not(feature = "xz"))]
-            Chosen::Xz => unreachable!("the builder has refused it"),
+            (Chosen::Xz, _) => unreachable!("the builder has refused it"),
         };
         Ok(EncodeSink { codec, out: Vec::new(), start: 0, holds_back: false, ended: false, sink })
     }

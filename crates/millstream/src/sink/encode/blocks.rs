@@ -1,10 +1,11 @@
-//! bgzf blocks, compressed into memory by several threads.
+//! Blocks that are compressed independently, into memory, by several threads: bgzf blocks, members of gzip, and frames of
+//! zstd with the size of their content.
 //!
-//! A block is a member of gzip with an extra field that holds its size (SAM specification, section 4.1). Every block
+//! A bgzf block is a member of gzip with an extra field that holds its size (SAM specification, section 4.1). Every block
 //! except the last one before a flush has the maximum content, whatever the sizes of the pieces in which the bytes
 //! arrive.
 
-use std::io;
+use std::io::{self, Write};
 
 use zlib_rs::{Deflate, DeflateFlush, Status};
 
@@ -12,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::source::decode::BGZF_END;
 use crate::workers::{Work, Workers};
 
-/// The maximum content of a block, which is the same as in htslib. Even if it is stored without compression, it fits
+/// The maximum content of a bgzf block, which is the same as in htslib. Even if it is stored without compression, it fits
 /// into 64 KiB with header and trailer.
 const MOST: usize = 0xff00;
 
@@ -22,10 +23,24 @@ const HEADER: usize = 18;
 /// The length of the trailer: CRC and size of the content.
 const TRAILER: usize = 8;
 
+/// What a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Bgzf,
+    /// A member of gzip.
+    Gzip,
+    /// A frame of zstd.
+    Zstd,
+}
+
 /// Compresses into memory; [`collect`](BlockEncoder::collect) takes the finished blocks.
 pub(super) struct BlockEncoder {
     workers: Workers<Block>,
-    level: u32,
+    form: Form,
+    /// The maximum content of a block.
+    most: usize,
+    /// Whether there are no blocks yet.
+    is_empty: bool,
     /// The content of the next block.
     data: Vec<u8>,
     /// Blocks that are finished and not yet collected.
@@ -36,24 +51,30 @@ pub(super) struct BlockEncoder {
 
 #[derive(Default)]
 struct Block {
-    level: u32,
     data: Vec<u8>,
     encoded: Vec<u8>,
     failed: bool,
 }
 
 impl BlockEncoder {
-    pub(super) fn new(level: u32) -> BlockEncoder {
-        BlockEncoder { workers: Workers::new(deflater), level, data: Vec::new(), done: Vec::new(), spare: Vec::new() }
+    /// Creates an encoder for blocks of `size` bytes of content; those of bgzf have a fixed size.
+    pub(super) fn new(form: Form, level: u32, size: usize) -> BlockEncoder {
+        let workers = Workers::new(move || match form {
+            Form::Bgzf => bgzf(level),
+            Form::Gzip => gzip(level),
+            Form::Zstd => zstd(level),
+        });
+        let most = if form == Form::Bgzf { MOST } else { size };
+        BlockEncoder { workers, form, most, is_empty: true, data: Vec::new(), done: Vec::new(), spare: Vec::new() }
     }
 
     /// Compresses all of `bytes`, possibly later.
     pub(super) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
-            let count = bytes.len().min(MOST - self.data.len());
+            let count = bytes.len().min(self.most - self.data.len());
             self.data.extend_from_slice(&bytes[..count]);
             bytes = &bytes[count..];
-            if self.data.len() == MOST {
+            if self.data.len() == self.most {
                 self.end_block()?;
             }
         }
@@ -62,17 +83,24 @@ impl BlockEncoder {
 
     /// Ends the block and waits until all blocks are finished.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.end_block()?;
+        if !self.data.is_empty() {
+            self.end_block()?;
+        }
         while let Some(block) = self.workers.take()? {
             self.keep(block)?;
         }
         Ok(())
     }
 
-    /// Flushes, and adds the empty block that ends a bgzf file.
+    /// Flushes, and adds the empty block that ends a bgzf file. Any other file has at least one block.
     pub(super) fn finish(&mut self) -> io::Result<()> {
+        if self.is_empty && self.data.is_empty() && self.form != Form::Bgzf {
+            self.end_block()?;
+        }
         self.flush()?;
-        self.done.extend_from_slice(&BGZF_END);
+        if self.form == Form::Bgzf {
+            self.done.extend_from_slice(&BGZF_END);
+        }
         Ok(())
     }
 
@@ -86,16 +114,13 @@ impl BlockEncoder {
     }
 
     fn end_block(&mut self) -> io::Result<()> {
-        if self.data.is_empty() {
-            return Ok(());
-        }
+        self.is_empty = false;
         if !self.workers.has_capacity()
             && let Some(block) = self.workers.take()?
         {
             self.keep(block)?;
         }
         let mut block = self.spare.pop().unwrap_or_default();
-        block.level = self.level;
         block.data.clear();
         std::mem::swap(&mut block.data, &mut self.data);
         self.workers.give(block);
@@ -104,7 +129,7 @@ impl BlockEncoder {
 
     fn keep(&mut self, block: Block) -> io::Result<()> {
         if block.failed {
-            return Err(Error::new(ErrorKind::Internal).with_found("a bgzf block that could not be compressed").into());
+            return Err(Error::new(ErrorKind::Internal).with_found("a block that could not be compressed").into());
         }
         self.done.extend_from_slice(&block.encoded);
         self.spare.push(block);
@@ -112,17 +137,36 @@ impl BlockEncoder {
     }
 }
 
-/// Compresses blocks.
-fn deflater() -> Work<Block> {
-    let mut deflate: Option<(u32, Deflate)> = None;
+fn bgzf(level: u32) -> Work<Block> {
+    let mut deflate = Deflate::new(level as i32, false, 15);
     Box::new(move |block| {
-        let (level, deflate) =
-            deflate.get_or_insert_with(|| (block.level, Deflate::new(block.level as i32, false, 15)));
-        debug_assert_eq!(*level, block.level, "one level for all blocks of a file");
         deflate.reset();
         // Incompressible content is stored.
-        block.failed = !encode(deflate, &block.data, &mut block.encoded)
+        block.failed = !encode(&mut deflate, &block.data, &mut block.encoded)
             && !encode(&mut Deflate::new(0, false, 15), &block.data, &mut block.encoded);
+    })
+}
+
+fn gzip(level: u32) -> Work<Block> {
+    Box::new(move |block| {
+        block.encoded.clear();
+        let mut encoder = flate2::write::GzEncoder::new(&mut block.encoded, flate2::Compression::new(level));
+        block.failed = encoder.write_all(&block.data).and_then(|()| encoder.finish()).is_err();
+    })
+}
+
+fn zstd(level: u32) -> Work<Block> {
+    let compressor = || {
+        let mut compressor = zstd::bulk::Compressor::new(level as i32)?;
+        compressor.include_checksum(true).map(|()| compressor)
+    };
+    let mut compressor = compressor();
+    Box::new(move |block| {
+        block.encoded.clear();
+        block.encoded.reserve(zstd::zstd_safe::compress_bound(block.data.len()));
+        block.failed = !compressor
+            .as_mut()
+            .is_ok_and(|compressor| compressor.compress_to_buffer(&block.data, &mut block.encoded).is_ok());
     })
 }
 
