@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
@@ -38,9 +39,9 @@ pub(crate) struct EachOptions {
     /// With --each there is one copy per processor by default. Without --each, N threads read parts of the source files
     /// and run the stages; the output is the same as with one thread, which is the default. A thread holds the results of
     /// up to three parts of 4 MiB, at most 64 MiB each. Stages that remember records (take, skip, sample and uniq), and all
-    /// stages after them, run on one thread. Sources that cannot be divided, such as commands and plain gzip files, are
-    /// read on one thread, and so is everything with --decode-limit, --decode-ratio or --total-timeout. A file that
-    /// changes meanwhile is an error. Write -j after the sources, or with N.
+    /// stages after them, run on one thread. One thread reads sources that cannot be divided, such as commands and plain
+    /// gzip files, and all sources with --decode-limit, --decode-ratio or --total-timeout; the others run the stages. A
+    /// file that changes meanwhile is an error. Write -j after the sources, or with N.
     #[arg(short, long, value_name = "N", help_heading = "Work", num_args = 0..=1, value_parser = jobs)]
     pub(crate) jobs: Option<Option<NonZeroUsize>>,
 
@@ -63,6 +64,14 @@ pub(crate) struct EachOptions {
     #[arg(long, value_name = "N", help_heading = "Work", requires = "each", conflicts_with = "round_robin")]
     #[arg(default_value_t = 0, hide_default_value = true)]
     pub(crate) retries: u32,
+
+    /// Write a line about each copy to this file as soon as it ends, in the format of GNU parallel's --joblog
+    ///
+    /// The columns are: the number of the block (the first is 1), ':', the time of the start, the run time in seconds, the
+    /// bytes that the copy got and wrote, its exit status, its signal, and the command. The file is kept if the run fails.
+    #[arg(long, value_name = "FILE", help_heading = "Reports", requires = "each", conflicts_with = "round_robin")]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) job_log: Option<PathBuf>,
 
     /// Whether to process the other blocks if a copy fails
     #[arg(long, value_name = "WHAT", help_heading = "Work", value_enum, requires = "each")]

@@ -81,6 +81,21 @@ fn a_copy_that_failed_before_it_wrote_is_run_again() {
 }
 
 #[test]
+fn a_job_log_has_a_line_for_each_copy() {
+    let place = Place::new().file("in", "1\n2\n3\n");
+    let command = "read n; [ $n != 2 ] || kill -9 $$; [ $n != 3 ] || exit 7; echo $n";
+    each(&place, "in --block 2 -j 1 --retries 1 --on-error skip --job-log log", command).exits(1);
+    let text = place.text("log");
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(rows[0].join(" "), "Seq Host Starttime JobRuntime Send Receive Exitval Signal Command");
+    let found: Vec<String> = rows[1..].iter().map(|row| [&row[..2], &row[4..8]].concat().join(" ")).collect();
+    assert_eq!(found, ["1 : 2 2 0 0", "2 : 2 0 0 9", "2 : 2 0 0 9", "3 : 2 0 7 0", "3 : 2 0 7 0"]);
+    assert!(rows[1..].iter().all(|row| row[8] == command && row[2].parse::<f64>().unwrap() > 1e9), "{text}");
+    each(&place, "in --round-robin --job-log log", "cat").gets_refused().complains_of(&["--round-robin"]);
+    each(&place, "in --job-log missing/log", "cat").fails().complains_of(&["missing/log"]);
+}
+
+#[test]
 fn blocks_are_cut_after_the_stages() {
     let place = Place::new();
     each(&place, "--stage not:2 --stage replace/3/33 --block 3", "cat; echo -")

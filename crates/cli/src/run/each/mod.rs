@@ -7,6 +7,7 @@
 mod block;
 mod control;
 mod copies;
+mod job_log;
 mod round_robin;
 
 pub(super) use control::Report;
@@ -27,6 +28,7 @@ use super::each_options::EachOptions;
 use super::outputs::Outputs;
 use block::{Block, Cutter};
 use control::{Control, Order, Policy};
+use job_log::JobLog;
 use round_robin::RoundRobin;
 
 /// The minimum size of held outputs whose turn has not come.
@@ -124,7 +126,10 @@ impl Each {
         signals.on_arrival(move || cancelled.cancel())?;
         let copies = match options.round_robin {
             true => RoundRobin::start(&copy, jobs, timeout, &control, framer).map(Copies::Kept),
-            false => copies::start(&copy, jobs, options.retries, timeout, &control).map(Copies::Fresh),
+            false => {
+                let log = options.job_log.as_deref().map(JobLog::create).transpose()?.map(Arc::new);
+                copies::start(&copy, jobs, options.retries, timeout, log.as_ref(), &control).map(Copies::Fresh)
+            }
         };
         match copies {
             Ok(copies) => Ok(Each { cutter: Cutter::new(block, of_lines), control, copies }),
