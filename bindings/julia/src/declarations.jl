@@ -30,6 +30,20 @@ struct CBatch
     first_line::UInt64
 end
 
+# As millstream_field in the header.
+struct CField
+    bytes::Ptr{UInt8}
+    len::Csize_t
+end
+
+# As millstream_rows in the header.
+struct CRows
+    fields::Ptr{CField}
+    starts::Ptr{Csize_t}
+    records::Ptr{Csize_t}
+    count::Csize_t
+end
+
 # As millstream_progress in the header.
 struct CProgress
     bytes::UInt64
@@ -222,6 +236,8 @@ const declarations = Dict{Symbol,Tuple{Type,Vector{Type}}}(
     :millstream_framer_fixed => (UInt32, [Csize_t, Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}]),
     :millstream_framer_length_prefixed => (UInt32, [Csize_t, UInt32, UInt32, Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}]),
     :millstream_framer_bson => (UInt32, [Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}]),
+    :millstream_framer_csv => (UInt32, [Cstring, Ptr{Ptr{Cvoid}}, Ptr{Ptr{Cvoid}}]),
+    :millstream_framer_rows => (UInt32, [Ptr{Cvoid}, Ptr{CBatch}, Ptr{CRows}, Ptr{Ptr{Cvoid}}]),
     :millstream_framer_batch => (UInt32, [Ptr{Cvoid}, Ptr{UInt8}, Csize_t, Bool, Csize_t, Ptr{CBatch}, Ptr{Ptr{Cvoid}}]),
     :millstream_framer_terminator => (UInt32, [Ptr{Cvoid}, Ptr{Ptr{UInt8}}, Ptr{Csize_t}, Ptr{Ptr{Cvoid}}]),
     :millstream_check_text => (UInt32, [Ptr{UInt8}, Csize_t, Ptr{Ptr{Cvoid}}]),

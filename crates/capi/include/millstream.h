@@ -1217,12 +1217,12 @@ millstream_code millstream_command_set_stderr_limit(millstream_command *command,
  *
  * Splits bytes into records, many at a time.
  *
- * A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix. It
- * does no I/O; readers use it, and millstream_framer_batch() works on any memory.
+ * A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix, CSV.
+ * It does no I/O; readers use it, and millstream_framer_batch() works on any memory.
  *
  * A batch is one block of bytes and count + 1 offsets into it: record i is bytes[offsets[i]] up to bytes[offsets[i +
  * 1]], including its delimiter or length, and `trim` defines which part of it is content. millstream_batch_record() in
- * window.h does the arithmetic.
+ * window.h does the arithmetic. millstream_framer_rows() splits the records of CSV into fields.
  */
 
 /**
@@ -1324,6 +1324,43 @@ typedef struct {
     uint64_t first_line;
 } millstream_batch;
 
+/**
+ * The content of a field. It is not terminated by a NUL.
+ */
+typedef struct {
+    /**
+     * The bytes, without quotes and escape characters. They are not NULL, even if there are none.
+     */
+    const char *bytes;
+    /**
+     * Their number.
+     */
+    size_t len;
+} millstream_field;
+
+/**
+ * The records of CSV in a batch, as fields. Lines that are not records, blank lines and comments, are left out.
+ */
+typedef struct {
+    /**
+     * The fields of all rows.
+     */
+    const millstream_field *fields;
+    /**
+     * The ascending numbers of fields before each row, count + 1 of them: row i has the fields starts[i] up to starts[i
+     * + 1].
+     */
+    const size_t *starts;
+    /**
+     * The index of each row's record in the batch.
+     */
+    const size_t *records;
+    /**
+     * The number of rows.
+     */
+    size_t count;
+} millstream_rows;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1378,6 +1415,40 @@ millstream_code millstream_framer_length_prefixed(size_t width,
  * MILLSTREAM_FRAME_TRUNCATED.
  */
 millstream_code millstream_framer_bson(millstream_framer **framer,
+                                       millstream_error **error);
+
+/**
+ * Creates a framer for records of CSV: RFC 4180 with any line end if `dialect` is NULL or empty. Otherwise it is a text of
+ * options, `name=value` separated by spaces, such as "delimiter=3b line_end=lf". Bytes are two hexadecimal digits:
+ *
+ * - delimiter=2c: the byte between two fields;
+ * - quote=22: the byte around fields that contain delimiters, line ends or quotes, or `none`;
+ * - escape=none: the byte that makes the next byte content;
+ * - doubled_quotes=on: whether two quotes in a quoted field are one quote of its content, or `off`;
+ * - comment=none: the byte that makes a line a comment if it is the first one;
+ * - line_end=any: the bytes that end a line, `lf`, `crlf`, `cr`, or any of them;
+ * - blank_records=off: whether a blank line is a record of one empty field;
+ * - literal_quotes=off: whether a quote in a field that does not begin with one is content, and not an error;
+ * - detect_mark=on: whether a byte order mark of UTF-8 is skipped, and one of UTF-16 is an error.
+ *
+ * All lines are records of this framer, so that together they are the input; millstream_framer_rows() leaves out blank
+ * lines and comments. A quote that the dialect does not allow fails with MILLSTREAM_CSV_INVALID.
+ */
+millstream_code millstream_framer_csv(const char *dialect,
+                                      millstream_framer **framer,
+                                      millstream_error **error);
+
+/**
+ * Splits the records of a batch into fields; `framer` is the framer of the batch, and was created by
+ * millstream_framer_csv(). Only fields that contain escaped bytes are copied, the others are a part of the batch's
+ * memory. The rows are valid while the batch is valid, and until the next call of this function with this framer.
+ *
+ * The first row of a stream may be a header. A program that requires the same number of fields in each row compares
+ * `starts`.
+ */
+millstream_code millstream_framer_rows(millstream_framer *framer,
+                                       const millstream_batch *batch,
+                                       millstream_rows *rows,
                                        millstream_error **error);
 
 /**

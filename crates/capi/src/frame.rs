@@ -1,21 +1,22 @@
 //! Splits bytes into records, many at a time.
 //!
-//! A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix. It
-//! does no I/O; readers use it, and millstream_framer_batch() works on any memory.
+//! A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix, CSV.
+//! It does no I/O; readers use it, and millstream_framer_batch() works on any memory.
 //!
 //! A batch is one block of bytes and count + 1 offsets into it: record i is bytes[offsets[i]] up to bytes[offsets[i +
 //! 1]], including its delimiter or length, and `trim` defines which part of it is content. millstream_batch_record() in
-//! window.h does the arithmetic.
+//! window.h does the arithmetic. millstream_framer_rows() splits the records of CSV into fields.
 
+use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 
 use millstream::Result;
 use millstream::frame::{
-    self, Batch, Bson, Delimiter, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixWidth, Trim,
+    self, Batch, Bson, Csv, CsvDialect, Delimiter, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixWidth, Trim,
 };
 
-use crate::boundary::{bytes, call, choice, chosen, free, given, invalid, lend, out};
+use crate::boundary::{bytes, call, choice, chosen, free, given, invalid, items, lend, out, text};
 use crate::enums::{millstream_endian, millstream_prefix_counts};
 use crate::error::{millstream_code, millstream_error};
 
@@ -25,6 +26,8 @@ pub struct millstream_framer {
     pub(crate) framer: Box<dyn Framer + Send>,
     /// The offsets of the last batch that was not created by a reader.
     offsets: Vec<u32>,
+    /// The rows of the last batch of CSV, if records are those of CSV.
+    rows: Option<Box<Rows>>,
 }
 
 /// Whether the delimiter is part of the record.
@@ -59,6 +62,12 @@ pub struct millstream_trim {
 impl From<Trim> for millstream_trim {
     fn from(trim: Trim) -> millstream_trim {
         millstream_trim { head: trim.head, tail: trim.tail, carriage_return: trim.carriage_return }
+    }
+}
+
+impl From<millstream_trim> for Trim {
+    fn from(trim: millstream_trim) -> Trim {
+        Trim { head: trim.head, tail: trim.tail, carriage_return: trim.carriage_return }
     }
 }
 
@@ -105,11 +114,82 @@ impl From<Batch<'_>> for millstream_batch {
     }
 }
 
+/// The content of a field. It is not terminated by a NUL.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_field {
+    /// The bytes, without quotes and escape characters. They are not NULL, even if there are none.
+    pub bytes: *const c_char,
+    /// Their number.
+    pub len: usize,
+}
+
+/// The records of CSV in a batch, as fields. Lines that are not records, blank lines and comments, are left out.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct millstream_rows {
+    /// The fields of all rows.
+    pub fields: *const millstream_field,
+    /// The ascending numbers of fields before each row, count + 1 of them: row i has the fields starts[i] up to starts[i
+    /// + 1].
+    pub starts: *const usize,
+    /// The index of each row's record in the batch.
+    pub records: *const usize,
+    /// The number of rows.
+    pub count: usize,
+}
+
+/// The rows of a batch.
+struct Rows {
+    csv: Csv,
+    fields: Vec<millstream_field>,
+    starts: Vec<usize>,
+    records: Vec<usize>,
+    /// The contents that are not a part of their record.
+    unescaped: Vec<Vec<u8>>,
+}
+
+impl Rows {
+    fn new(csv: Csv) -> Box<Rows> {
+        let (fields, unescaped) = (Vec::new(), Vec::new());
+        Box::new(Rows { csv, fields, starts: Vec::new(), records: Vec::new(), unescaped })
+    }
+
+    fn split(&mut self, batch: Batch<'_>) -> millstream_rows {
+        let Rows { csv, fields, starts, records, unescaped } = self;
+        fields.clear();
+        starts.clear();
+        records.clear();
+        unescaped.clear();
+        starts.push(0);
+        for (index, record) in batch.iter().enumerate() {
+            if csv.skips(record) {
+                continue;
+            }
+            for field in csv.fields(record) {
+                fields.push(millstream_field { bytes: lend(&field), len: field.len() });
+                // The bytes do not move with their vector.
+                if let Cow::Owned(content) = field {
+                    unescaped.push(content);
+                }
+            }
+            starts.push(fields.len());
+            records.push(index);
+        }
+        millstream_rows {
+            fields: fields.as_ptr(),
+            starts: starts.as_ptr(),
+            records: records.as_ptr(),
+            count: records.len(),
+        }
+    }
+}
+
 fn make(
     framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
     made: impl FnOnce() -> Result<Box<dyn Framer + Send>>,
 ) -> Result<()> {
-    out(framer, "framer")?.write(Box::new(millstream_framer { framer: made()?, offsets: Vec::new() }));
+    out(framer, "framer")?.write(Box::new(millstream_framer { framer: made()?, offsets: Vec::new(), rows: None }));
     Ok(())
 }
 
@@ -221,6 +301,72 @@ pub extern "C" fn millstream_framer_bson(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || make(framer, || Ok(Box::new(Bson::new()))))
+}
+
+/// Creates a framer for records of CSV: RFC 4180 with any line end if `dialect` is NULL or empty. Otherwise it is a text of
+/// options, `name=value` separated by spaces, such as "delimiter=3b line_end=lf". Bytes are two hexadecimal digits:
+///
+/// - delimiter=2c: the byte between two fields;
+/// - quote=22: the byte around fields that contain delimiters, line ends or quotes, or `none`;
+/// - escape=none: the byte that makes the next byte content;
+/// - doubled_quotes=on: whether two quotes in a quoted field are one quote of its content, or `off`;
+/// - comment=none: the byte that makes a line a comment if it is the first one;
+/// - line_end=any: the bytes that end a line, `lf`, `crlf`, `cr`, or any of them;
+/// - blank_records=off: whether a blank line is a record of one empty field;
+/// - literal_quotes=off: whether a quote in a field that does not begin with one is content, and not an error;
+/// - detect_mark=on: whether a byte order mark of UTF-8 is skipped, and one of UTF-16 is an error.
+///
+/// All lines are records of this framer, so that together they are the input; millstream_framer_rows() leaves out blank
+/// lines and comments. A quote that the dialect does not allow fails with MILLSTREAM_CSV_INVALID.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_framer_csv(
+    dialect: *const c_char,
+    framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = out(framer, "framer")?;
+        let dialect = match dialect.is_null() {
+            true => CsvDialect::new(),
+            // SAFETY: C lends a string for this call.
+            false => unsafe { text(dialect, "dialect")? }.parse()?,
+        };
+        let csv = Csv::with(dialect)?;
+        let rows = Some(Rows::new(csv.clone()));
+        to.write(Box::new(millstream_framer { framer: Box::new(csv), offsets: Vec::new(), rows }));
+        Ok(())
+    })
+}
+
+/// Splits the records of a batch into fields; `framer` is the framer of the batch, and was created by
+/// millstream_framer_csv(). Only fields that contain escaped bytes are copied, the others are a part of the batch's
+/// memory. The rows are valid while the batch is valid, and until the next call of this function with this framer.
+///
+/// The first row of a stream may be a header. A program that requires the same number of fields in each row compares
+/// `starts`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_framer_rows(
+    framer: Option<&mut millstream_framer>,
+    batch: Option<&millstream_batch>,
+    rows: Option<&mut MaybeUninit<millstream_rows>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = out(rows, "rows")?;
+        let rows = given(framer, "framer")?.rows.as_mut();
+        let rows = rows.ok_or_else(|| invalid("rows of records that are not CSV", "a framer for CSV"))?;
+        let batch = given(batch, "batch")?;
+        // SAFETY: C lends the memory of the batch, for longer than this call.
+        let (bytes, offsets) = unsafe {
+            let offsets = if batch.count > 0 { items(batch.offsets, batch.count + 1, "batch")? } else { &[0] };
+            (bytes(batch.bytes.cast(), batch.len, "batch")?, offsets)
+        };
+        if !offsets.is_sorted() || offsets[offsets.len() - 1] as usize > bytes.len() {
+            return Err(invalid("offsets of a batch that are not ascending positions in it", "a batch of the library"));
+        }
+        to.write(rows.split(Batch::new(bytes, offsets, batch.trim.into(), batch.terminated)));
+        Ok(())
+    })
 }
 
 /// Returns the complete records at the front of `len` bytes, at most `max` of them. The remaining bytes are part of a

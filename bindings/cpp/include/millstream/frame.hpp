@@ -15,12 +15,15 @@
 #error "millstream/frame.hpp needs C++20: compile it with -std=c++20 or later"
 #else
 
+#include <array>
 #include <bit>
 #include <compare>
 #include <concepts>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <span>
+#include <string>
 
 #include <millstream/boundary.hpp>
 #include <millstream/enums.hpp>
@@ -38,6 +41,64 @@ enum class extent {
     part,  ///< More bytes follow: an unfinished record at the end waits for them.
     whole, ///< These are the last bytes: an incomplete record at the end is a record, or an error.
 };
+
+/// The bytes that end a line of CSV.
+enum class csv_line_end {
+    any,  ///< LF, CRLF and CR, also mixed.
+    lf,   ///< LF; a CR is content.
+    crlf, ///< CRLF; any other CR or LF is content.
+    cr,   ///< CR; an LF is content.
+};
+
+/// The dialect of CSV. The default is RFC 4180 with any line end.
+struct csv_dialect {
+    /// The byte between two fields.
+    char delimiter = ',';
+    /// The byte around fields that contain delimiters, line ends or quotes.
+    std::optional<char> quote = '"';
+    /// The byte that makes the next byte content.
+    std::optional<char> escape = std::nullopt;
+    /// Whether two quotes in a quoted field are one quote of its content.
+    bool doubled_quotes = true;
+    /// The byte that makes a line a comment if it is the first one.
+    std::optional<char> comment = std::nullopt;
+    /// The bytes that end a line.
+    csv_line_end line_end = csv_line_end::any;
+    /// Whether a blank line is a record of one empty field; otherwise it is skipped.
+    bool blank_records = false;
+    /// Whether a quote in a field that does not begin with one is content; otherwise it is an error.
+    bool literal_quotes = false;
+    /// Whether a byte order mark of UTF-8 is skipped, and one of UTF-16 is an error; otherwise they are content.
+    bool detect_mark = true;
+};
+
+namespace detail {
+
+/// The dialect as the C ABI parses it.
+inline std::string text_of(const csv_dialect &dialect) {
+    constexpr std::array<std::string_view, 4> line_ends = {"any", "lf", "crlf", "cr"};
+    std::string text;
+    const auto add = [&text](std::string_view name, std::string_view value) {
+        text.append(name).append("=").append(value).append(" ");
+    };
+    const auto add_byte = [&add](std::string_view name, std::optional<char> byte) {
+        constexpr std::string_view digits = "0123456789abcdef";
+        const auto number = static_cast<unsigned char>(byte.value_or('\0'));
+        add(name, byte ? std::string{digits[number / 16], digits[number % 16]} : "none");
+    };
+    add_byte("delimiter", dialect.delimiter);
+    add_byte("quote", dialect.quote);
+    add_byte("escape", dialect.escape);
+    add("doubled_quotes", dialect.doubled_quotes ? "on" : "off");
+    add_byte("comment", dialect.comment);
+    add("line_end", line_ends[static_cast<std::size_t>(dialect.line_end)]);
+    add("blank_records", dialect.blank_records ? "on" : "off");
+    add("literal_quotes", dialect.literal_quotes ? "on" : "off");
+    add("detect_mark", dialect.detect_mark ? "on" : "off");
+    return text;
+}
+
+} // namespace detail
 
 /// No limit.
 inline constexpr std::size_t all_records = std::numeric_limits<std::size_t>::max();
@@ -97,6 +158,9 @@ class batch {
     std::optional<std::uint64_t> first_line() const noexcept {
         return raw_.first_line == 0 ? std::nullopt : std::optional(raw_.first_line);
     }
+
+    /// The C ABI's struct.
+    const millstream_batch &get() const noexcept { return raw_; }
 
   private:
     millstream_batch raw_{};
@@ -198,6 +262,13 @@ class framer {
     /// 0 is
     /// `document_invalid`, and a stream that ends inside a document is reported as `frame_truncated`.
     static framer bson() { return made(millstream_framer_bson); }
+
+    /// Records are those of CSV; see `csv_dialect`. All lines are records, so that together they are the input;
+    /// `millstream::rows` leaves out blank lines and comments, and has the fields. A quote that the dialect does not
+    /// allow is reported as `csv_invalid`.
+    static framer csv(const csv_dialect &dialect = {}) {
+        return made(millstream_framer_csv, detail::text_of(dialect).c_str());
+    }
 
     /// Returns at most `max` complete records at the front of `input`. They are valid as long as the input, until the
     /// next call with this framer. The records before an invalid one are delivered first; the next call, which starts

@@ -550,6 +550,70 @@ static void gives_records(millstream_framer *framer, const char *text, const cha
     millstream_framer_free(framer);
 }
 
+/* The fields of a text of CSV, each followed by '|', and each row by '/'. */
+static void gives_rows(const char *dialect, const char *text, const char *expected) {
+    millstream_framer *framer;
+    millstream_batch batch;
+    millstream_rows rows;
+    char found[256] = "";
+    size_t row, at;
+    MUST(millstream_framer_csv(dialect, &framer, &error));
+    MUST(millstream_framer_batch(framer, text, strlen(text), true, SIZE_MAX, &batch, &error));
+    MUST(millstream_framer_rows(framer, &batch, &rows, &error));
+    for (row = 0; row < rows.count; row++) {
+        CHECK(rows.records[row] < batch.count);
+        for (at = rows.starts[row]; at < rows.starts[row + 1]; at++) {
+            strncat(found, rows.fields[at].bytes, rows.fields[at].len);
+            strcat(found, "|");
+        }
+        strcat(found, "/");
+    }
+    CHECK(strcmp(found, expected) == 0);
+    millstream_framer_free(framer);
+}
+
+static void csv(void) {
+    millstream_framer *framer, *lines;
+    millstream_batch batch;
+    millstream_rows rows;
+    uint32_t descending[2] = {1, 0};
+
+    gives_rows(NULL, "id,\"a, b\"\r\n\n\"say \"\"hi\"\"\",", "id|a, b|/say \"hi\"||/");
+    gives_rows("", "", "");
+    gives_rows("delimiter=3b quote=27 comment=23 line_end=lf", "'a;';b\r\n#c\n", "a;|b\r|/");
+    gives_rows("escape=5c blank_records=on literal_quotes=on", "a\\,\"\n\nb", "a,\"|/|/b|/");
+    gives_rows("quote=none doubled_quotes=off detect_mark=off", "\"a,b\"\n", "\"a|b\"|/");
+
+    MUST(millstream_framer_csv(NULL, &framer, &error));
+    MUST(millstream_framer_batch(framer, "\na,bc\n\n", 7, true, 99, &batch, &error));
+    MUST(millstream_framer_rows(framer, &batch, &rows, &error));
+    /* A field is a part of its record, and the lines without a record are left out. */
+    CHECK(batch.count == 3 && rows.count == 1 && rows.records[0] == 1);
+    CHECK(rows.starts[0] == 0 && rows.starts[1] == 2);
+    CHECK(rows.fields[1].bytes == batch.bytes + 3 && rows.fields[1].len == 2);
+    FAILS(MILLSTREAM_CSV_INVALID, millstream_framer_batch(framer, "a\"", 2, true, 99, &batch, &error));
+    CHECK(batch.count == 0);
+    MUST(millstream_framer_rows(framer, &batch, &rows, &error));
+    CHECK(rows.count == 0 && rows.starts[0] == 0);
+
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_rows(NULL, &batch, &rows, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_rows(framer, NULL, &rows, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_rows(framer, &batch, NULL, &error));
+    batch.bytes = "ab";
+    batch.len = 2;
+    batch.offsets = descending;
+    batch.count = 1;
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_rows(framer, &batch, &rows, &error));
+    MUST(millstream_framer_lines(MILLSTREAM_DELIMITED_TRIMMED, &lines, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_rows(lines, &batch, &rows, &error));
+    millstream_framer_free(lines);
+    millstream_framer_free(framer);
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_framer_csv("delimiter=22", &framer, &error));
+    CHECK(framer == NULL);
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_framer_csv("delimiter=;", &framer, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_csv(NULL, NULL, &error));
+}
+
 static void framers(void) {
     millstream_framer *framer;
     millstream_batch batch;
@@ -1765,6 +1829,7 @@ int main(int argc, char **argv) {
     cancelling();
     commands();
     framers();
+    csv();
     sources();
     memory_sources();
     callback_sources();
