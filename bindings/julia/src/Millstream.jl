@@ -20,7 +20,7 @@ macro public(names...)
 end
 
 @public(Reader, Writer, Command, Shell, Mapped, Tcp, UnixSocket, progress, name, Framer, Lines, Delimiter, AnyOf, Fixed,
-    LengthPrefixed, Documents, Batch, next_line, next_frame, skip_record, scan, rest_of_line, columns, columns!, parallel, map_async, CancelToken,
+    LengthPrefixed, Documents, Csv, Batch, rows, namedtuples, dicts, next_line, next_frame, skip_record, scan, rest_of_line, columns, columns!, parallel, map_async, CancelToken,
     cancel, iscancelled, CommandEnd, error_kinds, library_version, BSON)
 
 include("declarations.jl")
@@ -38,6 +38,7 @@ include("options.jl")
 include("reader.jl")
 include("waiting.jl")
 include("batches.jl")
+include("csv.jl")
 include("scan.jl")
 include("columns.jl")
 include("pipe.jl")

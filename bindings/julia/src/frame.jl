@@ -2,7 +2,7 @@
 
 """
 Finds the ends of records: [`Lines`](@ref), [`Delimiter`](@ref), [`AnyOf`](@ref), [`Fixed`](@ref),
-[`LengthPrefixed`](@ref) or [`Documents`](@ref). """
+[`LengthPrefixed`](@ref), [`Documents`](@ref) or [`Csv`](@ref). """
 mutable struct Framer
     handle::Ptr{Cvoid}
     # The call that creates it.
@@ -92,4 +92,44 @@ end
 Records are consecutive BSON documents, as written by mongodump. """
 Documents() = framer("Documents()") do out
     @call millstream_framer_bson(out)
+end
+
+"""
+    Csv(; options...)
+
+Records are those of CSV: RFC 4180 with any line end by default. [`rows`](@ref) and [`namedtuples`](@ref) have their
+fields. A quote that the dialect does not allow is an error of kind `:csv_invalid`.
+
+Options, with their defaults first; a byte is an ASCII character or a `UInt8`:
+- `delimiter`: `','`, the byte between two fields
+- `quotechar`: `'"'`, the byte around fields that contain delimiters, line ends or quotes; `nothing` for none
+- `escape`: `nothing`, or the byte that makes the next byte content
+- `doubled_quotes`: `true`, two quotes in a quoted field are one quote of its content
+- `comment`: `nothing`, or the byte that makes a line a comment if it is the first one
+- `line_end`: `:any`, `:lf`, `:crlf`, `:cr`
+- `blank_records`: `false`, or `true` if a blank line is a record of one empty field
+- `literal_quotes`: `false`, or `true` if a quote in a field that does not begin with one is content
+- `detect_mark`: `true`, a byte order mark of UTF-8 is skipped, and one of UTF-16 is an error
+"""
+function Csv(; options...)
+    check_options(:Csv, options, csv_options)
+    dialect = join(("$(option === :quotechar ? :quote : option)=$(csv_value(option, value))" for (option, value) in pairs(options)), " ")
+    shown = join(("$option = $(repr(value))" for (option, value) in pairs(options)), ", ")
+    framer(isempty(shown) ? "Csv()" : "Csv(; $shown)") do out
+        @call millstream_framer_csv(dialect, out)
+    end
+end
+
+const csv_options = (:delimiter, :quotechar, :escape, :doubled_quotes, :comment, :line_end, :blank_records, :literal_quotes, :detect_mark)
+
+# The value of an option as the library parses it.
+function csv_value(option, value)
+    if option === :line_end
+        return value in (:any, :lf, :crlf, :cr) ? value : wrong(option, value, "one of :any, :lf, :crlf, :cr")
+    elseif option in (:delimiter, :quotechar, :escape, :comment)
+        value === nothing && option !== :delimiter && return "none"
+        is_byte = value isa UInt8 || value isa AbstractChar && isascii(value)
+        return is_byte ? string(UInt8(value); base = 16, pad = 2) : wrong(option, value, "an ASCII character or a UInt8")
+    end
+    value isa Bool ? (value ? "on" : "off") : wrong(option, value, "true or false")
 end

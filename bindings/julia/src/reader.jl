@@ -32,6 +32,12 @@ struct UnixSocket
     path::String
 end
 
+# The names in the header of CSV.
+struct Header
+    names::Vector{String}
+    symbols::Tuple
+end
+
 """
     Reader(source; options...)
 
@@ -83,11 +89,13 @@ mutable struct Reader <: ByteStream
     ahead::Int
     # The framers of `readline`, without and with line ends, once they are needed.
     lines::Vector{Framer}
+    # The header of CSV, once it has been read.
+    header::Union{Header,Nothing}
 
     function Reader(source; stall_timeout = nothing, total_timeout = nothing, cancel = nothing, options...)
         check_options(:Reader, options, reader_options)
         reader = new(C_NULL, C_NULL, C_NULL, C_NULL, nothing, false, nothing, -1, Ref{CBatch}(), Ref{Ptr{UInt8}}(C_NULL), Ref{Csize_t}(0), Ref{Csize_t}(0), false,
-            stall_timeout !== nothing || total_timeout !== nothing, token(cancel), nothing, nothing, nothing, typemax(Int), Framer[])
+            stall_timeout !== nothing || total_timeout !== nothing, token(cancel), nothing, nothing, nothing, typemax(Int), Framer[], nothing)
         finalizer(forget, reader)
         with_reader_options(source; stall_timeout = stall_timeout, total_timeout = total_timeout, cancel = cancel, options...) do how
             out = Ref{Ptr{Cvoid}}(C_NULL)

@@ -23,6 +23,9 @@ Base.show(io::IO, batches::Batches) = print(io, "batches(", batches.reader, ", "
 Base.show(io::IO, records::Records{typeof(getindex)}) = print(io, "eachrecord(", records.batches.reader, ", ", records.batches.framer, ")")
 Base.show(io::IO, records::Records{typeof(decoded)}) = print(io, "documents(", records.batches.reader, ")")
 
+Base.show(io::IO, rows::Rows) =
+    print(io, rows.make === plain ? "rows" : rows.make === named ? "namedtuples" : "dicts", "(", rows.batches.reader, ", ", rows.batches.framer, ")")
+
 Base.show(io::IO, stage::Stage) = print(io, stage.in_threads ? "parallel" : "map_async", "(", stage.call, ", ", stage.source, ")")
 
 Base.show(io::IO, token::CancelToken) = print(io, "CancelToken(", iscancelled(token) ? "cancelled" : "", ")")
