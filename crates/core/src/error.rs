@@ -403,6 +403,16 @@ impl Error {
         self
     }
 
+    /// Adds to the numbers of the record and of the line, which were counted from the middle of a stream. A line that
+    /// cannot be known is removed, with its column.
+    #[doc(hidden)]
+    pub fn shift_record(mut self, records: u64, lines: Option<u64>) -> Error {
+        self.0.record = self.0.record.map(|record| record + records);
+        self.0.line = self.0.line.zip(lines).map(|(line, lines)| line + lines);
+        self.0.column = self.0.column.filter(|_| lines.is_some());
+        self
+    }
+
     /// Adds the number of bytes that the sink had accepted, unless the error has one.
     pub fn with_written(mut self, written: u64) -> Error {
         self.0.written.get_or_insert(written);

@@ -89,8 +89,6 @@ pub(super) struct Piece {
     pub(super) read: Amount,
     pub(super) moved: Amount,
     pub(super) longest_record: usize,
-    /// The number of records, with the header, and with blank lines and comments.
-    pub(super) lines: u64,
     /// The offset after the last one.
     end: u64,
     /// The compression of the source.
@@ -103,6 +101,8 @@ pub(super) struct Piece {
     pub(super) too_large: Option<Split>,
     /// Whether record numbers count from the start of the split.
     is_relative: bool,
+    /// The number of records that were taken, skipped lines included, and of line ends inside them, if known.
+    taken: (u64, Option<u64>),
 }
 
 impl Cores {
@@ -390,6 +390,9 @@ impl Task {
         piece.is_relative = split.first_record().is_none();
         let builder = self.settings.reader().cancel(&self.input).name(name);
         let mut reader = builder.split(split).map_err(Halt::Source)?;
+        if piece.is_relative {
+            reader.count_lines_from_here();
+        }
         if let (Some(csv), true) = (self.csv.as_ref().filter(|_| self.header.is_some()), split.begin() == 0) {
             Header::read(&mut reader, csv).map_err(Halt::Source)?;
         }
@@ -398,7 +401,8 @@ impl Task {
         let end = split.end().filter(|_| split.is_assumed()).unwrap_or(u64::MAX);
         let outcome = self.read(&mut reader, &mut *framer, end, stages.as_mut(), piece, send);
         let (progress, position) = (reader.progress(), reader.position());
-        (piece.lines, piece.end) = (position.records - split.first_record().unwrap_or(0), position.bytes);
+        piece.taken = (position.records - split.first_record().unwrap_or(0), reader.inner_lines());
+        piece.end = position.bytes;
         (piece.longest_record, piece.format) = (progress.longest_record, progress.format);
         if let Some(stages) = &mut stages {
             piece.finish(stages);
@@ -466,16 +470,17 @@ impl Piece {
         self.stats = stages.stats();
     }
 
-    /// Returns why the split was not read to its end. `records` is the number of records of the source before it.
-    pub(super) fn take_halt(&mut self, framing: &Framing, records: u64) -> Option<Halt> {
-        let (before, is_line) = (if self.is_relative { records } else { 0 }, *framing == Framing::Lines);
-        let place = |error: Error| match error.record() {
-            Some(record) if before > 0 => {
-                let error = error.with_record(before + record);
-                if is_line { error.with_line(before + record + 1) } else { error }
+    /// Returns why the split was not read to its end. `before` is what was taken from the source before it.
+    pub(super) fn take_halt(&mut self, framing: &Framing, before: &mut (u64, Option<u64>)) -> Option<Halt> {
+        let (records, inner) = if self.is_relative { *before } else { (0, Some(0)) };
+        let place = |error: Error| {
+            let error = error.shift_record(records, inner.map(|inner| records + inner));
+            match error.record() {
+                Some(record) if *framing == Framing::Lines => error.with_line(record + 1),
+                _ => error,
             }
-            _ => error,
         };
+        *before = (before.0 + self.taken.0, before.1.zip(self.taken.1).map(|(before, inner)| before + inner));
         self.halt.take().map(|halt| match halt {
             Halt::Source(error) => Halt::Source(place(error)),
             Halt::Output(error) => Halt::Output(place(error)),

@@ -443,7 +443,7 @@ impl Transfer<'_> {
     fn copy_on_cores(&mut self, cores: &mut Cores, reader: &mut Reader) -> Result<Reached, Halt> {
         let name = reader.name().to_string();
         let mut stages = self.stages.take();
-        let (mut lines, mut stats, mut format) = (0, Vec::new(), None);
+        let (mut before, mut stats, mut format) = ((0, Some(0)), Vec::new(), None);
         let ended = cores.run(self.ended.len(), reader, |mut piece| {
             let mut streamed = Ok(());
             if let Some(split) = piece.too_large.take() {
@@ -460,8 +460,7 @@ impl Transfer<'_> {
             if let Some(open) = &piece.open {
                 self.accept(stages.as_mut(), open, &[0, open.len() as u32], false)?;
             }
-            let halt = piece.take_halt(cores.framing(), lines);
-            lines += piece.lines;
+            let halt = piece.take_halt(cores.framing(), &mut before);
             self.longest_record = self.longest_record.max(piece.longest_record);
             format = piece.format.or(format);
             self.place.encoded = piece.encoded.or(self.place.encoded);

@@ -26,12 +26,20 @@ fn broken_quoting_names_the_place() {
     let run = |words: &str, input: &str, complaint: &[&str]| {
         place.run("--csv --count").and(words).stdin(input).fails().complains_of(complaint);
     };
-    run("", "a\nb\"c\n", &["csv invalid: found a quote inside a field", "at byte 3, record 1"]);
-    run("", "a\n1,\"b\nc", &["found a quote that no other quote closes", "at byte 4, record 1"]);
-    run("", "a,\"b\"c\n", &["found 'c' after a closing quote, in a field that begins 3 bytes before", "at byte 5"]);
+    run("", "a\nb\"c\n", &["csv invalid: found a quote inside a field", "at line 2, column 2"]);
+    run("", "a\n1,\"b\nc", &["found a quote that no other quote closes", "at line 2, column 3"]);
+    run(
+        "",
+        "a,\"b\"c\n",
+        &["found 'c' after a closing quote, in a field that begins 3 bytes before", "at line 1, column 6"],
+    );
     run("--csv-no-doubled-quotes", "\"a\"\"b\"", &["'\\\"' after a closing quote", "a delimiter or a line end"]);
-    run("", "\u{feff}a\n\"", &["at byte 5, record 1"]);
-    place.run("--csv --count").stdin(b"\xff\xfea\0\n\0").fails().complains_of(&["UTF-16", "iconv", "at byte 0"]);
+    run("", "\u{feff}a\n\"", &["at line 2, column 1"]);
+    place.run("--csv --count").stdin(b"\xff\xfea\0\n\0").fails().complains_of(&[
+        "UTF-16",
+        "iconv",
+        "at line 1, column 1",
+    ]);
 }
 
 #[test]

@@ -58,6 +58,17 @@ pub enum Step {
     Bad(Error),
 }
 
+/// How many lines of text a record is. It is returned by [`Framer::record_lines`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordLines {
+    /// Records are not lines.
+    Unknown,
+    /// Every record is one line.
+    One,
+    /// Every record is one or several lines, and this byte ends the lines inside a record.
+    Several(u8),
+}
+
 /// Finds records in bytes.
 ///
 /// ```
@@ -101,6 +112,12 @@ pub trait Framer {
     /// Returns whether every record is one line, with its line feed. For these records, errors name the line.
     fn finds_lines(&self) -> bool {
         false
+    }
+
+    /// Returns how many lines of text a record is, of the records that the last call has found. For records that are lines,
+    /// errors name the line. The default is [`RecordLines::One`] if [`finds_lines`](Framer::finds_lines) is true.
+    fn record_lines(&self) -> RecordLines {
+        if self.finds_lines() { RecordLines::One } else { RecordLines::Unknown }
     }
 
     /// Appends the end offsets of the complete records at the front of `input`, at most `max` of them, and never one
@@ -161,6 +178,10 @@ macro_rules! forward_framer {
 
             fn finds_lines(&self) -> bool {
                 (**self).finds_lines()
+            }
+
+            fn record_lines(&self) -> RecordLines {
+                (**self).record_lines()
             }
 
             fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {

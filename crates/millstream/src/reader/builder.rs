@@ -430,7 +430,8 @@ impl ReaderBuilder {
         let buffer = Buffer::new(self.capacity.min(MOST)).map_err(Error::from)?.starting_at(start.bytes);
         let supply = Supply::new(Box::new(source), plan);
         let all_lines = start.bytes == 0 || has_line;
-        Ok(Reader { start, records: first_record, all_lines, ..self.reader(buffer, supply, name, meter) })
+        let inner_lines = all_lines.then_some(0);
+        Ok(Reader { start, records: first_record, all_lines, inner_lines, ..self.reader(buffer, supply, name, meter) })
     }
 
     /// Maps a regular file and reads it, without a copy (unless it is compressed).
@@ -611,6 +612,8 @@ impl ReaderBuilder {
             start: Position::default(),
             records: 0,
             all_lines: true,
+            inner_lines: Some(0),
+            batch_lines: crate::frame::RecordLines::Unknown,
             kept_from: 0,
             longest: 0,
             unremarkable: 0,

@@ -29,7 +29,7 @@ pub use scan::Values;
 
 use crate::Format;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
-use crate::frame::{Batch, Delimiter, Framer, Lines, Resume, Step, Trim};
+use crate::frame::{Batch, Delimiter, Framer, Lines, RecordLines, Resume, Step, Trim};
 use crate::os::command::Command;
 use index::LineIndex;
 use millstream_core::internal::Buffer;
@@ -83,6 +83,11 @@ pub struct Reader {
     records: u64,
     /// Whether all records so far were lines, so that the number of records is the number of lines.
     all_lines: bool,
+    /// The number of line ends inside the records so far, if all of them were one or several lines: the line after them
+    /// has the number `records + inner_lines + 1`.
+    inner_lines: Option<u64>,
+    /// How many lines a record of the last batch is.
+    batch_lines: RecordLines,
     /// The bytes of the buffer from this position on are those of the stream, consumed ones too.
     kept_from: usize,
     /// The longest record so far.
@@ -363,7 +368,7 @@ impl Reader {
             // A caller that consumes bytes of a record that is too long decides where the next record begins.
             self.too_long = false;
             self.skip = None;
-            self.all_lines = false;
+            (self.all_lines, self.inner_lines) = (false, None);
         }
         self.buffer.consume(count);
     }
@@ -384,7 +389,7 @@ impl Reader {
     /// ```
     pub fn exchange(&mut self, memory: &mut Vec<u8>) -> Range<usize> {
         self.settle();
-        (self.too_long, self.skip, self.all_lines) = (false, None, false);
+        (self.too_long, self.skip, self.all_lines, self.inner_lines) = (false, None, false, None);
         self.buffer.exchange(memory)
     }
 
@@ -491,6 +496,40 @@ impl Reader {
     fn at_record(&self, error: Error, offset: u64, record: u64) -> Error {
         let error = error.with_name(&self.name).with_offset(offset).with_record(record);
         if self.all_lines { error.with_line(record + 1) } else { error }
+    }
+
+    /// Adds the line and the column to an error at a byte of the next record, which is of several lines.
+    fn at_line(&self, error: Error, lines: RecordLines) -> Error {
+        let (Some(inner), RecordLines::Several(line_end), Some(offset)) = (self.inner_lines, lines, error.offset())
+        else {
+            return error;
+        };
+        let before = &self.buffer.unread()[..(offset - self.buffer.offset()) as usize];
+        let lines = memchr::memchr_iter(line_end, before).count() as u64;
+        let column = before.len() - memchr::memrchr(line_end, before).map_or(0, |at| at + 1) + 1;
+        error.with_line(self.records + inner + lines + 1).with_column(column as u64)
+    }
+
+    /// Returns the number of line ends inside the records before the position, if they were lines.
+    #[doc(hidden)] // for a caller that adds the numbers of several splits
+    pub fn inner_lines(&self) -> Option<u64> {
+        self.inner_lines
+    }
+
+    /// Returns how many lines a record of the last batch is.
+    pub(crate) fn batch_lines(&self) -> RecordLines {
+        self.batch_lines
+    }
+
+    /// Counts lines from the current position on: a caller adds the lines before it to errors.
+    #[doc(hidden)]
+    pub fn count_lines_from_here(&mut self) {
+        self.inner_lines = Some(0);
+    }
+
+    /// Adds the number of line ends inside records that are taken now.
+    fn count_lines(&mut self, inner: Option<u64>) {
+        self.inner_lines = self.inner_lines.zip(inner).map(|(before, inner)| before + inner);
     }
 
     /// Returns whether the unread bytes are the last ones of the stream. They are not if an error cut the stream off.
@@ -609,6 +648,7 @@ impl Reader {
         let trim = framer.trim();
         let content = trim.apply(&self.buffer.unread()[..len], terminated).len();
         self.check_record(len, content).ok()?;
+        self.count_lines(inner_lines(framer.record_lines(), self.buffer.unread(), std::iter::once(len)));
         self.records += 1;
         Some(trim.apply(self.buffer.take_to(self.buffer.pos() + len), terminated))
     }
@@ -800,6 +840,7 @@ impl Reader {
     /// one is unknown.
     pub fn next_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<&[u8]>> {
         let Some((len, terminated)) = self.find_frame(framer)? else { return Ok(None) };
+        self.count_lines(inner_lines(framer.record_lines(), self.buffer.unread(), std::iter::once(len)));
         self.records += 1;
         let record = self.buffer.take_to(self.buffer.pos() + len);
         Ok(Some(framer.trim().apply(record, terminated)))
@@ -852,7 +893,7 @@ impl Reader {
                     }
                 }
                 Step::Bad(error) => {
-                    let error = error.shift_offset(self.buffer.offset());
+                    let error = self.at_line(error.shift_offset(self.buffer.offset()), framer.record_lines());
                     return self.stop_at_bad_record(error);
                 }
             }
@@ -886,17 +927,23 @@ impl Reader {
         }
         self.all_lines &= framer.finds_lines();
         let mut terminated = self.find_batch(framer, max);
+        self.batch_lines = framer.record_lines();
         if self.offsets.len() == 1 {
             // There is no complete record, or the first one is invalid or too long.
             let Some((len, is_terminated)) = self.find_frame(framer)? else { return Ok(None) };
+            self.batch_lines = framer.record_lines();
             // Usually more bytes arrived with it.
             terminated = self.find_batch(framer, max);
             if self.offsets.len() == 1 {
                 // The record is longer than a batch.
                 self.offsets.push(len as u32);
                 terminated = is_terminated;
+            } else {
+                self.batch_lines = framer.record_lines();
             }
         }
+        let ends = self.offsets[1..].iter().map(|&end| end as usize);
+        self.count_lines(inner_lines(self.batch_lines, self.buffer.unread(), ends));
         self.records += self.offsets.len() as u64 - 1;
         let len = self.offsets[self.offsets.len() - 1] as usize;
         let most = BATCH_BYTES.min(self.buffer.unread().len());
@@ -946,6 +993,9 @@ impl Reader {
         self.settle();
         self.buffer.give_back(len as usize);
         self.records -= count as u64;
+        let ends = self.offsets[had - count..].iter().map(|&end| (end - self.offsets[had - count]) as usize).skip(1);
+        let inner = inner_lines(self.batch_lines, self.buffer.unread(), ends);
+        self.inner_lines = self.inner_lines.zip(inner).map(|(before, inner)| before - inner);
         self.leaves_records = true;
         Ok(())
     }
@@ -1117,6 +1167,9 @@ impl Reader {
 
     fn skip_rest<F: Framer + ?Sized>(&mut self, framer: &mut F, skip: &mut Skip, reads: bool) -> Result<Option<bool>> {
         self.all_lines &= framer.finds_lines();
+        if !framer.finds_lines() {
+            self.inner_lines = None;
+        }
         loop {
             let input = self.buffer.unread();
             if skip.left > 0 {
@@ -1184,6 +1237,29 @@ impl Reader {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Returns the number of line ends inside the records at the front of `bytes`, which end at `ends`; `None` if they are not
+/// lines.
+#[inline]
+pub(crate) fn inner_lines(
+    lines: RecordLines,
+    bytes: &[u8],
+    ends: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
+) -> Option<u64> {
+    match lines {
+        RecordLines::Unknown => None,
+        RecordLines::One => Some(0),
+        RecordLines::Several(line_end) => {
+            let bytes = &bytes[..ends.clone().next_back().unwrap_or(0)];
+            // Without a CR, only the last record can end without LF, which needs no look at each of the others.
+            let ending = match memchr::memchr(b'\r', bytes) {
+                None => ends.len() - usize::from(bytes.last().is_some_and(|&last| last != line_end)),
+                Some(_) => ends.filter(|&end| bytes[end - 1] == line_end).count(),
+            };
+            Some((memchr::memchr_iter(line_end, bytes).count() - ending) as u64)
         }
     }
 }

@@ -23,7 +23,7 @@ impl ReadRecords for Reader {
     #[inline]
     fn take_records(&mut self, len: usize, count: u64, longest: usize) -> &[u8] {
         self.settle();
-        (self.too_long, self.skip, self.all_lines) = (false, None, false);
+        (self.too_long, self.skip, self.all_lines, self.inner_lines) = (false, None, false, None);
         self.records += count;
         self.longest = self.longest.max(longest);
         self.buffer.take_to(self.buffer.pos() + len)

@@ -14,7 +14,7 @@ pub use fields::CsvFields;
 
 use super::simd::QuotedIndex;
 use super::simd::quoted::Special;
-use super::{Framer, Resume, Step, Trim};
+use super::{Framer, RecordLines, Resume, Step, Trim};
 use crate::error::{Error, ErrorKind, Result};
 use automaton::{Automaton, Class, Next, State};
 
@@ -44,6 +44,8 @@ pub struct Csv {
     automaton: Box<Automaton>,
     /// Finds line ends by the parity of quotes, if the dialect allows that.
     index: Option<QuotedIndex>,
+    /// Whether a record that was found last may contain line ends.
+    may_span_lines: bool,
 }
 
 /// The end of a line, as found by the automaton.
@@ -74,6 +76,7 @@ impl Csv {
             dialect,
             automaton: Box::new(Automaton::new(&dialect)),
             index: special(&dialect).map(QuotedIndex::new),
+            may_span_lines: false,
         })
     }
 
@@ -311,10 +314,23 @@ impl Default for Csv {
 impl Framer for Csv {
     #[inline]
     fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
-        match self.find(input, resume, eof) {
+        let found = self.find(input, resume, eof);
+        self.may_span_lines = match found {
+            Found::Line { len, .. } => self.may_span_lines(&input[..len]),
+            Found::More(_) | Found::Bad(..) => true,
+        };
+        match found {
             Found::Line { len, terminated } => Step::Record { len, terminated },
             Found::More(resume) => Step::More { resume, need: 0 },
             Found::Bad(at, state) => Step::Bad(self.error(input, resume, at, state)),
+        }
+    }
+
+    fn record_lines(&self) -> RecordLines {
+        match self.dialect.line_end {
+            _ if !self.may_span_lines => RecordLines::One,
+            CsvLineEnd::Cr => RecordLines::Several(b'\r'),
+            _ => RecordLines::Several(b'\n'),
         }
     }
 
@@ -335,6 +351,29 @@ impl Framer for Csv {
     }
 
     fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
+        let mut may_span_lines = false;
+        let terminated = self.find_all(input, eof, max, ends, &mut may_span_lines);
+        self.may_span_lines = may_span_lines;
+        terminated
+    }
+}
+
+impl Csv {
+    /// Returns whether records may contain line ends: if one has a quote or an escape character.
+    fn may_span_lines(&self, records: &[u8]) -> bool {
+        self.dialect.escape.is_some()
+            || self.dialect.quote.is_some_and(|quote| memchr::memchr(quote, records).is_some())
+    }
+
+    /// Does what [`Framer::batch`] does, and sets `may_span_lines` if the records may contain line ends.
+    fn find_all(
+        &self,
+        input: &[u8],
+        eof: bool,
+        max: usize,
+        ends: &mut Vec<u32>,
+        may_span_lines: &mut bool,
+    ) -> Result<bool> {
         let most = input.len().min(u32::MAX as usize);
         let (input, eof) = (&input[..most], eof && most == input.len());
         let before = ends.len();
@@ -346,6 +385,7 @@ impl Framer for Csv {
             let block = &input[at..input.len().min(at + QuotedIndex::BLOCK)];
             if let Some(index) = &mut index {
                 if index.append(block, at as u32, ends) {
+                    *may_span_lines |= index.has_inner();
                     at += block.len();
                     let is_end = at == input.len() && index.ends_line().unwrap_or(eof);
                     ends.extend(is_end.then_some(at as u32));
@@ -362,18 +402,23 @@ impl Framer for Csv {
             }
             // The rest at the end, a block that the index refused, or all of it if there is no index.
             let until = if index.is_some() { at + block.len() } else { input.len() };
-            while ends.len() < limit && line < until.min(input.len()) {
+            let (first, mut outcome) = (line, None);
+            while outcome.is_none() && ends.len() < limit && line < until.min(input.len()) {
                 match self.find(&input[line..], Resume::START, eof) {
                     Found::Line { len, terminated } => {
                         line += len;
                         ends.push(line as u32);
-                        if !terminated {
-                            return Ok(false);
-                        }
+                        outcome = (!terminated).then_some(Ok(false));
                     }
-                    Found::More(_) => return Ok(true),
-                    Found::Bad(bad, state) => return Err(self.error(&input[line..], Resume::START, bad, state)),
+                    Found::More(_) => outcome = Some(Ok(true)),
+                    Found::Bad(bad, state) => {
+                        outcome = Some(Err(self.error(&input[line..], Resume::START, bad, state)));
+                    }
                 }
+            }
+            *may_span_lines |= self.may_span_lines(&input[first..line]);
+            if let Some(outcome) = outcome {
+                return outcome;
             }
             at = line;
         }

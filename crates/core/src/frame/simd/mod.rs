@@ -143,6 +143,11 @@ impl QuotedIndex {
         }
     }
 
+    /// Returns whether a line end was inside quotes.
+    pub(super) fn has_inner(&self) -> bool {
+        self.carry.has_inner()
+    }
+
     /// Returns whether a line ends at the end of the blocks; `None` if that depends on the next byte.
     pub(super) fn ends_line(&self) -> Option<bool> {
         match self.carry.ends_line() {

@@ -44,10 +44,12 @@ pub(super) struct Carry {
     lf: u64,
     /// Bit 0: whether it was a CR outside quotes.
     cr: u64,
+    /// Not 0 if a line end was inside quotes.
+    inner: u64,
 }
 
 impl Carry {
-    pub(super) const START: Carry = Carry { inside: 0, last: None, closing: 0, lf: 0, cr: 0 };
+    pub(super) const START: Carry = Carry { inside: 0, last: None, closing: 0, lf: 0, cr: 0, inner: 0 };
 
     /// Examines the first `count` of 64 bytes, 1 or more. Returns a bit for each that follows a line end. In `wrong`, it
     /// sets a bit for each quote that is not allowed.
@@ -78,6 +80,7 @@ impl Carry {
             self.inside = ((inside << (63 - top)) as i64 >> 63) as u64;
             self.closing = closing >> top & 1;
             outside = !inside;
+            self.inner |= (lf | cr) & inside;
         }
         self.last = Some(bytes[top]);
         let (lf, cr, any_lf) = (lf & outside, cr & outside, lf);
@@ -85,6 +88,11 @@ impl Carry {
         self.lf = lf >> top & 1;
         self.cr = cr >> top & 1;
         mask
+    }
+
+    /// Returns whether a line end was inside quotes.
+    pub(super) fn has_inner(&self) -> bool {
+        self.inner != 0
     }
 
     /// Returns whether a line ends at the end of the bytes, and whether that depends on the next byte.
