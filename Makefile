@@ -7,7 +7,7 @@ PROPTEST_CASES ?= 5000
 # Builds with other compiler flags get their own directory, so that they do not replace the usual one.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-RUST := --workspace --features millstream/async,millstream/bson,millstream/tokio,millstream-cli/full
+RUST := --workspace --features millstream/async,millstream/bson,millstream/serde,millstream/tokio,millstream-cli/full
 
 # The benchmarks are a separate workspace, which shares the target directory.
 BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
@@ -61,7 +61,7 @@ lint: setup
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv:
 	rustup toolchain install $(MSRV) --profile minimal
-	cargo +$(MSRV) check --target-dir $(TARGET)/msrv --workspace --features millstream/async,millstream/bson,millstream/tokio,millstream-cli/full
+	cargo +$(MSRV) check --target-dir $(TARGET)/msrv --workspace --features millstream/async,millstream/bson,millstream/serde,millstream/tokio,millstream-cli/full
 
 # Checks licences, duplicates and sources of dependencies, as configured in deny.toml. Installing cargo-deny takes
 # minutes, because it must be compiled, so this is a part of `make test-deep` and of a separate job on GitHub, not of

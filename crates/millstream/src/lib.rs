@@ -20,6 +20,7 @@
 
 #[cfg(feature = "bson")]
 pub mod bson;
+pub mod csv;
 mod features;
 pub mod options;
 mod os;

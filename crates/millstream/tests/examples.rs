@@ -45,6 +45,21 @@ fn splits_counts_the_lines_of_all_splits() {
     assert_eq!(stdout(&example("splits").arg(&path).output().unwrap()), "3\n");
 }
 
+#[cfg(feature = "serde")]
+#[test]
+fn ages_reads_people_and_reports_the_place_of_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("people.csv");
+    std::fs::write(&path, "age,name,id\n41,Ann,1\n17,\"Bob, Jr.\",2\n").unwrap();
+    let printed = "Ann is 41\nBob, Jr. is 17\n2 people, 29.0 years old\n";
+    assert_eq!(stdout(&example("ages").arg(&path).output().unwrap()), printed);
+    std::fs::write(&path, "age,name,id\n41,\"A\nnn\",1\n17x,Bob,2\n").unwrap();
+    let output = example("ages").arg(&path).output().unwrap();
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b"A\nnn is 41\n"[..]));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("found \"17x\"") && message.contains("in age, at line 4, column 1"), "{message}");
+}
+
 #[cfg(feature = "bson")]
 #[test]
 fn orders_reads_a_dump_and_views_an_array() {

@@ -1,0 +1,339 @@
+//! Records of CSV as their fields, by position or by the names of the header.
+//!
+//! [`Rows`] reads them from a [`Reader`]. The format is defined by [`frame::Csv`](crate::frame::Csv), whose
+//! [`fields`](crate::frame::Csv::fields) splits any record. With the feature `serde`, records become values of any type
+//! that implements `Deserialize`.
+
+use std::borrow::Cow;
+
+use crate::frame::{Batch, Csv, RecordLines, Trim};
+use crate::reader::inner_lines;
+use crate::{Error, ErrorKind, Reader, Result};
+
+/// Reads the records of CSV of a [`Reader`]; blank lines and comments are skipped.
+///
+/// ```
+/// use millstream::{Reader, csv::Rows, frame::Csv};
+/// let mut rows = Rows::new(Reader::memory("name,age\nAnn,41\n\"Bob, Jr.\",17\n")?, Csv::new());
+/// rows.header()?; // the first record
+/// let mut sum = 0;
+/// while let Some(row) = rows.next_row()? {
+///     sum += str::from_utf8(&row.named("age")?)?.parse::<u32>()?;
+/// }
+/// assert_eq!(sum, 58);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Rows {
+    reader: Reader,
+    csv: Csv,
+    header: Option<Header>,
+    lines: Lines,
+    /// The index of the next line in `lines`.
+    next: usize,
+    /// The parts of the last record that are its fields, with quotes and escape characters.
+    fields: Vec<std::ops::Range<usize>>,
+}
+
+struct Header {
+    names: Vec<Vec<u8>>,
+    #[cfg(feature = "serde")]
+    record: ::csv::ByteRecord,
+}
+
+/// A copy of a batch, which lets the reader continue. The copy stays in the cache.
+struct Lines {
+    bytes: Vec<u8>,
+    offsets: Vec<u32>,
+    trim: Trim,
+    terminated: bool,
+    position: (u64, u64),
+    /// The number of line ends inside the records before, if known, and how many lines a record is.
+    inner_lines: Option<u64>,
+    record_lines: RecordLines,
+}
+
+impl Lines {
+    fn batch(&self) -> Batch<'_> {
+        Batch::new(&self.bytes, &self.offsets, self.trim, self.terminated).at(self.position.0, self.position.1)
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.offsets.truncate(1);
+    }
+
+    /// Takes the next batch. Returns false at the end.
+    fn refill(&mut self, reader: &mut Reader, csv: &mut Csv) -> Result<bool> {
+        self.clear();
+        self.inner_lines = reader.inner_lines();
+        let Some(batch) = reader.next_batch(csv)? else { return Ok(false) };
+        self.bytes.extend_from_slice(batch.bytes());
+        self.offsets.clear();
+        self.offsets.extend_from_slice(batch.offsets());
+        (self.trim, self.terminated) = (batch.trim(), batch.terminated());
+        self.position = (batch.offset(), batch.first_record());
+        self.record_lines = reader.batch_lines();
+        Ok(true)
+    }
+
+    /// Adds the place of a byte of a line to an error: its offset, record, line and column.
+    fn locate(&self, error: Error, line: usize, at: usize) -> Error {
+        let start = self.offsets[line] as usize;
+        let error = error.with_offset(self.position.0 + (start + at) as u64).with_record(self.position.1 + line as u64);
+        let ends = self.offsets[1..=line].iter().map(|&end| end as usize);
+        let (Some(inner), Some(inside)) = (self.inner_lines, inner_lines(self.record_lines, &self.bytes, ends)) else {
+            return error;
+        };
+        let (mut number, mut column) = (self.position.1 + line as u64 + inner + inside + 1, at + 1);
+        if let RecordLines::Several(line_end) = self.record_lines {
+            let before = &self.bytes[start..start + at];
+            number += memchr::memchr_iter(line_end, before).count() as u64;
+            column = at - memchr::memrchr(line_end, before).map_or(0, |end| end + 1) + 1;
+        }
+        error.with_line(number).with_column(column as u64)
+    }
+}
+
+impl Rows {
+    /// Reads records of `csv` from the reader's current position.
+    pub fn new(reader: Reader, csv: Csv) -> Rows {
+        let lines = Lines {
+            bytes: Vec::new(),
+            offsets: vec![0],
+            trim: Trim::NOTHING,
+            terminated: true,
+            position: (0, 0),
+            inner_lines: None,
+            record_lines: RecordLines::Unknown,
+        };
+        Rows { reader, csv, header: None, lines, next: 0, fields: Vec::new() }
+    }
+
+    /// Returns the names of the fields. The first call takes the next record as the header; later calls return the same
+    /// names. They are empty if there is no record.
+    ///
+    /// # Errors
+    /// Returns the errors of [`next_row`](Rows::next_row).
+    pub fn header(&mut self) -> Result<&[Vec<u8>]> {
+        if self.header.is_none()
+            && let Some(row) = self.next_row()?
+        {
+            let names: Vec<Vec<u8>> = row.fields().map(Cow::into_owned).collect();
+            self.header = Some(Header {
+                #[cfg(feature = "serde")]
+                record: names.iter().collect(),
+                names,
+            });
+        }
+        Ok(self.header.as_ref().map_or(&[], |header| &header.names))
+    }
+
+    /// Returns the position of a field by its name in the header; the last one if names are equal.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::KeyMissing`] if the header has no such name, and the errors of [`header`](Rows::header).
+    pub fn index(&mut self, name: &str) -> Result<usize> {
+        self.header()?;
+        self.index_of(name)
+    }
+
+    fn index_of(&self, name: &str) -> Result<usize> {
+        let error = || Error::new(ErrorKind::KeyMissing).with_name(self.reader.name());
+        let Some(Header { names, .. }) = &self.header else {
+            return Err(error().with_found("no header").with_expected("a call of `header` before names are used"));
+        };
+        names.iter().rposition(|found| found == name.as_bytes()).ok_or_else(|| {
+            let names: Vec<_> = names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
+            error()
+                .with_found(format!("no field {name:?} in the header"))
+                .with_expected(format!("one of {}", names.join(", ")))
+        })
+    }
+
+    /// Returns the next record, or `None` at the end, which means that the source succeeded.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Reader::next_batch`], after all records before them. Returns
+    /// [`ErrorKind::FieldCountMismatch`] for a record that has another number of fields than the header, if that was
+    /// read; the next call continues after this record.
+    pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
+        let line = loop {
+            let Some(record) = self.lines.batch().get(self.next) else {
+                self.next = 0;
+                if !self.lines.refill(&mut self.reader, &mut self.csv)? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            self.next += 1;
+            if self.csv.skips(record) {
+                continue;
+            }
+            self.fields.clear();
+            let mut fields = self.csv.fields(record);
+            while let Some(raw) = fields.next_raw() {
+                let start = raw.as_ptr() as usize - record.as_ptr() as usize;
+                self.fields.push(start..start + raw.len());
+            }
+            break self.next - 1;
+        };
+        let count = self.fields.len();
+        if let Some(Header { names, .. }) = &self.header
+            && names.len() != count
+        {
+            let error = Error::new(ErrorKind::FieldCountMismatch)
+                .with_name(self.reader.name())
+                .with_found(if count == 1 { "1 field".to_string() } else { format!("{count} fields") })
+                .with_expected(format!("{}, as in the header", names.len()));
+            return Err(self.lines.locate(error, line, 0));
+        }
+        Ok(Some(Row { rows: self, line }))
+    }
+
+    /// Returns an iterator over the remaining records as values of a type. Members of a struct have the names of the
+    /// header, which is the first record. See [`Row::deserialize`].
+    ///
+    /// ```
+    /// use millstream::{Reader, csv::Rows, frame::Csv};
+    ///
+    /// #[derive(serde::Deserialize)]
+    /// struct Person {
+    ///     name: String,
+    ///     age: u8,
+    /// }
+    ///
+    /// let mut rows = Rows::new(Reader::memory("age,name\n41,Ann\n999,Bob\n")?, Csv::new());
+    /// let mut people = rows.deserialize::<Person>();
+    /// let ann = people.next().unwrap()?;
+    /// assert_eq!((ann.name.as_str(), ann.age), ("Ann", 41));
+    /// let error = people.next().unwrap().err().unwrap();
+    /// assert_eq!(
+    ///     error.without_advice().to_string(),
+    ///     "memory: number overflow: found \"999\", expected a number that the type can hold, in age, at line 3, column 1"
+    /// );
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[cfg(feature = "serde")]
+    pub fn deserialize<T: serde::de::DeserializeOwned>(&mut self) -> impl Iterator<Item = Result<T>> {
+        std::iter::from_fn(|| {
+            if let Err(error) = self.header() {
+                return Some(Err(error));
+            }
+            self.next_row().transpose().map(|row| row?.deserialize())
+        })
+    }
+
+    /// Returns the reader, which continues after the last record that was returned.
+    pub fn reader(&mut self) -> &mut Reader {
+        let left = self.lines.batch().len() - self.next;
+        let given_back = self.reader.give_back(left);
+        debug_assert!(given_back.is_ok(), "the reader was used after its batch");
+        self.lines.clear();
+        self.next = 0;
+        &mut self.reader
+    }
+
+    /// Returns the reader, which continues after the last record that was returned. The header is lost.
+    pub fn into_reader(mut self) -> Reader {
+        self.reader();
+        self.reader
+    }
+}
+
+/// A record of CSV. It is returned by [`Rows::next_row`].
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    rows: &'a Rows,
+    line: usize,
+}
+
+impl<'a> Row<'a> {
+    /// Returns the number of fields, which is at least 1.
+    #[expect(clippy::len_without_is_empty, reason = "no record is without fields")]
+    pub fn len(&self) -> usize {
+        self.rows.fields.len()
+    }
+
+    /// Returns the content of a field, or `None` after the last one. It is borrowed, unless quotes or escape characters
+    /// must be removed from its middle.
+    pub fn field(&self, index: usize) -> Option<Cow<'a, [u8]>> {
+        let range = self.rows.fields.get(index)?.clone();
+        let start = self.rows.lines.offsets[self.line] as usize;
+        Some(self.rows.csv.unquote(&self.rows.lines.bytes[start + range.start..start + range.end]))
+    }
+
+    /// Returns the content of the field with this name in the header. For many records, [`Rows::index`] is faster.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::KeyMissing`] if the header has no such name, or was not read.
+    pub fn named(&self, name: &str) -> Result<Cow<'a, [u8]>> {
+        let index = self.rows.index_of(name)?;
+        Ok(self.field(index).expect("a record has as many fields as the header"))
+    }
+
+    /// Returns an iterator over the contents of all fields.
+    pub fn fields(&self) -> impl Iterator<Item = Cow<'a, [u8]>> {
+        let row = *self;
+        (0..row.len()).filter_map(move |index| row.field(index))
+    }
+
+    /// Adds the place of a field to an error that was found in it: the source's name, the byte, the record, the line and
+    /// the column, and the field's name. Without `index`, it is the place of the record.
+    #[must_use]
+    pub fn locate(&self, error: Error, index: Option<usize>) -> Error {
+        let field = index.and_then(|index| self.rows.fields.get(index));
+        let error = error.with_name(self.rows.reader.name());
+        let error = self.rows.lines.locate(error, self.line, field.map_or(0, |range| range.start));
+        let names = self.rows.header.as_ref().map(|header| &header.names);
+        match index.and_then(|index| names?.get(index)) {
+            Some(name) => error.with_path(String::from_utf8_lossy(name)),
+            None => error,
+        }
+    }
+
+    /// Returns the record as a value of a type: members of a struct by the names of the header, if that was read;
+    /// otherwise, and for tuples, by their positions. An empty field is `None` for an `Option`.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::NumberInvalid`], [`ErrorKind::NumberOverflow`], [`ErrorKind::Utf8Invalid`] or
+    /// [`ErrorKind::ShapeMismatch`] with the text of the field and its place, as [`locate`](Row::locate) adds it.
+    #[cfg(feature = "serde")]
+    pub fn deserialize<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
+        let record: ::csv::ByteRecord = self.fields().collect();
+        let names = self.rows.header.as_ref().map(|header| &header.record);
+        record.deserialize(names).map_err(|error| self.explain(error.kind()))
+    }
+
+    #[cfg(feature = "serde")]
+    #[cold]
+    fn explain(&self, error: &::csv::ErrorKind) -> Error {
+        use ::csv::DeserializeErrorKind::*;
+        use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+        let ::csv::ErrorKind::Deserialize { err, .. } = error else {
+            return self.locate(Error::new(ErrorKind::ShapeMismatch).with_found(format!("{error:?}")), None);
+        };
+        let index = err.field().map(|field| field as usize);
+        let field = index.and_then(|index| self.field(index)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&field);
+        let start: String = text.chars().take(60).collect();
+        let found = if start.len() < text.len() { format!("{start:?}...") } else { format!("{start:?}") };
+        let (kind, found, expected) = match err.kind() {
+            ParseInt(error) if matches!(error.kind(), PosOverflow | NegOverflow) => {
+                (ErrorKind::NumberOverflow, found, "a number that the type can hold".to_string())
+            }
+            ParseInt(_) => (ErrorKind::NumberInvalid, found, "a whole number of the type".to_string()),
+            ParseFloat(_) => (ErrorKind::NumberInvalid, found, "a number".to_string()),
+            ParseBool(_) => (ErrorKind::ShapeMismatch, found, "true or false".to_string()),
+            InvalidUtf8(_) => (ErrorKind::Utf8Invalid, found, "UTF-8".to_string()),
+            UnexpectedEndOfRow => {
+                let found = format!("{} field{}", self.len(), if self.len() == 1 { "" } else { "s" });
+                (ErrorKind::FieldCountMismatch, found, "one for each member of the type".to_string())
+            }
+            Message(message) => (ErrorKind::ShapeMismatch, message.clone(), "a record of the type".to_string()),
+            Unsupported(message) => {
+                (ErrorKind::Unsupported, message.clone(), "a type that a record of CSV can be".to_string())
+            }
+        };
+        self.locate(Error::new(kind).with_found(found).with_expected(expected), index)
+    }
+}

@@ -1,0 +1,205 @@
+//! CSV from a reader: rows and headers, values of types, and the places of errors.
+
+#[path = "../../core/tests/csv_twin/mod.rs"]
+#[expect(dead_code, reason = "only the interpreter is needed")]
+mod csv_twin;
+
+use csv_twin::Table;
+use millstream::csv::Rows;
+use millstream::frame::{Csv, CsvDialect, Lines};
+use millstream::{Error, ErrorKind, Reader, Result};
+use proptest::prelude::*;
+
+fn rows(text: &str) -> Rows {
+    Rows::new(Reader::builder().name("t.csv").memory(text.to_string()).unwrap(), Csv::new())
+}
+
+fn texts<'a>(fields: impl Iterator<Item = std::borrow::Cow<'a, [u8]>>) -> Vec<String> {
+    fields.map(|field| String::from_utf8(field.into_owned()).unwrap()).collect()
+}
+
+#[test]
+fn fields_by_position_and_by_name() -> Result<()> {
+    let mut rows = rows("id,\"the name\"\n1,\"a, b\"\n\n2,\"say \"\"hi\"\"\"\n");
+    assert_eq!(rows.header()?, [b"id".to_vec(), b"the name".to_vec()]);
+    assert_eq!(rows.index("the name")?, 1);
+    let row = rows.next_row()?.unwrap();
+    assert_eq!((row.len(), texts(row.fields())), (2, vec!["1".to_string(), "a, b".to_string()]));
+    assert_eq!(row.named("id")?, row.field(0).unwrap());
+    assert_eq!(row.field(2), None);
+    assert_eq!(&*rows.next_row()?.unwrap().named("the name")?, b"say \"hi\"");
+    assert!(rows.next_row()?.is_none());
+
+    let mut equal = self::rows("a,b,a\n1,2,3\n");
+    assert_eq!(equal.next_row()?.unwrap().named("a").unwrap_err().found(), Some("no header"));
+    let mut equal = Rows::new(std::mem::replace(equal.reader(), Reader::memory("")?), Csv::new());
+    assert_eq!(equal.header()?.len(), 3);
+    let mut equal = self::rows("a,b,a\n1,2,3\n");
+    assert_eq!(equal.index("a")?, 2);
+    let error = equal.index("c").unwrap_err();
+    assert_eq!((error.kind(), error.expected()), (ErrorKind::KeyMissing, Some("one of \"a\", \"b\", \"a\"")));
+    assert!(self::rows("\n").header()?.is_empty());
+    Ok(())
+}
+
+#[test]
+fn the_reader_continues_after_the_last_row() -> Result<()> {
+    let text = "id,n\n\n1,a\n# x\n\n2,b\n3,c\n";
+    let mut rows = Rows::new(Reader::memory(text)?, Csv::with(CsvDialect::new().comment(Some(b'#')))?);
+    rows.header()?;
+    assert_eq!(&*rows.next_row()?.unwrap().named("n")?, b"a");
+    assert_eq!((rows.reader().position().bytes, rows.reader().position().records), (10, 3));
+    assert_eq!(rows.reader().next_line()?, Some(&b"# x"[..]));
+    // The header belongs to the rows.
+    assert_eq!(rows.header()?, [b"id".to_vec(), b"n".to_vec()]);
+    assert_eq!(&*rows.next_row()?.unwrap().named("n")?, b"b");
+    assert_eq!(rows.into_reader().next_frame(&mut Lines::new())?, Some(&b"3,c"[..]));
+    Ok(())
+}
+
+fn place(error: &Error) -> (ErrorKind, Option<u64>, Option<u64>, Option<u64>, Option<u64>) {
+    (error.kind(), error.record(), error.offset(), error.line(), error.column())
+}
+
+#[test]
+fn a_record_with_another_number_of_fields() -> Result<()> {
+    let mut rows = rows("a,b\n\n\"1\n\n\",2\n3\n4,5\n");
+    rows.header()?;
+    assert_eq!(rows.next_row()?.unwrap().len(), 2);
+    let error = rows.next_row().err().unwrap();
+    assert_eq!(place(&error), (ErrorKind::FieldCountMismatch, Some(3), Some(13), Some(6), Some(1)));
+    assert_eq!(
+        (error.name(), error.found(), error.expected()),
+        (Some("t.csv"), Some("1 field"), Some("2, as in the header"))
+    );
+    assert_eq!(&*rows.next_row()?.unwrap().named("b")?, b"5");
+    Ok(())
+}
+
+#[cfg(feature = "serde")]
+mod values {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Person {
+        name: String,
+        age: u8,
+        #[serde(default)]
+        mail: Option<String>,
+        rate: f64,
+    }
+
+    #[test]
+    fn members_have_the_names_of_the_header() -> Result<()> {
+        let mut rows = rows("age,rate,other,name,mail\n41,0.5,x,Ann,a@x\n17,1e3,,\"B\"\"b\",\n");
+        let people: Vec<Person> = rows.deserialize().collect::<Result<_>>()?;
+        let person = |name: &str, age, mail: Option<&str>, rate| Person {
+            name: name.into(),
+            age,
+            mail: mail.map(Into::into),
+            rate,
+        };
+        assert_eq!(people, [person("Ann", 41, Some("a@x"), 0.5), person("B\"b", 17, None, 1000.0)]);
+        // Without a header, by position.
+        let mut pairs = self::rows("1,2\n3,4\n");
+        assert_eq!(pairs.next_row()?.unwrap().deserialize::<(u8, i64)>()?, (1, 2));
+        Ok(())
+    }
+
+    #[test]
+    fn errors_have_the_place_the_name_and_the_text() {
+        let header = "name,age,rate\n\"a\nb\",1,2\n";
+        for (record, kind, found, path, column) in [
+            ("\"x\n\",999,1", ErrorKind::NumberOverflow, "\"999\"", Some("age"), 3),
+            ("x,\"4x\",1", ErrorKind::NumberInvalid, "\"4x\"", Some("age"), 3),
+            ("x,1,-", ErrorKind::NumberInvalid, "\"-\"", Some("rate"), 5),
+        ] {
+            let text = format!("{header}{record}\n\"ok\",3,4\n");
+            let mut rows = rows(&text);
+            let mut people = rows.deserialize::<Person>();
+            people.next().unwrap().unwrap();
+            let error = people.next().unwrap().unwrap_err();
+            assert_eq!((error.kind(), error.found(), error.path()), (kind, Some(found), path));
+            let line = 4 + record.matches('\n').count() as u64;
+            assert_eq!(
+                (error.name(), error.record(), error.line(), error.column()),
+                (Some("t.csv"), Some(2), Some(line), Some(column))
+            );
+            let at = error.offset().unwrap() as usize;
+            assert!(text[at..].trim_start_matches('"').starts_with(found.trim_matches('"')), "{at}");
+            assert_eq!(people.next().unwrap().unwrap().name, "ok");
+        }
+        let missing = rows("name,age\na,1\n").deserialize::<Person>().next().unwrap().unwrap_err();
+        assert_eq!(missing.kind(), ErrorKind::ShapeMismatch);
+        assert!(missing.found().unwrap().contains("missing field `rate`"), "{missing}");
+        let bytes = Reader::memory(b"a\n\xff\n".to_vec()).unwrap();
+        let invalid = Rows::new(bytes, Csv::new()).deserialize::<(String,)>().next().unwrap().unwrap_err();
+        assert_eq!((invalid.kind(), invalid.line()), (ErrorKind::Utf8Invalid, Some(2)));
+    }
+}
+
+/// Pieces of valid files with line ends in quotes, and one error.
+fn input() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop::sample::select(vec![
+        &b"a,b\n"[..],
+        b"c\r\n",
+        b"d\r",
+        b"\"e\ne\",f\n",
+        b"\"g\r\n\n\"\r\n",
+        b"\n",
+        b"\"h\r\"\"\n\"\n",
+        b"a longer record\n",
+    ]);
+    let bad = prop::sample::select(vec![&b"x\"y\n"[..], b"\"z\n\n\"1\n", b"1,\"\n\nnever closed\n", b""]);
+    (prop::collection::vec(piece, 0..60), bad).prop_map(|(good, bad)| [good.concat().as_slice(), bad].concat())
+}
+
+/// Reads until the error, in one of several ways.
+fn error_of(mut reader: Reader, way: usize) -> Option<Error> {
+    let mut csv = Csv::new();
+    for i in 0.. {
+        let more = match way {
+            0 => reader.next_frame(&mut csv).map(|record| record.is_some()),
+            1 => reader.next_batch_of(&mut csv, 3).map(|batch| batch.is_some()),
+            // Some of each batch are returned.
+            _ => reader.next_batch(&mut csv).map(|batch| batch.map_or(0, |batch| batch.len())).and_then(|count| {
+                let back = if count > 1 { i % count } else { 0 };
+                reader.give_back(back).map(|()| count > 0)
+            }),
+        };
+        match more {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(error) => return Some(error),
+        }
+    }
+    None
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn errors_have_the_line(input in input(), capacity in 1_usize..100, way in 0_usize..3) {
+        let outcome = Table::new().read("", &input);
+        let expected = outcome.error.map(|at| {
+            let start: usize = outcome.lines.iter().map(|(bytes, _)| bytes.len()).sum();
+            let feeds = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'\n').count();
+            let inside = |bytes: &[u8]| feeds(bytes) - usize::from(bytes.ends_with(b"\n"));
+            let lines: usize = outcome.lines.iter().map(|(bytes, _)| 1 + inside(bytes)).sum();
+            let before = &input[start..at];
+            let column = before.iter().rev().take_while(|&&byte| byte != b'\n').count();
+            (at as u64, outcome.lines.len() as u64, (lines + feeds(before) + 1) as u64, column as u64 + 1)
+        });
+        let memory = Reader::memory(input.clone()).unwrap();
+        let pieces = Reader::builder().capacity(capacity).from_read(std::io::Cursor::new(input)).unwrap();
+        for reader in [memory, pieces] {
+            let found = error_of(reader, way).map(|error| {
+                assert_eq!(error.kind(), ErrorKind::CsvInvalid);
+                (error.offset().unwrap(), error.record().unwrap(), error.line().unwrap(), error.column().unwrap())
+            });
+            prop_assert_eq!(found, expected);
+        }
+    }
+}
