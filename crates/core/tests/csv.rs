@@ -1,5 +1,8 @@
-//! CSV against the interpreter of its table: the shared vectors at every split, and random dialects and inputs.
+//! CSV against the interpreter of its table: the shared vectors at every split, and random dialects and inputs. The
+//! interpreter against the crate `csv`, for the dialects that both read alike.
 
+#[path = "csv_twin/csv_crate.rs"]
+mod csv_crate;
 mod csv_twin;
 
 use csv_twin::{Outcome, Table, by_batches, by_steps, csv};
@@ -112,7 +115,27 @@ proptest! {
     ) {
         let mut splits: Vec<usize> = splits.iter().map(|split| split.index(input.len() + 1)).collect();
         splits.sort_unstable();
-        check(&Table::new(), "", &words, &input, &splits, max);
+        let outcome = check(&Table::new(), "", &words, &input, &splits, max);
+        if let Some(found) = csv_crate::records(&words, &input) {
+            let expected = outcome.records();
+            prop_assert!(found.starts_with(&expected), "{} {:?}: {:?}", words, input, found);
+            prop_assert!(outcome.error.is_some() || found.len() == expected.len(), "{} {:?}", words, input);
+        }
+    }
+
+    /// Inputs without the bytes that the crate reads in another way.
+    #[test]
+    fn the_crate_csv_agrees(
+        words in words().prop_filter("not comparable", |words| csv_crate::records(words, b"\n").is_some()),
+        pieces in prop::collection::vec(prop::sample::select(vec![
+            &b"a"[..], b",", b";", b"\n", b"\n", b"\"b\"", b"\"c,\nc\"", b"\"d\"\"\"", b"'", b"\"\"", b"#", b" ", b"e\"e",
+        ]), 0..60),
+    ) {
+        let input = [pieces.concat().as_slice(), if words.contains("comment") { b"\n" } else { b"" }].concat();
+        let outcome = Table::new().read(&words, &input);
+        let found = csv_crate::records(&words, &input).unwrap();
+        prop_assert!(found.starts_with(&outcome.records()), "{} {:?}: {:?}", words, input, found);
+        prop_assert!(outcome.error.is_some() || found.len() == outcome.records().len(), "{} {:?}", words, input);
     }
 }
 
