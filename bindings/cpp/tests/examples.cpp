@@ -70,4 +70,17 @@ TEST(SlowRequests, FailsWithItsCommand) {
     EXPECT_NE(lines[lines.size() - 2].find("exited with status 2"), std::string::npos) << lines[0];
 }
 
+TEST(CsvPeople, PrintsTwoColumnsAndThePlaceOfAnError) {
+    const std::string line =
+        "printf 'id,age,name\\n1,41,Ann\\n2,17,\"Bob, Jr.\"\\n3,\"5\\n\"x,Eve\\n' >people.csv; " CSV_PEOPLE
+        " 2>&1; echo $?";
+    std::vector<std::string> lines;
+    for (const std::string_view found : ms::lines(ms::shell{in_a_new_directory + line}))
+        lines.emplace_back(found);
+    ASSERT_EQ(lines.size(), 4U);
+    EXPECT_EQ(lines[0] + "|" + lines[1] + "|" + lines[3], "Ann is 41|Bob, Jr. is 17|1");
+    EXPECT_NE(lines[2].find("people.csv: csv invalid: found 'x' after a closing quote"), std::string::npos) << lines[2];
+    EXPECT_NE(lines[2].find("at line 5, column 2"), std::string::npos) << lines[2];
+}
+
 } // namespace

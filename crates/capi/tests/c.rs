@@ -275,6 +275,29 @@ fn filter_prints_the_lines_with_a_word_in_capitals() {
     assert!(message.contains("exited with status 3"), "{message}");
 }
 
+#[test]
+fn people_prints_two_columns_of_csv() {
+    if !has("gcc") {
+        return;
+    }
+    let program = Program::compile(&["gcc", "-std=c99"], "../../examples/c/people.c", Linked::Dynamically);
+    let people = |text: &str| {
+        let file = program.files().join("people.csv");
+        std::fs::write(&file, text).unwrap();
+        let output = Command::new(program.path()).arg(&file).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let text = "age,name,id\n41,Ann,1\n\n17,\"Bob, \"\"Jr.\"\"\",2\n";
+    let printed = "Ann is 41\nBob, \"Jr.\" is 17\n".to_string();
+    assert_eq!(people(text), (0, printed.clone(), String::new()));
+    let (status, stdout, stderr) = people(&format!("{text}3,\"4\n\"5,6\n"));
+    assert_eq!((status, stdout), (1, printed));
+    assert!(stderr.contains("'5' after a closing quote") && stderr.contains("at line 6, column 2"), "{stderr}");
+    assert!(people("name\n").2.contains("the header has no field age"));
+    assert!(people("name,age\na\n").2.contains("record 1 has another number"));
+}
+
 /// Returns the names of the functions in the headers.
 fn functions(headers: &[&str]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
