@@ -1,7 +1,9 @@
 //! Random files, framings and sizes.
 
 use super::{Event, sequential, union};
-use millstream::frame::{CsvDialect, CsvLineEnd, CsvStrayQuotes, Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
+use millstream::frame::{
+    CsvBlankLines, CsvDialect, CsvLineEnd, CsvStrayQuotes, Endian, LengthPrefixed, PrefixCounts, PrefixWidth,
+};
 use millstream::splits::{Framing, SplitPin, Splits};
 use millstream::{Decode, ErrorKind, ReadAhead, Reader};
 use proptest::collection::vec;
@@ -89,54 +91,107 @@ fn cases() -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
+/// Files of CSV in which quotes, delimiters and line ends are next to each other in every order, and their dialects.
+/// Most fields are valid, so that an invalid one is often found in a later split.
+fn files_of_csv() -> impl Strategy<Value = (Framing, Vec<u8>)> {
+    let field = prop_oneof![
+        4 => select(&["a", "", "\"\"", "\"a\"", "\"a;b,c\"", "\"\n\"", "\"\r\n;\n\"", "\"\"\"\"", "\"\"\"a\"\"\"", "'a'", "'\n'"][..]),
+        1 => select(&["\"a\n", "a\"", "a\"b,c\"", "\"a\"b", "\"a\" ", "\"\"\"", "#", "\\", "\\\"", "\\\n", "\u{feff}", " \"a\""][..]),
+    ];
+    let end = prop_oneof![
+        6 => select(&[",", ",", ",", ";", "\n", "\n", "\n", "\r\n", "\r"][..]),
+        1 => select(&["\n\n", "\r\r\n", "\r\n\r", "\n\r", "\n#", "\n\u{feff}", ",\"", "\"\n", "\"\r\n\"", ""][..]),
+    ];
+    let others = (select(&b",,,;|"[..]), select(&b"\"\"\"'"[..]), any::<bool>());
+    (dialects(), others, vec((field, end), 0..24)).prop_map(|(dialect, (delimiter, quote, blank), fields)| {
+        let blank = if blank { CsvBlankLines::Records } else { CsvBlankLines::Skip };
+        // A dialect without quotes stays one.
+        let has_quotes = !dialect.to_string().contains("quote=none");
+        let dialect = dialect.delimiter(delimiter).quote(has_quotes.then_some(quote)).blank_lines(blank);
+        let file = fields.into_iter().flat_map(|(field, end)| [field, end]).collect::<String>();
+        (Framing::Csv { dialect }, file.into_bytes())
+    })
+}
+
+/// How a file is divided and how its splits are read.
+#[derive(Clone, Debug)]
+struct Way {
+    size: u64,
+    limit: usize,
+    capacity: usize,
+    max: usize,
+    pin: SplitPin,
+    ahead: ReadAhead,
+}
+
+fn ways() -> impl Strategy<Value = Way> {
+    let sizes = prop_oneof![1..20u64, 1..100u64];
+    let limits = prop_oneof![3 => Just(1 << 20), 1 => 0..20usize];
+    let reads = (1..40usize, select(&[1, 2, usize::MAX][..]));
+    let pins = select(&[SplitPin::None, SplitPin::Identity, SplitPin::Identity, SplitPin::Ends, SplitPin::Full][..]);
+    let ahead = prop_oneof![30 => Just(ReadAhead::Off), 1 => Just(ReadAhead::On)];
+    (sizes, limits, reads, pins, ahead).prop_map(|(size, limit, (capacity, max), pin, ahead)| Way {
+        size,
+        limit,
+        capacity,
+        max,
+        pin,
+        ahead,
+    })
+}
+
+/// Checks that the splits in order return what one reader returns, and that their bytes are the file.
+fn check(framing: &Framing, content: &[u8], way: &Way) -> Result<(), TestCaseError> {
+    thread_local!(static FILE: tempfile::NamedTempFile = tempfile::NamedTempFile::new().unwrap());
+    let &Way { size, limit, capacity, max, pin, ahead } = way;
+    FILE.with(|file| {
+        let path = file.path();
+        // A file that is first emptied would be written to the disk each time.
+        file.as_file().write_all_at(content, 0).unwrap();
+        file.as_file().set_len(content.len() as u64).unwrap();
+        // If a document or a record of CSV is too long and also invalid, or its length is longer than the limit, the size of the
+        // buffer decides which error is found first.
+        let unlimited = sequential(path, framing, || Reader::builder().decode(Decode::Off));
+        let is_invalid = |event: &Event| {
+            matches!(event, Event::Error { kind: ErrorKind::DocumentInvalid | ErrorKind::CsvInvalid, .. })
+        };
+        let limit = match framing {
+            Framing::Bson | Framing::Csv { .. } if unlimited.iter().any(is_invalid) => 1 << 20,
+            Framing::Bson => limit.max(4),
+            _ => limit,
+        };
+        let options = || Reader::builder().decode(Decode::Off).record_limit(limit);
+        let builder = Splits::builder().decode(Decode::Off).pin(pin);
+        let plan = builder.plan(path, framing.clone(), size).unwrap();
+        let expected = sequential(path, framing, options);
+        let read = union(&plan, max, || options().capacity(capacity).read_ahead(ahead));
+        prop_assert_eq!(read, expected);
+        // Without records, the bytes are those of the file.
+        let mut bytes: Vec<u8> = Vec::new();
+        for split in &Splits::from_json(&plan.to_json()).unwrap() {
+            let mut reader = Reader::builder().capacity(capacity).split(split).unwrap();
+            while reader.fill().unwrap() > 0 {
+                prop_assert_eq!(reader.position().bytes, bytes.len() as u64);
+                bytes.extend(reader.buffer());
+                let len = reader.buffer().len();
+                reader.consume(len);
+            }
+        }
+        prop_assert_eq!(bytes, content);
+        Ok(())
+    })
+}
+
 proptest! {
     #![proptest_config(cases())]
 
     #[test]
-    fn splits_in_order_are_the_file(
-        (framing, content) in files(),
-        size in prop_oneof![1..20u64, 1..100u64],
-        limit in prop_oneof![3 => Just(1 << 20), 1 => 0..20usize],
-        (capacity, max) in (1..40usize, select(&[1, 2, usize::MAX][..])),
-        pin in select(&[SplitPin::None, SplitPin::Identity, SplitPin::Identity, SplitPin::Ends, SplitPin::Full][..]),
-        ahead in prop_oneof![30 => Just(ReadAhead::Off), 1 => Just(ReadAhead::On)],
-    ) {
-        thread_local!(static FILE: tempfile::NamedTempFile = tempfile::NamedTempFile::new().unwrap());
-        FILE.with(|file| -> Result<(), TestCaseError> {
-            let path = file.path();
-            // A file that is first emptied would be written to the disk each time.
-            file.as_file().write_all_at(&content, 0).unwrap();
-            file.as_file().set_len(content.len() as u64).unwrap();
-            // If a document or a record of CSV is too long and also invalid, or its length is longer than the limit, the size of the
-            // buffer decides which error is found first.
-            let unlimited = sequential(path, &framing, || Reader::builder().decode(Decode::Off));
-            let is_invalid = |event: &Event| {
-                matches!(event, Event::Error { kind: ErrorKind::DocumentInvalid | ErrorKind::CsvInvalid, .. })
-            };
-            let limit = match framing {
-                Framing::Bson | Framing::Csv { .. } if unlimited.iter().any(is_invalid) => 1 << 20,
-                Framing::Bson => limit.max(4),
-                _ => limit,
-            };
-            let options = || Reader::builder().decode(Decode::Off).record_limit(limit);
-            let builder = Splits::builder().decode(Decode::Off).pin(pin);
-            let plan = builder.plan(path, framing.clone(), size).unwrap();
-            let expected = sequential(path, &framing, options);
-            let read = union(&plan, max, || options().capacity(capacity).read_ahead(ahead));
-            prop_assert_eq!(read, expected);
-            // Without records, the bytes are those of the file.
-            let mut bytes: Vec<u8> = Vec::new();
-            for split in &Splits::from_json(&plan.to_json()).unwrap() {
-                let mut reader = Reader::builder().capacity(capacity).split(split).unwrap();
-                while reader.fill().unwrap() > 0 {
-                    prop_assert_eq!(reader.position().bytes, bytes.len() as u64);
-                    bytes.extend(reader.buffer());
-                    let len = reader.buffer().len();
-                    reader.consume(len);
-                }
-            }
-            prop_assert_eq!(bytes, content);
-            Ok(())
-        })?;
+    fn splits_in_order_are_the_file((framing, content) in files(), way in ways()) {
+        check(&framing, &content, &way)?;
+    }
+
+    #[test]
+    fn splits_of_csv_in_order_are_the_file((framing, content) in files_of_csv(), way in ways()) {
+        check(&framing, &content, &way)?;
     }
 }
