@@ -8,6 +8,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -21,6 +22,7 @@ use serde::Deserialize;
 use crate::documents::{Irregular, Orders, Records, Weights, Wide};
 use crate::names::Names;
 use crate::numbers::RandomLengths;
+use crate::table::Table;
 
 /// A file to generate.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,6 +34,16 @@ pub enum Input {
     Gzip(Lines),
     /// Lines of text, compressed as BGZF blocks.
     Bgzf(Lines),
+    /// Lines of text, compressed as zstd frames of 1 MiB of text.
+    Zstd(Lines),
+    /// Lines of text, each after its length as a little-endian number of 4 bytes instead of before a line feed.
+    Prefixed(Lines),
+    /// BSON: one document for each line, with the line as its only member.
+    Documents(Lines),
+    /// A sparse file.
+    Sparse(Sparse),
+    /// CSV.
+    Table(Table),
     /// Aligned reads as BAM, converted from SAM by `samtools`.
     Bam(Alignments),
     /// Two numbers in each line.
@@ -63,6 +75,18 @@ pub struct Lines {
     pub mean: usize,
     /// The seed of the random numbers.
     pub seed: u64,
+}
+
+/// A file whose blocks contain zeros, except for lines at the start of each, so that it needs little storage.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sparse {
+    /// The number of blocks.
+    pub blocks: u64,
+    /// The size of a block in bytes.
+    pub block: u64,
+    /// The lines.
+    pub lines: Lines,
 }
 
 /// Lines of two 32-bit numbers separated by a space, after a first line with the number of pairs.
@@ -103,6 +127,13 @@ impl fmt::Display for Input {
             Input::Lines(text) => f.write_str(&lines(text)),
             Input::Gzip(text) => write!(f, "{}.gz", lines(text)),
             Input::Bgzf(text) => write!(f, "{}.bgz", lines(text)),
+            Input::Zstd(text) => write!(f, "{}.zst", lines(text)),
+            Input::Prefixed(text) => write!(f, "prefixed-{}", lines(text)),
+            Input::Documents(text) => write!(f, "documents-{}.bson", lines(text)),
+            Input::Sparse(Sparse { blocks, block, lines: text }) => {
+                write!(f, "sparse-{blocks}-{block}-{}", lines(text))
+            }
+            Input::Table(Table { bytes, quoted, seed }) => write!(f, "table-{bytes}-{quoted}-{seed}.csv"),
             Input::Bam(Alignments { lines, seed }) => write!(f, "alignments-{lines}-{seed}.bam"),
             Input::Pairs(Pairs { lines, numbers: PairNumbers::Constant }) => write!(f, "pairs-{lines}-constant.txt"),
             Input::Pairs(Pairs { lines, numbers: PairNumbers::Random(seed) }) => write!(f, "pairs-{lines}-{seed}.txt"),
@@ -131,7 +162,7 @@ impl Input {
     /// The number of bytes of text before compression, if it is specified.
     pub fn bytes(&self) -> Option<u64> {
         match self {
-            Input::Lines(text) | Input::Gzip(text) | Input::Bgzf(text) => Some(text.bytes),
+            Input::Lines(text) | Input::Gzip(text) | Input::Bgzf(text) | Input::Zstd(text) => Some(text.bytes),
             _ => None,
         }
     }
@@ -178,6 +209,40 @@ impl Input {
                 text.write(&mut out)?;
                 out.finish()?.flush()?;
             }
+            Input::Zstd(text) => {
+                let mut frames = Frames { text: Vec::new(), out: create()? };
+                text.write(&mut frames)?;
+                if !frames.text.is_empty() {
+                    frames.compress(frames.text.len())?;
+                }
+                frames.out.flush()?;
+            }
+            Input::Prefixed(text) => plain(&|out| {
+                text.each(|line| {
+                    out.write_all(&(line.len() as u32).to_le_bytes())?;
+                    out.write_all(line)
+                })
+            })?,
+            Input::Documents(text) => plain(&|out| {
+                text.each(|line| {
+                    // The length of the document, the member "line" of type text, and the end.
+                    out.write_all(&(line.len() as u32 + 16).to_le_bytes())?;
+                    out.write_all(b"\x02line\0")?;
+                    out.write_all(&(line.len() as u32 + 1).to_le_bytes())?;
+                    out.write_all(line)?;
+                    out.write_all(b"\0\0")
+                })
+            })?,
+            Input::Sparse(Sparse { blocks, block, lines }) => {
+                let mut text = Vec::new();
+                lines.write(&mut text)?;
+                let file = File::create(path)?;
+                file.set_len(blocks * block)?;
+                for number in 0..*blocks {
+                    file.write_all_at(&text, number * block)?;
+                }
+            }
+            Input::Table(table) => plain(&|out| Ok(table.write(out)?))?,
             Input::Bam(alignments) => {
                 let sam = path.with_extension("sam");
                 let mut out = BufWriter::with_capacity(1 << 18, File::create(&sam)?);
@@ -203,6 +268,37 @@ impl Input {
     }
 }
 
+/// Compresses what is written to it as zstd frames with [`FRAME`] bytes of content each.
+struct Frames<W> {
+    text: Vec<u8>,
+    out: W,
+}
+
+/// The content of a frame.
+const FRAME: usize = 1 << 20;
+
+impl<W: Write> Frames<W> {
+    fn compress(&mut self, length: usize) -> io::Result<()> {
+        let frame = zstd::bulk::compress(&self.text[..length], zstd::DEFAULT_COMPRESSION_LEVEL)?;
+        self.text.drain(..length);
+        self.out.write_all(&frame)
+    }
+}
+
+impl<W: Write> Write for Frames<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(bytes);
+        while self.text.len() >= FRAME {
+            self.compress(FRAME)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
 /// The number of different words, a power of two.
 const WORDS: usize = 4096;
 
@@ -212,6 +308,14 @@ impl Lines {
     /// # Errors
     /// Returns the errors of `out`. Fails if the lines are too short to contain a word.
     pub fn write(&self, out: &mut impl Write) -> Result<()> {
+        self.each(|line| {
+            out.write_all(line)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    /// Calls `each` with every line, without its line feed.
+    fn each(&self, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> Result<()> {
         if self.mean < 4 {
             bail!("lines of {} bytes are too short", self.mean);
         }
@@ -229,8 +333,7 @@ impl Lines {
                 line.extend_from_slice(&words[a * b / WORDS]);
             }
             line.truncate(length - 1);
-            line.push(b'\n');
-            out.write_all(&line)?;
+            each(&line)?;
             line.clear();
             left -= length as u64;
         }

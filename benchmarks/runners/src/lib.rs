@@ -9,4 +9,5 @@ pub mod input;
 pub mod names;
 pub mod numbers;
 pub mod sample;
+pub mod table;
 pub mod times;
