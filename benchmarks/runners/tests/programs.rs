@@ -3,12 +3,13 @@
 
 use std::process::Command;
 
-const PROGRAMS: [&str; 5] = [
+const PROGRAMS: [&str; 6] = [
     env!("CARGO_BIN_EXE_bson"),
     env!("CARGO_BIN_EXE_larger"),
     env!("CARGO_BIN_EXE_pipes"),
     env!("CARGO_BIN_EXE_print"),
     env!("CARGO_BIN_EXE_runner"),
+    env!("CARGO_BIN_EXE_tables"),
 ];
 
 #[test]

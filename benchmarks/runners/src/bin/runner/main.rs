@@ -1,9 +1,10 @@
-//! The runners in Rust: readers of a file or of a command's output, and a producer with configurable timing.
+//! The runners in Rust: readers of a file or of a command's output, plans of splits, and a producer with configurable timing.
 //!
 //! Each prints its results as `key=number` words and exits with 0 only if its source succeeded.
 
 mod competitors;
 mod consumer;
+mod plan;
 mod producer;
 mod reader;
 mod source;
@@ -15,6 +16,7 @@ use std::os::fd::AsFd;
 use clap::{Parser, Subcommand};
 
 use crate::consumer::Effort;
+use crate::plan::Plan;
 use crate::producer::Producer;
 use crate::reader::ReaderOptions;
 use crate::source::Source;
@@ -58,6 +60,8 @@ enum Runner {
         #[arg(long, default_value_t = 1 << 20)]
         buffer: usize,
     },
+    /// A plan of splits, or one pass over the file.
+    Plan(Plan),
     /// Writes lines to standard output.
     Produce(Producer),
 }
@@ -70,6 +74,7 @@ fn main() -> anyhow::Result<()> {
         Runner::ReadUntil { source, buffer } => competitors::read_until(&source, buffer)?.to_string(),
         Runner::ForByteLine { source, buffer } => competitors::for_byte_line(&source, buffer)?.to_string(),
         Runner::Drain { source, buffer } => format!("bytes={}", competitors::drain(&source, buffer)?),
+        Runner::Plan(plan) => plan.run()?,
         // Not std's standard output, which would split the writes at line ends.
         Runner::Produce(producer) => {
             return Ok(producer.run(&mut File::from(io::stdout().as_fd().try_clone_to_owned()?))?);
