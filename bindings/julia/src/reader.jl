@@ -268,7 +268,7 @@ end
 
 Stops reading at the current position; closing again has no effect. A running command is stopped: with SIGTERM after one
 second, and with SIGKILL after another second. Its status is not an error then. An error that ended reading is thrown
-again. """
+again, unless a time limit caused it. """
 function Base.close(reader::Reader)
     isopen(reader) || return
     unwatch(reader)

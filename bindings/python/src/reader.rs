@@ -940,7 +940,8 @@ impl Reader {
         self.token.cancel();
     }
 
-    /// Ends the reading at the current position, and stops its commands: within two seconds.
+    /// Ends the reading at the current position, and stops its commands: within two seconds. An error that ended the
+    /// reading is raised again, unless a time limit caused it.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state(py)?;
         self.close_state(py, &mut state)

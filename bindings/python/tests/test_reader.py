@@ -580,3 +580,18 @@ def test_limits_of_a_command() -> None:
     for wrong in refused:
         with pytest.raises(millstream.OptionError):
             millstream.command(["true"], **wrong)
+
+
+def test_after_a_time_limit_close_succeeds_and_the_command_got_its_signal() -> None:
+    script = "trap 'exit 8' TERM; echo one; while :; do sleep 0.05; done"
+    reader = millstream.command(["sh", "-c", script], stall_timeout=2, stop_grace=60)
+    assert next(reader) == b"one"
+    with pytest.raises(millstream.Stalled):
+        next(reader)
+    reader.close()
+    assert [end.status for end in reader.ends] == [8]
+    failing = millstream.command(["sh", "-c", "exit 3"], stderr="null")
+    with pytest.raises(millstream.CommandFailed):
+        next(failing)
+    with pytest.raises(millstream.CommandFailed):
+        failing.close()

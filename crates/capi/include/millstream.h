@@ -1181,7 +1181,8 @@ millstream_code millstream_command_set_success_signals(millstream_command *comma
 /**
  * Sets the number of the signal that stops the command when its reader or writer is closed or dropped before the end:
  * 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within
- * `stop_grace`, if that is shorter), it is not signalled.
+ * `stop_grace`, if that is shorter), it is not signalled. A command whose reader exceeds a time limit is signalled
+ * immediately.
  */
 millstream_code millstream_command_set_stop_signal(millstream_command *command,
                                                    int32_t signal,
@@ -1539,7 +1540,8 @@ typedef uint32_t millstream_format;
  * The end of the stream means that the source succeeded: a command that exits with a non-zero status causes an error,
  * which is reported after all of its records. An incomplete last record of a failed command is not returned: it stays
  * in millstream_reader_buffer(). An error is reported one time. Afterwards the reader is at its end, unless
- * millstream_code_is_resumable() returns true for the code. millstream_reader_close() reports the error again.
+ * millstream_code_is_resumable() returns true for the code. millstream_reader_close() reports the error again, unless a
+ * time limit caused it.
  *
  * The bytes of lines, records and batches belong to the reader: they are valid until the next non-const call on it.
  */
@@ -1966,8 +1968,9 @@ millstream_code millstream_reader_command_ends(millstream_reader *reader,
  *
  * Before the end of the stream, this closes the reading end of the pipe. A command that is still running after a
  * second gets SIGTERM, and after another second SIGKILL. If a source is not read to its end, a failed command is not
- * an error. An error that ended the stream is reported again, so that an ignored failure is not lost. Returns
- * MILLSTREAM_CLOSED if this has been called before.
+ * an error. An error that ended the stream is reported again, so that an ignored failure is not lost, except for
+ * MILLSTREAM_STALLED and MILLSTREAM_TIMED_OUT, which the caller's time limits cause and which stop the command without
+ * the first second. Returns MILLSTREAM_CLOSED if this has been called before.
  */
 millstream_code millstream_reader_close(millstream_reader *reader,
                                         millstream_error **error);

@@ -44,7 +44,8 @@ pub unsafe extern "C" fn millstream_command_set_success_signals(
 
 /// Sets the number of the signal that stops the command when its reader or writer is closed or dropped before the end:
 /// 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within
-/// `stop_grace`, if that is shorter), it is not signalled.
+/// `stop_grace`, if that is shorter), it is not signalled. A command whose reader exceeds a time limit is signalled
+/// immediately.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stop_signal(
     command: Option<&mut millstream_command>,

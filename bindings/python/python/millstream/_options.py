@@ -124,7 +124,8 @@ class CommandSettings(TypedDict, total=False):
     success_signals: Sequence[int]
     #: The number of the signal that stops the command when its reader or writer is closed or dropped before the end:
     #: 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within
-    #: `stop_grace`, if that is shorter), it is not signalled.
+    #: `stop_grace`, if that is shorter), it is not signalled. A command whose reader exceeds a time limit is signalled
+    #: immediately.
     stop_signal: int
     #: How long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL.
     stop_grace: float

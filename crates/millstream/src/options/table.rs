@@ -345,7 +345,7 @@ pub const COMMAND: &[Setting<Command>] = &[
     },
     Setting {
         name: "stop_signal",
-        about: "The number of the signal that stops the command when its reader or writer is closed or dropped before the end: 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within `stop_grace`, if that is shorter), it is not signalled.",
+        about: "The number of the signal that stops the command when its reader or writer is closed or dropped before the end: 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within `stop_grace`, if that is shorter), it is not signalled. A command whose reader exceeds a time limit is signalled immediately.",
         set: Set::Number(|builder, number| builder.stop_signal(i32::try_from(number).unwrap_or(i32::MAX))),
     },
     Setting {

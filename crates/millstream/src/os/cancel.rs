@@ -142,6 +142,11 @@ pub(crate) fn is_readable(fd: BorrowedFd<'_>) -> bool {
     matches!(Wait::default().poll(Some((fd, PollFlags::IN)), Some(Duration::ZERO)), Ok(true))
 }
 
+/// Returns whether this is the error of a wait that exceeded a time limit.
+pub(crate) fn is_late(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Stalled | ErrorKind::TimedOut)
+}
+
 /// The time by which all waits must be over.
 #[derive(Clone, Copy, Debug)]
 struct Deadline {

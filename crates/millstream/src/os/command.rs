@@ -564,7 +564,8 @@ impl Command {
 
     /// Sets the number of the signal that stops the command when its reader or writer is closed or dropped before the
     /// end: 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within
-    /// [`stop_grace`](Command::stop_grace), if that is shorter), it is not signalled.
+    /// [`stop_grace`](Command::stop_grace), if that is shorter), it is not signalled. A command whose reader exceeds a time
+    /// limit is signalled immediately.
     pub fn stop_signal(mut self, signal: i32) -> Command {
         self.stop_signal = signal;
         self

@@ -30,6 +30,7 @@ pub use scan::Values;
 use crate::Format;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::frame::{Batch, Delimiter, Framer, Lines, RecordLines, Resume, Step, Trim};
+use crate::os::cancel::is_late;
 use crate::os::command::Command;
 use index::LineIndex;
 use millstream_core::internal::Buffer;
@@ -469,10 +470,11 @@ impl Reader {
         self.finish()
     }
 
-    /// Marks the stream as failed. No more records follow this error; `close` reports it again.
+    /// Marks the stream as failed. No more records follow this error; `close` reports it again, unless the caller's time
+    /// limit caused it.
     fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed;
-        self.failure = Some(error.again());
+        self.failure = (!is_late(&error)).then(|| error.again());
         error
     }
 
@@ -1022,6 +1024,7 @@ impl Reader {
     /// ```
     pub fn stall(&mut self) {
         if let (State::Open, Some(error)) = (&self.state, self.supply.too_late()) {
+            self.supply.stop_if_late(&error);
             self.state = State::Ending(Some(error));
         }
     }
@@ -1350,8 +1353,8 @@ impl Reader {
     /// Closes the reader at the current position, and returns how the source's commands ended.
     ///
     /// Before the end of the stream, this closes the reading end of the pipe. A command that is still running after a
-    /// second gets SIGTERM, and after another second SIGKILL. If a source is not read to its end, a failed command is
-    /// not an error; the result contains its status.
+    /// second gets SIGTERM, and after another second SIGKILL; if a time limit ended the stream, it got SIGTERM at that
+    /// time. If a source is not read to its end, a failed command is not an error; the result contains its status.
     ///
     /// ```
     /// let mut reader = millstream::Reader::command(["yes"])?;
@@ -1362,7 +1365,8 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// Returns again the error that ended the stream, so that an ignored failure is not lost.
+    /// Returns again the error that ended the stream, so that an ignored failure is not lost. [`ErrorKind::Stalled`] and
+    /// [`ErrorKind::TimedOut`], which the caller's time limits cause, are returned only if no call has returned them yet.
     pub fn close(mut self) -> Result<Vec<CommandEnd>> {
         self.try_close()?;
         Ok(std::mem::take(&mut self.ends))
@@ -1382,17 +1386,18 @@ impl Reader {
     /// # Errors
     /// Returns the errors of [`close`](Reader::close).
     pub fn try_close(&mut self) -> Result<()> {
-        if matches!(self.state, State::Ending(_)) && self.buffer.unread().is_empty() {
-            // The end has been reached, but no call has reported it yet. Its result is kept.
-            let _ = self.finish();
-        }
+        // If the end has been reached, but no call has reported it yet, this one does.
+        let ended = match self.state {
+            State::Ending(_) if self.buffer.unread().is_empty() => self.finish(),
+            _ => Ok(()),
+        };
         if self.ends.is_empty() {
             // The commands have not been waited for: the end has not been reached, or an error occurred that no command
             // caused.
             self.supply.close(&mut self.ends);
         }
         self.state = State::Failed;
-        self.failure.as_ref().map_or(Ok(()), |failure| Err(failure.again()))
+        ended.and_then(|()| self.failure.as_ref().map_or(Ok(()), |failure| Err(failure.again())))
     }
 }
 

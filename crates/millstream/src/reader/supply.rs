@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::handover::{Handover, Taken};
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
-use crate::os::cancel::{CancelToken, Wait, is_readable};
+use crate::os::cancel::{CancelToken, Wait, is_late, is_readable};
 use crate::os::source::mapped::check_length;
 use crate::os::source::stamp::Stamp;
 use crate::source::{ByteSource, Nature, Pin};
@@ -114,7 +114,7 @@ impl Supply {
             Mode::Gone => Ok(0),
         };
         self.left = Instant::now();
-        count
+        count.inspect_err(|error| self.stop_if_late(error))
     }
 
     fn fill_direct(&mut self, buffer: &mut Buffer, max: usize) -> Result<usize> {
@@ -249,14 +249,24 @@ impl Supply {
         self.wait_limit().map(|_| self.plan.wait.too_late())
     }
 
+    /// Signals the source's commands if this error, which ends the stream, is that of a time limit.
+    pub(crate) fn stop_if_late(&mut self, error: &Error) {
+        if let Mode::Direct(source) = &mut self.mode
+            && is_late(error)
+        {
+            source.stop();
+        }
+    }
+
     /// Reports, after the end of the bytes, whether the source succeeded. Adds how its commands ended to `ends`.
     pub(crate) fn finish(&mut self, ends: &mut Vec<CommandEnd>) -> Result<()> {
-        match &mut self.mode {
+        let finished = match &mut self.mode {
             Mode::Direct(source) => source.finish(&self.plan.wait, ends),
             Mode::Ahead(_) => unreachable!("a filler's end makes the mode direct"),
             Mode::Lent { file: Some((file, stamp)), .. } => stamp.check(file, stamp.size, self.plan.pin),
             Mode::Lent { file: None, .. } | Mode::Gone => Ok(()),
-        }
+        };
+        finished.inspect_err(|error| self.stop_if_late(error))
     }
 
     /// Stops before the end of the bytes. Adds how the source's commands ended to `ends`.
@@ -397,7 +407,13 @@ impl Filler {
                         break None;
                     }
                 }
-                Err(error) => break Some(error),
+                Err(error) => {
+                    // The reader may need time for the blocks before it takes this error.
+                    if is_late(&error) {
+                        source.stop();
+                    }
+                    break Some(error);
+                }
             }
         };
         self.handover.end(error);

@@ -35,6 +35,10 @@ pub(crate) trait ByteSource: Send {
         Ok(())
     }
 
+    /// Sends the source's commands their stop signal, because a time limit has ended the stream. It does not wait; the
+    /// next call is [`close`](ByteSource::close) or [`abandon`](ByteSource::abandon).
+    fn stop(&mut self) {}
+
     /// Stops before the end of the bytes. No more bytes are needed, so this does not report whether the source
     /// succeeded. Adds how the source's commands ended to `ends`.
     fn close(self: Box<Self>, _ends: &mut Vec<CommandEnd>) {}
@@ -109,6 +113,10 @@ impl<S: ByteSource> ByteSource for Counted<S> {
 
     fn finish(&mut self, wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
         self.source.finish(wait, ends)
+    }
+
+    fn stop(&mut self) {
+        self.source.stop();
     }
 
     fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) {

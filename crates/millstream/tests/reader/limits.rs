@@ -152,6 +152,57 @@ fn the_grace_period_can_be_chosen() {
     });
 }
 
+/// The command would exit by itself if it were not signalled at once: its next write fails, or its pipe is closed.
+#[test]
+fn a_time_limit_signals_the_command_immediately() {
+    type Open = fn(ReaderBuilder) -> ReaderBuilder;
+    let limits: [(Open, ErrorKind); 2] = [
+        (|builder| builder.stall_timeout(AMPLE), ErrorKind::Stalled),
+        (|builder| builder.total_timeout(AMPLE), ErrorKind::TimedOut),
+    ];
+    // The second one closes its output, so that the reader waits for its exit.
+    let scripts = ["", "exec >&-;"];
+    let cases = limits.into_iter().flat_map(|(limit, kind)| {
+        scripts.into_iter().flat_map(move |script| EVERY_READ_AHEAD.map(|ahead| (limit, kind, script, ahead)))
+    });
+    in_parallel(cases, |(limit, kind, script, read_ahead)| {
+        let directory = sample::directory();
+        let signalled = directory.path().join("signalled");
+        let script = format!("trap 'echo > \"$0\"; exit 8' TERM; echo a; {script} while :; do sleep 0.05; done");
+        let command = sh(&script).arg(&signalled).stop_grace(Duration::MAX);
+        let mut reader = limit(Reader::builder().read_ahead(read_ahead)).command(command).unwrap();
+        let (bytes, error) = drain(&mut reader, Pull::Frames);
+        assert_eq!((&bytes[..], error.unwrap().kind()), (&b"a\n"[..], kind));
+        while !signalled.exists() {
+            thread::sleep(Duration::from_millis(5)); // before the reader is closed
+        }
+        // The error has been reported, so what remains is how the command ended.
+        assert_eq!(reader.close().unwrap()[0].status, CommandStatus::Exited(8));
+    });
+}
+
+/// Only an event loop, which waits by itself, notices this limit.
+#[test]
+fn a_limit_that_an_event_loop_notices_signals_the_command_and_is_reported_by_close() {
+    within_seconds(60, || {
+        let script = "trap 'exit 8' TERM; echo a; while :; do sleep 0.05; done";
+        let open = || {
+            let mut reader =
+                Reader::builder().stall_timeout(AMPLE).command(sh(script).stop_grace(Duration::MAX)).unwrap();
+            assert_eq!(reader.next_line().unwrap(), Some(&b"a"[..]));
+            reader.stall();
+            reader
+        };
+        let mut reader = open();
+        assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Stalled);
+        assert_eq!(reader.close().unwrap()[0].status, CommandStatus::Exited(8));
+        let mut reader = open();
+        assert_eq!(reader.try_close().unwrap_err().kind(), ErrorKind::Stalled);
+        assert_eq!(reader.command_ends()[0].status, CommandStatus::Exited(8));
+        reader.try_close().unwrap();
+    });
+}
+
 #[test]
 fn the_process_group_can_be_chosen() {
     for (group, is_stopped) in [(ProcessGroup::Own, true), (ProcessGroup::Inherit, false)] {

@@ -58,6 +58,8 @@ pub(crate) struct Running {
     argv: Vec<OsString>,
     success: Success,
     stop: Stop,
+    /// When it got its stop signal.
+    stopped: Option<Instant>,
     reach: Reach,
     guard: Option<Watched>,
     pub(super) input: Option<Input>,
@@ -88,6 +90,7 @@ impl Running {
             argv,
             success,
             stop,
+            stopped: None,
             reach,
             guard,
             input: None,
@@ -191,6 +194,14 @@ impl Running {
                     left.signal(signal);
                 }
             }
+        }
+    }
+
+    /// Sends the stop signal, unless the command has got it or has exited. It does not wait.
+    pub(crate) fn stop(&mut self) {
+        if self.stopped.is_none() && self.runs() {
+            self.signal(self.stop.signal);
+            self.stopped = Some(Instant::now());
         }
     }
 
@@ -299,24 +310,24 @@ fn pidfd(child: &Child) -> Option<OwnedFd> {
 
 /// Stops commands whose pipes have been closed, and returns how they ended. It waits a second, sends the command's stop
 /// signal, waits for its grace period, and then kills the commands and their children with SIGKILL. Afterwards all of
-/// them have been reaped.
+/// them have been reaped. For a command that has got its signal, only the rest of the grace period is waited for.
 pub(crate) fn stop_all(commands: &mut [Running]) -> Vec<CommandEnd> {
     commands.iter_mut().for_each(|command| command.input = None);
-    exit_within(commands, Stop::patience);
-    commands.iter().filter(|command| command.runs()).for_each(|command| command.signal(command.stop.signal));
-    exit_within(commands, |stop| stop.grace);
+    let closed = Instant::now();
+    commands.iter().filter(|command| command.stopped.is_none()).for_each(|command| {
+        command.exits_before(closed + command.stop.patience());
+    });
+    commands.iter_mut().for_each(Running::stop);
+    commands.iter().for_each(|command| {
+        command.stopped.map(|stopped| command.exits_before(after(stopped, command.stop.grace)));
+    });
     commands.iter().filter(|command| command.runs()).for_each(|command| command.signal(Signal::KILL));
     commands.iter_mut().map(Running::reap_stopped).collect()
 }
 
-/// Waits until the commands exit, each for its own time from now on.
-fn exit_within(commands: &[Running], time: impl Fn(Stop) -> Duration) {
-    let start = Instant::now();
-    for command in commands {
-        // A time that overflows the clock is as good as a year.
-        let deadline = start.checked_add(time(command.stop)).unwrap_or(start + Duration::from_secs(365 * 86_400));
-        command.exits_before(deadline);
-    }
+/// Returns the end of a time. A time that overflows the clock is as good as a year.
+fn after(start: Instant, time: Duration) -> Instant {
+    start.checked_add(time).unwrap_or(start + Duration::from_secs(365 * 86_400))
 }
 
 /// Stops commands whose pipes have been closed, on a separate thread and without waiting. With `at_once`, the commands
@@ -327,7 +338,11 @@ pub(crate) fn abandon(mut commands: Vec<Running>, at_once: bool) {
         return;
     }
     if at_once {
-        commands.iter().for_each(|command| command.signal(command.stop.signal));
+        // After this signal, the command has the whole time of a command that is closed.
+        commands
+            .iter()
+            .filter(|command| command.stopped.is_none())
+            .for_each(|command| command.signal(command.stop.signal));
     }
     // If no thread can be started, the commands are dropped, which waits.
     let _ = std::thread::Builder::new().name("millstream-stop".into()).spawn(move || stop_all(&mut commands));

@@ -49,6 +49,10 @@ impl ByteSource for CommandSource {
         wait_all(&mut self.commands, wait, ends)
     }
 
+    fn stop(&mut self) {
+        self.commands.iter_mut().for_each(Running::stop);
+    }
+
     fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) {
         let CommandSource { pipe, mut commands } = *self;
         drop(pipe);

@@ -313,6 +313,14 @@ impl ByteSource for DecodeSource {
         }
     }
 
+    fn stop(&mut self) {
+        match &mut self.state {
+            State::Undecided { source, .. } | State::Plain { source, .. } => source.stop(),
+            State::Decoding(decoding) => lock(&decoding.inner).stop(),
+            State::Changing => {}
+        }
+    }
+
     fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) {
         match self.state {
             State::Undecided { source, .. } | State::Plain { source, .. } => source.close(ends),
