@@ -117,6 +117,35 @@ impl<'a> MappedDocuments<'a> {
     pub fn offset(&self) -> u64 {
         self.at as u64
     }
+
+    /// Adds the place of the document that the iterator returned last to an error that was found in it: the file's name
+    /// and the document's number. An error that names a source stays unchanged.
+    ///
+    /// ```
+    /// use millstream::bson::{Mapped, decode_document};
+    /// use std::collections::BTreeMap;
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("two.bson");
+    /// # std::fs::write(&path, b"\x0c\0\0\0\x10n\0\x2a\0\0\0\0\x0c\0\0\0\x10n\0\xff\xff\xff\xff\0").unwrap();
+    /// let file = Mapped::open(&path)?;
+    /// let mut documents = file.documents();
+    /// let error = loop {
+    ///     let document = documents.next().expect("a document that is invalid")?;
+    ///     match decode_document::<BTreeMap<&str, u32>>(&document) {
+    ///         Ok(counts) => assert_eq!(counts["n"], 42),
+    ///         Err(error) => break documents.locate(error),
+    ///     }
+    /// };
+    /// assert_eq!((error.name(), error.record(), error.offset()), (Some(file.name()), Some(1), Some(19)));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[must_use]
+    pub fn locate(&self, error: Error) -> Error {
+        match error.name() {
+            Some(_) => error,
+            None => error.with_name(&self.file.name).with_record(self.count.saturating_sub(1)),
+        }
+    }
 }
 
 impl<'a> Iterator for MappedDocuments<'a> {
@@ -137,7 +166,7 @@ impl<'a> Iterator for MappedDocuments<'a> {
             }
             Err(error) => {
                 self.ended = true;
-                Some(Err(self.locate(error)))
+                Some(Err(self.at_next(error)))
             }
         }
     }
@@ -147,7 +176,7 @@ impl FusedIterator for MappedDocuments<'_> {}
 
 impl MappedDocuments<'_> {
     #[cold]
-    fn locate(&self, error: Error) -> Error {
+    fn at_next(&self, error: Error) -> Error {
         error.shift_offset(self.at as u64).with_record(self.count).with_name(&self.file.name)
     }
 }
