@@ -128,9 +128,9 @@ export const STDOUT: Rule = ["inherit", "null"];
 
 /** The destination of a command's standard error. */
 export type Stderr =
-  /** It is forwarded live to the standard error of this process; the error that reports a failure also contains the last bytes (`stderr_limit`). */
+  /** It is forwarded live to the standard error of this process; the error that reports a failure also contains the last bytes (`stderrLimit`). */
   | "forward"
-  /** The error that reports a failure contains the last bytes (`stderr_limit`), which are written nowhere else. */
+  /** The error that reports a failure contains the last bytes (`stderrLimit`), which are written nowhere else. */
   | "capture"
   /** The command inherits the standard error of this process (a terminal stays a terminal), so errors cannot quote what it wrote. */
   | "inherit"
@@ -237,7 +237,7 @@ export const READER_SETTINGS: Rules<ReaderSettings> = {
 
 /** The library's options of a writer. Times are in milliseconds. */
 export interface WriterSettings {
-  /** The size of the buffer in bytes, at least 1 and less than 4 GiB: 64 KiB by default, 256 KiB for pipes. Memory is allocated when the first byte is written. */
+  /** The size of the buffer in bytes, less than 4 GiB: 256 KiB by default. */
   capacity?: number | undefined;
   /** When bytes are passed to the sink. */
   flushPolicy?: FlushPolicy | undefined;
@@ -257,7 +257,7 @@ export interface WriterSettings {
   durability?: Durability | undefined;
   /** Fails with `stalled` if the sink accepts no bytes for this long. This does not apply to the caller's code. After the end of its input, a command may run for any length of time. */
   stallTimeout?: number | undefined;
-  /** How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stall_timeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero, `close` does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that the caller keeps, such as that of `borrow_fd`, is shut down only if this is set. */
+  /** How long `close` waits for the peer of a connection to close its side, which confirms that it has read all bytes. By default this is the `stallTimeout`, or 30 s without one; after that time, closing fails with `stalled`. With zero, `close` does not wait, and receipt is not confirmed. This applies only to connections. A descriptor that the caller keeps, such as that of `fd`, is shut down only if this is set. */
   linger?: number | undefined;
   /** The name of the sink in error messages, instead of its path, address or command line. */
   name?: string | undefined;
@@ -284,7 +284,7 @@ export interface CommandSettings {
   successStatuses?: readonly number[] | undefined;
   /** The signals that may kill the command without this being an error, by their numbers: none by default. A shell exits with status 128 plus the signal's number if a signal kills one of its commands. */
   successSignals?: readonly number[] | undefined;
-  /** The number of the signal that stops the command when its reader or writer is closed or dropped before the end: 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within `stop_grace`, if that is shorter), it is not signalled. */
+  /** The number of the signal that stops the command when its reader or writer is closed or dropped before the end: 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within `stopGrace`, if that is shorter), it is not signalled. A command whose reader exceeds a time limit is signalled immediately. */
   stopSignal?: number | undefined;
   /** How long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL. */
   stopGrace?: number | undefined;

@@ -59,6 +59,24 @@ fn advice(text: &str) -> String {
     joined(text.split(' '), " ", |word| if word.contains('_') { camel_case(word) } else { word.to_string() })
 }
 
+/// Methods of Rust that are mentioned in the documentation of options, and what they are in Node.
+const METHODS: [(&str, &str); 1] = [("borrow_fd", "fd")];
+
+/// Options whose documentation is different in Node: `(builder, option, documentation)`.
+const ABOUT: [(&str, &str, &str); 1] =
+    [("writer", "capacity", "The size of the buffer in bytes, less than 4 GiB: 256 KiB by default.")];
+
+/// Writes the names of options in Rust's documentation as this language spells them. Links to kinds of errors, which may
+/// have the name of an option, are not affected.
+fn spelled(text: &str, builders: &[Builder]) -> String {
+    let options = builders.iter().flat_map(|builder| &builder.options);
+    let options = options.map(|option| (option.name.clone(), camel_case(&option.name)));
+    let methods = METHODS.map(|(name, node)| (name.to_string(), node.to_string()));
+    options
+        .chain(methods)
+        .fold(text.to_string(), |text, (name, node)| text.replace(&format!("`{name}`"), &format!("`{node}`")))
+}
+
 /// Generates `settings.ts`: the options of readers and writers that the package has, the names of enum values, and a
 /// rule for each option.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
@@ -80,7 +98,9 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
                 Kind::Choice(of) => (of.as_str(), rule_name(of)),
                 Kind::Cancel | Kind::Function => continue,
             };
-            fields += &format!("  /** {} */\n  {}?: {of} | undefined;\n", plain(about, choices), camel_case(name));
+            let own = ABOUT.iter().find(|row| (row.0, row.1) == (*builder, name.as_str()));
+            let about = own.map_or_else(|| plain(&spelled(about, builders), choices), |row| row.2.to_string());
+            fields += &format!("  /** {about} */\n  {}?: {of} | undefined;\n", camel_case(name));
             checks += &format!("  {}: {rule},\n", camel_case(name));
         }
         out += &format!(
@@ -97,7 +117,7 @@ export const {}_SETTINGS: Rules<{title}Settings> = {{
         );
     }
     let enums = each(choices.iter().filter(|choices| !missing.contains(&&choices.name)), |choices| {
-        let about = |about: &str| plain(about, std::slice::from_ref(choices));
+        let about = |about: &str| plain(&spelled(about, builders), std::slice::from_ref(choices));
         let values = joined(&choices.values, "\n", |value| {
             format!("  /** {} */\n  | {}", about(&value.about), quoted(&value.word))
         });
@@ -114,6 +134,20 @@ fn rule_name(name: &str) -> String {
 
 fn quoted(word: &str) -> String {
     format!("\"{word}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_spelled_as_in_node() {
+        let option =
+            Setting { name: "stop_grace".into(), about: String::new(), parameters: Vec::new(), call: String::new() };
+        let builder = Builder { name: "command", of: "Command", options: vec![option] };
+        let text = "see [`stop_grace`](Command::stop_grace), `borrow_fd` and [`ErrorKind::StopGrace`]";
+        assert_eq!(plain(&spelled(text, &[builder]), &[]), "see `stopGrace`, `fd` and `stop_grace`");
+    }
 }
 
 /// Generates `formats.ts`: the first bytes of compressed formats.
