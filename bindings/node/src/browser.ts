@@ -35,6 +35,7 @@ export { Decimal128 } from "./bson/decimal.js";
 export type { DecodeOptions, Document } from "./bson/decode.js";
 export * from "./bson/values.js";
 export { type Bson, bson } from "./bson.js";
+export { column } from "./column.js";
 export { type CsvOptions, csv } from "./csv.js";
 export { type CommandEnd, MillstreamError } from "./error.js";
 export { ERROR_ADVICE, ERROR_CODES, type ErrorCode, type ErrorKind } from "./errors.js";

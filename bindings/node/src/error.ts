@@ -34,6 +34,8 @@ export interface ErrorDetails {
   /** The index of the stage in its pipeline; the first is 0. */
   stage?: number | undefined;
   cause?: unknown | undefined;
+  /** Whether the sink failed, for the message: a sink is no stage. */
+  isSink?: boolean | undefined;
   /** What happened, for the message, instead of the kind and the stream: the command and how it ended. */
   what?: string | undefined;
   /** The last line of a command's standard error, for the message. */
@@ -92,7 +94,7 @@ export class MillstreamError extends Error {
   constructor({ kind, advice }: Kind, all: ErrorDetails = {}) {
     const details: ErrorDetails = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
     super(message({ kind, advice }, details), details);
-    const { what, lastLine, cause, ...shown } = details;
+    const { what, lastLine, cause, isSink, ...shown } = details;
     // `ERROR_CODES` lists the codes; bundles need not contain the list.
     const code = kind === "cancelled" ? "ABORT_ERR" : `MILLSTREAM_${kind.toUpperCase()}`;
     const errno = (cause as { errno?: unknown } | undefined)?.errno;
@@ -169,7 +171,8 @@ function message({ kind, advice }: Kind, details: ErrorDetails): string {
   add(`${found === undefined ? ":" : ","} expected `, expected);
   add(": ", cause instanceof Error ? cause.message : cause === undefined ? cause : String(cause));
   add(", in ", details.path);
-  add(", in stage ", details.stage, " (the first is 0)");
+  if (details.isSink) text += ", in the sink";
+  else add(", in stage ", details.stage, " (the first is 0)");
   add(", at line ", line);
   if (line === undefined) {
     add(", at column ", details.column);

@@ -48,6 +48,9 @@ const SEAM = 16 << 10;
 /** The default maximum length of a record. */
 const RECORD_LIMIT = 64 << 20;
 
+/** The kinds of errors that the caller itself causes: closing does not report them again. */
+const CAUSED_BY_CALLER: ReadonlySet<string> = new Set(["closed", "cancelled", "stalled", "timed_out"]);
+
 const LF = 10;
 const CR = 13;
 
@@ -377,7 +380,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
    * another second) and waits until it has ended. This can be repeated.
    *
    * If a source was not read to its end, its success is not checked; the result reports how its commands ended. If an
-   * error ended reading, it is reported again.
+   * error ended reading, it is reported again, unless it was the caller's signal or time limit.
    */
   async close(): Promise<readonly CommandEnd[]> {
     if (this.#state === "open" || this.#state === "ending") this.#state = "closed";
@@ -825,13 +828,15 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#failure = undefined;
     await this.#source.close().catch(() => {});
     const { records } = position;
-    const error = failed.offset === undefined ? failed : failed.at({ record: records, line: this.#lineOf(records) });
+    // The failure of a command is not in a line, unless it cut one short.
+    const hasPlace = failed.offset !== undefined && (failed.command === undefined || this.#unfinished !== undefined);
+    const error = hasPlace ? failed.at({ record: records, line: this.#lineOf(records) }) : failed;
     throw this.#report(this.#unfinished === undefined ? error : withUnfinished(error, this.#unfinished));
   }
 
   /** Stores an error that closing reports again, unless the caller caused it. */
   #report(error: MillstreamError): MillstreamError {
-    if (error.kind !== "closed" && error.kind !== "cancelled") this.#reported = error;
+    if (!CAUSED_BY_CALLER.has(error.kind)) this.#reported = error;
     return error;
   }
 

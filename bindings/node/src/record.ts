@@ -32,6 +32,11 @@ function joinBytes(items: readonly unknown[], delimiter: Uint8Array): Uint8Array
   return all;
 }
 
+/** Returns whether a value can be written as a record. */
+export function isRecord(item: unknown): boolean {
+  return typeof item === "string" || item instanceof Uint8Array;
+}
+
 /** Returns the bytes of a record. */
 export function bytesOf(item: unknown): Uint8Array {
   if (item instanceof Uint8Array) return item;

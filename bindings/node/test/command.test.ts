@@ -106,6 +106,15 @@ test("other statuses can be successes, and a command can be timed out in total",
   assert.equal((await failure(toArray(sh("true", { stopSignal: 99 })))).kind, "invalid_option");
 });
 
+test("after a time limit, closing does not report it again, but how the command ended", async () => {
+  const reader = sh("trap 'exit 8' TERM; echo one; while :; do sleep 0.05; done", { stallTimeout: 2000 });
+  const { value } = await reader[Symbol.asyncIterator]().next();
+  assert.equal(value, "one");
+  assert.equal((await failure(toArray(reader))).kind, "stalled");
+  const [end] = await reader.close();
+  assert.equal(end?.status, 8);
+});
+
 test("every byte of a failing command is delivered first", async () => {
   const reader = sh("seq 300000; exit 1");
   let count = 0;

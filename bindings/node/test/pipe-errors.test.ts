@@ -5,6 +5,7 @@ import {
   asyncMap,
   batch,
   collect,
+  command,
   count,
   delimiter,
   filter,
@@ -22,11 +23,13 @@ import {
   parallel,
   pipe,
   type Reader,
+  type Sink,
   type Stage,
   scanState,
   take,
   tee,
   toReadable,
+  Writer,
 } from "millstream";
 import { failure, sleep } from "./twin.js";
 
@@ -400,4 +403,49 @@ test("the error of a stage names the source and the line, if all records are lin
   const mixed = from("a;b\nx\n");
   await mixed.records(delimiter(";")).next();
   assert.deepEqual((await failure(pipe(mixed, map(refuse), collect()))).line, undefined);
+});
+
+test("an error in a sink names the sink and not a stage", async () => {
+  const sinks = [forEach(refuseX), fold(0, (_: number, line: string) => (refuseX(line), 0))];
+  for (const sink of sinks) {
+    const { message } = await failure(pipe(from("a\nx\n", { name: "names.txt" }), sink as Sink<string, unknown>));
+    assert.match(message, /^names\.txt: stage failed: no x, in the sink, at line 2; /);
+  }
+});
+
+function refuseX(line: string) {
+  if (line === "x") throw new Error("no x");
+}
+
+test("a value that a writer refuses has its place", async () => {
+  const lengths = (): PipeSource<any> => from("a\n\nccc\n", { name: "names.txt" });
+  const some = map((line: string) => (line === "ccc" ? 3 : line));
+  for (const parts of [
+    [some, Writer.memory()],
+    [some, tee(Writer.memory()), collect()],
+  ] as never[][]) {
+    const error = await failure((pipe as any)(lengths(), ...parts));
+    assert.deepEqual([error.kind, error.stream, error.line, error.record], ["argument_invalid", "names.txt", 3, 2]);
+    assert.match(error.message, /found number, expected a string or bytes, at line 3; /);
+  }
+});
+
+test("a function of `parallel` that refers to an outer variable is told about threads", async () => {
+  const factor = 3;
+  const { message } = await failure(
+    pipe(
+      ["1"],
+      parallel((line: string) => Number(line) * factor),
+      collect(),
+    ),
+  );
+  assert.match(message, /expected a function that uses only its argument .* worker thread.*: factor is not defined/);
+});
+
+test("the failure of a command is in no line, unless it cut one short", async () => {
+  const whole = await failure(pipe(command("sh", ["-c", "seq 1000; exit 3"]), count()));
+  assert.deepEqual([whole.kind, whole.line, whole.record], ["command_failed", undefined, undefined]);
+  assert.doesNotMatch(whole.message, /line/);
+  const cut = await failure(pipe(command("sh", ["-c", "seq 1000; printf x; exit 3"]), count()));
+  assert.deepEqual([cut.line, cut.record], [1001, 1000]);
 });

@@ -17,6 +17,7 @@ import { type Run, stageFailed } from "./run.js";
 export interface Link {
   readonly step: Step;
   readonly stage: number;
+  readonly isSink?: boolean;
 }
 
 export function chainOf(source: BlockSource, links: readonly Link[], run: Run): BlockSource {
@@ -32,10 +33,10 @@ export function chainOf(source: BlockSource, links: readonly Link[], run: Run): 
     pile = [];
   };
   const places = links.map(
-    ({ stage }, index): Place => ({
+    ({ stage, isSink }, index): Place => ({
       run,
       fail(block, at, cause, item) {
-        const error = stageFailed(stage, recordOf(block, at), block.of, cause);
+        const error = stageFailed(stage, recordOf(block, at), block.of, cause, { isSink });
         if (run.goesOnWithout(item, error)) return true;
         failure = error;
         drop();

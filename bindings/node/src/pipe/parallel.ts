@@ -27,6 +27,10 @@ const TARGET = 4;
 /** The maximum number of items in a batch. */
 const MOST = 4096;
 
+/** What the message says about a function that refers to a variable that its thread does not have. */
+const SELF_CONTAINED =
+  "a function that uses only its argument and globals, because it runs in a worker thread, which gets nothing else";
+
 /** Options of `parallel`. */
 export interface ParallelOptions {
   /** The number of worker threads: by default one for each processor. They are started when they are needed. */
@@ -307,7 +311,9 @@ class Parallel implements BlockSource {
   /** Reports what failed in this batch; returns whether that ends the stage. */
   #fails(batch: Batch, { failures, broken, unloaded }: Answer): boolean {
     for (const [index, cause] of failures) {
-      const error = stageFailed(this.stage, batch.records[index], batch.of, cause);
+      const isOutside = "source" in this.task && cause instanceof ReferenceError;
+      const more = isOutside ? { expected: SELF_CONTAINED } : {};
+      const error = stageFailed(this.stage, batch.records[index], batch.of, cause, more);
       if (this.run.goesOnWithout(batch.items[index], error)) continue;
       this.#failure = { error };
       return true;

@@ -12,7 +12,7 @@ import type { RunningSink } from "../sink/sink.js";
 import type { Block, BlockSource } from "./block.js";
 import { chainOf, type Link } from "./chain.js";
 import { isPromise } from "./loop.js";
-import { Run } from "./run.js";
+import { atRefused, Run } from "./run.js";
 import { isSink, plain, runningSink, type Sink, type StreamSink, type StreamSummary, sinkOf } from "./sink.js";
 import { BLOCKS, type PipeSource } from "./source.js";
 import { isStage, type Stage } from "./stage.js";
@@ -275,24 +275,28 @@ async function intoSink(
   const { step, running, result } = own;
   run.sinks.unshift(running);
   // A sink that is a step has processed its items when they leave the chain.
-  if (step !== undefined) links.push({ step, stage: run.add(step.kind) });
+  if (step !== undefined) links.push({ step, stage: run.add(step.kind), isSink: true });
   const chain = chainOf(blocks, links, run);
   let end: unknown;
+  let written: Block | undefined;
   try {
     for (;;) {
       const block = await chain.next();
       if (block === null) break;
       const { length } = block.items;
       const began = stats ? performance.now() : 0;
+      written = block;
       const writing = step === undefined ? running.write(block.items) : undefined;
       if (isPromise(writing)) {
         await run.until(writing);
         if (stats) summary.sinkWaited += performance.now() - began;
       }
+      written = undefined;
       summary.items += length;
     }
     [end] = await run.finish();
-  } catch (error) {
+  } catch (raised) {
+    const error = written === undefined ? raised : atRefused(raised, written);
     await run.abandon(chain, error);
     throw fromSystem(error, IO);
   } finally {

@@ -1,10 +1,11 @@
 /** The state that the parts of a running pipeline share: options, counters, sinks, and cancellation. */
 
-import { type CommandEnd, cancelled, MillstreamError } from "../error.js";
+import { type CommandEnd, cancelled, type ErrorDetails, MillstreamError } from "../error.js";
 import { STAGE_FAILED } from "../errors.js";
+import { isRecord } from "../record.js";
 import type { RunningSink } from "../sink/sink.js";
 import { Waits } from "../waits.js";
-import type { BlockSource, Source } from "./block.js";
+import { type Block, type BlockSource, recordOf, type Source } from "./block.js";
 import type { Stamping } from "./loop.js";
 import { blocksOf, type PipeSource } from "./source.js";
 import type { PipeOptions, StageStatistics, Summary } from "./types.js";
@@ -147,7 +148,25 @@ export class Run {
 }
 
 /** Creates the error of a stage that has failed. */
-export function stageFailed(stage: number, record: number, of: Source | undefined, cause: unknown): MillstreamError {
+export function stageFailed(
+  stage: number,
+  record: number,
+  of: Source | undefined,
+  cause: unknown,
+  more: ErrorDetails = {},
+): MillstreamError {
   const line = of?.isText ? record + 1 : undefined;
-  return new MillstreamError(STAGE_FAILED, { stream: of?.stream || undefined, stage, record, line, cause });
+  const column = cause instanceof MillstreamError ? cause.column : undefined;
+  const stream = of?.stream || undefined;
+  return new MillstreamError(STAGE_FAILED, { stream, stage, record, line, column, cause, ...more });
+}
+
+/** Adds the place of the first item that is no record to the error of a sink that refuses this block. */
+export function atRefused(error: unknown, block: Block): unknown {
+  if (!(error instanceof MillstreamError) || error.kind !== "argument_invalid") return error;
+  const index = block.items.findIndex((item) => !isRecord(item));
+  if (index < 0) return error;
+  const { of } = block;
+  const record = recordOf(block, index);
+  return error.at({ stream: of?.stream || undefined, record, line: of?.isText ? record + 1 : undefined });
 }

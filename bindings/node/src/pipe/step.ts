@@ -20,6 +20,7 @@ import {
   type Stamping,
 } from "./loop.js";
 import type { Place, Step } from "./place.js";
+import { atRefused } from "./run.js";
 
 /** The number of promises of a stage that are awaited at once. */
 const WINDOW = 1024;
@@ -415,7 +416,13 @@ export class TeeStep implements Step {
   constructor(readonly sink: RunningSink) {}
 
   run(block: Block): Block | Promise<Block> {
-    const writing = this.sink.write(block.items);
-    return isPromise(writing) ? Promise.resolve(writing).then(() => block) : block;
+    try {
+      const writing = this.sink.write(block.items);
+      if (!isPromise(writing)) return block;
+      const located = (error: unknown) => Promise.reject(atRefused(error, block));
+      return Promise.resolve(writing).then(() => block, located);
+    } catch (error) {
+      throw atRefused(error, block);
+    }
   }
 }
