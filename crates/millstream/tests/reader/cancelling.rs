@@ -138,7 +138,7 @@ fn a_stalled_source_is_an_error_after_the_time_limit() {
                 assert_eq!(error.kind(), ErrorKind::Stalled, "{mode:?} {name}: {error}");
                 assert!(start.elapsed() >= limit / 2, "{mode:?} {name}: after {:?}", start.elapsed());
                 drop(writer);
-                assert_eq!(reader.close().unwrap_err().kind(), ErrorKind::Stalled, "again");
+                reader.close().unwrap(); // the error has been reported
             });
         }
     }
