@@ -228,8 +228,12 @@ impl Writer {
     #[staticmethod]
     #[pyo3(signature = (fd, **options))]
     fn fd(py: Python<'_>, fd: Whole<RawFd>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
-        let owned = duplicate(py, fd.0)?;
-        Writer::open(py, &keywords(py, options), |builder| builder.borrow_fd(&owned))
+        let (owned, options) = (duplicate(py, fd.0)?, keywords(py, options));
+        if !options.contains("name")? {
+            // The name would be that of the duplicate.
+            options.set_item("name", format!("file descriptor {}", fd.0))?;
+        }
+        Writer::open(py, &options, |builder| builder.borrow_fd(&owned))
     }
 
     /// Memory: see `WriterEnd.memory`.
@@ -488,10 +492,19 @@ fn append(line: &mut Vec<u8>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         part(line, float.value());
     } else if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
         line.extend_from_slice(&value.extract::<foreign::Bytes>()?);
+    } else if is_numpy_bool(value)? {
+        line.extend_from_slice(if value.is_truthy()? { b"true" } else { b"false" });
     } else {
         line.extend_from_slice(value.str()?.to_str()?.as_bytes());
     }
     Ok(())
+}
+
+/// Whether a value is a boolean of numpy, which is no subclass of Python's. Its class is named `bool_` before numpy 2.
+fn is_numpy_bool(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let kind = value.get_type();
+    let name = kind.name()?;
+    Ok((name == "bool" || name == "bool_") && kind.module()? == "numpy")
 }
 
 fn part(line: &mut Vec<u8>, number: impl millstream::put::Part) {

@@ -255,3 +255,21 @@ def test_documents_leave_nothing_behind() -> None:
             pyarrow.table(bson.columns(data))
 
     assert grows(decode) == 0
+
+
+def test_an_invalid_document_has_its_place_in_the_file() -> None:
+    good = bson.dumps({"a": 1})
+    for bad, at in [(b"\x0c\0\0\0\x99a\0\1\0\0\0\0", 4), (b"\xff\0\0\0\x10a", 0), (b"\x01", 0)]:
+        with pytest.raises(millstream.DocumentError, match=r"record 3") as caught:
+            bson.decode_all(good * 3 + bad)
+        assert (caught.value.record, caught.value.offset) == (3, 3 * len(good) + at), bad
+
+
+def test_a_path_instead_of_bytes_is_refused_with_advice(tmp_path: Path) -> None:
+    calls: list[Any] = [bson.decode_all, bson.loads]
+    for path in ("dump.bson", tmp_path / "dump.bson"):
+        for call in calls:
+            with pytest.raises(TypeError, match=r"expected the bytes of documents.*millstream\.open"):
+                call(path)
+    with pytest.raises(TypeError, match="bytes-like"):
+        calls[0](1)

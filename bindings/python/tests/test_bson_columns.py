@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import io
 import signal
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import millstream
+import numpy as np
 import polars
 import pyarrow
 import pytest
@@ -183,3 +185,44 @@ def test_types_that_are_lost_are_named() -> None:
     columns = bson.columns(theirs.encode({"b": theirs.Binary(b"x", 5), "c": theirs.Code("f()")}))
     take(columns)
     assert columns.lost_types == {"javascript": 1, "binData": 1}
+
+
+def test_one_column_is_a_numpy_array() -> None:
+    day = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
+    rows: list[dict[str, Any]] = [
+        {"n": 1, "x": 0.5, "ok": True, "name": "a", "day": day, "id": bson.ObjectId(b"x" * 12), "tags": ["p"]},
+        {"n": None, "x": None, "ok": False, "name": None, "day": None, "id": None, "tags": []},
+    ]
+    data = b"".join(map(bson.dumps, rows))
+    columns = bson.columns(data)
+    assert columns.names == ("n", "x", "ok", "name", "day", "id", "tags")
+    assert columns["n"].tolist() == [1, None]
+    assert columns["x"][0] == 0.5
+    assert np.isnan(columns["x"][1])
+    assert columns["ok"].tolist() == [True, False]
+    assert columns["name"].tolist() == ["a", None]
+    assert columns["day"].dtype == np.dtype("datetime64[ms]")
+    assert columns["day"][0] == np.datetime64("2026-01-02")
+    assert np.isnat(columns["day"][1])
+    assert columns["id"].tolist() == [b"x" * 12, None]
+    with pytest.raises(KeyError, match="nothing"):
+        columns["nothing"]
+    with pytest.raises(TypeError, match=r"\"tags\" of Arrow's type List.*pyarrow\.table"):
+        columns["tags"]
+    # Decoding one column keeps all of them.
+    for _ in range(2):
+        assert take(columns)["tags"].to_pylist() == [["p"], []]
+    taken = bson.columns(data)
+    take(taken)
+    with pytest.raises(RuntimeError, match="already been taken"):
+        taken["n"]
+    none = bson.columns(b"", schema={"n": "int"}, absent="null")
+    assert none["n"].tolist() == []
+
+
+def test_rows_before_an_error_of_one_column_are_in_its_partial() -> None:
+    data = bson.dumps({"n": 1}) * 3 + b"\x05\0\0\0\1"
+    columns = bson.columns(data, schema={"n": "int"})
+    with pytest.raises(millstream.DocumentError, match=r"record 3") as caught:
+        columns["n"]
+    assert caught.value.partial["n"].tolist() == [1, 1, 1]

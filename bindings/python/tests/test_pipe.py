@@ -686,3 +686,32 @@ def test_as_if_one_at_a_time(
         ended_by = error.record
     assert (out, set(aside), ended_by) == naive(numbers, chain, on_error)
     assert len(aside) == running.summary.failed
+
+
+def test_what_was_collected_before_an_error_is_in_its_partial() -> None:
+    def double(item: int) -> int:
+        if item == 5:
+            raise ValueError("no five")
+        return 2 * item
+
+    with pytest.raises(StageFailed) as caught:
+        pipe(range(10), map(double), collect())
+    assert caught.value.partial == [0, 2, 4, 6, 8]
+    with pytest.raises(CommandFailed) as failed:
+        pipe(command(["sh", "-c", "echo one; echo two; exit 3"], stderr="null"), collect())
+    assert failed.value.partial == [b"one", b"two"]
+
+
+def test_numbers_through_a_pipe_look_as_if_put() -> None:
+    items: list[Any] = [1, 1.0, 0.1, True, None, "text", 1 << 80]
+    by_put, by_pipe = Writer.memory(), Writer.memory()
+    for item in items:
+        by_put.put(item)
+    end = by_put.close()
+    assert end is not None
+    assert end.memory is not None
+    for chosen in (items, [*items, b"bytes"]):
+        by_pipe = Writer.memory()
+        summary = pipe(chosen, by_pipe)
+        assert summary.writer is not None
+        assert summary.writer.memory == end.memory + (b"" if chosen is items else b"bytes\n")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import millstream
+import numpy as np
 import pytest
 from millstream import Writer
 from vectors import cases
@@ -242,3 +243,22 @@ def test_standard_output() -> None:
 
     program = "from millstream import Writer\nwith Writer.stdout() as out: out.put('one', 2)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"one 2\n"
+
+
+def test_booleans_of_numpy_look_like_all_booleans() -> None:
+    writer = Writer.memory()
+    writer.put(np.bool_(True), np.bool_(False), np.int64(7), np.float64(0.5))
+    assert ended(writer) == b"true false 7 0.5\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_descriptor_has_its_own_number_in_errors() -> None:
+    with open("/dev/full", "wb") as full:
+        writer = Writer.fd(full.fileno())
+        writer.write(b"x")
+        with pytest.raises(OSError, match=rf"(?m)^file descriptor {full.fileno()}: ") as caught:
+            writer.close()
+        assert caught.value.filename == f"file descriptor {full.fileno()}"
+        named = Writer.fd(full.fileno(), name="the log")
+        assert named.name == "the log"
+        named.abort()

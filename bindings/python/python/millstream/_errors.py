@@ -44,7 +44,7 @@ class Error(Exception):
     written: int | None = None
     #: The system's error number.
     errno: int | None = None
-    #: For `read` and `columns`: the data before the error, as bytes or as a `Table`.
+    #: For `read`, `columns` and `collect`: the data before the error, as bytes, a `Table` or a list.
     partial: Any = None
 
     #: The message of errors whose built-in class would print less.

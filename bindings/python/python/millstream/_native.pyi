@@ -220,7 +220,8 @@ class Reader(Iterator[T], Generic[T]):
     def cancel(self) -> None:
         """Ends a wait of another thread, which raises `Cancelled`; if no thread waits, the next call does."""
     def close(self) -> None:
-        """Ends the reading at the current position, and stops its commands: within two seconds."""
+        """Ends the reading at the current position, and stops its commands: within two seconds. An error that ended the
+        reading is raised again, unless a time limit caused it."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
@@ -407,7 +408,10 @@ class Mapped:
 
 @final
 class Columns:
-    """Documents as columns, through Arrow's PyCapsule interface. They can be taken once."""
+    """Documents as columns, through Arrow's PyCapsule interface. They can be taken once.
+
+    `columns[name]` is one column as a numpy array, as that of a `Table`. It decodes all columns and keeps them; from
+    then on, they can be taken any number of times."""
 
     def __init__(
         self,
@@ -420,6 +424,12 @@ class Columns:
         unknown: str | None = None,
         absent: str | None = None,
     ) -> None: ...
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+    def keys(self) -> tuple[str, ...]:
+        """The names of the columns, so that `dict(columns)` has all columns."""
+    def __getitem__(self, name: str, /) -> Any: ...
     @property
     def unknown(self) -> int:
         """How many members had no column and how many keys repeated, in the batches that have been taken."""

@@ -10,7 +10,8 @@ from ._native import Memory
 def column(kind: str, parts: list[Any]) -> Any:
     """Returns numbers without a copy, unless they come in several parts, and text as objects.
 
-    For missing values, floating point numbers are NaN, integers are masked, and objects are `None`."""
+    For missing values, floating point numbers are NaN, dates are NaT, other numbers are masked, and objects are
+    `None`."""
     import numpy as np
 
     if kind == "object":
@@ -22,9 +23,9 @@ def column(kind: str, parts: list[Any]) -> Any:
         return values
     width = values.dtype.itemsize
     valid = _joined([_validity(valid, memoryview(part).nbytes // width) for part, valid in parts])
-    if values.dtype.kind == "f":
+    if values.dtype.kind in "fM":
         values = values.copy()
-        values[~valid] = np.nan
+        values[~valid] = "NaT" if values.dtype.kind == "M" else np.nan
         return values
     return np.ma.masked_array(values, mask=~valid)
 

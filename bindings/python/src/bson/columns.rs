@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::{RecordBatch, RecordBatchReader, new_empty_array};
 use arrow_schema::{ArrowError, SchemaRef};
 use millstream::bson::Documents;
 use millstream::bson::columns::{
@@ -14,8 +14,9 @@ use millstream::{Error, ErrorKind, Reader as CoreReader};
 use parking_lot::Mutex;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList, PyString};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyString, PyTuple};
 
+use crate::columns::Table;
 use crate::reader::Reader;
 use crate::{arrow, error, foreign};
 
@@ -25,8 +26,17 @@ const SAMPLE: (usize, usize) = (10_000, 32 << 20);
 /// Columns, which can be taken only once.
 #[pyclass(frozen, module = "millstream._native")]
 pub struct Columns {
-    stream: Mutex<Option<Stream>>,
+    content: Mutex<Content>,
     counts: Arc<Mutex<Counts>>,
+}
+
+/// What is left of the columns.
+enum Content {
+    /// Documents that have not been decoded.
+    Stream(Box<Stream>),
+    /// All columns, decoded because one of them was needed alone.
+    Table(Py<Table>),
+    Taken,
 }
 
 /// Counters of the values that the taken columns do not show.
@@ -105,7 +115,37 @@ impl Columns {
         };
         let counts = Arc::new(Mutex::new(Counts::default()));
         let stream = Stream { batches: RecordBatches::new(batches), reader, counts: Arc::clone(&counts), is_inferred };
-        Ok(Columns { stream: Mutex::new(Some(stream)), counts })
+        Ok(Columns { content: Mutex::new(Content::Stream(Box::new(stream))), counts })
+    }
+
+    /// The names of the columns.
+    #[getter]
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let schema = match &*self.content.lock() {
+            Content::Stream(stream) => RecordBatchReader::schema(&**stream),
+            Content::Table(table) => table.get().schema(),
+            Content::Taken => return Err(taken()),
+        };
+        PyTuple::new(py, schema.fields().iter().map(|field| field.name()))
+    }
+
+    /// The names of the columns, so that `dict(columns)` has all columns.
+    fn keys<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.names(py)
+    }
+
+    /// One column as a numpy array: see `Table`. This decodes all columns and keeps them.
+    fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        // Decoding releases the interpreter lock, so this lock must not be held.
+        let content = std::mem::replace(&mut *self.content.lock(), Content::Taken);
+        let table = match content {
+            Content::Stream(stream) => Py::new(py, whole(py, *stream)?)?,
+            Content::Table(table) => table,
+            Content::Taken => return Err(taken()),
+        };
+        let column = table.get().column(py, name);
+        *self.content.lock() = Content::Table(table);
+        column
     }
 
     /// The number of members without a column and of duplicate keys, so far.
@@ -143,9 +183,54 @@ impl Columns {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface allows an implementation to ignore the requested schema.
         let _ = requested_schema;
-        let taken = self.stream.lock().take();
-        let stream = taken.ok_or_else(|| PyRuntimeError::new_err("these columns have already been taken"))?;
-        arrow::stream(py, stream)
+        let content = std::mem::replace(&mut *self.content.lock(), Content::Taken);
+        match content {
+            Content::Stream(stream) => arrow::stream(py, *stream),
+            Content::Table(table) => {
+                let stream = table.get().stream(py);
+                *self.content.lock() = Content::Table(table);
+                stream
+            }
+            Content::Taken => Err(taken()),
+        }
+    }
+}
+
+fn taken() -> PyErr {
+    PyRuntimeError::new_err("these columns have already been taken")
+}
+
+/// Decodes all columns. The rows before an error are in the exception's `partial`.
+fn whole(py: Python<'_>, mut stream: Stream) -> PyResult<Table> {
+    let schema = RecordBatchReader::schema(&stream);
+    let (mut columns, mut rows) = (vec![Vec::new(); schema.fields().len()], 0);
+    let failed = loop {
+        match py.detach(|| stream.next_batch()) {
+            Ok(Some(batch)) => {
+                rows += batch.num_rows();
+                columns.iter_mut().zip(batch.columns()).for_each(|(parts, column)| parts.push(column.clone()));
+            }
+            Ok(None) => break None,
+            Err(error) => break Some(error),
+        }
+    };
+    for (parts, field) in columns.iter_mut().zip(schema.fields()).filter(|(parts, _)| parts.is_empty()) {
+        parts.push(new_empty_array(field.data_type()));
+    }
+    let table = Table::new(schema, rows, columns);
+    let Some(error) = failed else { return Ok(table) };
+    let raised = as_python(py, error);
+    raised.value(py).setattr("partial", Py::new(py, table)?)?;
+    Err(raised)
+}
+
+/// The exception for an error of [`Stream::next_batch`].
+fn as_python(py: Python<'_>, error: ArrowError) -> PyErr {
+    let ArrowError::ExternalError(inner) = error else { return PyRuntimeError::new_err(error.to_string()) };
+    match inner.downcast::<PyErr>().map_err(|inner| inner.downcast::<Error>()) {
+        Ok(raised) => *raised,
+        Err(Ok(error)) => error::raise(py, &error),
+        Err(Err(other)) => PyRuntimeError::new_err(other.to_string()),
     }
 }
 

@@ -22,6 +22,16 @@ pub enum Trouble {
     Python(PyErr),
 }
 
+impl Trouble {
+    /// Adds the place of the document to its error.
+    fn located(self, place: impl FnOnce(Error) -> Error) -> Trouble {
+        match self {
+            Trouble::Document(error) => Trouble::Document(place(error)),
+            raised @ Trouble::Python(_) => raised,
+        }
+    }
+}
+
 impl From<Error> for Trouble {
     fn from(error: Error) -> Trouble {
         Trouble::Document(error)
@@ -194,12 +204,11 @@ pub fn bson_decode_all<'py>(py: Python<'py>, data: Bytes, types: &Bound<'py, Typ
     let (mut rest, mut count) = (&data[..], 0_u64);
     while !rest.is_empty() {
         let offset = (data.len() - rest.len()) as u64;
-        let (document, after) = Document::first(rest, Rules::new()).map_err(|error| {
-            let within = error.offset().unwrap_or(0);
-            error::raise(py, &error.with_record(count).with_offset(offset + within))
-        })?;
-        let made = decoder.document(&mut document.at_offset(offset).cursor());
-        list.append(made.map_err(|trouble| raise(py, trouble, Some(count)))?)?;
+        let placed = |error: Error| error.with_offset(0).shift_offset(offset).with_record(count);
+        let (document, after) =
+            Document::first(rest, Rules::new()).map_err(|error| error::raise(py, &placed(error)))?;
+        let made = decoder.document(&mut document.cursor()).map_err(|trouble| trouble.located(placed));
+        list.append(made.map_err(|trouble| raise(py, trouble))?)?;
         if count % 4096 == 4095 {
             py.check_signals()?;
         }
@@ -209,18 +218,12 @@ pub fn bson_decode_all<'py>(py: Python<'py>, data: Bytes, types: &Bound<'py, Typ
 }
 
 fn one<'py>(decoder: &mut Decoder<'_, 'py>, py: Python<'py>, document: &Document<'_>) -> PyResult<Bound<'py, PyDict>> {
-    decoder.document(&mut document.cursor()).map_err(|trouble| raise(py, trouble, None))
+    decoder.document(&mut document.cursor()).map_err(|trouble| raise(py, trouble))
 }
 
-pub fn raise(py: Python<'_>, trouble: Trouble, record: Option<u64>) -> PyErr {
+pub fn raise(py: Python<'_>, trouble: Trouble) -> PyErr {
     match trouble {
         Trouble::Python(raised) => raised,
-        Trouble::Document(error) => error::raise(
-            py,
-            &match record {
-                Some(record) => error.with_record(record),
-                None => error,
-            },
-        ),
+        Trouble::Document(error) => error::raise(py, &error),
     }
 }

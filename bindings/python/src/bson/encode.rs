@@ -19,7 +19,7 @@ pub fn bson_dumps<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let mut builder = Builder::new();
     let built = members(&mut builder, document, other).and_then(|()| Ok(builder.into_bytes()?));
-    built.map(|bytes| PyBytes::new(py, &bytes)).map_err(|trouble| raise(py, trouble, None))
+    built.map(|bytes| PyBytes::new(py, &bytes)).map_err(|trouble| raise(py, trouble))
 }
 
 fn members(builder: &mut Builder, dict: &Bound<'_, PyDict>, other: &Bound<'_, PyAny>) -> Result<(), Trouble> {

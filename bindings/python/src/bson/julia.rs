@@ -294,8 +294,8 @@ pub fn julia_load<'py>(
         None => None,
     };
     let named = |error: Error| match &file {
-        Some(file) => raise(py, error.with_name(file.name()).into(), None),
-        None => raise(py, error.into(), None),
+        Some(file) => raise(py, error.with_name(file.name()).into()),
+        None => raise(py, error.into()),
     };
     let read = || -> Result<Graph<'_>, Error> {
         let document = match (&file, &data) {

@@ -86,7 +86,7 @@ impl Mapped {
         let mut decoder = Decoder::new(py, self.types.get());
         if path.is_empty() {
             let made = decoder.document(&mut document.cursor());
-            return made.map(Bound::into_any).map_err(|trouble| raise(py, trouble, None));
+            return made.map(Bound::into_any).map_err(|trouble| raise(py, trouble));
         }
         let Some(element) = document.find_path(&path).map_err(raised)? else {
             return Err(raised(millstream::Error::new(millstream::ErrorKind::KeyMissing).with_path(path.join("."))));
@@ -94,6 +94,6 @@ impl Mapped {
         let (kind, at) = (element.kind(), element.payload());
         let start = at.as_ptr().addr() - document.as_bytes().as_ptr().addr();
         let made = document.read_at(start, document.cursor().depth_left(), |cursor| Ok(decoder.value(kind, cursor)));
-        made.map_err(raised)?.map_err(|trouble| raise(py, trouble, None))
+        made.map_err(raised)?.map_err(|trouble| raise(py, trouble))
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, RecordBatch, RecordBatchIterator, StringArray, make_array, new_empty_array,
+    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, RecordBatch, RecordBatchIterator, StringArray,
+    make_array, new_empty_array,
 };
 use arrow_buffer::{Buffer, NullBuffer};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyList, PyString, PyTuple};
 
@@ -30,6 +31,43 @@ pub struct Table {
 impl Table {
     pub fn new(schema: SchemaRef, rows: usize, columns: Vec<Vec<ArrayRef>>) -> Table {
         Table { schema, rows, columns }
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// Returns one column as a numpy array.
+    pub fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        let Some((at, field)) = self.schema.column_with_name(name) else {
+            return Err(PyKeyError::new_err(name.to_owned()));
+        };
+        let make = py.import("millstream._table")?.getattr("column")?;
+        let parts = PyList::empty(py);
+        if has_objects(field.data_type()) {
+            for part in &self.columns[at] {
+                append_objects(&parts, part)?;
+            }
+            return make.call1(("object", parts));
+        }
+        let Some(dtype) = dtype(field.data_type()) else {
+            return Err(PyTypeError::new_err(format!(
+                "found the column {name:?} of Arrow's type {}, expected a type that numpy has; pass the table to \
+                 pyarrow.table or polars.DataFrame and take the column there",
+                field.data_type()
+            )));
+        };
+        for part in &self.columns[at] {
+            let valid = part.nulls().map(|nulls| Memory(Owner::Bytes(valid_bytes(nulls))));
+            parts.append((Py::new(py, Memory(values(part)))?, valid))?;
+        }
+        make.call1((dtype, parts))
+    }
+
+    /// Returns the table as a stream of Arrow batches.
+    pub fn stream<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let blocks = self.blocks().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+        arrow::stream(py, RecordBatchIterator::new(blocks.into_iter().map(Ok), self.schema.clone()))
     }
 
     /// Returns the table as blocks of rows, without a copy.
@@ -72,23 +110,7 @@ impl Table {
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-        let Some((at, field)) = self.schema.column_with_name(name) else {
-            return Err(PyKeyError::new_err(name.to_owned()));
-        };
-        let make = py.import("millstream._table")?.getattr("column")?;
-        let parts = PyList::empty(py);
-        if is_text(field.data_type()) {
-            for part in &self.columns[at] {
-                append_objects(&parts, part)?;
-            }
-            return make.call1(("object", parts));
-        }
-        for part in &self.columns[at] {
-            let values = Memory(Owner::Buffer(part.to_data().buffers()[0].clone()));
-            let valid = part.nulls().map(|nulls| Memory(Owner::Bytes(valid_bytes(nulls))));
-            parts.append((Py::new(py, values)?, valid))?;
-        }
-        make.call1((field.data_type().to_string().to_lowercase(), parts))
+        self.column(py, name)
     }
 
     /// The Arrow PyCapsule interface.
@@ -100,8 +122,7 @@ impl Table {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface allows an implementation to ignore the requested schema.
         let _ = requested_schema;
-        let blocks = self.blocks().map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        arrow::stream(py, RecordBatchIterator::new(blocks.into_iter().map(Ok), self.schema.clone()))
+        self.stream(py)
     }
 
     /// Supports pickle with the types and the memory of each part.
@@ -186,6 +207,32 @@ fn is_text(kind: &DataType) -> bool {
     matches!(kind, DataType::Utf8 | DataType::Binary)
 }
 
+/// Whether a column is an array of Python objects.
+fn has_objects(kind: &DataType) -> bool {
+    is_text(kind) || matches!(kind, DataType::FixedSizeBinary(_) | DataType::Null)
+}
+
+/// The name of the type of numbers in numpy, if it has the type.
+fn dtype(kind: &DataType) -> Option<String> {
+    match kind {
+        DataType::Boolean => Some("bool".into()),
+        // In UTC, as all times of numpy.
+        DataType::Timestamp(TimeUnit::Millisecond, _) => Some("datetime64[ms]".into()),
+        kind if kind.is_numeric() => Some(kind.to_string().to_lowercase()),
+        _ => None,
+    }
+}
+
+/// The numbers of a part; booleans have one byte each.
+fn values(part: &ArrayRef) -> Owner {
+    if let Some(values) = part.as_any().downcast_ref::<BooleanArray>() {
+        return Owner::Bytes(values.values().iter().map(u8::from).collect());
+    }
+    let data = part.to_data();
+    let width = part.data_type().primitive_width().unwrap_or(1);
+    Owner::Buffer(data.buffers()[0].slice_with_length(data.offset() * width, data.len() * width))
+}
+
 fn broken(what: &str) -> PyErr {
     PyValueError::new_err(format!("a pickle that does not contain a table: {what}"))
 }
@@ -205,6 +252,12 @@ fn append_objects(values: &Bound<'_, PyList>, column: &ArrayRef) -> PyResult<()>
         for value in bytes {
             values.append(value.map(|value| PyBytes::new(py, value)))?;
         }
+    } else if let Some(bytes) = column.as_any().downcast_ref::<FixedSizeBinaryArray>() {
+        for value in bytes {
+            values.append(value.map(|value| PyBytes::new(py, value)))?;
+        }
+    } else {
+        (0..column.len()).try_for_each(|_| values.append(py.None()))?; // nulls
     }
     Ok(())
 }

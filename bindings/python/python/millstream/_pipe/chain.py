@@ -87,10 +87,10 @@ class Pipe(Generic[T]):
             for items in self._batches:
                 if sinking is not None:
                     sinking.take(items)
-        except BaseException:
+        except BaseException as error:
             self.close()
             if sinking is not None:
-                sinking.abandon()
+                sinking.abandon(error)
             raise
         return self.summary if sinking is None else sinking.finish(self.summary)
 

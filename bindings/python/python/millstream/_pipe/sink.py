@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from .._errors import Error
 from .._native import Writer, option_error
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Sinking(Generic[R]):
         """Called after the last item; returns the result of the pipe."""
         raise NotImplementedError
 
-    def abandon(self) -> None:
+    def abandon(self, error: BaseException) -> None:
         """Called instead of `finish` after an error."""
 
 
@@ -60,6 +61,10 @@ class _Collecting(Sinking[list[Any]]):
 
     def finish(self, summary: Summary) -> list[Any]:
         return self._all
+
+    def abandon(self, error: BaseException) -> None:
+        if isinstance(error, Error):
+            error.partial = self._all
 
 
 class _Counting(Sinking[int]):
@@ -103,8 +108,12 @@ class Writing(Sinking["Summary"]):
         summary.writer = self._writer.close()
         return summary
 
-    def abandon(self) -> None:
+    def abandon(self, error: BaseException) -> None:
         self._writer._give_up()
+
+
+#: Items that are written unchanged, even if the terminator is not text.
+_BYTES = (bytes, bytearray, memoryview)
 
 
 def joined(items: list[Any], terminator: bytes) -> bytes | str:
@@ -116,8 +125,12 @@ def joined(items: list[Any], terminator: bytes) -> bytes | str:
     if kinds == {str}:
         return end.join(items) + end
     out = Writer.memory()
+    if not any(issubclass(kind, _BYTES) for kind in kinds):
+        # One call for all items costs less than one for each.
+        out.put(*items, sep=end, end=end)
+        items = []
     for item in items:
-        if isinstance(item, (bytes, bytearray, memoryview)):
+        if isinstance(item, _BYTES):
             out.write(bytes(item) + terminator)
         else:
             out.put(item, end=end)
@@ -141,7 +154,7 @@ def for_each(function: Callable[[A], object]) -> Sink[A, Summary]:
 
 
 def collect() -> Sink[A, list[A]]:
-    """Collects all items in a list."""
+    """Collects all items in a list. The items before an error are in its `partial`."""
     return Sink(_Collecting)
 
 

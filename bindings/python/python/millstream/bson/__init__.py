@@ -246,7 +246,11 @@ def loads(
 
     Raises `DocumentError` with the position of the error, or, if a document does not match the type, with the `path` of
     keys. A missing member without a default raises `DocumentKeyError`."""
-    document = _native.bson_loads(data, _types(classes, dates))
+    try:
+        document = _native.bson_loads(data, _types(classes, dates))
+    except TypeError:
+        _refuse_path(data, "loads")
+        raise
     return document if type is None else _typed.convert(document, type, forbid_unknown)
 
 
@@ -284,9 +288,21 @@ def decode_all(
         if type is not None:
             _typed.convert_all(documents, type, forbid_unknown)
         return documents
+    except TypeError:
+        _refuse_path(data, "decode_all")
+        raise
     finally:
         if collects:
             gc.enable()
+
+
+def _refuse_path(data: object, function: str) -> None:
+    """Raises a better error for what looks like the path of a file."""
+    if isinstance(data, (str, os.PathLike)):
+        raise TypeError(
+            f"{function}: found a {type(data).__name__}, expected the bytes of documents; for a file, pass its content,"
+            " such as millstream.open(path).read()"
+        ) from None
 
 
 class _Dataclass(Protocol):
@@ -401,6 +417,7 @@ def columns(
         pyarrow.table(bson.columns("dump/orders.bson.gz"))
         polars.DataFrame(bson.columns(data))
         pyarrow.table(bson.columns(data, schema={"_id": "objectId", "customer.city": "string", "tags": ["string"]}))
+        bson.columns(data)["price"].sum()  # one column as a numpy array, if numpy has its type
 
     The columns are defined by `schema`, whose keys are paths, or inferred from the first `infer` documents (10,000 by
     default, at most 32 MiB). The options are the same as those of the command `millstream bson convert`:
@@ -413,7 +430,8 @@ def columns(
     - `absent`: a column of the schema that no document has is an error at the end, or a column of nulls ("null").
 
     An error of a document is raised after the batches before it. The consumer of the columns raises it as its own
-    exception. Columns can be taken only once. The reader cannot be used afterwards."""
+    exception. Columns can be taken only once, unless one was accessed by its name, which decodes all of them and keeps
+    them. The reader cannot be used afterwards."""
     return _native.Columns(
         source,
         schema=None if schema is None else dict(schema),
