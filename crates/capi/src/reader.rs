@@ -3,8 +3,8 @@
 //! The end of the stream means that the source succeeded: a command that exits with a non-zero status causes an error,
 //! which is reported after all of its records. An incomplete last record of a failed command is not returned: it stays
 //! in millstream_reader_buffer(). An error is reported one time. Afterwards the reader is at its end, unless
-//! millstream_code_is_resumable() returns true for the code. millstream_reader_close() reports the error again, unless a
-//! time limit caused it.
+//! millstream_code_is_resumable() returns true for the code. millstream_reader_close() reports the error again, unless
+//! a time limit caused it.
 //!
 //! The bytes of lines, records and batches belong to the reader: they are valid until the next non-const call on it.
 

@@ -456,8 +456,8 @@ class reader {
 
     /// Stops reading at the current position; the position remains available. If the stream has not ended, the library
     /// closes its side of the pipe; a command that still runs after one second gets SIGTERM, and after another second
-    /// SIGKILL. Its status is not an error then. An error that ended reading is reported again, unless it was `stalled` or
-    /// `timed_out`; a second call is `closed`.
+    /// SIGKILL. Its status is not an error then. An error that ended reading is reported again, unless it was `stalled`
+    /// or `timed_out`; a second call is `closed`.
     void close() {
         outcome_.throwing([&](std::error_code &code) { close(code); });
     }

@@ -470,8 +470,8 @@ impl Reader {
         self.finish()
     }
 
-    /// Marks the stream as failed. No more records follow this error; `close` reports it again, unless the caller's time
-    /// limit caused it.
+    /// Marks the stream as failed. No more records follow this error; `close` reports it again, unless the caller's
+    /// time limit caused it.
     fn fail(&mut self, error: Error) -> Error {
         self.state = State::Failed;
         self.failure = (!is_late(&error)).then(|| error.again());
@@ -1365,8 +1365,9 @@ impl Reader {
     /// ```
     ///
     /// # Errors
-    /// Returns again the error that ended the stream, so that an ignored failure is not lost. [`ErrorKind::Stalled`] and
-    /// [`ErrorKind::TimedOut`], which the caller's time limits cause, are returned only if no call has returned them yet.
+    /// Returns again the error that ended the stream, so that an ignored failure is not lost. [`ErrorKind::Stalled`]
+    /// and [`ErrorKind::TimedOut`], which the caller's time limits cause, are returned only if no call has returned
+    /// them yet.
     pub fn close(mut self) -> Result<Vec<CommandEnd>> {
         self.try_close()?;
         Ok(std::mem::take(&mut self.ends))
