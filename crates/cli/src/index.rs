@@ -13,8 +13,9 @@ use crate::{Ending, message, size};
 
 /// Write an index of a gzip file, with which decoding can start at many places of it
 ///
-/// The whole file is decoded and its checksums are verified. The index has the format of indexed_gzip, which rapidgzip
-/// reads too. It contains 32 KiB for each point.
+/// The whole file is decoded and its checksums are verified. With the index, 'millstream split' divides the file, and
+/// 'millstream run -j' decodes it on several threads. It has the format of indexed_gzip, which rapidgzip reads too, and
+/// contains 32 KiB and checksums for each point.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The gzip file, with any number of members
@@ -62,11 +63,7 @@ fn write(options: &Options, signals: &mut Signals) -> Result<Ending> {
             .with_expected("a file that can be read from any place");
         return Err(named(error));
     }
-    let sink = options.output.clone().unwrap_or_else(|| {
-        let mut name = path.clone().into_os_string();
-        name.push(".gzidx");
-        Sink::File(name.into())
-    });
+    let sink = options.output.clone().unwrap_or_else(|| Sink::File(GzipIndex::usual_path(path)));
     signals.watch().map_err(Error::from_io)?;
     let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()))?;
     let progress = Show::Auto.is_wanted(sink == Sink::Stdout).then(|| Progress::start(Some(stat.len())));

@@ -20,8 +20,9 @@ use crate::{Ending, message, size};
 ///     parallel --keep-order millstream run --split {} --stage match:error
 ///
 /// Lines, most delimiters and records of a fixed size need no pass over the file. BSON, length-prefixed
-/// records and CSV are followed from the start of the file. A bgzf or zstd file is divided at its blocks or frames, and sizes are of decoded
-/// bytes; files of other formats, such as plain gzip, are one split, and "note" says why.
+/// records and CSV are followed from the start of the file. A bgzf or zstd file is divided at its blocks or frames, a gzip file at the
+/// points of its index ('millstream index'), and sizes are of decoded bytes; files of other formats, and gzip files
+/// without an index, are one split, and "note" says why.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
@@ -40,6 +41,10 @@ pub(crate) struct Options {
     /// Whether a compressed file is decoded; off: it is divided as it is
     #[arg(long, value_name = "WHEN", value_parser = ["auto", "off"], default_value = "auto")]
     decode: String,
+
+    /// The index of a gzip file, which 'run --split' needs too [default: FILE.gzidx, if it can be used]
+    #[arg(long, value_name = "INDEX", value_hint = ValueHint::FilePath)]
+    index: Option<PathBuf>,
 
     #[command(flatten)]
     records: Records,
@@ -72,7 +77,10 @@ pub(crate) fn run(options: &Options) -> Ending {
         Pin::Full => SplitPin::Full,
     };
     let decode = if options.decode == "off" { Decode::Off } else { Decode::Auto };
-    let builder = Splits::builder().pin(pin).decode(decode);
+    let mut builder = Splits::builder().pin(pin).decode(decode);
+    if let Some(index) = &options.index {
+        builder = builder.index(index);
+    }
     let plan = || {
         Stream::Output.check()?;
         let framing = match options.csv.framer()? {

@@ -114,11 +114,60 @@ fn an_index_of_another_file_is_an_error() {
     let file = gzip(&other, 0);
     assert_eq!(file.len() as u64, index.compressed_len());
     put(&directory, &file);
-    for offset in [0, 100_000, 400_000] {
-        let error = read_from(&index, &path, offset).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::DecodeDamaged);
-        assert!(error.to_string().contains("make the index again"), "{error}");
+    let error = read_from(&index, &path, 0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidOption);
+    assert!(error.to_string().contains("make the index again"), "{error}");
+    // The same length and the same end: a member that has changed before the last one, and an index without checksums.
+    let last = gzip(&sample(300_000, 4), 0);
+    let path = put(&directory, &[gzip(&one, 0), last.clone()].concat());
+    let index = GzipIndex::build(&path, SPACING, |_, _| Ok(())).unwrap();
+    let without = without_checksums(&directory, &index);
+    put(&directory, &[gzip(&other, 0), last].concat());
+    for index in [&index, &without] {
+        for offset in [0, 100_000, 400_000] {
+            let error = read_from(index, &path, offset).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::DecodeDamaged);
+            assert!(error.to_string().contains("make the index again"), "{error}");
+        }
     }
+}
+
+/// Returns the index as other programs write it.
+fn without_checksums(directory: &TempDir, index: &GzipIndex) -> GzipIndex {
+    let mut stored = Vec::new();
+    index.write(&mut stored).unwrap();
+    stored.truncate(stored.len() - (8 + 4 + 12 * index.offsets().len() + 4));
+    let path = directory.path().join("without.gzidx");
+    std::fs::write(&path, stored).unwrap();
+    let without = GzipIndex::load(&path).unwrap();
+    assert!(without != *index && without.offsets().eq(index.offsets()));
+    without
+}
+
+#[test]
+fn checksums_are_verified_from_any_offset() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = sample(600_000, 5);
+    let mut file = gzip(&data, 0);
+    let path = put(&directory, &[&file[..], &gzip(b"more", 6)].concat());
+    let index = GzipIndex::build(&path, SPACING, |_, _| Ok(())).unwrap();
+    let changed = file.len() - 20;
+    file[changed] ^= 1;
+    put(&directory, &[&file[..], &gzip(b"more", 6)].concat());
+    // Another end is noticed before anything is read.
+    assert_eq!(read_from(&index, &path, 590_000).unwrap_err().kind(), ErrorKind::InvalidOption);
+    // Far from the end: by the checksum of the member, in the middle of which decoding starts.
+    let more = gzip(&sample(100_000, 6), 0);
+    file[changed] ^= 1;
+    let path = put(&directory, &[&file[..], &more].concat());
+    let index = GzipIndex::build(&path, 400_000, |_, _| Ok(())).unwrap();
+    assert_eq!(index.offsets().len(), 2);
+    assert!(read_from(&index, &path, 590_000).unwrap() == [&data[590_000..], &sample(100_000, 6)].concat());
+    file[changed] ^= 1;
+    put(&directory, &[&file[..], &more].concat());
+    let error = read_from(&index, &path, 590_000).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DecodeDamaged);
+    assert!(error.to_string().contains("a wrong checksum or length of a gzip member"), "{error}");
 }
 
 #[test]
@@ -137,11 +186,19 @@ fn a_damaged_index_is_an_error() {
         assert_eq!(loaded(&whole[..end]).unwrap_err().kind(), ErrorKind::DecodeTruncated, "{end}");
     }
     let end = 35 + 18 * index.offsets().len();
-    for at in 0..end {
+    for at in (0..whole.len()).filter(|&at| at < end || at % 997 == 0 || at > whole.len() - 60) {
         for bit in 0..8 {
             let mut changed = whole.clone();
             changed[at] ^= 1 << bit;
-            // The flags, the lengths and the distance are not known to be wrong before the file is read.
+            assert!(loaded(&changed).is_err(), "byte {at}, bit {bit}");
+        }
+    }
+    // Without checksums, the flags, the lengths and the distance are not known to be wrong before the file is read.
+    let without = &whole[..whole.len() - (8 + 4 + 12 * index.offsets().len() + 4)];
+    for at in 0..end {
+        for bit in 0..8 {
+            let mut changed = without.to_vec();
+            changed[at] ^= 1 << bit;
             if let Ok(index) = loaded(&changed) {
                 let _ = read_from(&index, &path, 150_000);
             }

@@ -23,7 +23,7 @@ use crate::os::source::mapped::{Order, map};
 use crate::os::source::stamp::Stamp;
 use crate::source::foreign::{CallbackSource, ReadSource};
 use crate::source::own::Checked;
-use crate::source::{ByteSource, Counted, Decode, DecodeLimit, Nature, Pin, Source};
+use crate::source::{ByteSource, Counted, Decode, DecodeLimit, Nature, Pin, Resume, Source};
 #[cfg(feature = "splits")]
 use crate::splits::{Opened as OpenedSplit, Split};
 use millstream_core::internal::Known;
@@ -418,11 +418,11 @@ impl ReaderBuilder {
         let plan = self.plan();
         let opened = OpenedSplit::new(split)?;
         let is_encoded = opened.is_encoded;
-        let (file, split, check) = opened.into_parts();
+        let (file, resume, split, check) = opened.into_parts();
         let meter = Meter::new(split.end().map(|end| end - split.begin()));
         let bytes = Box::new(Counted::new(file.pin(self.pin), meter.bytes.clone()));
         let decode = if is_encoded { Decode::Auto } else { Decode::Off };
-        let bytes = self.decoded(bytes, decode, split.path().filter(|_| split.begin() == 0), &meter);
+        let bytes = self.decoded(bytes, decode, split.path().filter(|_| split.begin() == 0), resume, &meter);
         let first_record = split.first_record().unwrap_or(0);
         let has_line = split.first_record().is_some() && *split.framing() == crate::splits::Framing::Lines;
         let source = OpenedSplit::start(split, check, bytes, &plan.wait)?;
@@ -486,7 +486,7 @@ impl ReaderBuilder {
         }
         let meter = Meter::new(size.filter(|_| self.follow == Follow::No));
         let buffer = Buffer::for_source(self.capacity.min(MOST), meter.size).map_err(Error::from)?;
-        let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), decode, path, &meter);
+        let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), decode, path, None, &meter);
         let supply = Supply::new(source, plan);
         Ok(self.reader(buffer, supply, name, meter))
     }
@@ -567,6 +567,7 @@ impl ReaderBuilder {
         source: Box<dyn ByteSource>,
         decode: Decode,
         path: Option<&Path>,
+        resume: Option<Resume>,
         meter: &Meter,
     ) -> Box<dyn ByteSource> {
         use crate::source::decode::DecodeSource;
@@ -574,13 +575,21 @@ impl ReaderBuilder {
             Decode::Off => source,
             Decode::Auto => {
                 let (count, format) = (meter.bytes.clone(), meter.format.clone());
-                Box::new(DecodeSource::new(source, path, self.decode_limit, self.decode_memory, count, format))
+                let (limit, memory) = (self.decode_limit, self.decode_memory);
+                Box::new(DecodeSource::new(source, path, limit, memory, count, format).resuming(resume))
             }
         }
     }
 
     #[cfg(not(feature = "compression"))]
-    fn decoded(&self, source: Box<dyn ByteSource>, _: Decode, _: Option<&Path>, _: &Meter) -> Box<dyn ByteSource> {
+    fn decoded(
+        &self,
+        source: Box<dyn ByteSource>,
+        _: Decode,
+        _: Option<&Path>,
+        _: Option<Resume>,
+        _: &Meter,
+    ) -> Box<dyn ByteSource> {
         source
     }
 

@@ -9,8 +9,17 @@ pub(crate) mod decode;
 pub(crate) mod foreign;
 #[cfg(feature = "compression")]
 pub(crate) mod gzip_index;
+#[cfg(feature = "compression")]
+mod input;
 mod options;
 pub(crate) mod own;
+
+#[cfg(all(feature = "compression", feature = "splits"))]
+pub(crate) use gzip_index::Resume;
+
+/// Where decoding begins in the middle of a file: nowhere in this build.
+#[cfg(not(all(feature = "compression", feature = "splits")))]
+pub(crate) enum Resume {}
 
 use crate::os::BorrowedFd;
 use std::sync::Arc;

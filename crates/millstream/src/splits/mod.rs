@@ -50,6 +50,8 @@ pub use framing::Framing;
 pub use pin::SplitPin;
 pub use plan::SplitsBuilder;
 
+#[cfg(feature = "compression")]
+use crate::source::gzip_index::Mark;
 use pin::Pinned;
 pub(crate) use source::Opened;
 
@@ -93,16 +95,35 @@ struct Whole {
     path: Option<PathBuf>,
     pin: Pinned,
     framing: Framing,
+    /// The index of a plain gzip file, if it is not at its usual path.
+    index: Option<PathBuf>,
 }
 
 /// A position in a compressed file at which decoding can begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Encoded {
     /// The offset in the file.
     at: u64,
-    /// The number of decoded bytes before it.
+    /// The number of decoded bytes before the first one that is delivered.
     decoded: u64,
+    /// If the file is plain gzip with an index, the points of the index.
+    #[cfg(feature = "compression")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seek: Option<Seek>,
+}
+
+/// The points of a gzip index between which a split is decoded.
+#[cfg(feature = "compression")]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Seek {
+    /// Where decoding begins, or `None` for the beginning of the file.
+    from: Option<Mark>,
+    /// The point whose checksum is compared, at or after the end of the split, or `None` for the end of the file.
+    until: Option<Mark>,
+    /// The number of decoded bytes of the file.
+    end: u64,
 }
 
 impl Splits {
@@ -115,8 +136,9 @@ impl Splits {
     /// split. A framing error ends the division: the last split contains everything from there on.
     ///
     /// A compressed file is divided at its bgzf blocks or zstd frames, and `size` and all offsets are of decoded bytes.
-    /// Frames need the size of their content, which `zstd FILE` writes. Other formats, such as plain gzip, and records that
-    /// have to be followed, are one split; see [`note`](Splits::note).
+    /// Frames need the size of their content, which `zstd FILE` writes. Plain gzip is divided at the points of its index
+    /// (see [`SplitsBuilder::index`]). Other formats, plain gzip without an index, and records that have to be followed,
+    /// are one split; see [`note`](Splits::note).
     ///
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`], [`ErrorKind::Unsupported`] for anything other than a regular file, and
@@ -252,11 +274,11 @@ impl Split {
         self.whole.path.as_deref()
     }
 
-    /// Returns the same split of a file with another path, such as a copy on another machine.
+    /// Returns the same split of a file with another path, such as a copy on another machine. If it needs an index that
+    /// is next to the file, the copy must have one too.
     #[must_use]
     pub fn with_path(self, path: impl Into<PathBuf>) -> Split {
-        let Whole { pin, framing, .. } = &*self.whole;
-        Split { whole: Arc::new(Whole { path: Some(path.into()), pin: pin.clone(), framing: framing.clone() }), ..self }
+        Split { whole: Arc::new(Whole { path: Some(path.into()), ..(*self.whole).clone() }), ..self }
     }
 
     /// Returns the path, which a split from JSON may lack.

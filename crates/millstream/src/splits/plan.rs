@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(feature = "compression")]
@@ -39,6 +39,7 @@ const MOST: u64 = 1 << 24;
 pub struct SplitsBuilder {
     pin: SplitPin,
     decode: Option<Decode>,
+    index: Option<PathBuf>,
     cancel: Option<CancelToken>,
 }
 
@@ -52,6 +53,24 @@ impl SplitsBuilder {
     /// Sets whether a compressed file is decoded, which is the default, or divided as it is.
     pub fn decode(mut self, decode: Decode) -> SplitsBuilder {
         self.decode = Some(decode);
+        self
+    }
+
+    /// Sets the index of a plain gzip file, with which the file is divided. `millstream index` and
+    /// [`GzipIndex`](crate::GzipIndex) make one.
+    ///
+    /// By default, the index is `FILE.gzidx` next to `FILE` if there is one. If that one cannot be used, the file is one
+    /// split, and [`Splits::note`] says why. An index that is set here and cannot be used is an error: it is for a file of
+    /// another length or with another end, is damaged or truncated, has another version, or has no checksums, which
+    /// other programs do not write.
+    ///
+    /// Planning reads the points of the index, and a split refers to the index by its path, so the index must still be
+    /// there when the split is read. Each split is decoded from one point to another, and the checksums of both are
+    /// compared, and the checksum of each member at its end. So what the splits return, in order, is what a reader of the
+    /// whole file returns, except that a wrong checksum may be reported earlier.
+    #[cfg(feature = "compression")]
+    pub fn index(mut self, path: impl AsRef<Path>) -> SplitsBuilder {
+        self.index = Some(path.as_ref().to_path_buf());
         self
     }
 
@@ -100,13 +119,19 @@ impl SplitsBuilder {
         let wait = Wait::new(self.cancel, None);
         let file = open(path)?;
         let pin = Pinned::new(self.pin, &file)?;
-        let whole = Whole { path: Some(std::path::absolute(path).map_err(Error::from_io)?), pin, framing };
+        let index = self.index.map(std::path::absolute).transpose().map_err(Error::from_io)?;
+        let is_named = index.is_some();
+        let whole = Whole { path: Some(std::path::absolute(path).map_err(Error::from_io)?), pin, framing, index };
         let mut plan = Planning { whole: Arc::new(whole), size: length(&file)?, step: size, splits: Vec::new() };
         let decodes = self.decode != Some(Decode::Off);
         let first = first_bytes(&file)?;
         let (mut records, mut note) = (None, None);
         if decodes && needs_decoding(path, &first) {
             note = plan.by_pieces(&file, guess(&first, true), &wait)?;
+        } else if is_named {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found("an index for a file that is not decoded")
+                .with_expected("an index only for a gzip file"));
         } else if let Framing::Fixed { len } = plan.whole.framing {
             plan.by_length(len as u64)?;
         } else if plan.whole.framing.searchable().is_some() {
@@ -125,7 +150,7 @@ impl SplitsBuilder {
         if now < size {
             return Err(shrank(now, size));
         }
-        Ok(Splits { splits, size, records, note: note.map(str::to_string) })
+        Ok(Splits { splits, size, records, note })
     }
 }
 
@@ -145,9 +170,10 @@ impl Planning {
         self.splits.push(Split { whole, begin, end, is_exact, record, encoded: None, hash: None });
     }
 
-    /// Divides a compressed file at its bgzf blocks or zstd frames. Returns why it has fewer splits than it could have.
+    /// Divides a compressed file at its bgzf blocks, zstd frames or points of its index. Returns why it has fewer splits
+    /// than it could have.
     #[cfg(feature = "compression")]
-    fn by_pieces(&mut self, file: &File, format: Guess, wait: &Wait) -> Result<Option<&'static str>> {
+    fn by_pieces(&mut self, file: &File, format: Guess, wait: &Wait) -> Result<Option<String>> {
         use super::encoded::{End, pieces};
         let whole = self.whole.clone();
         // A piece may begin within a record of a fixed length, and a delimiter may end where a split begins.
@@ -155,8 +181,8 @@ impl Planning {
             (Framing::Fixed { len }, _) => (*len as u64, 0),
             (_, Some(delimiter)) => (1, delimiter.len() as u64),
             _ => {
-                self.add_encoded(0, None, Encoded { at: 0, decoded: 0 });
-                return Ok(Some("the records of a compressed file are followed only while they are decoded"));
+                self.add_encoded(0, None, Encoded::default());
+                return Ok(Some("the records of a compressed file are followed only while they are decoded".into()));
             }
         };
         let format = match format {
@@ -166,19 +192,25 @@ impl Planning {
         };
         let step = self.step;
         // The last pieces, the first of which contains the bytes before the next split.
-        let mut starts = VecDeque::from([Encoded { at: 0, decoded: 0 }]);
-        let (mut begin, mut from, mut next) = (0, starts[0], step);
-        let end = pieces(file, self.size, format, wait, |piece| {
-            let boundary = piece.decoded / unit * unit;
-            starts.push_back(piece);
+        let mut starts = VecDeque::from([Encoded::default()]);
+        let (mut begin, mut from, mut next) = (0, starts[0].clone(), step);
+        let end = pieces(file, &whole, self.size, format, wait, |mut piece| {
+            let (at, boundary) = (piece.at, piece.decoded / unit * unit);
+            piece.begin_at(boundary.saturating_sub(reach));
+            starts.push_back(piece.clone());
             while starts.get(1).is_some_and(|second| second.decoded <= boundary.saturating_sub(reach)) {
                 starts.pop_front();
             }
-            if boundary >= next && piece.at < self.size && (self.splits.len() as u64) < MOST {
-                self.add_encoded(begin, Some(boundary), from);
-                (begin, from, next) = (boundary, starts[0], (boundary / step + 1).saturating_mul(step));
+            if boundary >= next && at < self.size && (self.splits.len() as u64) < MOST {
+                from.end_at(&piece);
+                self.add_encoded(begin, Some(boundary), std::mem::take(&mut from));
+                (begin, from, next) = (boundary, starts[0].clone(), (boundary / step + 1).saturating_mul(step));
             }
         })?;
+        if begin == 0 {
+            // The index is not needed.
+            from = Encoded::default();
+        }
         self.add_encoded(begin, None, from);
         self.check_count(self.splits.len() as u64)?;
         Ok(match end {
@@ -188,9 +220,9 @@ impl Planning {
     }
 
     #[cfg(not(feature = "compression"))]
-    fn by_pieces(&mut self, _: &File, _: Guess, _: &Wait) -> Result<Option<&'static str>> {
-        self.add_encoded(0, None, Encoded { at: 0, decoded: 0 });
-        Ok(Some("this build has no decoders"))
+    fn by_pieces(&mut self, _: &File, _: Guess, _: &Wait) -> Result<Option<String>> {
+        self.add_encoded(0, None, Encoded::default());
+        Ok(Some("this build has no decoders".into()))
     }
 
     /// Adds a split of a compressed file. Its size is unknown, so the last split has no end.

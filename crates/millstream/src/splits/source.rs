@@ -13,7 +13,7 @@ use crate::os::BorrowedFd;
 use crate::os::cancel::Wait;
 use crate::os::source::fd::FdSource;
 use crate::os::source::stamp::shrank;
-use crate::source::{ByteSource, Nature};
+use crate::source::{ByteSource, Nature, Resume};
 
 use super::Split;
 use super::pin::{Pinned, mismatch, text_of};
@@ -27,6 +27,8 @@ pub(crate) struct Opened {
     pub(crate) file: FdSource,
     /// Whether the file has to be decoded.
     pub(crate) is_encoded: bool,
+    /// Where decoding begins, if this is a point of an index.
+    resume: Option<Resume>,
     split: Split,
     check: File,
 }
@@ -41,16 +43,17 @@ impl Opened {
         }
         let mut file = File::open(path).map_err(open_failed)?;
         check(&split.whole.pin, &file, split.least_size())?;
-        let start = split.encoded.map_or(split.search_from(), |encoded| encoded.at);
+        let start = split.encoded.as_ref().map_or(split.search_from(), |encoded| encoded.at);
         file.seek(SeekFrom::Start(start)).map_err(open_failed)?;
         let check = file.try_clone().map_err(open_failed)?;
         let (is_encoded, split) = (split.encoded.is_some(), split.clone());
-        Ok(Opened { file: FdSource::new(file.into())?, is_encoded, split, check })
+        let resume = split.resume()?;
+        Ok(Opened { file: FdSource::new(file.into())?, is_encoded, resume, split, check })
     }
 
     /// Finds the first record in `bytes`, which delivers the file of this split, decoded if necessary.
     pub(crate) fn start(split: Split, check: File, bytes: Box<dyn ByteSource>, wait: &Wait) -> Result<SplitSource> {
-        let at = split.encoded.map_or(split.search_from(), |encoded| encoded.decoded);
+        let at = split.encoded.as_ref().map_or(split.search_from(), |encoded| encoded.decoded);
         let stop = match (split.end, split.whole.framing.finder()) {
             (Some(end), _) if end == split.begin => Stop::At(end),
             (end, Some(finder)) if !split.is_exact => {
@@ -61,8 +64,8 @@ impl Opened {
             (None, _) => Stop::Never,
         };
         let hasher = split.hash.is_some().then(blake3::Hasher::new);
-        let mut source =
-            SplitSource { bytes, at, first: Vec::new(), stop, has_ended: false, failure: None, hasher, split, check };
+        let (first, has_ended, failure) = (Vec::new(), false, None);
+        let mut source = SplitSource { bytes, at, read: at, first, stop, has_ended, failure, hasher, split, check };
         match source.find_first(wait) {
             Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
             // It is reported where the records should be, with its offset.
@@ -72,9 +75,10 @@ impl Opened {
         Ok(source)
     }
 
-    /// Separates the file, which the caller wraps in a decoder, from what [`start`](Opened::start) needs.
-    pub(crate) fn into_parts(self) -> (FdSource, Split, File) {
-        (self.file, self.split, self.check)
+    /// Separates the file and the place at which decoding begins, for which the caller creates a decoder, from what
+    /// [`start`](Opened::start) needs.
+    pub(crate) fn into_parts(self) -> (FdSource, Option<Resume>, Split, File) {
+        (self.file, self.resume, self.split, self.check)
     }
 }
 
@@ -87,9 +91,20 @@ impl Split {
         }
     }
 
+    /// Without decoders, no split has an index.
+    #[cfg(not(feature = "compression"))]
+    fn resume(&self) -> Result<Option<Resume>> {
+        Ok(None)
+    }
+
+    #[cfg(not(feature = "compression"))]
+    fn compares_at(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns the size that the file has at least.
     fn least_size(&self) -> u64 {
-        match (self.encoded, self.end) {
+        match (&self.encoded, self.end) {
             (Some(encoded), _) => encoded.at,
             (None, end) => end.unwrap_or(self.begin),
         }
@@ -105,8 +120,8 @@ fn check(pin: &Pinned, file: &File, least: u64) -> Result<()> {
 
 /// Returns the hash of a split's bytes.
 pub(super) fn hash(split: &Split, wait: &Wait) -> Result<String> {
-    let (file, split, check) = Opened::new(split)?.into_parts();
-    let bytes = decoded(Box::new(file), &split);
+    let (file, resume, split, check) = Opened::new(split)?.into_parts();
+    let bytes = decoded(Box::new(file), &split, resume);
     let mut source = Opened::start(split, check, bytes, wait)?;
     let (mut hasher, mut space) = (blake3::Hasher::new(), vec![0; 256 << 10]);
     loop {
@@ -122,23 +137,18 @@ pub(super) fn hash(split: &Split, wait: &Wait) -> Result<String> {
 
 /// Returns the file's bytes, decoded if necessary. There are no limits: they are options of readers.
 #[cfg(feature = "compression")]
-fn decoded(bytes: Box<dyn ByteSource>, split: &Split) -> Box<dyn ByteSource> {
+fn decoded(bytes: Box<dyn ByteSource>, split: &Split, resume: Option<Resume>) -> Box<dyn ByteSource> {
     use crate::source::{DecodeLimit, decode::DecodeSource};
-    match split.encoded {
-        None => bytes,
-        Some(_) => Box::new(DecodeSource::new(
-            bytes,
-            split.path().filter(|_| split.begin == 0),
-            DecodeLimit::default(),
-            u64::MAX,
-            Default::default(),
-            Default::default(),
-        )),
-    }
+    let path = split.path().filter(|_| split.begin == 0);
+    let source = |bytes| {
+        let limit = DecodeLimit::default();
+        DecodeSource::new(bytes, path, limit, u64::MAX, Default::default(), Default::default()).resuming(resume)
+    };
+    if split.encoded.is_some() { Box::new(source(bytes)) } else { bytes }
 }
 
 #[cfg(not(feature = "compression"))]
-fn decoded(bytes: Box<dyn ByteSource>, _: &Split) -> Box<dyn ByteSource> {
+fn decoded(bytes: Box<dyn ByteSource>, _: &Split, _: Option<Resume>) -> Box<dyn ByteSource> {
     bytes
 }
 
@@ -164,6 +174,8 @@ pub(crate) struct SplitSource {
     bytes: Box<dyn ByteSource>,
     /// The offset of the next byte to deliver.
     at: u64,
+    /// The offset after the last byte that was read from `bytes`.
+    read: u64,
     /// The first bytes, which were read while the first record was searched.
     first: Vec<u8>,
     stop: Stop,
@@ -187,7 +199,7 @@ impl SplitSource {
         let from = self.split.search_from();
         while self.at < from {
             let count = usize::try_from(from - self.at).unwrap_or(PIECE).min(PIECE);
-            let count = self.bytes.read(&mut vec![0; count], wait)?;
+            let count = self.pull(&mut vec![0; count], wait)?;
             if count == 0 {
                 return self.end_early();
             }
@@ -217,6 +229,7 @@ impl SplitSource {
             block.drain(..block.len() - kept);
             block.resize(kept + PIECE, 0);
             let count = self.bytes.read(&mut block[kept..], wait)?;
+            self.read += count as u64;
             block.truncate(kept + count);
             if count == 0 {
                 self.at = seen;
@@ -231,10 +244,29 @@ impl SplitSource {
         Ok(())
     }
 
+    /// Reads bytes from the file.
+    fn pull(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
+        let count = self.bytes.read(space, wait)?;
+        self.read += count as u64;
+        Ok(count)
+    }
+
+    /// Decodes up to the next point of the index and beyond, so that its checksum is compared.
+    fn compare(&mut self, wait: &Wait) -> Result<()> {
+        let mut space = Vec::new();
+        while self.split.compares_at().is_some_and(|point| self.read <= point) {
+            space.resize(PIECE, 0);
+            if self.pull(&mut space, wait)? == 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads bytes, of which some may be after the end of the split.
     fn read_more(&mut self, space: &mut [u8], wait: &Wait) -> Result<usize> {
         if self.first.is_empty() {
-            return self.bytes.read(space, wait);
+            return self.pull(space, wait);
         }
         let count = self.first.len().min(space.len());
         space[..count].copy_from_slice(&self.first[..count]);
@@ -309,6 +341,7 @@ impl ByteSource for SplitSource {
     }
 
     fn finish(&mut self, wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
+        self.compare(wait)?;
         check(&self.split.whole.pin, &self.check, self.split.least_size())?;
         let planned = self.split.end.unwrap_or(0);
         if self.has_ended && self.at < planned && self.split.encoded.is_none() {

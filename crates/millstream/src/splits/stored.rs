@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ struct StoredSplit<'a> {
     version: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<Cow<'a, str>>,
+    /// The index of the file, if it is not at its usual path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    index: Option<Cow<'a, str>>,
     pin: Cow<'a, Pinned>,
     framing: Cow<'a, Framing>,
     begin: u64,
@@ -91,10 +95,11 @@ impl Split {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
-        let Whole { path, pin, framing } = &*self.whole;
+        let Whole { path, pin, framing, index } = &*self.whole;
         let stored = StoredSplit {
             version: VERSION,
-            path: path.as_ref().and_then(|path| path.to_str()).map(Cow::Borrowed),
+            path: text(path.as_deref()),
+            index: text(index.as_deref()),
             pin: Cow::Borrowed(pin),
             framing: Cow::Borrowed(framing),
             begin: self.begin,
@@ -102,7 +107,7 @@ impl Split {
             exact: self.is_exact,
             record: self.record,
             state: None,
-            encoded: self.encoded,
+            encoded: self.encoded.clone(),
             hash: self.hash.as_deref().map(Cow::Borrowed),
         };
         serde_json::to_string(&stored).expect("the fields have no maps and cannot fail")
@@ -116,6 +121,11 @@ impl Split {
     pub fn from_json(json: &str) -> Result<Split> {
         parse::<StoredSplit<'_>>(json, "a split")?.into_split()
     }
+}
+
+/// Returns a path as text, if it is UTF-8.
+fn text(path: Option<&Path>) -> Option<Cow<'_, str>> {
+    path.and_then(Path::to_str).map(Cow::Borrowed)
 }
 
 impl StoredSplit<'_> {
@@ -132,7 +142,12 @@ impl StoredSplit<'_> {
             Some(end) if end < self.begin => Some("that ends before it begins"),
             _ if !self.exact && framing.searchable().is_none() => Some("whose first record cannot be searched for"),
             None if self.encoded.is_none() => Some("without an end"),
-            _ if self.encoded.is_some_and(|encoded| encoded.decoded > self.begin) => Some("before its encoded bytes"),
+            _ if self.encoded.as_ref().is_some_and(|encoded| encoded.decoded > self.begin) => {
+                Some("before its encoded bytes")
+            }
+            #[cfg(feature = "compression")]
+            _ => self.encoded.as_ref().and_then(super::Encoded::contradiction),
+            #[cfg(not(feature = "compression"))]
             _ => None,
         };
         if let Some(contradiction) = contradiction {
@@ -141,7 +156,12 @@ impl StoredSplit<'_> {
                 .with_expected("an unchanged split of a plan"));
         }
         Ok(Split {
-            whole: Arc::new(Whole { path: self.path.map(|path| path.into_owned().into()), pin, framing }),
+            whole: Arc::new(Whole {
+                path: self.path.map(|path| path.into_owned().into()),
+                pin,
+                framing,
+                index: self.index.map(|path| path.into_owned().into()),
+            }),
             begin: self.begin,
             end: self.end,
             is_exact: self.exact,

@@ -1,8 +1,8 @@
-//! Compressed files are divided at bgzf blocks and zstd frames.
+//! Compressed files are divided at bgzf blocks, zstd frames and the points of an index.
 
 use super::{Event, sequential, union};
 use millstream::splits::{Framing, SplitPin, Splits};
-use millstream::{Encode, Format, Reader, Writer};
+use millstream::{Encode, ErrorKind, Format, GzipIndex, Reader, Writer};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -125,5 +125,183 @@ fn what_is_not_divided_says_so() {
     let mut out = Writer::builder().encode(Format::Gzip.into()).path(&path).unwrap();
     out.write_all(&content).unwrap();
     out.close().unwrap();
-    assert_eq!(note(&path), "the file is compressed in a format that is decoded from its start");
+    let expected = "the file is compressed in a format that is decoded from its start; make an index of it";
+    assert_eq!(note(&path), expected);
+}
+
+/// One member of plain gzip.
+fn member(content: &[u8], level: u32) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(level));
+    encoder.write_all(content).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Writes an index at this path.
+fn index(path: &Path, to: &Path) -> GzipIndex {
+    let index = GzipIndex::build(path, GzipIndex::MIN_SPACING, |_, _| Ok(())).unwrap();
+    index.write(std::fs::File::create(to).unwrap()).unwrap();
+    index
+}
+
+#[test]
+fn the_splits_of_an_indexed_gzip_file_are_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let content = with_false_magics();
+    let (half, path) = (content.len() / 2, directory.path().join("a.gz"));
+    for (file, is_named) in [
+        (member(&content, 6), false),
+        (member(&content, 0), true),
+        ([member(&content[..half], 1), member(b"", 6), member(&content[half..], 9)].concat(), false),
+    ] {
+        std::fs::write(&path, &file).unwrap();
+        let stored = if is_named { directory.path().join("index") } else { GzipIndex::usual_path(&path) };
+        let points = index(&path, &stored).offsets().len();
+        assert!(points > 3, "{points}");
+        for framing in framings() {
+            let expected = sequential(&path, &framing, Reader::builder);
+            for size in [1, 100_000, 1 << 30] {
+                let pin = if size == 1 { SplitPin::Full } else { SplitPin::Identity };
+                let builder = Splits::builder().pin(pin);
+                let builder = if is_named { builder.index(&stored) } else { builder };
+                let plan = builder.plan(&path, framing.clone(), size).unwrap();
+                assert_eq!(plan.note().is_some(), framing == Framing::Bson, "{framing:?} {size} {plan:?}");
+                let is_divided = size < 200_000 && framing != Framing::Bson;
+                assert_eq!(plan.len() > 2, is_divided, "{framing:?}, {size}: {}", plan.len());
+                let text = plan.to_json();
+                assert_eq!(text.contains("\"index\":"), is_named);
+                let stored = Splits::from_json(&text).unwrap();
+                assert_eq!(stored, plan);
+                for max in [1, usize::MAX] {
+                    assert!(union(&stored, max, Reader::builder) == expected, "{framing:?}, {size}, {max}");
+                }
+            }
+        }
+        std::fs::remove_file(stored).unwrap();
+    }
+}
+
+#[test]
+fn a_copy_has_its_own_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, copy) = (directory.path().join("a.gz"), directory.path().join("b.gz"));
+    std::fs::write(&path, member(&with_false_magics(), 6)).unwrap();
+    index(&path, &GzipIndex::usual_path(&path));
+    let plan = Splits::builder().pin(SplitPin::Ends).plan(&path, Framing::Lines, 100_000).unwrap();
+    std::fs::rename(&path, &copy).unwrap();
+    let last = plan.iter().last().unwrap().clone().with_path(&copy);
+    assert_eq!(Reader::split(&last).unwrap_err().kind(), ErrorKind::OpenFailed);
+    std::fs::rename(GzipIndex::usual_path(&path), GzipIndex::usual_path(&copy)).unwrap();
+    assert!(Reader::split(&last).unwrap().next_line().unwrap().is_some());
+}
+
+#[test]
+fn an_index_that_cannot_be_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let content = with_false_magics();
+    let path = directory.path().join("a.gz");
+    std::fs::write(&path, member(&content, 0)).unwrap();
+    let stored = GzipIndex::usual_path(&path);
+    let points = index(&path, &stored).offsets().len();
+    let whole = std::fs::read(&stored).unwrap();
+    let check = |bytes: &[u8], kind: ErrorKind, text: &str| {
+        std::fs::write(&stored, bytes).unwrap();
+        let error = Splits::builder().index(&stored).plan(&path, Framing::Lines, 1000).unwrap_err();
+        assert_eq!(error.kind(), kind, "{error}");
+        let message = error.to_string();
+        assert!(message.contains("a.gz.gzidx") && message.contains(text), "{message}");
+        // One that is found is not used, and the plan says why.
+        let plan = Splits::plan(&path, Framing::Lines, 1000).unwrap();
+        assert_eq!(plan.len(), 1);
+        assert!(plan.note().unwrap().contains(text), "{:?}", plan.note());
+        assert!(union(&plan, usize::MAX, Reader::builder) == sequential(&path, &Framing::Lines, Reader::builder));
+    };
+    for end in [0, 3, 20, 40, whole.len() / 2, whole.len() - 1] {
+        check(&whole[..end], ErrorKind::DecodeTruncated, "the end of the gzip index");
+    }
+    check(&[&whole[..], b"x"].concat(), ErrorKind::DecodeDamaged, "after the checksums");
+    check(&whole[..whole.len() - 16 - 12 * points], ErrorKind::Unsupported, "without checksums");
+    let with = |at: usize, byte: u8| [&whole[..at], &[byte], &whole[at + 1..]].concat();
+    check(&with(5, 2), ErrorKind::Unsupported, "version 2");
+    check(&with(0, b'X'), ErrorKind::DecodeDamaged, "GZIDX");
+    check(&with(40, whole[40] ^ 1), ErrorKind::DecodeDamaged, "make the index again");
+    // Another file: of another length, and of the same.
+    let mut other = content.clone();
+    other[10] ^= 1;
+    std::fs::write(&path, member(&other, 0)).unwrap();
+    check(&whole, ErrorKind::InvalidOption, "another end");
+    std::fs::write(&path, member(&content, 6)).unwrap();
+    check(&whole, ErrorKind::InvalidOption, "make the index again");
+    // A file that has no index.
+    for bytes in [b"plain\n".to_vec(), zstd::encode_all(&content[..], 1).unwrap()] {
+        let path = directory.path().join("b");
+        std::fs::write(&path, bytes).unwrap();
+        let error = Splits::builder().index(&stored).plan(&path, Framing::Lines, 1000).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption, "{error}");
+    }
+    let missing = directory.path().join("none");
+    let error = Splits::builder().index(&missing).plan(&path, Framing::Lines, 1000).unwrap_err();
+    assert_eq!((error.kind(), error.name()), (ErrorKind::OpenFailed, missing.to_str()));
+}
+
+#[test]
+fn an_index_that_changes_after_planning() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.gz");
+    std::fs::write(&path, member(&with_false_magics(), 0)).unwrap();
+    let stored = GzipIndex::usual_path(&path);
+    index(&path, &stored);
+    let plan = Splits::plan(&path, Framing::Lines, 1000).unwrap();
+    let mut whole = std::fs::read(&stored).unwrap();
+    let second = plan.iter().nth(2).unwrap();
+    let at = whole.len() / 2;
+    whole[at..at + 40_000].fill(b'x');
+    std::fs::write(&stored, &whole).unwrap();
+    let damaged: Vec<_> = plan.iter().filter_map(|split| Reader::split(split).err()).collect();
+    assert!((1..=3).contains(&damaged.len()), "{damaged:?}");
+    assert!(damaged.iter().all(|error| error.kind() == ErrorKind::DecodeDamaged && error.name() == stored.to_str()));
+    std::fs::write(&stored, &whole[..100]).unwrap();
+    assert_eq!(Reader::split(second).unwrap_err().kind(), ErrorKind::DecodeTruncated);
+    // Split numbers that do not fit together are refused.
+    let json = second.to_json();
+    for (from, to) in
+        [("\"bits\":0", "\"bits\":8"), ("\"window\":{", "\"window\":null,\"x\":{"), ("\"at\":", "\"at\":1")]
+    {
+        assert!(json.contains(from), "{json}");
+        assert!(millstream::splits::Split::from_json(&json.replacen(from, to, 1)).is_err(), "{from}");
+    }
+}
+
+/// The bytes of records that are not those of one reader of the whole file are never returned, whatever has changed since
+/// the index was made; and the damage is an error.
+#[test]
+fn a_file_that_has_changed_since_its_index_was_made() {
+    let directory = tempfile::tempdir().unwrap();
+    let content = with_false_magics();
+    let path = directory.path().join("a.gz");
+    for level in [0, 6] {
+        let file = [member(&content, level), member(&content[..100_000], 0)].concat();
+        std::fs::write(&path, &file).unwrap();
+        index(&path, &GzipIndex::usual_path(&path));
+        let end = file.len() - 100_043 - 8;
+        for at in (20..end).step_by(7919).chain([end - 2, end + 2]) {
+            let mut changed = file.clone();
+            changed[at] ^= 4;
+            std::fs::write(&path, &changed).unwrap();
+            let plan = Splits::plan(&path, Framing::Lines, 1000).unwrap();
+            assert_eq!(plan.note(), None);
+            let mut found = union(&plan, usize::MAX, Reader::builder);
+            let first = found.iter().position(|event| matches!(event, Event::Error { .. }));
+            found.truncate(first.expect("an error") + 1);
+            let Some(Event::Error { kind: ErrorKind::DecodeDamaged, .. }) = found.pop() else {
+                panic!("level {level}, byte {at}: {found:?}");
+            };
+            let mut expected = sequential(&path, &Framing::Lines, Reader::builder);
+            assert!(
+                matches!(expected.pop(), Some(Event::Error { kind: ErrorKind::DecodeDamaged, .. })),
+                "{level} {at}"
+            );
+            let common = found.len().min(expected.len());
+            assert!(found[..common] == expected[..common], "level {level}, byte {at}");
+        }
+    }
 }

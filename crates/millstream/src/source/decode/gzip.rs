@@ -8,9 +8,9 @@ use std::io::{self, Read};
 use flate2::bufread::GzDecoder;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
-use super::input::Input;
 use super::{damaged, truncated};
 use crate::Format;
+use crate::source::input::Input;
 use crate::workers::{Work, Workers};
 use millstream_core::internal::may_begin;
 

@@ -11,7 +11,6 @@
 //! must begin as its name indicates, so that compressed bytes are never mistaken for data.
 
 mod gzip;
-mod input;
 #[cfg(feature = "xz")]
 mod xz;
 mod zstd;
@@ -25,12 +24,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use self::gzip::GzipDecoder;
 use self::zstd::ZstdDecoder;
-use super::{ByteSource, Nature};
+use super::{ByteSource, Nature, Resume};
 use crate::Format;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::features;
 use crate::os::cancel::Wait;
 use crate::source::DecodeLimit;
+#[cfg(feature = "splits")]
+use crate::source::gzip_index::Resumed;
 use millstream_core::internal::{Codec, Guess, Known, SNIFF, guess, may_begin};
 
 pub(crate) use self::gzip::BGZF_END;
@@ -46,6 +47,8 @@ pub(crate) struct DecodeSource {
     state: State,
     /// The format that the name indicates.
     promised: Option<Format>,
+    /// Where decoding begins in a plain gzip file with an index.
+    resume: Option<Resume>,
     limit: DecodeLimit,
     /// The memory limit for the window of a zstd frame or for the decoder of an xz block.
     memory: u64,
@@ -100,6 +103,7 @@ impl DecodeSource {
         DecodeSource {
             state: State::Undecided { source, first: Vec::new() },
             promised: path.and_then(Known::of_name).and_then(|known| known.decoded().ok()),
+            resume: None,
             limit,
             memory,
             decoded: 0,
@@ -108,10 +112,23 @@ impl DecodeSource {
         }
     }
 
+    /// Begins to decode at a point of a gzip file, where `source` is.
+    pub(crate) fn resuming(self, resume: Option<Resume>) -> DecodeSource {
+        DecodeSource { resume, ..self }
+    }
+
     /// Reads until the format of the stream is known. Returns the result of a read that is complete with that: usually
     /// the first bytes are not compressed, and then they are in `space`.
     fn decide(&mut self, space: &mut [u8], wait: &Wait) -> Result<Option<usize>> {
         let State::Undecided { source, first } = &mut self.state else { return Ok(None) };
+        #[cfg(feature = "splits")]
+        if let Some(resume) = self.resume.take() {
+            let (source, first) = self.decided();
+            let _ = self.format.set(Format::Gzip);
+            let decoder = |bytes| Ok(Box::new(Resumed::new(bytes, resume)?) as Box<dyn Read + Send>);
+            self.state = State::Decoding(Decoding::start(source, first, wait, decoder)?);
+            return Ok(None);
+        }
         if self.promised.is_none() && first.is_empty() {
             let count = source.read(space, wait)?;
             if count == 0 || guess(&space[..count.min(SNIFF)], false) == Guess::Plain {
@@ -149,7 +166,8 @@ impl DecodeSource {
         self.state = match format {
             Some(format) => {
                 let _ = self.format.set(format);
-                State::Decoding(Decoding::start(format, source, first, self.memory, wait)?)
+                let memory = self.memory;
+                State::Decoding(Decoding::start(source, first, wait, |bytes| decoder(format, bytes, memory))?)
             }
             None => State::Plain { source, first },
         };
@@ -203,28 +221,33 @@ fn truncated(found: &str) -> io::Error {
     io::Error::other(Error::new(ErrorKind::DecodeTruncated).with_found(found))
 }
 
+/// Creates the decoder of a format.
+fn decoder(format: Format, bytes: Compressed, memory: u64) -> Result<Box<dyn Read + Send>> {
+    let is_file = bytes.nature == Nature::File;
+    Ok(match format.codec() {
+        Codec::Gzip | Codec::Bgzf => Box::new(GzipDecoder::new(bytes, is_file)),
+        Codec::Zstd => Box::new(ZstdDecoder::new(bytes, memory)?),
+        #[cfg(feature = "xz")]
+        Codec::Xz => Box::new(xz::XzDecoder::new(bytes, memory)?),
+        #[cfg(not(feature = "xz"))]
+        Codec::Xz => unreachable!("`decide` has refused it"),
+    })
+}
+
 impl Decoding {
     fn start(
-        format: Format,
         source: Box<dyn ByteSource>,
         first: Vec<u8>,
-        memory: u64,
         wait: &Wait,
+        decoder: impl FnOnce(Compressed) -> Result<Box<dyn Read + Send>>,
     ) -> Result<Decoding> {
         let (nature, interruptible) = (source.nature(), source.is_interruptible());
         let wait = Arc::new(Mutex::new(wait.clone()));
         let inner = Arc::new(Mutex::new(source));
         let ended = Arc::new(AtomicBool::new(false));
         let compressed =
-            Compressed { first: first.into(), inner: inner.clone(), wait: wait.clone(), ended: ended.clone() };
-        let decoder: Box<dyn Read + Send> = match format.codec() {
-            Codec::Gzip | Codec::Bgzf => Box::new(GzipDecoder::new(compressed, nature == Nature::File)),
-            Codec::Zstd => Box::new(ZstdDecoder::new(compressed, memory)?),
-            #[cfg(feature = "xz")]
-            Codec::Xz => Box::new(xz::XzDecoder::new(compressed, memory)?),
-            #[cfg(not(feature = "xz"))]
-            Codec::Xz => unreachable!("`decide` has refused it"),
-        };
+            Compressed { first: first.into(), inner: inner.clone(), wait: wait.clone(), ended: ended.clone(), nature };
+        let decoder = decoder(compressed)?;
         let nature = if nature == Nature::CallerOnly { nature } else { Nature::Foreign };
         Ok(Decoding { decoder, inner, nature, interruptible, wait, ended })
     }
@@ -387,6 +410,7 @@ struct Compressed {
     inner: Inner,
     wait: Arc<Mutex<Wait>>,
     ended: Arc<AtomicBool>,
+    nature: Nature,
 }
 
 impl Read for Compressed {

@@ -7,9 +7,9 @@ use std::io::{self, BufRead, Read};
 
 use liblzma::stream::{Action, CONCATENATED, Error as Code, Status, Stream, TELL_UNSUPPORTED_CHECK};
 
-use super::input::Input;
 use super::{damaged, truncated};
 use crate::error::{Error, ErrorKind};
+use crate::source::input::Input;
 
 /// Decodes xz.
 pub(super) struct XzDecoder<R> {

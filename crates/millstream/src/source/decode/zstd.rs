@@ -7,10 +7,10 @@ use std::io::{self, BufRead, Read};
 
 use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
-use super::input::Input;
 use super::{damaged, truncated};
 use crate::Format;
 use crate::error::{Error, ErrorKind};
+use crate::source::input::Input;
 use millstream_core::internal::may_begin;
 
 /// The exponent of the longest window that a frame can have on this platform, which is a power of two.

@@ -12,7 +12,7 @@ use libz_rs_sys::{
 /// What the bytes are before the first block.
 #[derive(Clone, Copy)]
 pub(super) enum Header {
-    /// The header of a gzip member (RFC 1952), whose trailer and checksum are checked.
+    /// The header of a gzip member (RFC 1952).
     Gzip,
     /// Nothing: the bytes are those of deflate blocks.
     Raw,

@@ -5,34 +5,49 @@
 
 mod format;
 mod inflate;
+mod members;
+#[cfg(feature = "splits")]
+mod resume;
 mod seek;
 
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
-use self::inflate::{BlockInflate, Header, Step, Stop};
+use self::inflate::Stop;
+use self::members::Members;
 use crate::error::{Error, ErrorKind, Result};
+use crate::os::read_exact_at;
+use millstream_core::internal::refuse;
+
+#[cfg(feature = "splits")]
+pub(crate) use self::{
+    format::{marks, window},
+    members::Check,
+    resume::{Mark, Resume, Resumed},
+};
 
 pub use self::seek::GzipAt;
 
 /// The number of decoded bytes to which a block may refer (RFC 1951, section 2).
-const WINDOW: usize = 1 << 15;
+pub(crate) const WINDOW: usize = 1 << 15;
 
 type Window = Box<[u8]>;
 
-/// The number of compressed bytes per read.
-const READ: usize = 256 << 10;
+/// The number of bytes at the end of the compressed file whose checksum is stored. They contain the last member's
+/// checksum, so they differ for nearly any other file.
+const END: u64 = 64 << 10;
 
 /// The number of decoded bytes per call of the decoder, in addition to the window.
 const DECODE: usize = 512 << 10;
 
 /// Seek points of a gzip file, made by one pass over it. With an index, decoding can start at each of them.
 ///
-/// The checksums of all members are verified during this pass. Reading that starts in the middle of a member cannot
-/// verify that member's checksum; instead, it compares what it decodes with each point that it passes.
+/// The checksums of all members are verified during this pass. The index contains the checksum at each point, so what is
+/// decoded between points is verified too, and so is the checksum of a member in the middle of which decoding started.
 ///
-/// Files have the format of indexed_gzip (`.gzidx`), which rapidgzip reads too.
+/// Files have the format of indexed_gzip (`.gzidx`), which rapidgzip reads too, followed by these checksums, which both
+/// ignore. An index that another program has made has none: then the decoded bytes before each point are compared.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -59,6 +74,8 @@ pub struct GzipIndex {
     /// The length of the decoded data.
     decoded: u64,
     spacing: u32,
+    /// The checksum of the end of the compressed file, if the index contains checksums.
+    end: Option<u32>,
     /// At least one; the first one is at the beginning.
     points: Vec<Point>,
 }
@@ -73,6 +90,8 @@ struct Point {
     bits: u8,
     /// The decoded bytes before the block, unless it is the first one of the file.
     window: Option<Window>,
+    /// The checksum of the decoded bytes of the member before the block, if the index contains checksums.
+    check: Option<Check>,
 }
 
 impl GzipIndex {
@@ -83,6 +102,13 @@ impl GzipIndex {
     /// that there are about 1,000 times the compression ratio of points, of 32 KiB each.
     pub fn usual_spacing(compressed_len: u64) -> u32 {
         u32::try_from(compressed_len / 1024).unwrap_or(u32::MAX).max(4 << 20)
+    }
+
+    /// Returns the usual name of the index of a file: `x.gz.gzidx` for `x.gz`.
+    pub fn usual_path(path: impl AsRef<Path>) -> PathBuf {
+        let mut name = path.as_ref().as_os_str().to_os_string();
+        name.push(".gzidx");
+        name.into()
     }
 
     /// Decodes a gzip file (any number of members) and notes a point every `spacing` decoded bytes, at the beginning of
@@ -150,157 +176,18 @@ impl GzipIndex {
     }
 }
 
-/// The compressed bytes of a file.
-struct Input {
-    file: File,
-    memory: Vec<u8>,
-    pos: usize,
-    end: usize,
-    /// The offset in the file after `end`.
-    offset: u64,
-}
-
-impl Input {
-    /// Starts at the file's position, which is `offset`.
-    fn new(file: File, offset: u64) -> Input {
-        Input { file, memory: vec![0; READ], pos: 0, end: 0, offset }
-    }
-
-    /// Returns the bytes that have been read and not used. There are none only at the end of the file.
-    fn fill(&mut self) -> Result<&[u8]> {
-        if self.pos == self.end {
-            (self.pos, self.end) = (0, 0);
-            self.end = loop {
-                match self.file.read(&mut self.memory) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    result => break result.map_err(Error::from_io)?,
-                }
-            };
-            self.offset += self.end as u64;
-        }
-        Ok(&self.memory[self.pos..self.end])
-    }
-
-    /// Uses this many bytes.
-    fn consume(&mut self, count: usize) {
-        self.pos += count;
-    }
-
-    /// Returns the offset of the next byte.
-    fn position(&self) -> u64 {
-        self.offset - (self.end - self.pos) as u64
-    }
-}
-
-/// Decodes the bytes of any number of members, from a block or a member on.
-struct Members {
-    input: Input,
-    inflate: BlockInflate,
-    /// The number of bytes of a trailer that are not checked because decoding started after its member's beginning.
-    trailer: usize,
-    state: State,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// In a member that was decoded from its beginning, or before one.
-    Checked,
-    /// In a member that was decoded from one of its blocks on.
-    Raw,
-    /// Between two members, or at the end.
-    Between,
-    Ended,
-}
-
-/// The number of bytes after the last block of a member: a checksum and a length.
-const TRAILER: usize = 8;
-
-impl Members {
-    fn new(input: Input, header: Header) -> Result<Members> {
-        let no_memory = || Error::from_io(crate::os::out_of_memory());
-        let inflate = BlockInflate::new(header).ok_or_else(no_memory)?;
-        let state = match header {
-            Header::Gzip => State::Checked,
-            Header::Raw => State::Raw,
-        };
-        Ok(Members { input, inflate, trailer: 0, state })
-    }
-
-    /// Decodes into `space`, which is not empty, until it is full or until a block begins, whose bits are returned.
-    /// Returns `None` at the end of the last member.
-    fn step(&mut self, space: &mut [u8]) -> Result<Option<(usize, Stop)>> {
-        loop {
-            match self.state {
-                State::Ended => return Ok(None),
-                State::Between => {
-                    self.next_member()?;
-                    continue;
-                }
-                State::Checked | State::Raw => {}
-            }
-            let input = self.input.fill()?;
-            let at_end = input.is_empty();
-            let Some(Step { read, written, stop }) = self.inflate.decode(input, space) else {
-                return Err(damaged("data that is not gzip data, or a wrong checksum", self.input.position()));
-            };
-            self.input.consume(read);
-            if stop == Stop::End {
-                self.trailer = if self.state == State::Raw { TRAILER } else { 0 };
-                self.state = State::Between;
-            } else if at_end && read == 0 && written == 0 {
-                return Err(Error::new(ErrorKind::DecodeTruncated).with_found(format!(
-                    "the end of the file inside a gzip member, at compressed byte {}",
-                    self.input.position()
-                )));
-            }
-            if written > 0 || matches!(stop, Stop::Block { .. }) {
-                return Ok(Some((written, stop)));
-            }
-        }
-    }
-
-    /// Skips the trailer that the decoder has not read, and prepares for the next member, if there is one.
-    fn next_member(&mut self) -> Result<()> {
-        while self.trailer > 0 {
-            let available = self.input.fill()?.len();
-            if available == 0 {
-                return Err(Error::new(ErrorKind::DecodeTruncated).with_found(format!(
-                    "the end of the file inside the trailer of a gzip member, at compressed byte {}",
-                    self.input.position()
-                )));
-            }
-            let count = available.min(self.trailer);
-            self.input.consume(count);
-            self.trailer -= count;
-        }
-        match self.input.fill()?.first() {
-            None => self.state = State::Ended,
-            // The decoder checks the rest of the header.
-            Some(0x1f) => {
-                self.inflate.reset(Header::Gzip);
-                self.state = State::Checked;
-            }
-            Some(_) => {
-                let found = "bytes that are not gzip data after the end of gzip data";
-                return Err(damaged(found, self.input.position()));
-            }
-        }
-        Ok(())
-    }
-}
-
 fn damaged(found: &str, compressed: u64) -> Error {
     Error::new(ErrorKind::DecodeDamaged).with_found(format!("{found}, at compressed byte {compressed}"))
 }
 
 fn build(path: &Path, spacing: u32, mut progress: impl FnMut(u64, u64) -> Result<()>) -> Result<GzipIndex> {
-    millstream_core::internal::refuse(&[(
+    refuse(&[(
         spacing < GzipIndex::MIN_SPACING,
         &format_args!("{spacing} bytes between points"),
         &format_args!("at least {}", GzipIndex::MIN_SPACING),
     )])?;
     let file = File::open(path).map_err(|error| Error::new(ErrorKind::OpenFailed).with_io(error))?;
-    let mut members = Members::new(Input::new(file, 0), Header::Gzip)?;
+    let mut members = Members::new(&file)?;
     let mut points: Vec<Point> = Vec::new();
     // The decoded bytes: `memory[..at]`, of which the last 32 KiB are kept.
     let (mut memory, mut at, mut decoded) = (vec![0; WINDOW + DECODE], 0, 0_u64);
@@ -311,18 +198,44 @@ fn build(path: &Path, spacing: u32, mut progress: impl FnMut(u64, u64) -> Result
             && points.last().is_none_or(|last| decoded >= last.decoded + u64::from(spacing))
         {
             let window = (!points.is_empty()).then(|| memory[at - WINDOW..at].into());
-            points.push(Point { compressed: members.input.position(), decoded, bits, window });
+            points.push(Point { compressed: members.position(), decoded, bits, window, check: members.check() });
         }
         if at == memory.len() {
             memory.copy_within(at - WINDOW.., 0);
             at = WINDOW;
-            progress(members.input.position(), decoded)?;
+            progress(members.position(), decoded)?;
         }
     }
-    let compressed = members.input.position();
+    let compressed = members.position();
     if points.is_empty() {
         // The only block is the last one, so decoding never stopped.
         return Err(Error::new(ErrorKind::DecodeTruncated).with_found("the end of the file without a gzip member"));
     }
-    Ok(GzipIndex { compressed, decoded, spacing, points })
+    let end = Some(end_checksum(&file, compressed)?);
+    Ok(GzipIndex { compressed, decoded, spacing, end, points })
+}
+
+/// Returns the checksum of the end of a file of this length.
+fn end_checksum(file: &File, len: u64) -> Result<u32> {
+    let mut bytes = vec![0; len.min(END) as usize];
+    let start = len - bytes.len() as u64;
+    read_exact_at(file, &mut bytes, start).map_err(Error::from_io)?;
+    Ok(zlib_rs::crc32::crc32(0, &bytes))
+}
+
+/// Fails unless this is the file for which an index was made, as far as its length and its end show.
+fn check_file(file: &File, compressed: u64, end: Option<u32>) -> Result<()> {
+    let len = file.metadata().map_err(Error::from_io)?.len();
+    refuse(&[
+        (
+            len != compressed,
+            &format_args!("an index for a file of {compressed} bytes"),
+            &format_args!("one for this file of {len} bytes; make the index again"),
+        ),
+        (
+            len == compressed && end.map(|_| end_checksum(file, len)).transpose()? != end,
+            &"an index for a file with another end",
+            &"one for this file; make the index again",
+        ),
+    ])
 }

@@ -4,13 +4,15 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::{GzipIndex, Header, Input, Members, WINDOW, damaged};
+use super::inflate::Stop;
+use super::members::{Entry, Members};
+use super::{GzipIndex, WINDOW, check_file, damaged};
 use crate::error::{Error, ErrorKind, Result};
 use millstream_core::internal::refuse;
 
 /// The decoded bytes of a gzip file from an offset on. See [`GzipIndex::open`].
 pub struct GzipAt<'a> {
-    members: Members,
+    members: Members<File>,
     index: &'a GzipIndex,
     /// The decoded offset of the next byte.
     decoded: u64,
@@ -26,42 +28,20 @@ impl<'a> GzipAt<'a> {
     pub(super) fn open(index: &'a GzipIndex, path: &Path, offset: u64) -> Result<GzipAt<'a>> {
         let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
         let mut file = File::open(path).map_err(open_failed)?;
-        let len = file.metadata().map_err(open_failed)?.len();
-        refuse(&[
-            (
-                len != index.compressed,
-                &format_args!("an index for a file of {} bytes", index.compressed),
-                &format_args!("one for this file of {len} bytes; make the index again"),
-            ),
-            (
-                offset > index.decoded,
-                &format_args!("the offset {offset}"),
-                &format_args!("one of at most {}, the length of the decoded data", index.decoded),
-            ),
-        ])?;
+        check_file(&file, index.compressed, index.end)?;
+        refuse(&[(
+            offset > index.decoded,
+            &format_args!("the offset {offset}"),
+            &format_args!("one of at most {}, the length of the decoded data", index.decoded),
+        )])?;
         let number = index.points.partition_point(|point| point.decoded <= offset) - 1;
         let point = &index.points[number];
-        let start = point.compressed - u64::from(point.bits > 0);
-        file.seek(SeekFrom::Start(start)).map_err(Error::from_io)?;
-        let mut input = Input::new(file, start);
-        let mut first = 0;
-        if point.bits > 0 {
-            let Some(&byte) = input.fill()?.first() else {
-                return Err(damaged("the end of the file, which has become shorter", start));
-            };
-            first = byte;
-            input.consume(1);
-        }
-        let mut members = Members::new(input, Header::Raw)?;
-        members.inflate.resume(point.bits, first, point.window.as_deref().unwrap_or_default());
-        let mut at = GzipAt {
-            members,
-            index,
-            decoded: point.decoded,
-            next: number + 1,
-            tail: point.window.as_deref().unwrap_or_default().to_vec(),
-            failure: None,
-        };
+        let window = point.window.as_deref().unwrap_or_default();
+        let entry = Entry { compressed: point.compressed, bits: point.bits, window, check: point.check };
+        file.seek(SeekFrom::Start(entry.start())).map_err(Error::from_io)?;
+        let members = Members::enter(file, &entry)?;
+        let mut at =
+            GzipAt { members, index, decoded: point.decoded, next: number + 1, tail: window.to_vec(), failure: None };
         at.skip(offset - point.decoded)?;
         Ok(at)
     }
@@ -83,41 +63,52 @@ impl<'a> GzipAt<'a> {
         if space.is_empty() {
             return Ok(0);
         }
-        // A call ends at each point, where its window can be compared.
+        // Without checksums, a call ends at each point, where its window can be compared.
         let most = match self.index.points.get(self.next) {
-            Some(next) => usize::try_from(next.decoded - self.decoded).unwrap_or(usize::MAX).min(space.len()),
-            None => space.len(),
+            Some(next) if next.check.is_none() => {
+                usize::try_from(next.decoded - self.decoded).unwrap_or(usize::MAX).min(space.len())
+            }
+            _ => space.len(),
         };
         loop {
-            let Some((written, _)) = self.members.step(&mut space[..most])? else {
+            let Some((written, stop)) = self.members.step(&mut space[..most])? else {
                 return match self.decoded == self.index.decoded {
                     true => Ok(0),
                     false => Err(self.ended()),
                 };
             };
+            self.decoded += written as u64;
+            self.compare(&space[..written], stop)?;
             if written > 0 {
-                self.decoded += written as u64;
-                self.compare(&space[..written])?;
                 return Ok(written);
             }
         }
     }
 
     fn ended(&self) -> Error {
-        damaged("the end of the data", self.members.input.position())
+        damaged("the end of the data", self.members.position())
             .with_expected(format!("{} decoded bytes, as in the index; make the index again", self.index.decoded))
     }
 
-    /// Compares what was decoded with the next point's window, if that point has been reached.
-    fn compare(&mut self, new: &[u8]) -> Result<()> {
+    /// Compares what was decoded with the next point, if that point has been reached.
+    fn compare(&mut self, new: &[u8], stop: Stop) -> Result<()> {
         let other = |at: u64| {
             damaged("decoded bytes that are not those of the index", at)
                 .with_expected("the file for which the index was made; make the index again")
         };
         if self.decoded > self.index.decoded {
-            return Err(other(self.members.input.position()));
+            return Err(other(self.members.position()));
         }
         let Some(next) = self.index.points.get(self.next) else { return Ok(()) };
+        if let Some(check) = next.check {
+            let found = (self.decoded, self.members.position(), stop, self.members.check());
+            match found == (next.decoded, next.compressed, Stop::Block { bits: next.bits }, Some(check)) {
+                true => self.next += 1,
+                false if self.decoded > next.decoded => return Err(other(self.members.position())),
+                false => {}
+            }
+            return Ok(());
+        }
         let left = usize::try_from(next.decoded - self.decoded).unwrap_or(usize::MAX);
         if left < WINDOW {
             let kept = WINDOW.saturating_sub(new.len()).min(self.tail.len());
@@ -128,13 +119,19 @@ impl<'a> GzipAt<'a> {
         }
         if left == 0 {
             // Before the first whole window, only a part has been decoded.
-            if next.window.as_deref().is_some_and(|window| !window.ends_with(&self.tail)) {
-                return Err(other(self.members.input.position()));
+            if next.window.as_deref().is_some_and(|window| !may_be(window, &self.tail)) {
+                return Err(other(self.members.position()));
             }
             self.next += 1;
         }
         Ok(())
     }
+}
+
+/// Returns whether `bytes`, which may be incomplete, are those of a window. rapidgzip writes zeros for bytes to which no
+/// block refers.
+fn may_be(window: &[u8], bytes: &[u8]) -> bool {
+    window.iter().rev().zip(bytes.iter().rev()).all(|(&kept, &found)| kept == found || kept == 0)
 }
 
 impl Read for GzipAt<'_> {

@@ -6,7 +6,7 @@ use std::io::{self, BufRead, Read};
 const CAPACITY: usize = 128 << 10;
 
 /// A `BufRead` whose window can be enlarged up to its capacity without consuming.
-pub(super) struct Input<R> {
+pub(crate) struct Input<R> {
     source: R,
     memory: Vec<u8>,
     pos: usize,
@@ -16,17 +16,17 @@ pub(super) struct Input<R> {
 }
 
 impl<R: Read> Input<R> {
-    pub(super) fn new(source: R) -> Input<R> {
+    pub(crate) fn new(source: R) -> Input<R> {
         Input { source, memory: vec![0; CAPACITY], pos: 0, end: 0, ended: false }
     }
 
     /// Returns the available bytes.
-    pub(super) fn unread(&self) -> &[u8] {
+    pub(crate) fn unread(&self) -> &[u8] {
         &self.memory[self.pos..self.end]
     }
 
     /// Reads until `count` bytes, or all remaining ones, are available. After an error this can be called again.
-    pub(super) fn at_least(&mut self, count: usize) -> io::Result<&[u8]> {
+    pub(crate) fn at_least(&mut self, count: usize) -> io::Result<&[u8]> {
         debug_assert!(count <= CAPACITY);
         while self.end - self.pos < count && !self.ended {
             if self.memory.len() - self.pos < count || self.pos == self.end {
