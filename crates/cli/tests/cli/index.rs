@@ -31,7 +31,7 @@ fn no_index_appears_for_a_file_that_is_not_whole() {
     let place = packed();
     let content = place.read("a.gz");
     let place = place.file("a.gz", &content[..content.len() - 1]);
-    place.words("index a.gz").fails().complains_of(&["a.gz: decode truncated", "inside a gzip member"]);
+    place.words("index a.gz").fails().complains_of(&["a.gz: decode truncated", "a gzip member"]);
     place.words("index a").fails().complains_of(&["a: decode damaged"]);
     place.words("index none").fails().complains_of(&["none: open failed"]);
     place.words("index .").fails().complains_of(&["expected a file that can be read from any place"]);
@@ -64,7 +64,7 @@ fn a_gzip_file_with_an_index_is_read_on_several_threads() {
     let named = splits("split --size 3M --index index a.gz");
     assert_eq!(named.len(), found.len());
     place.run("--count --split").word(named[1].trim_end_matches(',')).succeeds();
-    place.words("split --index index a").fails().complains_of(&["an index only for a gzip file"]);
+    place.words("split --index index a").gets_refused().complains_of(&["an index only for a gzip file"]);
     // A change to the file after the index was made: an error, with one thread and with several.
     std::fs::rename(place.path("index"), place.path("a.gz.gzidx")).unwrap();
     let mut changed = place.read("a.gz");

@@ -14,12 +14,15 @@ mod input;
 mod options;
 pub(crate) mod own;
 
-#[cfg(all(feature = "compression", feature = "splits"))]
-pub(crate) use gzip_index::Resume;
-
-/// Where decoding begins in the middle of a file: nowhere in this build.
-#[cfg(not(all(feature = "compression", feature = "splits")))]
-pub(crate) enum Resume {}
+/// How a part of a compressed file is decoded.
+pub(crate) enum Resume {
+    /// From a point of the index of a gzip file.
+    #[cfg(all(feature = "compression", feature = "splits"))]
+    Seek(gzip_index::Resume),
+    /// From a block or frame, past the beginning of another one.
+    #[cfg(all(feature = "compression", feature = "splits"))]
+    Piece(decode::Goal),
+}
 
 use crate::os::BorrowedFd;
 use std::sync::Arc;

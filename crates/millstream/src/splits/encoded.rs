@@ -1,7 +1,8 @@
 //! Finds where decoding can begin in a compressed file: at each bgzf block, at each zstd frame, and at each point of the
 //! index of a plain gzip file.
 //!
-//! The lengths in the headers of blocks and frames are followed from the start of the file. Bytes that look like a header
+//! The lengths in the headers of blocks and frames are followed from the start of the file, or from the last place of the
+//! table that the file has. Bytes that look like a header
 //! elsewhere, in the compressed data of a block, are never examined.
 
 use std::fs::File;
@@ -12,10 +13,11 @@ use crate::Format;
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
 use crate::os::read_exact_at;
-use crate::source::decode::{bgzf_block, zstd_frame};
-use crate::source::gzip_index::{GzipIndex, Resume, WINDOW, marks, window};
+use crate::source::Resume;
+use crate::source::decode::{Goal, bgzf_block, zstd_frame};
+use crate::source::gzip_index::{self, GzipIndex, WINDOW, marks, window};
 
-use super::{Encoded, Seek, Split, Whole};
+use super::{Encoded, Place, Seek, Split, Whole, table};
 
 /// Why the traversal of a file ended.
 pub(super) enum End {
@@ -39,11 +41,16 @@ impl Encoded {
             // Only the first piece has no points yet.
             let seek = self.seek.get_or_insert_with(|| Seek { from: None, until: None, end: end.end });
             seek.until.clone_from(&end.from);
+        } else {
+            self.until = Some(Place { at: next.at, decoded: next.decoded });
         }
     }
 
     /// Returns why this cannot be a part of a plan.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
+        if self.until.is_some_and(|until| until.at < self.at || until.decoded < self.decoded || self.seek.is_some()) {
+            return Some("whose decoding ends before it begins");
+        }
         let Seek { from, until, end } = self.seek.as_ref()?;
         let start =
             from.as_ref().map_or((0, 0), |mark| (mark.at - u64::from(mark.bits > 0).min(mark.at), mark.decoded));
@@ -60,8 +67,9 @@ impl Encoded {
 impl Split {
     /// Reads what is needed from the index of the split's file, if the split needs it.
     pub(super) fn resume(&self) -> Result<Option<Resume>> {
-        let Some(Encoded { decoded, seek: Some(Seek { from, until, end }), .. }) = &self.encoded else {
-            return Ok(None);
+        let Some(Encoded { at, decoded, seek, until }) = &self.encoded else { return Ok(None) };
+        let Some(Seek { from, until, end }) = seek else {
+            return Ok(until.map(|until| Resume::Piece(Goal { at: until.at - at, decoded: until.decoded - decoded })));
         };
         let from = match from {
             None => None,
@@ -71,12 +79,16 @@ impl Split {
                 Some((mark.clone(), read().map_err(|error| error.with_name(path.display().to_string()))?))
             }
         };
-        Ok(Some(Resume { from, decoded: *decoded, until: until.clone(), end: *end }))
+        Ok(Some(Resume::Seek(gzip_index::Resume { from, decoded: *decoded, until: until.clone(), end: *end })))
     }
 
     /// Returns the offset up to which the file must be decoded, and beyond, so that the next point is compared.
     pub(super) fn compares_at(&self) -> Option<u64> {
-        self.encoded.as_ref()?.seek.as_ref()?.until.as_ref().map(|mark| mark.decoded)
+        let Encoded { seek, until, .. } = self.encoded.as_ref()?;
+        match seek {
+            Some(seek) => seek.until.as_ref().map(|mark| mark.decoded),
+            None => until.map(|until| until.decoded),
+        }
     }
 }
 
@@ -113,6 +125,7 @@ fn points(file: &File, whole: &Whole, found: impl FnMut(Encoded)) -> Result<End>
             at: mark.start(),
             decoded: mark.decoded,
             seek: Some(Seek { from: Some(mark), until: None, end: marks.decoded }),
+            until: None,
         })
         .for_each(found);
     Ok(End::File)
@@ -141,6 +154,10 @@ pub(super) fn pieces(
     };
     let mut read = |at: u64, space: &mut [u8]| read_exact_at(file, space, at);
     let (mut start, mut count) = (Encoded::default(), 0u64);
+    // The last place of a table is followed by blocks or frames that it does not have, or by the table itself.
+    for Place { at, decoded } in table::read(file, whole.path.as_deref(), size, format)? {
+        found(std::mem::replace(&mut start, Encoded { at, decoded, ..Encoded::default() }));
+    }
     while start.at < size {
         found(start.clone());
         let piece = match next(&mut read, start.at) {
@@ -151,7 +168,7 @@ pub(super) fn pieces(
         };
         start = match piece {
             Some((len, Some(content))) => {
-                Encoded { at: start.at + len, decoded: start.decoded.saturating_add(content), seek: None }
+                Encoded { at: start.at + len, decoded: start.decoded.saturating_add(content), ..Encoded::default() }
             }
             Some((_, None)) => {
                 return Ok(End::Undivided("a zstd frame does not contain the size of its content".into()));

@@ -37,6 +37,8 @@ mod pin;
 mod plan;
 mod source;
 mod stored;
+#[cfg(feature = "compression")]
+mod table;
 mod walk;
 
 use std::path::{Path, PathBuf};
@@ -111,6 +113,19 @@ struct Encoded {
     #[cfg(feature = "compression")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     seek: Option<Seek>,
+    /// Otherwise, the beginning of the block or frame at which the split ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<Place>,
+}
+
+/// A place between two blocks or frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    /// The offset in the file.
+    at: u64,
+    /// The number of decoded bytes before it.
+    decoded: u64,
 }
 
 /// The points of a gzip index between which a split is decoded.

@@ -1,6 +1,6 @@
 //! Compressed files are divided at bgzf blocks, zstd frames and the points of an index.
 
-use super::{Event, sequential, union};
+use super::{Event, read, sequential, union};
 use millstream::splits::{Framing, SplitPin, Splits};
 use millstream::{Encode, ErrorKind, Format, GzipIndex, Reader, Writer};
 use std::io::Write as _;
@@ -303,5 +303,161 @@ fn a_file_that_has_changed_since_its_index_was_made() {
             let common = found.len().min(expected.len());
             assert!(found[..common] == expected[..common], "level {level}, byte {at}");
         }
+    }
+}
+
+/// Returns the places of the blocks of a bgzf file after the first one, by its headers: offsets in the file and in the
+/// decoded data.
+fn blocks(file: &[u8]) -> Vec<(u64, u64)> {
+    let (mut places, mut at, mut decoded) = (Vec::new(), 0, 0);
+    while at < file.len() {
+        let len = usize::from(u16::from_le_bytes([file[at + 16], file[at + 17]])) + 1;
+        decoded += u64::from(u32::from_le_bytes(file[at + len - 4..at + len].try_into().unwrap()));
+        at += len;
+        places.push((at as u64, decoded));
+    }
+    places.pop();
+    places
+}
+
+/// Writes bgzip's index.
+fn gzi(path: &Path, places: &[(u64, u64)]) {
+    let numbers = places.iter().flat_map(|&(at, decoded)| [at, decoded]);
+    let numbers = std::iter::once(places.len() as u64).chain(numbers);
+    std::fs::write(path, numbers.flat_map(u64::to_le_bytes).collect::<Vec<_>>()).unwrap();
+}
+
+/// Reads all splits. They give what one reader gives, or stop before that with an error about the table.
+fn is_right_or_refused(path: &Path, framing: &Framing) -> bool {
+    let expected = sequential(path, framing, Reader::builder);
+    let plan = Splits::plan(path, framing.clone(), 1000).unwrap();
+    let (mut found, mut records) = (Vec::new(), 0);
+    for split in &plan {
+        let mut reader = Reader::split(split).unwrap();
+        let base = if split.first_record().is_some() { 0 } else { records };
+        records += read(&mut reader, &mut *framing.framer().unwrap(), usize::MAX, base, &mut found);
+        if found.iter().any(|event| matches!(event, Event::Error { .. })) {
+            break;
+        }
+    }
+    if found == expected {
+        return true;
+    }
+    found.truncate(found.iter().position(|event| matches!(event, Event::Error { .. })).expect("an error") + 1);
+    let Some(Event::Error { kind: ErrorKind::DecodeDamaged, found: Some(text), .. }) = found.pop() else { panic!() };
+    assert!(text.contains("the table of places"), "{text}");
+    assert!(found == expected[..found.len()], "{framing:?}");
+    false
+}
+
+#[test]
+fn the_index_of_bgzip_is_used_if_it_is_right() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.gz");
+    let table = directory.path().join("a.gz.gzi");
+    bgzf(&path, &with_false_magics());
+    let places = blocks(&std::fs::read(&path).unwrap());
+    let framings = [Framing::Lines, Framing::Fixed { len: 1000 }];
+    let without = framings.clone().map(|framing| Splits::plan(&path, framing, 1000).unwrap());
+    gzi(&table, &places);
+    for (framing, without) in framings.iter().zip(without) {
+        assert_eq!(Splits::plan(&path, framing.clone(), 1000).unwrap(), without);
+        assert!(is_right_or_refused(&path, framing));
+    }
+    // Places that are not those of blocks: one byte too far in the file, in the decoded data, and within a block. That they
+    // are noticed shows that the table is used.
+    for (number, at, decoded) in [(2, 1, 0), (3, 0, 1), (4, 100, 100)] {
+        let mut wrong = places.clone();
+        wrong[number] = (wrong[number].0 + at, wrong[number].1 + decoded);
+        gzi(&table, &wrong);
+        for framing in &framings {
+            assert!(!is_right_or_refused(&path, framing), "{number} {at} {decoded}");
+        }
+    }
+    // Tables that cannot be used: cut, of another file, not in order.
+    let whole = std::fs::read(&table).unwrap();
+    let mut others = vec![whole[..whole.len() - 1].to_vec(), whole[..whole.len() - 16].to_vec(), vec![], vec![0xff; 8]];
+    for wrong in [vec![(5, 5)], vec![places[0], places[0]], vec![(u64::MAX, 1)]] {
+        gzi(&table, &wrong);
+        others.push(std::fs::read(&table).unwrap());
+    }
+    for bytes in others {
+        std::fs::write(&table, bytes).unwrap();
+        for framing in &framings {
+            assert!(is_right_or_refused(&path, framing));
+        }
+    }
+}
+
+/// A file in zstd's seekable format, with frames that do not have the size of their content. Returns its entries.
+fn seekable(content: &[u8]) -> (Vec<u8>, Vec<[u32; 2]>) {
+    let (mut file, mut entries) = (Vec::new(), Vec::new());
+    for frame in content.chunks(30_000) {
+        let encoded = zstd::stream::encode_all(frame, 1).unwrap();
+        entries.push([encoded.len() as u32, frame.len() as u32]);
+        file.extend_from_slice(&encoded);
+    }
+    (file, entries)
+}
+
+fn seek_table(entries: &[[u32; 2]], has_checksums: bool) -> Vec<u8> {
+    let mut table = Vec::new();
+    for entry in entries {
+        entry.iter().for_each(|number| table.extend_from_slice(&number.to_le_bytes()));
+        if has_checksums {
+            table.extend_from_slice(b"\xb1\xea\x92\x8f");
+        }
+    }
+    table.extend_from_slice(&(entries.len() as u32).to_le_bytes());
+    table.push(if has_checksums { 0x80 } else { 0 });
+    table.extend_from_slice(b"\xb1\xea\x92\x8f");
+    [&b"\x5e\x2a\x4d\x18"[..], &(table.len() as u32).to_le_bytes(), &table].concat()
+}
+
+#[test]
+fn the_table_of_the_seekable_format_is_used_if_it_is_right() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.zst");
+    let (file, entries) = seekable(&with_false_magics());
+    let put = |parts: &[&[u8]]| std::fs::write(&path, parts.concat()).unwrap();
+    let framings = [Framing::Lines, Framing::Fixed { len: 1000 }];
+    for has_checksums in [false, true] {
+        put(&[&file, &seek_table(&entries, has_checksums)]);
+        for framing in &framings {
+            let plan = Splits::plan(&path, framing.clone(), 1000).unwrap();
+            // The last split contains the table alone.
+            assert_eq!((plan.note(), plan.len()), (None, entries.len() + 1));
+            assert!(is_right_or_refused(&path, framing));
+        }
+    }
+    // Lengths that are wrong: of the decoded data, and of two frames whose sum is right.
+    for (number, change) in [(3, [0, 1]), (3, [0, -1]), (5, [9, 0])] {
+        let mut wrong = entries.clone();
+        for (number, sign) in [(number, 1), (number + 1, if change[0] == 0 { 0 } else { -1 })] {
+            for (length, change) in wrong[number].iter_mut().zip(change) {
+                *length = length.wrapping_add_signed(change * sign);
+            }
+        }
+        put(&[&file, &seek_table(&wrong, false)]);
+        for framing in &framings {
+            assert!(!is_right_or_refused(&path, framing), "{number} {change:?}");
+        }
+    }
+    // What looks like a table and is none: the file is one split.
+    let table = seek_table(&entries, false);
+    let skippable = [&b"\x50\x2a\x4d\x18"[..], &(table.len() as u32).to_le_bytes(), &table].concat();
+    let mut other_flags = table.clone();
+    let flags = table.len() - 5;
+    other_flags[flags] = 4;
+    for end in [
+        &skippable,
+        &other_flags,
+        &seek_table(&entries[1..], false),
+        &b"\x50\x2a\x4d\x18\x09\0\0\0\xff\xff\xff\xff\x80\xb1\xea\x92\x8f".to_vec(),
+    ] {
+        put(&[&file, end]);
+        let plan = Splits::plan(&path, Framing::Lines, 1000).unwrap();
+        assert_eq!(plan.note(), Some("a zstd frame does not contain the size of its content"));
+        assert!(is_right_or_refused(&path, &Framing::Lines));
     }
 }

@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use flate2::bufread::GzDecoder;
 use zlib_rs::{Inflate, InflateFlush, Status};
 
+use super::goal::Passage;
 use super::{damaged, truncated};
 use crate::Format;
 use crate::source::input::Input;
@@ -40,6 +41,7 @@ pub(super) struct GzipDecoder<R> {
     open: bool,
     /// The memory of blocks that have been delivered.
     spare: Vec<Block>,
+    passage: Passage,
 }
 
 enum Stage<R> {
@@ -68,7 +70,7 @@ struct Block {
 impl<R: Read> GzipDecoder<R> {
     /// Creates a decoder. With `parallel`, several threads may decode, because reading ahead does not wait for a
     /// producer.
-    pub(super) fn new(source: R, parallel: bool) -> GzipDecoder<R> {
+    pub(super) fn new(source: R, parallel: bool, passage: Passage) -> GzipDecoder<R> {
         GzipDecoder {
             stage: Stage::Between(Input::new(source)),
             workers: if parallel { Workers::new(inflater) } else { Workers::with_at_most(0, inflater) },
@@ -77,6 +79,7 @@ impl<R: Read> GzipDecoder<R> {
             then: None,
             open: false,
             spare: Vec::new(),
+            passage,
         }
     }
 
@@ -113,6 +116,7 @@ impl<R: Read> Read for GzipDecoder<R> {
             }
             if let Stage::Member(member) = &mut self.stage {
                 let count = member.read(space)?;
+                self.passage.advance(0, count)?;
                 if count > 0 || space.is_empty() {
                     return Ok(count);
                 }
@@ -129,6 +133,11 @@ impl<R: Read> Read for GzipDecoder<R> {
                     self.then = Some(Then::End);
                     return Err(damaged(damage));
                 }
+                self.passage.begin();
+                self.passage.advance(self.block.encoded.len(), self.block.data.len()).inspect_err(|_| {
+                    self.block.data.clear();
+                    self.then = Some(Then::End);
+                })?;
                 continue;
             }
             match self.then.take() {
@@ -140,6 +149,7 @@ impl<R: Read> Read for GzipDecoder<R> {
                 }
                 Some(Then::End) => {
                     self.then = Some(Then::End);
+                    self.passage.end()?;
                     return Ok(0);
                 }
                 Some(Then::Failure(error)) => {

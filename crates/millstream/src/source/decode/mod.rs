@@ -10,6 +10,7 @@
 //! is truncated. A format that is detected but cannot be decoded is [`Unsupported`](ErrorKind::Unsupported). A file
 //! must begin as its name indicates, so that compressed bytes are never mistaken for data.
 
+mod goal;
 mod gzip;
 #[cfg(feature = "xz")]
 mod xz;
@@ -22,6 +23,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use self::goal::Passage;
 use self::gzip::GzipDecoder;
 use self::zstd::ZstdDecoder;
 use super::{ByteSource, Nature, Resume};
@@ -34,6 +36,8 @@ use crate::source::DecodeLimit;
 use crate::source::gzip_index::Resumed;
 use millstream_core::internal::{Codec, Guess, Known, SNIFF, guess, may_begin};
 
+#[cfg(feature = "splits")]
+pub(crate) use self::goal::Goal;
 pub(crate) use self::gzip::BGZF_END;
 #[cfg(feature = "splits")]
 pub(crate) use self::gzip::block as bgzf_block;
@@ -49,6 +53,8 @@ pub(crate) struct DecodeSource {
     promised: Option<Format>,
     /// Where decoding begins in a plain gzip file with an index.
     resume: Option<Resume>,
+    /// The place that decoding must pass.
+    passage: Passage,
     limit: DecodeLimit,
     /// The memory limit for the window of a zstd frame or for the decoder of an xz block.
     memory: u64,
@@ -104,6 +110,7 @@ impl DecodeSource {
             state: State::Undecided { source, first: Vec::new() },
             promised: path.and_then(Known::of_name).and_then(|known| known.decoded().ok()),
             resume: None,
+            passage: Passage::default(),
             limit,
             memory,
             decoded: 0,
@@ -114,7 +121,10 @@ impl DecodeSource {
 
     /// Begins to decode at a point of a gzip file, where `source` is.
     pub(crate) fn resuming(self, resume: Option<Resume>) -> DecodeSource {
-        DecodeSource { resume, ..self }
+        match resume {
+            Some(Resume::Piece(goal)) => DecodeSource { passage: Passage::new(Some(goal)), ..self },
+            resume => DecodeSource { resume, ..self },
+        }
     }
 
     /// Reads until the format of the stream is known. Returns the result of a read that is complete with that: usually
@@ -122,7 +132,7 @@ impl DecodeSource {
     fn decide(&mut self, space: &mut [u8], wait: &Wait) -> Result<Option<usize>> {
         let State::Undecided { source, first } = &mut self.state else { return Ok(None) };
         #[cfg(feature = "splits")]
-        if let Some(resume) = self.resume.take() {
+        if let Some(Resume::Seek(resume)) = self.resume.take() {
             let (source, first) = self.decided();
             let _ = self.format.set(Format::Gzip);
             let decoder = |bytes| Ok(Box::new(Resumed::new(bytes, resume)?) as Box<dyn Read + Send>);
@@ -166,8 +176,8 @@ impl DecodeSource {
         self.state = match format {
             Some(format) => {
                 let _ = self.format.set(format);
-                let memory = self.memory;
-                State::Decoding(Decoding::start(source, first, wait, |bytes| decoder(format, bytes, memory))?)
+                let (memory, passage) = (self.memory, std::mem::take(&mut self.passage));
+                State::Decoding(Decoding::start(source, first, wait, |bytes| decoder(format, bytes, memory, passage))?)
             }
             None => State::Plain { source, first },
         };
@@ -222,11 +232,11 @@ fn truncated(found: &str) -> io::Error {
 }
 
 /// Creates the decoder of a format.
-fn decoder(format: Format, bytes: Compressed, memory: u64) -> Result<Box<dyn Read + Send>> {
+fn decoder(format: Format, bytes: Compressed, memory: u64, passage: Passage) -> Result<Box<dyn Read + Send>> {
     let is_file = bytes.nature == Nature::File;
     Ok(match format.codec() {
-        Codec::Gzip | Codec::Bgzf => Box::new(GzipDecoder::new(bytes, is_file)),
-        Codec::Zstd => Box::new(ZstdDecoder::new(bytes, memory)?),
+        Codec::Gzip | Codec::Bgzf => Box::new(GzipDecoder::new(bytes, is_file, passage)),
+        Codec::Zstd => Box::new(ZstdDecoder::new(bytes, memory, passage)?),
         #[cfg(feature = "xz")]
         Codec::Xz => Box::new(xz::XzDecoder::new(bytes, memory)?),
         #[cfg(not(feature = "xz"))]

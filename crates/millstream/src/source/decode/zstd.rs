@@ -7,6 +7,7 @@ use std::io::{self, BufRead, Read};
 
 use zstd::zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer, get_error_name};
 
+use super::goal::Passage;
 use super::{damaged, truncated};
 use crate::Format;
 use crate::error::{Error, ErrorKind};
@@ -30,23 +31,26 @@ pub(super) struct ZstdDecoder<R> {
     may_hold: bool,
     /// The maximum memory of a window.
     most: u64,
+    passage: Passage,
 }
 
 impl<R: Read> ZstdDecoder<R> {
-    pub(super) fn new(source: R, most: u64) -> Result<ZstdDecoder<R>, Error> {
+    pub(super) fn new(source: R, most: u64, passage: Passage) -> Result<ZstdDecoder<R>, Error> {
         let mut context = DCtx::try_create().ok_or_else(no_memory)?;
         context
             .set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MOST))
             .map_err(|code| Error::from_io(explain(code)))?;
-        Ok(ZstdDecoder { input: Input::new(source), context, in_frame: false, may_hold: false, most })
+        Ok(ZstdDecoder { input: Input::new(source), context, in_frame: false, may_hold: false, most, passage })
     }
 
     /// Reads the header of the next frame. Returns false if there is none.
     fn begin(&mut self) -> io::Result<bool> {
         let head = self.input.at_least(4)?;
         if head.is_empty() {
+            self.passage.end()?;
             return Ok(false);
         }
+        self.passage.begin();
         if !may_begin(head, Format::Zstd) {
             return Err(damaged("bytes that are not zstd data after the end of zstd data"));
         }
@@ -81,6 +85,7 @@ impl<R: Read> Read for ZstdDecoder<R> {
             let left = self.context.decompress_stream(&mut to, &mut from).map_err(explain)?;
             let (consumed, count) = (from.pos(), to.pos());
             self.input.consume(consumed);
+            self.passage.advance(consumed, count)?;
             self.in_frame = left > 0;
             self.may_hold = count == space.len() && self.in_frame;
             if count > 0 {
