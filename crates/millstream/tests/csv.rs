@@ -6,9 +6,11 @@ mod csv_twin;
 
 use csv_twin::Table;
 use millstream::csv::Rows;
-use millstream::frame::{Csv, CsvDialect, Lines};
+use millstream::frame::{Csv, CsvDialect, CsvLineEnd, Lines};
 use millstream::{Error, ErrorKind, Reader, Result};
+use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 fn rows(text: &str) -> Rows {
     Rows::new(Reader::builder().name("t.csv").memory(text.to_string()).unwrap(), Csv::new())
@@ -202,4 +204,78 @@ proptest! {
             prop_assert_eq!(found, expected);
         }
     }
+}
+
+/// A record, or the offset and the line of an error and the bytes that were skipped because of it.
+#[derive(Debug, PartialEq)]
+enum Seen {
+    Record(Vec<u8>),
+    Bad(Option<u64>, Option<u64>, Vec<u8>),
+}
+
+fn skipping_bad_records(content: &[u8], capacity: usize, dialect: CsvDialect) -> (Vec<Seen>, Vec<u8>) {
+    let mut reader = Reader::builder().capacity(capacity).from_read(std::io::Cursor::new(content.to_vec())).unwrap();
+    let (mut csv, mut seen, mut bytes) = (Csv::with(dialect).unwrap(), Vec::new(), Vec::new());
+    loop {
+        match reader.next_batch_of(&mut csv, 1) {
+            Ok(Some(batch)) => {
+                seen.push(Seen::Record(batch.get(0).unwrap().to_vec()));
+                bytes.extend_from_slice(batch.bytes());
+            }
+            Ok(None) => break,
+            Err(error) => {
+                assert_eq!((error.kind(), error.record()), (ErrorKind::CsvInvalid, Some(seen.len() as u64)));
+                let (mut skipped, begin) = (Vec::new(), bytes.len() as u64);
+                assert!(reader.skip_record_with(&mut csv, |bytes| skipped.extend_from_slice(bytes)).unwrap());
+                let offset = error.offset().unwrap();
+                assert!((begin..=begin + skipped.len() as u64).contains(&offset), "{offset}");
+                bytes.extend_from_slice(&skipped);
+                seen.push(Seen::Bad(error.offset(), error.line(), skipped));
+            }
+        }
+    }
+    reader.close().unwrap();
+    (seen, bytes)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn reading_goes_on_after_bad_records(
+        content in vec(select(vec![&b"a"[..], b",", b"\"", b"\n", b"\r\n", b"\"a,\n\"", b"\"\"", b"b\"c\n", b"d\n", b"\\"]), 0..60),
+        capacity in 1..20_usize,
+        escape in select(vec![None, Some(b'\\')]),
+        line_end in select(vec![CsvLineEnd::Any, CsvLineEnd::Lf]),
+    ) {
+        let content = content.concat();
+        let dialect = CsvDialect::new().escape(escape).line_end(line_end);
+        let (seen, bytes) = skipping_bad_records(&content, 1 << 16, dialect);
+        prop_assert_eq!(&bytes, &content);
+        prop_assert_eq!(&skipping_bad_records(&content, capacity, dialect).0, &seen);
+        for (i, bad) in seen.iter().enumerate() {
+            let Seen::Bad(offset, line, skipped) = bad else { continue };
+            let at = offset.unwrap() as usize;
+            let is_last = i == seen.len() - 1;
+            prop_assert!(is_last || skipped.ends_with(b"\n") || skipped.ends_with(b"\r"));
+            prop_assert_eq!(*line, Some(content[..at].iter().filter(|&&byte| byte == b'\n').count() as u64 + 1));
+        }
+    }
+}
+
+#[test]
+fn a_bad_record_that_is_not_skipped_ends_the_stream() {
+    let mut reader = Reader::memory("1,a\"b\n2,c\n").unwrap();
+    let mut csv = Csv::new();
+    assert_eq!(reader.next_frame(&mut csv).unwrap_err().kind(), ErrorKind::CsvInvalid);
+    assert_eq!(reader.next_frame(&mut csv).unwrap(), None);
+    assert_eq!(reader.close().unwrap_err().kind(), ErrorKind::CsvInvalid);
+}
+
+#[test]
+fn nothing_is_skipped_after_a_mark_of_utf_16() {
+    let mut reader = Reader::memory(&b"\xff\xfea\0\n\0b\0\n\0"[..]).unwrap();
+    let mut csv = Csv::new();
+    assert_eq!(reader.next_frame(&mut csv).unwrap_err().kind(), ErrorKind::CsvInvalid);
+    assert_eq!(reader.skip_record(&mut csv).unwrap_err().kind(), ErrorKind::CsvInvalid);
 }

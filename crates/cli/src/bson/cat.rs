@@ -1,15 +1,16 @@
 //! `millstream bson cat`: prints documents as Extended JSON, one per line.
 
 use clap::Args;
-use millstream::bson::{Json, OnBad};
+use millstream::bson::Json;
 use millstream::{Error, Result, Writer};
 
+use crate::run::OnBad;
 use crate::signals::Signals;
 use crate::standard;
 
 use super::Done;
 use super::get::is_seen;
-use super::input::{Limit, OnError, Stream};
+use super::input::{Limit, Stream};
 use super::json::Style;
 
 /// Print documents as Extended JSON, one per line
@@ -30,8 +31,8 @@ pub(super) struct Options {
     relaxed: bool,
 
     /// What to do with a document that is not valid BSON: stop, or leave it out and report its position
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Stop)]
-    on_error: OnError,
+    #[arg(long, value_name = "HOW", alias = "on-error", value_enum, default_value_t = OnBad::Stop)]
+    on_bad: OnBad,
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
@@ -39,7 +40,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let mut input = options
         .stream
         .open(options.limit.record_limit, signals, true)?
-        .with(|documents| documents.on_bad(OnBad::from(options.on_error)));
+        .with(|documents| documents.on_bad(options.on_bad.into()));
     let mut out = standard::output(Writer::builder().cancel(signals.token()))?;
     // Documents before an error are printed anyway.
     let printed = print(&mut input, &mut out, json);

@@ -2,14 +2,14 @@
 
 use clap::Args;
 use millstream::Result;
-use millstream::bson::{Checking, OnBad};
+use millstream::bson::Checking;
 
 use crate::message;
-use crate::run::count_text;
+use crate::run::{OnBad, count_text};
 use crate::signals::Signals;
 
 use super::Done;
-use super::input::{Limit, OnError, Stream, Strictness};
+use super::input::{Limit, Stream, Strictness};
 
 /// Check every byte of every document
 ///
@@ -32,16 +32,13 @@ pub(super) struct Options {
     depth: u16,
 
     /// What to do with a document that is not valid BSON: stop, or leave it out and report its position
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t = OnError::Stop)]
-    on_error: OnError,
+    #[arg(long, value_name = "HOW", alias = "on-error", value_enum, default_value_t = OnBad::Stop)]
+    on_bad: OnBad,
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let mut input = options.stream.open(options.limit.record_limit, signals, false)?.with(|documents| {
-        documents
-            .rules(options.strictness.rules(options.depth))
-            .checking(Checking::Ahead)
-            .on_bad(OnBad::from(options.on_error))
+        documents.rules(options.strictness.rules(options.depth)).checking(Checking::Ahead).on_bad(options.on_bad.into())
     });
     let (mut documents, mut bytes) = (0, 0);
     let mut look = || -> Result<()> {

@@ -3,18 +3,18 @@
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
+use millstream::bson::Json;
 use millstream::bson::columns::{DataType, Field, OnAbsent, OnMismatch, OnMixed, OnUnknown, Schema};
-use millstream::bson::{Json, OnBad};
 use millstream::{Error, ErrorKind, Result, Writer};
 
 use crate::escape::is_trick;
-use crate::run::{Show, Sink, count_text};
+use crate::run::{OnBad, Show, Sink, count_text};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
 use super::formats::{self, Format, Packing};
 use super::get::is_seen;
-use super::input::{Limit, OnError, Stream};
+use super::input::{Limit, Stream};
 use super::{Done, unusable};
 
 /// Convert documents to Arrow, Parquet, CSV, or Extended JSON
@@ -81,8 +81,8 @@ pub(super) struct Options {
     /// What to do with a document that is not valid BSON: stop, or leave it out and report its position
     ///
     /// For valid documents whose values or members do not fit the columns, see --mismatch and --unknown.
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = OnError::Stop)]
-    on_error: OnError,
+    #[arg(long, value_name = "HOW", alias = "on-error", value_enum, default_value_t = OnBad::Stop)]
+    on_bad: OnBad,
 
     /// Print the number of documents converted, and their bytes
     ///
@@ -269,7 +269,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let input = options
         .stream
         .open(options.limit.record_limit, signals, true)?
-        .with(|documents| documents.on_bad(OnBad::from(options.on_error)));
+        .with(|documents| documents.on_bad(options.on_bad.into()));
     let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()).encode(encode))?;
     let (documents, watch) = input.into_parts();
     let name = documents.reader().name().to_string();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use millstream::bson::{Document, Documents, Element, OnBad, Rules, Skipped, split_path};
+use millstream::bson::{Document, Documents, Element, Rules, Skipped, split_path};
 use millstream::frame::Bson;
 use millstream::{Error, ErrorKind, Reader, Result};
 
@@ -274,24 +274,6 @@ fn tell(name: &str, skipped: &Skipped) {
     let told = skipped.places().len() as u64;
     if told < skipped.count() {
         message::say(&format!("{name}: and {} more", count_text(skipped.count() - told, "place")));
-    }
-}
-
-/// What happens to an invalid document.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum OnError {
-    /// Report an error and stop
-    Stop,
-    /// Continue after it, report its position, and exit with status 1
-    Skip,
-}
-
-impl From<OnError> for OnBad {
-    fn from(on_error: OnError) -> OnBad {
-        match on_error {
-            OnError::Stop => OnBad::Stop,
-            OnError::Skip => OnBad::Skip,
-        }
     }
 }
 

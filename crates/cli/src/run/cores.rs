@@ -17,6 +17,7 @@ use super::csv::Ragged;
 use super::halt::{Amount, Halt};
 use super::header::Header;
 use super::options::Options;
+use super::rejects::Reject;
 use super::settings::Settings;
 use super::source::Source;
 use super::stages::{StageText, Stages, Table};
@@ -74,6 +75,7 @@ struct Task {
     is_measured: bool,
     limit: usize,
     counts: bool,
+    skips_bad: bool,
     /// The memory of results that have been written.
     spare: Arc<Mutex<Vec<Records>>>,
 }
@@ -96,6 +98,7 @@ pub(super) struct Piece {
     /// The number of bytes of a compressed source that have been read.
     pub(super) encoded: Option<u64>,
     pub(super) stats: Vec<StageStats>,
+    rejects: Vec<Reject>,
     halt: Option<Halt>,
     /// The split whose results were too large to be collected.
     pub(super) too_large: Option<Split>,
@@ -162,6 +165,7 @@ impl Cores {
             is_measured: options.stats.is_some(),
             limit: options.longest_record(),
             counts: options.count && rest.is_empty(),
+            skips_bad: options.bad.skips(),
             spare: Arc::default(),
         };
         let header = task.new_stages(&*task.framing.framer()?)?.and_then(|stages| stages.header().cloned());
@@ -223,6 +227,16 @@ impl Cores {
             let batch = match reader.next_batch(&mut *framer) {
                 Ok(Some(batch)) => batch,
                 Ok(None) => break,
+                Err(error) if self.task.skips_bad && Reject::is_reason(&error) => {
+                    // The results of the records before it follow first.
+                    while let Some(fed) = workers.take()? {
+                        finish(fed)?;
+                    }
+                    let mut piece = Piece::default();
+                    let skipped = skip(reader, &mut *framer, error, &mut piece);
+                    finish(Fed::done(Piece { halt: skipped.err().map(Halt::Source), ..piece }))?;
+                    continue;
+                }
                 Err(error) => {
                     halt = Some(Halt::Source(error));
                     break;
@@ -244,7 +258,7 @@ impl Cores {
         while let Some(fed) = workers.take()? {
             finish(fed)?;
         }
-        each(Piece { halt, ..Piece::default() })
+        finish(Fed::done(Piece { halt, ..Piece::default() }))
     }
 
     /// Processes a split on this thread, and passes results to `send` as they arrive.
@@ -295,6 +309,22 @@ struct Fed {
     encoded: Option<u64>,
     /// `None` if the results were too large to be collected.
     piece: Option<Piece>,
+}
+
+impl Fed {
+    /// Results without a batch.
+    fn done(piece: Piece) -> Fed {
+        let (trim, encoded) = (Trim::NOTHING, None);
+        Fed {
+            bytes: Vec::new(),
+            offsets: vec![0],
+            trim,
+            terminated: true,
+            at: (0, 0, false),
+            encoded,
+            piece: Some(piece),
+        }
+    }
 }
 
 impl Task {
@@ -382,6 +412,7 @@ impl Task {
         }
         let table = |csv| Table { csv, header: self.header.as_deref(), ragged: self.ragged, has_blank_lines: true };
         let stages = Stages::new(&self.stages, framer, self.csv.as_ref().map(table), self.limit)?;
+        let stages = if self.skips_bad { stages.skip_failed() } else { stages };
         Ok(Some(if self.is_measured { stages.measured() } else { stages }))
     }
 
@@ -435,6 +466,11 @@ impl Task {
             *moved += Amount { records: offsets.len() as u64 - 1, bytes: bytes.len() as u64 };
             if self.counts { Ok(()) } else { send(bytes, offsets) }
         });
+        for (error, raw) in stages.take_failed() {
+            let mut reject = Reject::new(error.with_name(name));
+            reject.add(&raw);
+            piece.rejects.push(reject);
+        }
         passed.map_err(|error| Halt::Output(error.with_name(name)))
     }
 
@@ -450,7 +486,15 @@ impl Task {
     ) -> std::result::Result<(), Halt> {
         let name = reader.name().to_string();
         while reader.position().bytes < end {
-            let Some(all) = reader.next_batch(framer).map_err(Halt::Source)? else { break };
+            let all = match reader.next_batch(framer) {
+                Ok(Some(all)) => all,
+                Ok(None) => break,
+                Err(error) if self.skips_bad && Reject::is_reason(&error) => {
+                    skip(reader, framer, error, piece).map_err(Halt::Source)?;
+                    continue;
+                }
+                Err(error) => return Err(Halt::Source(error)),
+            };
             let count = all.offsets()[..all.len()].partition_point(|&start| all.offset() + u64::from(start) < end);
             let (batch, later) = (all.first(count), all.len() - count);
             self.pass(batch, &name, stages.as_deref_mut(), piece, send)?;
@@ -462,6 +506,18 @@ impl Task {
     }
 }
 
+/// Skips a bad record and adds it to the rejects.
+fn skip(reader: &mut Reader, framer: &mut (dyn Framer + Send), error: Error, piece: &mut Piece) -> Result<()> {
+    let (mut reject, mut len) = (Reject::new(error), 0);
+    reader.skip_record_with(framer, |bytes| {
+        len += bytes.len() as u64;
+        reject.add(bytes);
+    })?;
+    piece.read.bytes += len;
+    piece.rejects.push(reject);
+    Ok(())
+}
+
 impl Piece {
     /// Adds what the stages keep until they have processed the last record.
     fn finish(&mut self, stages: &mut Stages) {
@@ -470,20 +526,30 @@ impl Piece {
         self.stats = stages.stats();
     }
 
+    /// Adds what was taken from the source before the split to the place of an error.
+    fn place(&self, error: Error, framing: &Framing, before: (u64, Option<u64>)) -> Error {
+        let (records, inner) = if self.is_relative { before } else { (0, Some(0)) };
+        let error = error.shift_record(records, inner.map(|inner| records + inner));
+        match error.record() {
+            Some(record) if *framing == Framing::Lines => error.with_line(record + 1),
+            _ => error,
+        }
+    }
+
+    /// Returns the bad records. `before` is what was taken from the source before the split.
+    pub(super) fn take_rejects(&mut self, framing: &Framing, before: (u64, Option<u64>)) -> Vec<Reject> {
+        let rejects = std::mem::take(&mut self.rejects);
+        let place = |reject: Reject| Reject { error: self.place(reject.error, framing, before), ..reject };
+        rejects.into_iter().map(place).collect()
+    }
+
     /// Returns why the split was not read to its end. `before` is what was taken from the source before it.
     pub(super) fn take_halt(&mut self, framing: &Framing, before: &mut (u64, Option<u64>)) -> Option<Halt> {
-        let (records, inner) = if self.is_relative { *before } else { (0, Some(0)) };
-        let place = |error: Error| {
-            let error = error.shift_record(records, inner.map(|inner| records + inner));
-            match error.record() {
-                Some(record) if *framing == Framing::Lines => error.with_line(record + 1),
-                _ => error,
-            }
-        };
+        let halt = self.halt.take().map(|halt| match halt {
+            Halt::Source(error) => Halt::Source(self.place(error, framing, *before)),
+            Halt::Output(error) => Halt::Output(self.place(error, framing, *before)),
+        });
         *before = (before.0 + self.taken.0, before.1.zip(self.taken.1).map(|(before, inner)| before + inner));
-        self.halt.take().map(|halt| match halt {
-            Halt::Source(error) => Halt::Source(place(error)),
-            Halt::Output(error) => Halt::Output(place(error)),
-        })
+        halt
     }
 }

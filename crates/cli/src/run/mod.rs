@@ -21,6 +21,7 @@ mod outputs;
 mod overlap;
 mod pace;
 mod progress;
+mod rejects;
 mod settings;
 mod sink;
 mod source;
@@ -32,6 +33,7 @@ pub(crate) use csv::CsvOptions;
 pub(crate) use framing::Records;
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
 pub(crate) use progress::Progress;
+pub(crate) use rejects::OnBad;
 pub(crate) use settings::{Decoding, Settings, record_size};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
@@ -55,7 +57,10 @@ pub(crate) fn run(options: &Options) -> Ending {
         Err(error) => return message::fail(&error),
     };
     let ending = match transfer::run(options, &mut signals) {
-        Ok(moved) => report(options, &moved),
+        Ok(moved) => match (report(options, &moved), &moved.skipped) {
+            (Ending::COMPLETE, Err(error)) => explain(error, options, &signals),
+            (ending, _) => ending,
+        },
         Err(error) => explain(&error, options, &signals),
     };
     signals.or(ending)

@@ -18,6 +18,7 @@ use crate::size;
 use super::csv::{CsvOptions, TableOptions};
 use super::each_options::EachOptions;
 use super::framing::Records;
+use super::rejects::BadOptions;
 use super::settings::Settings;
 use super::sink::Sink;
 use super::source::Source;
@@ -194,6 +195,9 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     pub(crate) table: TableOptions,
+
+    #[command(flatten)]
+    pub(crate) bad: BadOptions,
 
     /// Send the records through a stage; several stages run in the given order
     ///
@@ -408,6 +412,7 @@ impl Options {
                 .with_expected("the file of the split, or no source"));
         }
         self.check_fields()?;
+        self.bad.check()?;
         let has_file = self.sinks().any(|(sink, _)| matches!(sink, Sink::File(_)));
         if self.appends() && self.keeps_partial() {
             return Err(Error::new(ErrorKind::InvalidOption)
@@ -479,7 +484,7 @@ impl Options {
 
     /// Returns whether a result was requested that needs counted records.
     pub(super) fn wants_records(&self) -> bool {
-        self.count || self.stats.is_some() || self.settings.has("record_limit") || self.works()
+        self.count || self.stats.is_some() || self.settings.has("record_limit") || self.bad.skips() || self.works()
     }
 }
 

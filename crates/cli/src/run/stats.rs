@@ -22,6 +22,8 @@ pub(super) struct Stats {
     pub(super) error: Option<Failure>,
     pub(super) records: u64,
     pub(super) bytes: u64,
+    /// The number of bad records, which are not in `records`.
+    pub(super) rejected: u64,
     pub(super) seconds: f64,
     pub(super) records_per_second: f64,
     pub(super) bytes_per_second: f64,

@@ -20,6 +20,7 @@ use super::outputs::Outputs;
 use super::overlap;
 use super::pace::Pace;
 use super::progress::{self, Progress};
+use super::rejects::{Reject, Rejects};
 use super::sink::Sink;
 use super::source::Source;
 use super::stages::{Stages, Table};
@@ -30,6 +31,8 @@ pub(super) struct Moved {
     pub(super) records: u64,
     pub(super) bytes: u64,
     pub(super) checksum: Option<Checksum>,
+    /// The data that was left out, as requested.
+    pub(super) skipped: Result<()>,
 }
 
 /// Runs the transfer. When this returns, all commands have ended, and incomplete outputs have been removed, even after
@@ -91,7 +94,9 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         }
     };
     let stages = if options.stats.is_some() { stages.map(Stages::measured) } else { stages };
+    let stages = if options.bad.skips() { stages.map(Stages::skip_failed) } else { stages };
     let stats = options.stats.as_ref().map(|sink| Report::open(sink, signals)).transpose()?;
+    let rejects = Rejects::open(&options.bad, signals.token())?;
     let outputs = Outputs::open(options, signals.token())?;
     let size = previews.iter().enumerate().map(|(i, preview)| match i {
         0 => first.progress().source_size,
@@ -121,6 +126,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         stages,
         cores,
         open_record: None,
+        rejects,
         csv,
         header,
         destination,
@@ -201,6 +207,7 @@ struct Transfer<'a> {
     cores: Option<Cores>,
     /// The last record of the sources so far, if it came from `cores` and has no terminator.
     open_record: Option<Vec<u8>>,
+    rejects: Rejects,
     /// The framer, if records are those of CSV: not every line is a record.
     csv: Option<Csv>,
     /// The header of the first source.
@@ -297,6 +304,17 @@ impl Transfer<'_> {
         let waited_on_sink = outputs.waited();
         // If a signal arrived, the outputs are not completed, whatever was in progress.
         let result = result.and_then(|()| self.signals.check());
+        let rejected = self.rejects.count();
+        let (result, left_out) = match result {
+            Ok(()) => match self.rejects.close() {
+                Ok(left_out) => (Ok(()), left_out),
+                Err(error) => (Err(error), Ok(())),
+            },
+            Err(error) => {
+                self.rejects.abandon();
+                (Err(error), Ok(()))
+            }
+        };
         let completed = match result {
             Ok(()) => outputs.close(),
             Err(error) => {
@@ -304,14 +322,15 @@ impl Transfer<'_> {
                 Err(error)
             }
         };
-        let mut completed = completed.and_then(|checksum| skipped.map(|()| checksum));
+        let (mut completed, skipped) = (completed, skipped.and(left_out));
         if let Some(report) = report {
             let elapsed = self.started.elapsed();
             let stats = Stats {
-                complete: completed.is_ok(),
-                error: completed.as_ref().err().map(Failure::from),
+                complete: completed.is_ok() && skipped.is_ok(),
+                error: completed.as_ref().err().or(skipped.as_ref().err()).map(Failure::from),
                 records: self.moved.records,
                 bytes: self.moved.bytes,
+                rejected,
                 seconds: elapsed.as_secs_f64(),
                 records_per_second: per_second(self.moved.records, elapsed),
                 bytes_per_second: per_second(self.moved.bytes, elapsed),
@@ -329,7 +348,7 @@ impl Transfer<'_> {
             let written = report.write(&stats);
             completed = completed.and_then(|checksum| written.map(|()| checksum));
         }
-        completed.map(|checksum| Moved { records: self.moved.records, bytes: self.moved.bytes, checksum })
+        completed.map(|checksum| Moved { records: self.moved.records, bytes: self.moved.bytes, checksum, skipped })
     }
 
     fn copy_all(&mut self, sources: &[Source], first: Reader) -> Result<()> {
@@ -460,6 +479,9 @@ impl Transfer<'_> {
             if let Some(open) = &piece.open {
                 self.accept(stages.as_mut(), open, &[0, open.len() as u32], false)?;
             }
+            for reject in piece.take_rejects(cores.framing(), before) {
+                self.rejects.add(reject)?;
+            }
             let halt = piece.take_halt(cores.framing(), &mut before);
             self.longest_record = self.longest_record.max(piece.longest_record);
             format = piece.format.or(format);
@@ -531,6 +553,17 @@ impl Transfer<'_> {
             let batch = match reader.next_batch(framer) {
                 Ok(Some(batch)) => batch,
                 Ok(None) => return Ok(Reached::End),
+                Err(error) if self.options.bad.skips() && Reject::is_reason(&error) => {
+                    let (mut reject, mut len) = (Reject::new(error), 0);
+                    let skipped = reader.skip_record_with(framer, |bytes| {
+                        len += bytes.len() as u64;
+                        reject.add(bytes);
+                    });
+                    skipped.map_err(Halt::Source)?;
+                    self.read.bytes += len;
+                    self.rejects.add(reject).map_err(Halt::Output)?;
+                    continue;
+                }
                 Err(error) => return Err(self.cut_off(error, stages.is_some(), reader)),
             };
             let skipped = self.csv.as_ref().map_or(0, |csv| csv.count_skipped(&batch)) as u64;
@@ -557,6 +590,11 @@ impl Transfer<'_> {
                     .map_err(|error| error.with_name(name.clone())),
             }
             .map_err(Halt::Output)?;
+            for (error, raw) in stages.as_mut().map(|stages| stages.take_failed()).unwrap_or_default() {
+                let mut reject = Reject::new(error.with_name(name.clone()));
+                reject.add(&raw);
+                self.rejects.add(reject).map_err(Halt::Output)?;
+            }
             self.locate(reader);
         }
     }

@@ -348,14 +348,14 @@ fn check_reports_errors_and_their_positions() {
     let place = place.file("bad.bson", &bytes);
     let where_it_is = format!("utf8 invalid: found 0xff, expected UTF-8, in name, at byte {at}, record 1");
     bson(&place, "check bad.bson").fails().prints("").complains_of(&["bad.bson", &where_it_is]);
-    bson(&place, "check bad.bson --on-error skip")
+    bson(&place, "check bad.bson --on-bad skip")
         .fails()
         .prints("1 document, 85 bytes: right\n")
         .complains_of(&["skipped 78 bytes at byte 85, record 1: utf8 invalid"]);
     bson(&place, "cat bad.bson").fails().complains_of(&["in name"]);
     // The stream may also be truncated after the invalid document.
     let place = place.file("cut.bson", [&bytes[85..], &bytes[..85], &bytes[..40]].concat());
-    for line in ["check cut.bson --on-error skip", "cat cut.bson --on-error skip"] {
+    for line in ["check cut.bson --on-bad skip", "cat cut.bson --on-bad skip"] {
         let skipped = "cut.bson: skipped 78 bytes at byte 0, record 0: utf8 invalid";
         let seen = bson(&place, line).fails();
         assert!(seen.stderr.contains(skipped) && seen.stderr.contains("cut.bson: frame truncated"), "{}", seen.stderr);
@@ -546,7 +546,7 @@ fn convert_reports_counts_and_skipped_data() {
     }
     let shown = on_a_terminal(bson(&place, "convert a.bson --to csv -o a.csv"), false);
     assert!(shown.ends_with("3 documents, 36 bytes\r\n"), "{shown}");
-    bson(&place, "convert b.bson --to ndjson --on-error skip --count -o b.out")
+    bson(&place, "convert b.bson --to ndjson --on-bad skip --count -o b.out")
         .fails()
         .prints("2 documents, 26 bytes\n")
         .complains_of(&["skipped 12 bytes"]);

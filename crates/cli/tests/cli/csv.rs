@@ -112,3 +112,77 @@ fn a_header_is_written_once_and_not_counted() {
     run("none --each cat --round-robin").gets_refused().complains_of(&["--header with --round-robin"]);
     assert_eq!(place.names(), ["a", "b", "c", "d", "empty"]);
 }
+
+/// Records with broken quoting, and with too few fields.
+fn with_bad_records() -> Place {
+    let rows: String = (0..40_000).map(|i| format!("{i},\"a\n{i}\",x\n")).collect();
+    let bad = format!("id,text,n\n{rows}1,b\"c,2\nlonely\n{rows}2,\"d\"e,3\n4,\"never closed\n5,e,6\n");
+    Place::new().file("bad", bad).file("good", format!("id,text,n\n{rows}lonely\n{rows}"))
+}
+
+#[test]
+fn bad_records_are_left_out_and_reported() {
+    let place = with_bad_records();
+    let count = format!("80001 records, {} bytes\n", place.read("good").len());
+    for jobs in ["", "-j 2"] {
+        let run = |words: &str| place.run(words).and(jobs);
+        let seen = run("bad --csv --on-bad skip").exits(1);
+        assert!(seen.stdout == place.read("good"));
+        let lines: Vec<_> = seen.stderr.lines().collect();
+        assert!(lines[0].starts_with("millstream: left out: bad: "), "{}", seen.stderr);
+        assert!(lines[0].contains("line 80002"), "{}", lines[0]);
+        assert!(lines[1].contains("line 160004"), "{}", lines[1]);
+        assert!(lines[3].contains("3 bad records"), "{}", seen.stderr);
+        run("bad --csv --header --count --on-bad skip").exits(1).prints(count.as_bytes());
+    }
+}
+
+#[test]
+fn rejects_are_complete() {
+    let place = with_bad_records();
+    let mut all = Vec::new();
+    for (i, jobs) in ["", "-j 2", "-j 3"].iter().enumerate() {
+        let words = format!("bad --csv --header --stage fields:n --rejects rejects -o out --stats stats {jobs}");
+        let seen = place.run(&words).exits(0);
+        assert_eq!(seen.stderr, "millstream: 4 bad records: see rejects\n");
+        assert!(place.text("out") == format!("n\n{}", "x\n".repeat(80_000)));
+        let stats: serde_json::Value = serde_json::from_slice(&place.read("stats")).unwrap();
+        assert_eq!((&stats["rejected"], &stats["records"]), (&4.into(), &80_000.into()));
+        all.push(place.text("rejects"));
+        assert_eq!(all[i], all[0], "{jobs}");
+    }
+    let rejects: Vec<serde_json::Value> = all[0].lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<_> = rejects.iter().map(|reject| reject["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["csv_invalid", "field_count_mismatch", "csv_invalid", "csv_invalid"]);
+    assert_eq!(
+        (&rejects[0]["source"], &rejects[0]["record"], &rejects[0]["line"]),
+        (&"bad".into(), &40_001.into(), &80_002.into())
+    );
+    let raw =
+        |reject: &serde_json::Value| data_encoding::BASE64.decode(reject["raw"].as_str().unwrap().as_bytes()).unwrap();
+    assert_eq!(raw(&rejects[0]), b"1,b\"c,2\n");
+    assert!(raw(&rejects[1]).starts_with(b"lonely"));
+    assert_eq!(raw(&rejects[2]), b"2,\"d\"e,3\n");
+    assert!(raw(&rejects[3]).starts_with(b"4,\"never closed\n5,"));
+}
+
+#[test]
+fn rejects_of_a_run_that_fails_are_not_published() {
+    let place = with_bad_records();
+    place.run("bad --csv --rejects rejects -o out missing").fails();
+    place.run("bad --csv --rejects rejects -o missing/out").fails();
+    place.run("--csv --rejects rejects -o out -- sh -c").word("cat bad; exit 3").exits(1);
+    assert_eq!(place.names(), ["bad", "good"]);
+    place.run("bad --csv --rejects rejects --on-bad stop").gets_refused().complains_of(&["--rejects"]);
+    place.run("bad --csv --rejects out -o out").fails();
+    place.run("bad --csv --rejects bad -o out").fails();
+}
+
+#[test]
+fn lines_that_are_too_long_are_rejected() {
+    let place = Place::new().file("a", "one\nthree\ntwo\n");
+    let seen = place.run("a --record-limit 3 --on-bad skip").exits(1).prints("one\ntwo\n");
+    assert!(seen.stderr.contains("at line 2\n") && seen.stderr.contains("1 bad record"), "{}", seen.stderr);
+    place.run("a --record-limit 3 --rejects r --count").exits(0).prints("2 records, 8 bytes\n");
+    place.run("a --stage replace/w/wwwwwwwww --record-limit 6 --on-bad skip -j 2").exits(1).prints("one\nthree\n");
+}

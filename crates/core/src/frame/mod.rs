@@ -86,6 +86,21 @@ pub trait Framer {
     /// `Record` or, if records contain their length, `Bad` with [`FrameTruncated`](crate::ErrorKind::FrameTruncated).
     fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step;
 
+    /// Finds the end of the record at the front of `input` like [`step`](Framer::step), even if the record is invalid, so
+    /// that a reader can skip it. `resume` comes from an earlier call of `step` or of this function.
+    ///
+    /// Readers skip invalid records only if this finds their ends. The default calls `step`, which does not.
+    ///
+    /// ```
+    /// use millstream::frame::{Csv, Framer, Resume, Step};
+    /// let mut csv = Csv::new();
+    /// assert!(matches!(csv.step(b"1,a\"b\n2,c\n", Resume::START, true), Step::Bad(_)));
+    /// assert!(matches!(csv.skip(b"1,a\"b\n2,c\n", Resume::START, true), Step::Record { len: 6, terminated: true }));
+    /// ```
+    fn skip(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
+        self.step(input, resume, eof)
+    }
+
     /// Returns which parts of a record are not content.
     fn trim(&self) -> Trim;
 
@@ -162,6 +177,10 @@ macro_rules! forward_framer {
             #[inline]
             fn step(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
                 (**self).step(input, resume, eof)
+            }
+
+            fn skip(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
+                (**self).skip(input, resume, eof)
             }
 
             fn trim(&self) -> Trim {

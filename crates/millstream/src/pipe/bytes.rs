@@ -8,7 +8,7 @@ use std::error::Error;
 use super::chain::{Chain, Then};
 use super::item::{Bytes, Item, Value};
 use super::stages::{
-    Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, ScanState, Tee, TryFilter, TryMap,
+    Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, ScanState, Tee, TryFilter, TryMap, TryRewrite,
 };
 use super::{Attached, Pipe};
 use crate::writer::Writer;
@@ -122,6 +122,27 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
     /// ```
     pub fn rewrite<G: FnMut(&[u8], &mut Vec<u8>)>(self, function: G) -> Pipe<F, I, Then<C, Rewrite<G>>, Bytes> {
         self.each(Rewrite::new(function))
+    }
+
+    /// Passes on the bytes that a function produces from each item, as [`rewrite`](Pipe::rewrite) does. The function may
+    /// fail; see [`on_error`](Pipe::on_error).
+    ///
+    /// ```
+    /// use millstream::{Error, ErrorKind, Reader, pipe::Pipe};
+    /// let mut first = Pipe::from(Reader::memory("a b\nc\n")?).lines().try_rewrite(|line, out| {
+    ///     let end = line.iter().position(|&byte| byte == b' ').ok_or(Error::new(ErrorKind::InvalidNumber))?;
+    ///     out.extend_from_slice(&line[..end]);
+    ///     Ok::<(), Error>(())
+    /// });
+    /// assert_eq!(first.collect().unwrap_err().record(), Some(1));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn try_rewrite<E, G>(self, function: G) -> Pipe<F, I, Then<C, TryRewrite<G, E>>, Bytes>
+    where
+        E: Into<Box<dyn Error + Send + Sync>>,
+        G: FnMut(&[u8], &mut Vec<u8>) -> Result<(), E>,
+    {
+        self.each(TryRewrite::new(function))
     }
 
     /// Passes on the items for which a function returns true.

@@ -4,10 +4,10 @@ use bumpalo::Bump;
 
 use super::chain::{Chain, Start};
 use super::item::Bytes;
-use super::scope::{Flow, Run, Scope};
+use super::scope::{Flow, OnFailure, Run, Scope};
 use super::stage::{Stage, ThenAll};
 use super::stats::StageStats;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::Batch;
 
 /// A sequence of boxed stages to which the caller passes batches itself. Use it instead of a [`Pipe`](super::Pipe) to
@@ -33,6 +33,8 @@ pub struct Stages {
     arena: Bump,
     /// The number of records that pass the stages before the memory for their results is reused.
     part: usize,
+    /// The records at which a stage failed, if they are skipped.
+    failed: Vec<(Error, Vec<u8>)>,
 }
 
 /// The maximum number of records in a part, if stages produce new bytes.
@@ -48,7 +50,8 @@ const BURST: usize = 256 << 20;
 impl Stages {
     /// Creates a sequence of these stages, in this order.
     pub fn new(stages: Vec<Stage>) -> Stages {
-        Stages { chain: ThenAll { chain: Start, stages }, run: Run::new(), arena: Bump::new(), part: 1 }
+        let chain = ThenAll { chain: Start, stages };
+        Stages { chain, run: Run::new(), arena: Bump::new(), part: 1, failed: Vec::new() }
     }
 
     /// Limits the length of a record that a stage may produce; a longer record fails with
@@ -61,6 +64,32 @@ impl Stages {
         self.run.record_limit = bytes;
         self.run.batch_limit = bytes.saturating_mul(self.chain.stages.len()).saturating_add(BURST);
         self
+    }
+
+    /// Skips records at which a stage fails: [`take_failed`](Stages::take_failed) returns them, and
+    /// [`pass`](Stages::pass) continues. A panic of a stage is an error in any case.
+    ///
+    /// ```
+    /// use millstream::{Error, Reader, frame::Lines, pipe::{Pipe, Stages}, scan::{Separator, column}};
+    /// let number = |line: &[u8]| column::<u64>(line, 0, Separator::Space).map(|number| number > 1);
+    /// let mut stages = Stages::new(vec![Pipe::stages().try_filter(number).boxed("numbers")]).skip_failed();
+    /// let mut reader = Reader::memory("1\nx\n2\n")?;
+    /// let mut passed = 0;
+    /// while let Some(batch) = reader.next_batch(&mut Lines::new())? {
+    ///     stages.pass(batch, |_, _| passed += 1)?;
+    /// }
+    /// let failed = stages.take_failed();
+    /// assert_eq!((passed, failed[0].0.record(), &failed[0].1[..]), (1, Some(1), &b"x"[..]));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn skip_failed(mut self) -> Stages {
+        self.run.on_error = OnFailure::Skip { keep: true };
+        self
+    }
+
+    /// Returns the records at which a stage has failed since the last call: the error, and the record as it was read.
+    pub fn take_failed(&mut self) -> Vec<(Error, Vec<u8>)> {
+        std::mem::take(&mut self.failed)
     }
 
     /// Measures the time spent in stages, for [`stats`](Stages::stats).
@@ -131,8 +160,15 @@ impl Stages {
                 Flow::Continue(())
             })
         });
-        let failures = self.run.failures.take();
-        failures.into_iter().min_by_key(|failure| failure.record).map_or(Ok(()), |failure| Err(failure.error))
+        let mut failures = self.run.failures.take();
+        failures.sort_by_key(|failure| failure.record);
+        for failure in failures {
+            match failure.bytes {
+                Some(bytes) if !failure.is_fatal => self.failed.push((failure.error, bytes)),
+                _ => return Err(failure.error),
+            }
+        }
+        Ok(())
     }
 
     /// Returns whether the stages are finished: no further item will have a result.

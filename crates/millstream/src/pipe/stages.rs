@@ -214,40 +214,79 @@ impl<F> Rewrite<F> {
     }
 }
 
-/// A function that borrows an item and writes bytes.
-pub trait WriteOf<I: Item> {
-    /// Calls the function.
-    fn write(&mut self, item: &I::Of<'_>, out: &mut Vec<u8>);
-}
-
-impl<F: FnMut(&[u8], &mut Vec<u8>)> WriteOf<Bytes> for F {
+impl<F> Rewrite<F> {
+    /// Makes the bytes that the function has written an item.
     #[inline]
-    fn write(&mut self, item: &&[u8], out: &mut Vec<u8>) {
-        self(item, out);
+    fn pass<'a>(&mut self, record: u64, scope: Scope<'a>, next: &mut impl FnMut(u64, &'a [u8]) -> Flow) -> Flow {
+        let kept = scope.keep(&self.bytes);
+        // Each stage has its own buffer, and one long record should not keep all of these buffers large for the rest of
+        // the run.
+        if self.bytes.capacity() > BUFFER {
+            self.bytes = Vec::new();
+        }
+        match kept {
+            Ok(bytes) => next(record, bytes),
+            Err(error) => scope.fail(record, error),
+        }
     }
 }
 
-impl<F: FnMut(&T, &mut Vec<u8>), T> WriteOf<Value<T>> for F {
+/// A function that borrows an item and writes bytes.
+pub trait WriteOf<I: Item, T = ()> {
+    /// Calls the function.
+    fn write(&mut self, item: &I::Of<'_>, out: &mut Vec<u8>) -> T;
+}
+
+impl<F: FnMut(&[u8], &mut Vec<u8>) -> T, T> WriteOf<Bytes, T> for F {
     #[inline]
-    fn write(&mut self, item: &T, out: &mut Vec<u8>) {
-        self(item, out);
+    fn write(&mut self, item: &&[u8], out: &mut Vec<u8>) -> T {
+        self(item, out)
+    }
+}
+
+impl<F: FnMut(&V, &mut Vec<u8>) -> T, V, T> WriteOf<Value<V>, T> for F {
+    #[inline]
+    fn write(&mut self, item: &V, out: &mut Vec<u8>) -> T {
+        self(item, out)
     }
 }
 
 each!(impl[I: Item, F: WriteOf<I>] Rewrite<F>, I => Bytes, |this, record, item, scope, next| {
     this.bytes.clear();
     this.function.write(&item, &mut this.bytes);
-    let kept = scope.keep(&this.bytes);
-    // Each stage has its own buffer, and one long record should not keep all of these buffers large for the rest of the
-    // run.
-    if this.bytes.capacity() > BUFFER {
-        this.bytes = Vec::new();
-    }
-    match kept {
-        Ok(bytes) => next(record, bytes),
-        Err(error) => scope.fail(record, error),
-    }
+    this.pass(record, scope, next)
 });
+
+/// A function that writes bytes for each item and may fail, and its buffer.
+pub struct TryRewrite<F, E>(Rewrite<F>, PhantomData<fn() -> E>);
+
+impl<F, E> TryRewrite<F, E> {
+    pub(super) fn new(function: F) -> TryRewrite<F, E> {
+        TryRewrite(Rewrite::new(function), PhantomData)
+    }
+}
+
+impl<F: Clone, E> Clone for TryRewrite<F, E> {
+    fn clone(&self) -> TryRewrite<F, E> {
+        TryRewrite(self.0.clone(), PhantomData)
+    }
+}
+
+impl<F, E> std::fmt::Debug for TryRewrite<F, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TryRewrite")
+    }
+}
+
+each!(impl[I: Item, F: WriteOf<I, Result<(), E>>, E: Into<AnyError>] TryRewrite<F, E>, I => Bytes,
+    |this, record, item, scope, next| {
+        this.0.bytes.clear();
+        match this.0.function.write(&item, &mut this.0.bytes) {
+            Ok(()) => this.0.pass(record, scope, next),
+            Err(error) => scope.fail_at(record, I::address(&item), stage_failed(error.into())),
+        }
+    }
+);
 
 /// A function with a state that the function may change.
 #[derive(Clone, Debug)]

@@ -629,6 +629,7 @@ impl ReaderBuilder {
             supply,
             state: State::Open,
             too_long: false,
+            before_bad: None,
             skip: None,
             partial: Default::default(),
             offsets: Vec::new(),

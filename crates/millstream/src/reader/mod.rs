@@ -99,6 +99,8 @@ pub struct Reader {
     state: State,
     /// A record was too long: no record follows it until it is skipped.
     too_long: bool,
+    /// The state before the error of an invalid record, which can be skipped.
+    before_bad: Option<State>,
     /// The record being skipped, if a token interrupted the skip.
     skip: Option<Skip>,
     /// The part of a long record that [`ReadRecords`](millstream_core::ReadRecords) keeps, and the offset after it.
@@ -149,6 +151,8 @@ enum State {
 struct Skip {
     /// The offset where the record begins.
     start: u64,
+    /// The number of line ends in the bytes that have been skipped, if records are lines.
+    line_ends: u64,
     /// The number of its remaining bytes; 0 if its length is not known.
     left: u64,
     /// The framer's notes about the bytes that are no longer in the buffer.
@@ -896,7 +900,11 @@ impl Reader {
                 }
                 Step::Bad(error) => {
                     let error = self.at_line(error.shift_offset(self.buffer.offset()), framer.record_lines());
-                    return self.stop_at_bad_record(error);
+                    self.finish()?;
+                    let state = std::mem::replace(&mut self.state, State::Failed);
+                    let stopped = self.stop_at_bad_record(error);
+                    self.before_bad = Some(state);
+                    return stopped;
                 }
             }
         }
@@ -1109,7 +1117,8 @@ impl Reader {
     }
 
     /// Skips one record of any length, and returns whether there was one. After [`ErrorKind::RecordTooLong`] it skips
-    /// the record that was too long, and the reader continues after it.
+    /// the record that was too long, and the reader continues after it. So it does after an invalid record if the framer
+    /// finds the end of it, as [`Csv`](crate::frame::Csv) does ([`Framer::skip`]).
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader, frame::Lines};
@@ -1126,7 +1135,31 @@ impl Reader {
     /// # Errors
     /// Returns the errors of [`next_frame`](Reader::next_frame), except for the record's length.
     pub fn skip_record<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<bool> {
-        self.skip_frame(framer, true).map(|skipped| skipped == Some(true))
+        self.skip_record_with(framer, |_| {})
+    }
+
+    /// Skips one record like [`skip_record`](Reader::skip_record), and passes its bytes to a function, in pieces.
+    ///
+    /// ```
+    /// use millstream::{ErrorKind, Reader, frame::Csv};
+    /// let mut reader = Reader::memory("1,a\n2,b\"c\n3,d\n")?;
+    /// let (mut csv, mut bad) = (Csv::new(), Vec::new());
+    /// assert_eq!(reader.next_frame(&mut csv)?, Some(&b"1,a"[..]));
+    /// assert_eq!(reader.next_frame(&mut csv).unwrap_err().kind(), ErrorKind::CsvInvalid);
+    /// assert!(reader.skip_record_with(&mut csv, |bytes| bad.extend_from_slice(bytes))?);
+    /// assert_eq!(bad, b"2,b\"c\n");
+    /// assert_eq!(reader.next_frame(&mut csv)?, Some(&b"3,d"[..]));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`skip_record`](Reader::skip_record).
+    pub fn skip_record_with<F: Framer + ?Sized>(
+        &mut self,
+        framer: &mut F,
+        mut skipped: impl FnMut(&[u8]),
+    ) -> Result<bool> {
+        self.skip_frame(framer, true, &mut skipped).map(|skipped| skipped == Some(true))
     }
 
     /// Skips what [`buffer`](Reader::buffer) has of one record, without reading, and returns whether that was all of it.
@@ -1146,15 +1179,23 @@ impl Reader {
     /// # Errors
     /// Returns the errors of the framer.
     pub fn skip_buffered<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<bool> {
-        self.skip_frame(framer, false).map(|skipped| skipped == Some(true))
+        self.skip_frame(framer, false, &mut |_| {}).map(|skipped| skipped == Some(true))
     }
 
     /// Skips one record. Returns whether there was one, or `None` if `reads` is false and its end is not in the buffer.
-    fn skip_frame<F: Framer + ?Sized>(&mut self, framer: &mut F, reads: bool) -> Result<Option<bool>> {
+    fn skip_frame<F: Framer + ?Sized>(
+        &mut self,
+        framer: &mut F,
+        reads: bool,
+        dropped: &mut dyn FnMut(&[u8]),
+    ) -> Result<Option<bool>> {
         self.settle();
-        let begins = Skip { start: self.buffer.offset(), left: 0, resume: Resume::START };
+        if let Some(state) = self.before_bad.take() {
+            (self.state, self.failure) = (state, None);
+        }
+        let begins = Skip { start: self.buffer.offset(), line_ends: 0, left: 0, resume: Resume::START };
         let mut skip = self.skip.take().unwrap_or(begins);
-        let skipped = self.skip_rest(framer, &mut skip, reads);
+        let skipped = self.skip_rest(framer, &mut skip, reads, dropped);
         let interrupted = match &skipped {
             // A record of which nothing has been skipped remains as it is.
             Ok(None) if self.buffer.offset() == skip.start => return skipped,
@@ -1168,19 +1209,24 @@ impl Reader {
         skipped
     }
 
-    fn skip_rest<F: Framer + ?Sized>(&mut self, framer: &mut F, skip: &mut Skip, reads: bool) -> Result<Option<bool>> {
+    fn skip_rest<F: Framer + ?Sized>(
+        &mut self,
+        framer: &mut F,
+        skip: &mut Skip,
+        reads: bool,
+        dropped: &mut dyn FnMut(&[u8]),
+    ) -> Result<Option<bool>> {
         self.all_lines &= framer.finds_lines();
-        if !framer.finds_lines() {
-            self.inner_lines = None;
-        }
         loop {
+            let lines = framer.record_lines();
             let input = self.buffer.unread();
             if skip.left > 0 {
                 let count = input.len().min(usize::try_from(skip.left).unwrap_or(usize::MAX));
+                dropped(&input[..count]);
                 self.buffer.consume(count);
                 skip.left -= count as u64;
                 if skip.left == 0 {
-                    self.records += 1;
+                    self.end_skip(skip, lines, true);
                     return Ok(Some(true));
                 }
                 if !reads {
@@ -1203,19 +1249,27 @@ impl Reader {
                     continue;
                 }
                 // The bytes skipped so far were the last record.
-                let skipped = self.buffer.offset() > skip.start;
-                self.records += u64::from(skipped);
-                return if skipped { Ok(Some(true)) } else { self.finish().map(|()| Some(false)) };
+                if self.buffer.offset() == skip.start {
+                    return self.finish().map(|()| Some(false));
+                }
+                self.end_skip(skip, lines, false);
+                return Ok(Some(true));
             } else {
                 let eof = self.is_at_end();
-                match framer.step(input, skip.resume, eof) {
+                let step = framer.skip(input, skip.resume, eof);
+                let lines = framer.record_lines();
+                match step {
                     Step::Record { len, .. } if len == 0 || len > input.len() => {
                         let error = no_record(len, input.len()).with_offset(skip.start);
                         return self.stop_at_bad_record(error);
                     }
                     Step::Record { len, .. } => {
+                        let record = &input[..len];
+                        dropped(record);
+                        skip.line_ends += line_ends(lines, record);
+                        let ends_line = line_ends(lines, &record[len - 1..]) > 0;
                         self.buffer.consume(len);
-                        self.records += 1;
+                        self.end_skip(skip, lines, ends_line);
                         return Ok(Some(true));
                     }
                     Step::More { need, .. } if need > 0 => skip.left = need,
@@ -1225,6 +1279,9 @@ impl Reader {
                     }
                     Step::More { resume, .. } => {
                         // The record's delimiter may begin in the bytes that have not been scanned.
+                        let scanned = &input[..resume.scanned()];
+                        dropped(scanned);
+                        skip.line_ends += line_ends(lines, scanned);
                         self.buffer.consume(resume.scanned());
                         skip.resume = resume.dropped();
                         if !reads {
@@ -1241,6 +1298,24 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Counts a skipped record, and its lines.
+    fn end_skip(&mut self, skip: &Skip, lines: RecordLines, ends_line: bool) {
+        self.records += 1;
+        self.count_lines(match lines {
+            RecordLines::Unknown => None,
+            RecordLines::One => Some(0),
+            RecordLines::Several(_) => Some(skip.line_ends - u64::from(ends_line && skip.line_ends > 0)),
+        });
+    }
+}
+
+/// Returns the number of line ends in these bytes, if records are several lines.
+fn line_ends(lines: RecordLines, bytes: &[u8]) -> u64 {
+    match lines {
+        RecordLines::Several(line_end) => memchr::memchr_iter(line_end, bytes).count() as u64,
+        RecordLines::Unknown | RecordLines::One => 0,
     }
 }
 

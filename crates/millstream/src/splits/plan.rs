@@ -109,7 +109,8 @@ impl SplitsBuilder {
             return Ok(None);
         }
         let (pin, size) = (Pinned::new(self.pin, &file)?, length(&file)?);
-        let whole = Arc::new(Whole { path: Some(std::path::absolute(path).map_err(Error::from_io)?), pin, framing });
+        let path = Some(std::path::absolute(path).map_err(Error::from_io)?);
+        let whole = Arc::new(Whole { path, pin, framing, index: None });
         Ok(Some(AssumedSplits { whole, file: Arc::new(file), size, step, csv }))
     }
 

@@ -130,6 +130,17 @@ impl Stages {
         self
     }
 
+    /// Skips records at which a stage fails; [`take_failed`](Stages::take_failed) returns them.
+    pub(super) fn skip_failed(mut self) -> Stages {
+        self.stages = self.stages.map(millstream::pipe::Stages::skip_failed);
+        self
+    }
+
+    /// Returns the records at which a stage has failed since the last call, as they were read, and why.
+    pub(super) fn take_failed(&mut self) -> Vec<(Error, Vec<u8>)> {
+        self.stages.as_mut().map(millstream::pipe::Stages::take_failed).unwrap_or_default()
+    }
+
     /// Returns the number of records that pass, and of their bytes, if no result has to be copied to find out.
     pub(super) fn count(&mut self, batch: &Batch<'_>) -> Option<(u64, usize)> {
         if self.stages.is_some() || self.passed.open.is_some() || !batch.terminated() {

@@ -1,6 +1,6 @@
 //! Turns the requested stages into code.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 use memchr::memmem;
 use millstream::pipe::{Pipe, Stage};
@@ -58,21 +58,13 @@ pub(super) fn stage(
 
 /// Returns the stage that selects fields of records of CSV.
 fn csv_fields(name: &str, content: Arc<Content>, select: Select) -> Stage {
-    // The first error, with which the run ends.
-    let failed = Arc::new(OnceLock::new());
-    let failure = failed.clone();
     let rewrite = move |record: &[u8], out: &mut Vec<u8>| {
         let parts = content.split(record);
-        match select.write(parts.content, out) {
-            Ok(()) => out.extend_from_slice(parts.tail),
-            Err(error) => drop(failed.set(Mutex::new(Some(error)))),
-        }
+        select.write(parts.content, out)?;
+        out.extend_from_slice(parts.tail);
+        Ok::<(), Error>(())
     };
-    let check = move |_: &[u8]| match failure.get().and_then(|error: &Mutex<Option<Error>>| error.lock().ok()?.take()) {
-        None => Ok(true),
-        Some(error) => Err(error),
-    };
-    Pipe::stages().rewrite(rewrite).try_filter(check).boxed(name)
+    Pipe::stages().try_rewrite(rewrite).boxed(name)
 }
 
 /// Returns random numbers that are the same on every machine for the same seed, and different each time without a seed.

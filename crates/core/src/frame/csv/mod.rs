@@ -326,6 +326,26 @@ impl Framer for Csv {
         }
     }
 
+    /// An invalid record ends at the first line end at or after the byte that is not allowed; one whose quote is never
+    /// closed, at the end of the input. Nothing is found after the byte order mark of UTF-16.
+    fn skip(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
+        self.may_span_lines |= self.dialect.quote.is_some();
+        match self.find(input, resume, eof) {
+            Found::Line { len, terminated } => Step::Record { len, terminated },
+            Found::More(resume) => Step::More { resume, need: 0 },
+            Found::Bad(at, state @ State::Record) => Step::Bad(self.error(input, resume, at, state)),
+            Found::Bad(_, State::Quoted | State::QuotedEscaped) => Step::Record { len: input.len(), terminated: false },
+            Found::Bad(at, _) => {
+                let rest = Resume::after(at).with_state(State::Comment as u32);
+                match self.find(input, rest, eof) {
+                    Found::Line { len, terminated } => Step::Record { len, terminated },
+                    Found::More(resume) => Step::More { resume, need: 0 },
+                    Found::Bad(..) => unreachable!("every token is allowed in this state"),
+                }
+            }
+        }
+    }
+
     fn record_lines(&self) -> RecordLines {
         match self.dialect.line_end {
             _ if !self.may_span_lines => RecordLines::One,

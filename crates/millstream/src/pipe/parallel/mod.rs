@@ -22,7 +22,9 @@ pub use chunk::SendItem;
 use super::chain::{Chain, MOMENT, Start, Then, hand_on};
 use super::item::Item;
 use super::scope::{Flow, Scope};
-use super::stages::{Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, TryFilter, TryMap};
+use super::stages::{
+    Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, TryFilter, TryMap, TryRewrite,
+};
 use super::stats::StageStats;
 use super::{Detached, Pipe};
 use chunk::Chunk;
@@ -94,6 +96,7 @@ stateless! {
     [F] MapBytes<F>;
     [F] Pieces<F>;
     [F] Rewrite<F>;
+    [F, T] TryRewrite<F, T>;
 }
 
 impl<C: Sealed, S: Sealed> Sealed for Then<C, S> {}

@@ -1,0 +1,193 @@
+//! `--on-bad` and `--rejects`: what happens to records that are invalid, too long, or lack a field.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum, ValueHint};
+use data_encoding::BASE64;
+use millstream::{CancelToken, Encode, Error, ErrorKind, Result, Writer};
+use serde::Serialize;
+
+use crate::message;
+
+use super::count_text;
+
+/// The maximum number of bytes of a record that are kept.
+const MOST: usize = 1 << 20;
+
+/// The number of records that are reported one by one.
+const REPORTED: u64 = 10;
+
+/// What happens to bad records.
+#[derive(Args)]
+pub(crate) struct BadOptions {
+    /// What to do with a record that is invalid, too long, or lacks a field that 'fields' needs [default: stop]
+    ///
+    /// Reading continues after the record. A record of CSV with broken quoting ends with its line, and one whose quote is
+    /// never closed with the source. The header must be valid in any case.
+    #[arg(long, value_name = "HOW", help_heading = "Records", value_enum)]
+    on_bad: Option<OnBad>,
+
+    /// Write such records to this file, and succeed: one line of JSON for each
+    ///
+    /// A line has the source, the byte, the record, the line and the column, the name and the message of the error, and in
+    /// base64 the record, at most its first 1,048,576 bytes. The file appears when it is complete, before the output.
+    #[arg(long, value_name = "FILE", help_heading = "Records", value_hint = ValueHint::FilePath)]
+    rejects: Option<PathBuf>,
+}
+
+/// What happens to a bad record. `bson` uses the same words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnBad {
+    /// Report an error and stop
+    Stop,
+    /// Leave it out, report its position, complete the output, and exit with status 1
+    Skip,
+}
+
+impl From<OnBad> for millstream::bson::OnBad {
+    fn from(on_bad: OnBad) -> millstream::bson::OnBad {
+        match on_bad {
+            OnBad::Stop => millstream::bson::OnBad::Stop,
+            OnBad::Skip => millstream::bson::OnBad::Skip,
+        }
+    }
+}
+
+impl BadOptions {
+    /// Returns whether reading continues after a bad record.
+    pub(super) fn skips(&self) -> bool {
+        self.rejects.is_some() || self.on_bad == Some(OnBad::Skip)
+    }
+
+    /// Returns the file of `--rejects`.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.rejects.as_deref()
+    }
+
+    /// Fails if the options contradict each other.
+    pub(super) fn check(&self) -> Result<()> {
+        match (&self.rejects, self.on_bad) {
+            (Some(_), Some(OnBad::Stop)) => Err(Error::new(ErrorKind::InvalidOption)
+                .with_found("--rejects with --on-bad stop")
+                .with_expected("one of them")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A bad record.
+pub(super) struct Reject {
+    pub(super) error: Error,
+    /// The record as it was read, or its beginning.
+    pub(super) raw: Vec<u8>,
+}
+
+impl Reject {
+    /// Returns whether reading may continue after this error, because it is the error of one record.
+    pub(super) fn is_reason(error: &Error) -> bool {
+        matches!(error.kind(), ErrorKind::CsvInvalid | ErrorKind::RecordTooLong | ErrorKind::FieldCountMismatch)
+    }
+
+    pub(super) fn new(error: Error) -> Reject {
+        Reject { error, raw: Vec::new() }
+    }
+
+    /// Adds bytes of the record.
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.raw.extend_from_slice(&bytes[..bytes.len().min(MOST - self.raw.len())]);
+    }
+}
+
+/// The line for a bad record.
+#[derive(Serialize)]
+struct Line<'a> {
+    source: Option<&'a str>,
+    byte: Option<u64>,
+    record: Option<u64>,
+    line: Option<u64>,
+    column: Option<u64>,
+    kind: &'static str,
+    message: String,
+    raw: String,
+}
+
+/// The bad records of a run.
+pub(super) struct Rejects {
+    file: Option<(Writer, PathBuf)>,
+    count: u64,
+    first: Option<ErrorKind>,
+}
+
+impl Rejects {
+    /// # Errors
+    /// Returns the errors of creating the file.
+    pub(super) fn open(options: &BadOptions, token: &CancelToken) -> Result<Rejects> {
+        let open = |path: &PathBuf| {
+            Writer::builder().cancel(token).encode(Encode::Off).path(path).map(|writer| (writer, path.clone()))
+        };
+        Ok(Rejects { file: options.rejects.as_ref().map(open).transpose()?, count: 0, first: None })
+    }
+
+    /// # Errors
+    /// Returns the errors of writing.
+    pub(super) fn add(&mut self, reject: Reject) -> Result<()> {
+        let Reject { error, raw } = reject;
+        self.count += 1;
+        self.first.get_or_insert(error.kind());
+        let message = format!("{:#}", error.without_advice());
+        let Some((writer, _)) = &mut self.file else {
+            if self.count <= REPORTED {
+                message::say(&format!("left out: {message}"));
+            }
+            return Ok(());
+        };
+        let line = Line {
+            source: error.name(),
+            byte: error.offset(),
+            record: error.record(),
+            line: error.line(),
+            column: error.column(),
+            kind: error.kind().name(),
+            message,
+            raw: BASE64.encode(&raw),
+        };
+        let mut line = serde_json::to_vec(&line).map_err(|error| Error::from_io(error.into()))?;
+        line.push(b'\n');
+        writer.write(&line)
+    }
+
+    /// Returns the number of bad records.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Completes the file. Without one, bad records are an error.
+    ///
+    /// # Errors
+    /// Returns the errors of completing the file.
+    pub(super) fn close(self) -> Result<Result<()>> {
+        let Some(first) = self.first else {
+            return match self.file {
+                Some((writer, _)) => writer.close().map(|_| Ok(())),
+                None => Ok(Ok(())),
+            };
+        };
+        let count = count_text(self.count, "bad record");
+        let Some((writer, path)) = self.file else {
+            if self.count > REPORTED {
+                message::say(&format!("left out: {} more", self.count - REPORTED));
+            }
+            return Ok(Err(Error::new(first).with_found(count).with_expected("none; the output lacks them")));
+        };
+        writer.close()?;
+        message::say(&format!("{count}: see {}", path.display()));
+        Ok(Ok(()))
+    }
+
+    /// Removes the file of a run that failed.
+    pub(super) fn abandon(self) {
+        if let Some((mut writer, _)) = self.file {
+            writer.abort();
+        }
+    }
+}
