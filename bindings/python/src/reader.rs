@@ -32,7 +32,7 @@ use crate::number::Whole;
 use crate::options::{Items, Options, take};
 use crate::record::{Encoding, Place};
 use crate::wait::{Deadline, Patience, Token, unclosed};
-use rows::Rows;
+use rows::{Pending, Rows};
 
 /// Reads a source record by record, as `bytes`, or as `str` if an encoding is given.
 ///
@@ -80,6 +80,10 @@ struct State {
     ends: Vec<CommandEnd>,
     /// Python's decoder of a number of characters, and the offset up to which it has decoded.
     decoder: Option<(Py<PyAny>, u64)>,
+    /// The batch of an iterator over the rows of CSV. Every other call makes its unused records unread again.
+    rows: Option<Pending>,
+    /// The header of CSV, once it has been read.
+    header: Option<Vec<Py<PyAny>>>,
 }
 
 /// An open reader, for one call.
@@ -112,12 +116,10 @@ impl Reader {
     }
 
     fn new_rows(slf: Py<Reader>, py: Python<'_>, has_header: bool) -> PyResult<Rows> {
-        let reader = slf.get();
-        let Some(csv) = reader.csv.clone() else {
+        let Some(csv) = slf.get().csv.clone() else {
             return Err(error::refuse(py, "rows of records that are not CSV", "a reader with framer=Framer.csv()"));
         };
-        let (encoding, name) = (reader.encoding.clone(), reader.name.clone());
-        Ok(Rows::new(slf, csv, encoding, name, has_header))
+        Ok(Rows::new(slf, csv, has_header))
     }
 
     /// Opens a source. `open` is called again after it was interrupted by a signal.
@@ -145,7 +147,14 @@ impl Reader {
             is_command: false,
             has_failed: AtomicBool::new(false),
             name: reader.name().into(),
-            state: Mutex::new(State { reader: Some(reader), framer, ends: Vec::new(), decoder: None }),
+            state: Mutex::new(State {
+                reader: Some(reader),
+                framer,
+                ends: Vec::new(),
+                decoder: None,
+                rows: None,
+                header: None,
+            }),
         })
     }
 
@@ -179,6 +188,19 @@ impl Reader {
 
     #[inline]
     fn state(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
+        let mut state = self.state_of_rows(py)?;
+        if let Some(rows) = state.rows.take()
+            && let Some(reader) = &mut state.reader
+        {
+            let given_back = reader.give_back(rows.left());
+            debug_assert!(given_back.is_ok(), "the reader was used after its batch");
+        }
+        Ok(state)
+    }
+
+    /// The state for an iterator over rows, which uses the records of its batch.
+    #[inline]
+    fn state_of_rows(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, State>> {
         // After a panic the reader is still usable, because it tracks its own state.
         self.state.try_lock().ok_or_else(|| error::in_use(py, &self.name))
     }
@@ -708,14 +730,14 @@ impl Reader {
     }
 
     /// An iterator over the records of CSV, each as a list of its fields, for a reader with `Framer.csv`. Blank lines and
-    /// comments are not records. The iterator takes up to 256 records ahead.
+    /// comments are not records.
     fn rows(slf: Py<Self>, py: Python<'_>) -> PyResult<Rows> {
         Reader::new_rows(slf, py, false)
     }
 
-    /// An iterator over the records of CSV after the header, which is the first record, each as a dict from the header's
-    /// names to its fields. A record with another number of fields is an error. The iterator takes up to 256 records
-    /// ahead.
+    /// An iterator over the records of CSV, each as a dict from the header's names to its fields. The header is the first
+    /// record, which the reader keeps for later iterators. A record with another number of fields is an error, after which
+    /// the iterator continues with the next record.
     fn dicts(slf: Py<Self>, py: Python<'_>) -> PyResult<Rows> {
         Reader::new_rows(slf, py, true)
     }

@@ -76,6 +76,46 @@ def test_what_python_writes_is_read_back(rows: list[list[str]], end: str) -> Non
     assert list(reader.rows()) == rows
 
 
+PIECE = st.sampled_from(["a", "b", ",", ",", ";", "\n", "\n", "\r\n", '"', '""', '"c"', '"d,\n"', "'", "\\e", " ", "é"])
+
+
+@given(
+    pieces=st.lists(PIECE, max_size=30),
+    delimiter=st.sampled_from([",", ";"]),
+    quote=st.sampled_from(['"', "'", None]),
+    escape=st.sampled_from([None, "\\"]),
+    doubled=st.booleans(),
+)
+def test_python_reads_the_same(
+    pieces: list[str], delimiter: str, quote: str | None, escape: str | None, doubled: bool
+) -> None:
+    """Python's `csv` in its strict mode, in which quotes in the middle of a field are content."""
+    text = "".join(pieces)
+    expected, is_error = [], False
+    try:
+        for row in csv.reader(
+            io.StringIO(text, newline=""),
+            delimiter=delimiter,
+            quotechar=quote,
+            escapechar=escape,
+            doublequote=doubled,
+            quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+            strict=True,
+        ):
+            if row:
+                expected.append(row)
+    except csv.Error:
+        is_error = True
+    framer = ms.Framer.csv(delimiter, quote=quote, escape=escape, doubled_quotes=doubled, literal_quotes=True)
+    found, kind = [], None
+    try:
+        for row in ms.from_bytes(text.encode(), framer=framer, encoding="utf-8", decode="off").rows():
+            found.append(row)
+    except ms.Error as error:
+        kind = error.kind
+    assert (found, kind) == (expected, "csv_invalid" if is_error else None)
+
+
 def test_rows_and_dicts(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('\nid,"the name"\n1,"a, b"\n\n2,"say ""hi"""\n', encoding="utf-8")
@@ -91,10 +131,29 @@ def test_rows_and_dicts(tmp_path: Path) -> None:
         list(ms.shell("echo a,b; exit 3", framer=ms.Framer.csv()).rows())
 
 
+def test_the_header_belongs_to_the_reader() -> None:
+    data = b"id,n\n\n1,a\n# x\n\n2,b\n3,c\n4,d\n5,e\n"
+    reader = ms.from_bytes(data, framer=ms.Framer.csv(comment="#"), encoding="utf-8")
+    for row in reader.dicts():
+        assert row == {"id": "1", "n": "a"}
+        break
+    # Every call continues after the last record.
+    assert reader.tell() == 10
+    assert next(reader) == "# x"
+    assert next(iter(reader.rows())) == ["2", "b"]
+    assert next(iter(reader.dicts())) == {"id": "3", "n": "c"}
+    assert next(reader) == "4,d"
+    assert list(reader.dicts()) == [{"id": "5", "n": "e"}]
+
+
 def test_errors_name_the_place() -> None:
     with pytest.raises(ms.Error, match="found 1 field, expected 2, as in the header") as caught:
         list(ms.from_bytes(b"a,b\n1,2\n3\n", framer=ms.Framer.csv()).dicts())
-    assert (caught.value.kind, caught.value.record) == ("field_count_mismatch", 2)
+    assert (caught.value.kind, caught.value.record, caught.value.offset) == ("field_count_mismatch", 2, 8)
+    rows = ms.from_bytes(b"a,b\n3\n4,5\n", framer=ms.Framer.csv()).dicts()
+    with pytest.raises(ms.Error):
+        next(rows)
+    assert next(rows) == {b"a": b"4", b"b": b"5"}
     reader = ms.from_bytes(b'a,b\n1,"x\xff"\n', framer=ms.Framer.csv(), encoding="utf-8").rows()
     assert next(reader) == ["a", "b"]
     with pytest.raises(UnicodeDecodeError) as invalid:

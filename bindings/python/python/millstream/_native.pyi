@@ -168,11 +168,11 @@ class Reader(Iterator[T], Generic[T]):
         """An iterator over the results of `next_batch`."""
     def rows(self) -> Iterator[list[T]]:
         """An iterator over the records of CSV, each as a list of its fields, for a reader with `Framer.csv`. Blank
-        lines and comments are not records. The iterator takes up to 256 records ahead."""
+        lines and comments are not records."""
     def dicts(self) -> Iterator[dict[T, T]]:
-        """An iterator over the records of CSV after the header, which is the first record, each as a dict from the
-        header's names to its fields. A record with another number of fields is an error. The iterator takes up to 256
-        records ahead."""
+        """An iterator over the records of CSV, each as a dict from the header's names to its fields. The header is the
+        first record, which the reader keeps for later iterators. A record with another number of fields is an error,
+        after which the iterator continues with the next record."""
     def count(self) -> int:
         """Counts the records up to the end, without creating them. The record limit does not apply."""
     def columns(

@@ -1,7 +1,5 @@
 //! Records of CSV as lists and dicts.
 
-use std::sync::Arc;
-
 use millstream::frame::Csv;
 use millstream::{Error, ErrorKind};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -10,61 +8,74 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::batch::Loose;
 use crate::error;
-use crate::record::{Encoding, Place};
+use crate::record::Place;
 
-use super::Reader;
+use super::{Reader, State};
 
 /// How many records are taken from the reader at once.
 const BATCH: usize = 256;
 
-/// An iterator over the records of CSV of a reader.
-#[pyclass(generic, module = "millstream._native")]
+/// A batch of which some records have been used.
+pub struct Pending {
+    batch: Loose,
+    next: usize,
+}
+
+impl Pending {
+    /// Returns the number of records that have not been used.
+    pub fn left(&self) -> usize {
+        self.batch.core().len() - self.next
+    }
+}
+
+/// An iterator over the records of CSV of a reader. It has no position of its own.
+#[pyclass(frozen, generic, module = "millstream._native")]
 pub struct Rows {
     reader: Py<Reader>,
     csv: Csv,
-    encoding: Encoding,
-    name: Arc<str>,
-    batch: Option<Loose>,
-    next: usize,
     /// Whether the first record is a header, and the others are dicts with its names.
     has_header: bool,
-    names: Option<Vec<Py<PyAny>>>,
 }
 
 impl Rows {
-    pub fn new(reader: Py<Reader>, csv: Csv, encoding: Encoding, name: Arc<str>, has_header: bool) -> Rows {
-        Rows { reader, csv, encoding, name, batch: None, next: 0, has_header, names: None }
+    pub fn new(reader: Py<Reader>, csv: Csv, has_header: bool) -> Rows {
+        Rows { reader, csv, has_header }
     }
 
-    /// Returns the fields of the next record, and its number; a line that is not a record is skipped.
-    fn fields<'py>(&mut self, py: Python<'py>) -> PyResult<Option<(Vec<Bound<'py, PyAny>>, u64)>> {
+    /// Returns the fields of the next record, and its number and offset; a line that is not a record is skipped.
+    fn fields<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<(Vec<Bound<'py, PyAny>>, u64, u64)>> {
+        let reader = self.reader.get();
         loop {
-            if let Some(batch) = &self.batch {
+            if let Some(Pending { batch, next }) = &mut state.rows {
                 let core = batch.core();
-                while let Some(record) = core.get(self.next) {
-                    let (index, number) = (self.next, core.first_record() + self.next as u64);
-                    self.next += 1;
+                while let Some(record) = core.get(*next) {
+                    let (offset, number) =
+                        (core.offset() + u64::from(core.offsets()[*next]), core.first_record() + *next as u64);
+                    *next += 1;
                     if self.csv.skips(record) {
                         continue;
                     }
                     let mut fields = self.csv.fields(record);
-                    let mut row = Vec::with_capacity(self.names.as_ref().map_or(0, Vec::len));
+                    let mut row = Vec::with_capacity(state.header.as_ref().map_or(0, Vec::len));
                     while let Some(raw) = fields.next_raw() {
                         let field = self.csv.unquote(raw);
-                        row.push(self.encoding.decode(py, &field).map_err(|cause| {
-                            let before = raw.as_ptr() as usize - record.as_ptr() as usize;
-                            let offset = core.offset() + u64::from(core.offsets()[index]) + before as u64;
-                            let place = Place { name: &self.name, offset, record: Some(number), line: None };
-                            self.encoding.not_text(py, &field, &place, cause)
+                        row.push(reader.encoding.decode(py, &field).map_err(|cause| {
+                            let offset = offset + (raw.as_ptr() as usize - record.as_ptr() as usize) as u64;
+                            let place = Place { name: &reader.name, offset, record: Some(number), line: None };
+                            reader.encoding.not_text(py, &field, &place, cause)
                         })?);
                     }
-                    return Ok(Some((row, number)));
+                    return Ok(Some((row, number, offset)));
                 }
             }
-            (self.batch, self.next) = (self.reader.get().next_loose(py, BATCH)?, 0);
-            if self.batch.is_none() {
-                return Ok(None);
+            state.rows = None;
+            if state.reader.is_none() {
+                return Err(error::closed(py, &reader.name));
             }
+            let next =
+                reader.wait(py, state, |reader, framer| Ok(reader.next_batch_of(framer, BATCH)?.map(Loose::from)))?;
+            let Some(batch) = next else { return Ok(None) };
+            state.rows = Some(Pending { batch, next: 0 });
         }
     }
 }
@@ -75,22 +86,25 @@ impl Rows {
         slf
     }
 
-    fn __next__<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some((mut row, mut number)) = self.fields(py)? else { return Ok(None) };
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let reader = self.reader.get();
+        let mut state = reader.state_of_rows(py)?;
+        let Some((mut row, mut number, mut offset)) = self.fields(py, &mut state)? else { return Ok(None) };
         if !self.has_header {
             return PyList::new(py, row).map(|row| Some(row.into_any()));
         }
-        if self.names.is_none() {
-            self.names = Some(row.into_iter().map(Bound::unbind).collect());
-            match self.fields(py)? {
-                Some(next) => (row, number) = next,
+        if state.header.is_none() {
+            state.header = Some(row.into_iter().map(Bound::unbind).collect());
+            match self.fields(py, &mut state)? {
+                Some(next) => (row, number, offset) = next,
                 None => return Ok(None),
             }
         }
-        let names = self.names.as_deref().unwrap_or_default();
+        let names = state.header.as_deref().unwrap_or_default();
         if names.len() != row.len() {
             let error = Error::new(ErrorKind::FieldCountMismatch)
-                .with_name(&*self.name)
+                .with_name(&*reader.name)
+                .with_offset(offset)
                 .with_record(number)
                 .with_found(format!("{} field{}", row.len(), if row.len() == 1 { "" } else { "s" }))
                 .with_expected(format!("{}, as in the header", names.len()));
