@@ -136,20 +136,6 @@ fn quoted(word: &str) -> String {
     format!("\"{word}\"")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_are_spelled_as_in_node() {
-        let option =
-            Setting { name: "stop_grace".into(), about: String::new(), parameters: Vec::new(), call: String::new() };
-        let builder = Builder { name: "command", of: "Command", options: vec![option] };
-        let text = "see [`stop_grace`](Command::stop_grace), `borrow_fd` and [`ErrorKind::StopGrace`]";
-        assert_eq!(plain(&spelled(text, &[builder]), &[]), "see `stopGrace`, `fd` and `stop_grace`");
-    }
-}
-
 /// Generates `formats.ts`: the first bytes of compressed formats.
 pub fn formats(formats: &[Format]) -> String {
     let beginnings = each(formats.iter().flat_map(|format| &format.beginnings), |pairs| {
@@ -192,4 +178,18 @@ export const LAYOUTS: {{ readonly [byte: number]: Layout | undefined }} = {{
         each(types, |of| format!("  {}: \"{}\",\n", of.byte, of.alias)),
         joined(words, " | ", |word| quoted(&word)),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_spelled_as_in_node() {
+        let option =
+            Setting { name: "stop_grace".into(), about: String::new(), parameters: Vec::new(), call: String::new() };
+        let builder = Builder { name: "command", of: "Command", options: vec![option] };
+        let text = "see [`stop_grace`](Command::stop_grace), `borrow_fd` and [`ErrorKind::StopGrace`]";
+        assert_eq!(plain(&spelled(text, &[builder]), &[]), "see `stopGrace`, `fd` and `stop_grace`");
+    }
 }
