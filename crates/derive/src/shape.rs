@@ -249,7 +249,7 @@ impl Field {
         {
             return refuse("a field with `skip` is neither read nor written: only `default` can be combined with it");
         }
-        let name = field.ident.as_ref().map(|name| name.unraw().to_string()).unwrap_or_else(|| number.to_string());
+        let name = field.ident.as_ref().map_or_else(|| number.to_string(), |name| name.unraw().to_string());
         let variable = match &field.ident {
             // It has the field's span, so that errors point there, and a name that no other variable has.
             Some(ident) => Ident::new(&format!("field_{name}"), ident.span().resolved_at(Span::mixed_site())),

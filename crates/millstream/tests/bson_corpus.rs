@@ -67,9 +67,9 @@ fn unescaped(text: &str) -> String {
         let c = char::from_u32(u32::from_str_radix(&after[..4], 16).unwrap()).unwrap();
         out.push_str(before);
         if c < ' ' {
-            out.push_str(&format!("\\u{:04x}", c as u32))
+            out.push_str(&format!("\\u{:04x}", c as u32));
         } else {
-            out.push(c)
+            out.push(c);
         }
         rest = &after[4..];
     }

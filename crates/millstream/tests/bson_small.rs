@@ -116,7 +116,7 @@ fn indexed() {
     let bytes = everything();
     let document = Document::new(&bytes).unwrap();
     let index = document.index().unwrap();
-    for element in document.iter() {
+    for element in document {
         let element = element.unwrap();
         let key = element.key().unwrap();
         assert_eq!(index.get::<ValueRef>(key).unwrap(), document.get::<ValueRef>(key).unwrap());

@@ -58,7 +58,7 @@ async fn a_socket_is_read_in_the_task() {
     let (ask, asked) = std::sync::mpsc::channel::<()>();
     let server = std::thread::spawn(move || {
         let mut socket = listener.accept().unwrap().0;
-        for _ in asked {
+        for () in asked {
             socket.write_all(b"one\ntwo\n").unwrap();
         }
         socket.write_all(&numbers()).unwrap();

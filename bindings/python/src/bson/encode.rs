@@ -148,6 +148,6 @@ fn add<T: ToBson + ?Sized>(builder: &mut Builder, key: Option<&str>, value: &T) 
     match key {
         Some(key) => builder.append(key, value)?,
         None => builder.push(value)?,
-    };
+    }
     Ok(())
 }

@@ -47,7 +47,7 @@ impl Mapped {
                 Err(_) => document.require_path::<Document<'_>>(&path),
             },
         };
-        for element in found.map_err(|error| error::raise(py, &error.with_name(self.file.name())))?.iter() {
+        for element in found.map_err(|error| error::raise(py, &error.with_name(self.file.name())))? {
             keys.push(
                 element
                     .and_then(|element| element.key().map(str::to_owned))

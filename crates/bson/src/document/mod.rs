@@ -486,7 +486,7 @@ impl<'a> Array<'a> {
     /// Errors in the elements.
     pub fn count(&self) -> Result<usize> {
         let mut count = 0;
-        for element in self.iter() {
+        for element in self {
             element?;
             count += 1;
         }

@@ -164,7 +164,7 @@ pub fn tag<'a>(cursor: &Cursor<'a>, tag: &str) -> Result<(&'a [u8], Cursor<'a>)>
         match (key == tag.as_bytes(), kind) {
             (true, _) if found.is_some() => return Err(duplicate(key, &seeking, tag)),
             (true, ElementType::String | ElementType::Symbol) => {
-                found = Some((seeking.string_bytes()?, seeking.clone()))
+                found = Some((seeking.string_bytes()?, seeking.clone()));
             }
             (true, _) => return Err(seeking.mismatch(kind, "a variant's name")),
             (false, _) => seeking.skip(kind)?,

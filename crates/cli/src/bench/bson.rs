@@ -41,7 +41,7 @@ pub(super) fn run(options: &Options, bench: &Bench<'_>) -> Result<Report> {
     let count = each(open(path, bench.stop)?, |document| {
         // A separate traversal of the file's content determines the result that the other ways should find.
         let mut has_key = false;
-        for element in document.iter() {
+        for element in document {
             let element = element?;
             values += 1;
             has_key |= key.as_deref() == Some(element.key()?);

@@ -79,7 +79,7 @@ fn write_julia(document: Document<'_>, keys: &[String], memory: u64, out: &mut W
 /// Every number is checked before any byte is written.
 fn write_array(array: &Array<'_>, keys: &[String], out: &mut Writer) -> Result<()> {
     let (mut count, mut integers) = (0, true);
-    for element in array.iter() {
+    for element in array {
         let kind = element?.kind();
         if !matches!(kind, ElementType::Double | ElementType::Int32 | ElementType::Int64) {
             return Err(no_array(kind, keys));
@@ -101,11 +101,11 @@ fn write_numbers<T: for<'a> FromBson<'a>, const N: usize>(
     to_bytes: fn(T) -> [u8; N],
     out: &mut Writer,
 ) -> Result<()> {
-    for element in array.iter() {
+    for element in array {
         element?.get::<T>()?;
     }
     out.write(&header(dtype, &[count])?)?;
-    for element in array.iter() {
+    for element in array {
         out.write(&to_bytes(element?.get::<T>()?))?;
     }
     Ok(())

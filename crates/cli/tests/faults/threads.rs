@@ -38,7 +38,7 @@ fn threads_are_scarce() {
             let out = std::fs::read(place.output_directory().join("output")).ok();
             match code {
                 Some(0) if words[0] == "run" => {
-                    assert!(out == std::fs::read(place.input()).ok(), "use {i}, from thread {first}: not whole")
+                    assert!(out == std::fs::read(place.input()).ok(), "use {i}, from thread {first}: not whole");
                 }
                 Some(0) => {}
                 _ => {

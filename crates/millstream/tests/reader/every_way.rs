@@ -76,7 +76,7 @@ pub fn drain(reader: &mut Reader, pull: Pull) -> (Vec<u8>, Option<Error>) {
                 match pull {
                     Pull::Fill | Pull::FillBits => {}
                     Pull::Frames | Pull::BufferedFrames | Pull::Batches | Pull::LeftBatches => {
-                        assert!(!whole_record_left, "{pull:?}: an error too early")
+                        assert!(!whole_record_left, "{pull:?}: an error too early");
                     }
                     Pull::StdRead | Pull::StdBufRead => assert!(reader.buffer().is_empty(), "{pull:?}: too early"),
                 }

@@ -59,7 +59,7 @@ impl<'de> VariantAccess<'de> for Native<'de> {
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value> {
         let Native { cursor, kind } = self;
         let numbers = [
-            kind as u8 as u64,
+            u64::from(kind as u8),
             cursor.offset() as u64,
             cursor.base(),
             pack(cursor.rules()),

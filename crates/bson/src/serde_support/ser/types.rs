@@ -164,7 +164,7 @@ impl Serialize for Array<'_> {
             return serializer.serialize_newtype_struct(marker::ARRAY, &Bytes(self.as_bytes()));
         }
         let mut sequence = serializer.serialize_seq(None)?;
-        for element in self.iter() {
+        for element in self {
             sequence.serialize_element(&element.and_then(|element| element.value()).map_err(S::Error::custom)?)?;
         }
         sequence.end()

@@ -167,7 +167,7 @@ impl Csv {
             match input {
                 [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return Found::Bad(0, State::Record),
                 [0xef, 0xbb, 0xbf, ..] => at = MARK.len(),
-                [0xff] | [0xfe] | [0xef] | [0xef, 0xbb] if !eof => return Found::More(Resume::START),
+                [0xff | 0xfe | 0xef] | [0xef, 0xbb] if !eof => return Found::More(Resume::START),
                 _ => {}
             }
         }

@@ -368,7 +368,7 @@ impl Naming {
                     Err(Errno::EXIST) => {
                         // Linking does not replace a file, but renaming does. A file whose name was removed cannot be
                         // linked a second time, so the temporary name is kept for the next attempt.
-                        let (_, temporary) = Temporary::beside(target, |name| Ok(link(name)?))?;
+                        let ((), temporary) = Temporary::beside(target, |name| Ok(link(name)?))?;
                         *self = Naming::Temporary(temporary);
                         return self.finish(target);
                     }
