@@ -54,7 +54,7 @@ pub use reader::{
     Waits,
 };
 #[cfg(feature = "compression")]
-pub use source::gzip_index::{GzipAt, GzipIndex};
+pub use source::gzip_index::{GzipAt, GzipIndex, GzipIndexer};
 pub use writer::{
     Durability, Encode, Existing, FlushPolicy, LendPages, Partial, SharedWriter, Writer, WriterBuilder, WriterEnd,
 };

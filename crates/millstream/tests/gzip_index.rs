@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
 use flate2::write::{DeflateEncoder, GzEncoder};
-use millstream::{ErrorKind, GzipIndex, Result};
+use millstream::{ErrorKind, GzipIndex, GzipIndexer, Result};
 use proptest::prelude::*;
 use tempfile::TempDir;
 
@@ -67,6 +67,33 @@ fn any_offset_gives_the_rest() {
         std::fs::write(&stored, written).unwrap();
         assert_eq!(GzipIndex::load(&stored).unwrap(), index);
     }
+}
+
+#[test]
+fn an_index_is_made_while_reading() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = sample(900_001, 7);
+    let file = [gzip(&data[..500_000], 6), gzip(b"", 6), gzip(&data[500_000..], 0)].concat();
+    let path = put(&directory, &file);
+    let expected = GzipIndex::build(&path, SPACING, |_, _| Ok(())).unwrap();
+    for at_most in [1, 1000, 1 << 20] {
+        let mut indexer = GzipIndexer::new(&file[..], SPACING).unwrap();
+        let (mut found, mut space) = (Vec::new(), vec![0; at_most]);
+        while found.len() < data.len() {
+            let count = indexer.read(&mut space).unwrap();
+            assert!(count > 0);
+            found.extend_from_slice(&space[..count]);
+        }
+        assert!(found == data);
+        assert_eq!(indexer.finish().unwrap(), expected);
+    }
+    // A part, or a damaged file, gives no index.
+    let mut indexer = GzipIndexer::new(&file[..], SPACING).unwrap();
+    indexer.read_exact(&mut vec![0; 900_000]).unwrap();
+    assert_eq!(indexer.finish().unwrap_err().kind(), ErrorKind::DecodeTruncated);
+    let mut indexer = GzipIndexer::new(&file[..file.len() - 1], SPACING).unwrap();
+    assert!(std::io::copy(&mut indexer, &mut std::io::sink()).is_err());
+    assert_eq!(indexer.finish().unwrap_err().kind(), ErrorKind::DecodeTruncated);
 }
 
 #[test]

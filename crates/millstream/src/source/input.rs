@@ -20,6 +20,10 @@ impl<R: Read> Input<R> {
         Input { source, memory: vec![0; CAPACITY], pos: 0, end: 0, ended: false }
     }
 
+    pub(crate) fn source(&self) -> &R {
+        &self.source
+    }
+
     /// Returns the available bytes.
     pub(crate) fn unread(&self) -> &[u8] {
         &self.memory[self.pos..self.end]

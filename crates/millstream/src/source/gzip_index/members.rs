@@ -97,6 +97,10 @@ impl<R: Read> Members<R> {
         Ok(Members { input: Input::new(source), inflate, state, entry: Default::default(), position, check })
     }
 
+    pub(super) fn source(&self) -> &R {
+        self.input.source()
+    }
+
     /// Returns the offset of the next compressed byte.
     pub(super) fn position(&self) -> u64 {
         self.position

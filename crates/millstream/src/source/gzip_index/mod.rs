@@ -4,6 +4,7 @@
 //! contents may refer. This is the method of zlib's `zran` example.
 
 mod format;
+mod indexer;
 mod inflate;
 mod members;
 #[cfg(feature = "splits")]
@@ -14,20 +15,18 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use self::inflate::Stop;
-use self::members::Members;
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::read_exact_at;
 use millstream_core::internal::refuse;
 
+use self::members::Check;
 #[cfg(feature = "splits")]
 pub(crate) use self::{
     format::{marks, window},
-    members::Check,
     resume::{Mark, Resume, Resumed},
 };
 
-pub use self::seek::GzipAt;
+pub use self::{indexer::GzipIndexer, seek::GzipAt};
 
 /// The number of decoded bytes to which a block may refer (RFC 1951, section 2).
 pub(crate) const WINDOW: usize = 1 << 15;
@@ -37,9 +36,6 @@ type Window = Box<[u8]>;
 /// The number of bytes at the end of the compressed file whose checksum is stored. They contain the last member's
 /// checksum, so they differ for nearly any other file.
 const END: u64 = 64 << 10;
-
-/// The number of decoded bytes per call of the decoder, in addition to the window.
-const DECODE: usize = 512 << 10;
 
 /// Seek points of a gzip file, made by one pass over it. With an index, decoding can start at each of them.
 ///
@@ -181,38 +177,14 @@ fn damaged(found: &str, compressed: u64) -> Error {
 }
 
 fn build(path: &Path, spacing: u32, mut progress: impl FnMut(u64, u64) -> Result<()>) -> Result<GzipIndex> {
-    refuse(&[(
-        spacing < GzipIndex::MIN_SPACING,
-        &format_args!("{spacing} bytes between points"),
-        &format_args!("at least {}", GzipIndex::MIN_SPACING),
-    )])?;
     let file = File::open(path).map_err(|error| Error::new(ErrorKind::OpenFailed).with_io(error))?;
-    let mut members = Members::new(&file)?;
-    let mut points: Vec<Point> = Vec::new();
-    // The decoded bytes: `memory[..at]`, of which the last 32 KiB are kept.
-    let (mut memory, mut at, mut decoded) = (vec![0; WINDOW + DECODE], 0, 0_u64);
-    while let Some((written, stop)) = members.step(&mut memory[at..])? {
-        at += written;
-        decoded += written as u64;
-        if let Stop::Block { bits } = stop
-            && points.last().is_none_or(|last| decoded >= last.decoded + u64::from(spacing))
-        {
-            let window = (!points.is_empty()).then(|| memory[at - WINDOW..at].into());
-            points.push(Point { compressed: members.position(), decoded, bits, window, check: members.check() });
-        }
-        if at == memory.len() {
-            memory.copy_within(at - WINDOW.., 0);
-            at = WINDOW;
-            progress(members.position(), decoded)?;
-        }
+    let mut indexer = GzipIndexer::new(file, spacing)?;
+    while indexer.fill()? {
+        let count = indexer.unread().len();
+        indexer.consume(count);
+        progress(indexer.compressed_len(), indexer.decoded_len())?;
     }
-    let compressed = members.position();
-    if points.is_empty() {
-        // The only block is the last one, so decoding never stopped.
-        return Err(Error::new(ErrorKind::DecodeTruncated).with_found("the end of the file without a gzip member"));
-    }
-    let end = Some(end_checksum(&file, compressed)?);
-    Ok(GzipIndex { compressed, decoded, spacing, end, points })
+    indexer.finish()
 }
 
 /// Returns the checksum of the end of a file of this length.
