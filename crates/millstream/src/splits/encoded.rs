@@ -39,7 +39,7 @@ impl Encoded {
     pub(super) fn end_at(&mut self, next: &Encoded) {
         if let Some(end) = &next.seek {
             // Only the first piece has no points yet.
-            let seek = self.seek.get_or_insert_with(|| Seek { from: None, until: None, end: end.end });
+            let seek = self.seek.get_or_insert(Seek { from: None, until: None, end: end.end });
             seek.until.clone_from(&end.from);
         } else {
             self.until = Some(Place { at: next.at, decoded: next.decoded });

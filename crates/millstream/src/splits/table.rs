@@ -39,9 +39,8 @@ fn of_bgzip(file: &File, path: &Path, size: u64) -> io::Result<Option<Vec<Place>
     let mut name = path.as_os_str().to_os_string();
     name.push(".gzi");
     let mut bytes = Vec::new();
-    match File::open(&name).and_then(|mut table| table.read_to_end(&mut bytes)) {
-        Err(_) => return Ok(None),
-        Ok(_) => {}
+    if File::open(&name).and_then(|mut table| table.read_to_end(&mut bytes)).is_err() {
+        return Ok(None);
     }
     let (numbers, rest) = bytes.as_chunks::<8>();
     let mut numbers = numbers.iter().map(|number| u64::from_le_bytes(*number));

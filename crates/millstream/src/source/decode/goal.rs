@@ -24,6 +24,7 @@ pub(super) struct Passage {
 }
 
 impl Passage {
+    #[cfg(feature = "splits")]
     pub(super) fn new(goal: Option<Goal>) -> Passage {
         Passage { goal, at: 0, decoded: 0 }
     }

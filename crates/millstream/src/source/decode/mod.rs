@@ -52,6 +52,7 @@ pub(crate) struct DecodeSource {
     /// The format that the name indicates.
     promised: Option<Format>,
     /// Where decoding begins in a plain gzip file with an index.
+    #[cfg(feature = "splits")]
     resume: Option<Resume>,
     /// The place that decoding must pass.
     passage: Passage,
@@ -109,6 +110,7 @@ impl DecodeSource {
         DecodeSource {
             state: State::Undecided { source, first: Vec::new() },
             promised: path.and_then(Known::of_name).and_then(|known| known.decoded().ok()),
+            #[cfg(feature = "splits")]
             resume: None,
             passage: Passage::default(),
             limit,
@@ -119,7 +121,13 @@ impl DecodeSource {
         }
     }
 
-    /// Begins to decode at a point of a gzip file, where `source` is.
+    #[cfg(not(feature = "splits"))]
+    pub(crate) fn resuming(self, _: Option<Resume>) -> DecodeSource {
+        self
+    }
+
+    /// Decodes a part of a file, at the beginning of which `source` is.
+    #[cfg(feature = "splits")]
     pub(crate) fn resuming(self, resume: Option<Resume>) -> DecodeSource {
         match resume {
             Some(Resume::Piece(goal)) => DecodeSource { passage: Passage::new(Some(goal)), ..self },

@@ -23,8 +23,7 @@
 //! | 12 for each point | CRC-32 (4) and length modulo 2^32 (4) of the member's decoded bytes before the point, CRC-32 of its window (4; 0 without one) |
 //! | 4 | CRC-32 of everything before, except the windows |
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 
 use zlib_rs::crc32::crc32;
 
@@ -92,69 +91,13 @@ pub(super) fn read(from: impl Read) -> Result<GzipIndex> {
     Ok(index)
 }
 
-/// The points of an index without their windows, which are read when they are needed.
-#[cfg(feature = "splits")]
-pub(crate) struct Marks {
-    /// The length of the decoded data.
-    pub(crate) decoded: u64,
-    pub(crate) marks: Vec<super::Mark>,
-}
+pub(super) const CHECKED: &str = "bytes that match its checksum; make the index again";
 
-/// Reads the points of an index, and checks that it is the index of `file`.
-#[cfg(feature = "splits")]
-pub(crate) fn marks(mut index_file: &File, file: &File) -> Result<Marks> {
-    let mut from = Fields { from: io::BufReader::new(index_file), offset: 0, sum: 0 };
-    let (mut index, has_window) = table(&mut from)?;
-    let (mut offset, sum) = (from.offset, from.sum);
-    let mut windows = Vec::new();
-    for has_window in has_window {
-        windows.push(has_window.then_some(offset));
-        offset += if has_window { WINDOW as u64 } else { 0 };
-    }
-    let len = index_file.metadata().map_err(Error::from_io)?.len();
-    if len < offset {
-        return Err(truncated(len, offset - len));
-    }
-    index_file.seek(SeekFrom::Start(offset)).map_err(Error::from_io)?;
-    let mut from = Fields { from: io::BufReader::new(index_file), offset, sum };
-    let Some(sums) = checks(&mut from, &mut index)? else {
-        return Err(Error::new(ErrorKind::Unsupported)
-            .with_found("a gzip index without checksums, made by another program")
-            .with_expected("one with checksums; make the index again with `millstream index`"));
-    };
-    super::check_file(file, index.compressed, index.end)?;
-    let points = index.points.iter().zip(windows).zip(sums);
-    let marks = points.map(|((point, window), window_crc)| super::Mark {
-        at: point.compressed,
-        bits: point.bits,
-        decoded: point.decoded,
-        check: point.check.unwrap_or_default(),
-        window: window.map(|offset| super::resume::WindowAt { offset, crc: window_crc }),
-    });
-    Ok(Marks { decoded: index.decoded, marks: marks.collect() })
-}
-
-/// Reads the window at this place of an index.
-#[cfg(feature = "splits")]
-pub(crate) fn window(index_file: &File, at: super::resume::WindowAt) -> Result<Window> {
-    let mut window: Window = vec![0; WINDOW].into();
-    crate::os::read_exact_at(index_file, &mut window, at.offset).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => truncated(at.offset, WINDOW as u64),
-        _ => Error::from_io(error),
-    })?;
-    match crc32(0, &window) == at.crc {
-        true => Ok(window),
-        false => Err(damaged(at.offset, "other bytes in a window of the gzip index".into(), CHECKED)),
-    }
-}
-
-const CHECKED: &str = "bytes that match its checksum; make the index again";
-
-fn damaged(offset: u64, found: String, expected: &str) -> Error {
+pub(super) fn damaged(offset: u64, found: String, expected: &str) -> Error {
     Error::new(ErrorKind::DecodeDamaged).with_found(found).with_expected(expected).with_offset(offset)
 }
 
-fn truncated(offset: u64, missing: u64) -> Error {
+pub(super) fn truncated(offset: u64, missing: u64) -> Error {
     Error::new(ErrorKind::DecodeTruncated)
         .with_found("the end of the gzip index")
         .with_expected(format!("{missing} bytes more; make the index again"))
@@ -162,7 +105,7 @@ fn truncated(offset: u64, missing: u64) -> Error {
 }
 
 /// Reads everything before the windows: the points without windows, and whether each has one.
-fn table(from: &mut Fields<impl Read>) -> Result<(GzipIndex, Vec<bool>)> {
+pub(super) fn table(from: &mut Fields<impl Read>) -> Result<(GzipIndex, Vec<bool>)> {
     let magic = from.bytes::<5>()?;
     if magic != *MAGIC {
         return Err(damaged(0, format!("data that begins with {magic:02x?}"), "a gzip index, which begins with GZIDX"));
@@ -216,7 +159,7 @@ fn table(from: &mut Fields<impl Read>) -> Result<(GzipIndex, Vec<bool>)> {
 }
 
 /// Reads everything after the windows. Returns the checksums of the windows, or `None` if there is nothing.
-fn checks(from: &mut Fields<impl Read>, index: &mut GzipIndex) -> Result<Option<Vec<u32>>> {
+pub(super) fn checks(from: &mut Fields<impl Read>, index: &mut GzipIndex) -> Result<Option<Vec<u32>>> {
     let begin = from.offset;
     let mut first = [0];
     loop {
@@ -248,11 +191,11 @@ fn checks(from: &mut Fields<impl Read>, index: &mut GzipIndex) -> Result<Option<
 }
 
 /// The fields of a file, one after the other.
-struct Fields<R> {
-    from: R,
-    offset: u64,
+pub(super) struct Fields<R> {
+    pub(super) from: R,
+    pub(super) offset: u64,
     /// The checksum of the bytes read so far.
-    sum: u32,
+    pub(super) sum: u32,
 }
 
 impl<R: Read> Fields<R> {

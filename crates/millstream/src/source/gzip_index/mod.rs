@@ -21,10 +21,7 @@ use millstream_core::internal::refuse;
 
 use self::members::Check;
 #[cfg(feature = "splits")]
-pub(crate) use self::{
-    format::{marks, window},
-    resume::{Mark, Resume, Resumed},
-};
+pub(crate) use self::resume::{Mark, Resume, Resumed, marks, window};
 
 pub use self::{indexer::GzipIndexer, seek::GzipAt};
 

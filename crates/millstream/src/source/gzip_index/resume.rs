@@ -1,11 +1,14 @@
 //! Decoding from one point of an index to another one, at which the checksum is compared.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use zlib_rs::crc32::crc32;
 
 use super::inflate::Stop;
 use super::members::{Check, Entry, Members};
-use super::{WINDOW, Window, damaged};
-use crate::error::{Error, Result};
+use super::{WINDOW, Window, check_file, damaged, format};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The number of bytes per call of the decoder after the goal: the rest of a record.
 const REST: usize = 8 << 10;
@@ -38,6 +41,59 @@ impl Mark {
     /// Returns the offset of the first byte that is needed.
     pub(crate) fn start(&self) -> u64 {
         self.at - u64::from(self.bits > 0)
+    }
+}
+
+/// The points of an index without their windows, which are read when they are needed.
+pub(crate) struct Marks {
+    /// The length of the decoded data.
+    pub(crate) decoded: u64,
+    pub(crate) marks: Vec<Mark>,
+}
+
+/// Reads the points of an index, and checks that it is the index of `file`.
+pub(crate) fn marks(mut index_file: &File, file: &File) -> Result<Marks> {
+    let mut from = format::Fields { from: io::BufReader::new(index_file), offset: 0, sum: 0 };
+    let (mut index, has_window) = format::table(&mut from)?;
+    let (mut offset, sum) = (from.offset, from.sum);
+    let mut windows = Vec::new();
+    for has_window in has_window {
+        windows.push(has_window.then_some(offset));
+        offset += if has_window { WINDOW as u64 } else { 0 };
+    }
+    let len = index_file.metadata().map_err(Error::from_io)?.len();
+    if len < offset {
+        return Err(format::truncated(len, offset - len));
+    }
+    index_file.seek(SeekFrom::Start(offset)).map_err(Error::from_io)?;
+    let mut from = format::Fields { from: io::BufReader::new(index_file), offset, sum };
+    let Some(sums) = format::checks(&mut from, &mut index)? else {
+        return Err(Error::new(ErrorKind::Unsupported)
+            .with_found("a gzip index without checksums, made by another program")
+            .with_expected("one with checksums; make the index again with `millstream index`"));
+    };
+    check_file(file, index.compressed, index.end)?;
+    let points = index.points.iter().zip(windows).zip(sums);
+    let marks = points.map(|((point, window), window_crc)| Mark {
+        at: point.compressed,
+        bits: point.bits,
+        decoded: point.decoded,
+        check: point.check.unwrap_or_default(),
+        window: window.map(|offset| WindowAt { offset, crc: window_crc }),
+    });
+    Ok(Marks { decoded: index.decoded, marks: marks.collect() })
+}
+
+/// Reads the window at this place of an index.
+pub(crate) fn window(index_file: &File, at: WindowAt) -> Result<Window> {
+    let mut window: Window = vec![0; WINDOW].into();
+    crate::os::read_exact_at(index_file, &mut window, at.offset).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => format::truncated(at.offset, WINDOW as u64),
+        _ => Error::from_io(error),
+    })?;
+    match crc32(0, &window) == at.crc {
+        true => Ok(window),
+        false => Err(format::damaged(at.offset, "other bytes in a window of the gzip index".into(), format::CHECKED)),
     }
 }
 
