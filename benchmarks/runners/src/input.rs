@@ -15,6 +15,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use millstream::GzipIndex;
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
@@ -32,6 +33,8 @@ pub enum Input {
     Lines(Lines),
     /// Lines of text, compressed as one gzip member.
     Gzip(Lines),
+    /// The same with an index of points 4 MiB apart, which is next to the file as `FILE.gzidx`.
+    GzipWithIndex(Lines),
     /// Lines of text, compressed as BGZF blocks.
     Bgzf(Lines),
     /// Lines of text, compressed as zstd frames of 1 MiB of text.
@@ -126,6 +129,7 @@ impl fmt::Display for Input {
         match self {
             Input::Lines(text) => f.write_str(&lines(text)),
             Input::Gzip(text) => write!(f, "{}.gz", lines(text)),
+            Input::GzipWithIndex(text) => write!(f, "{}.indexed.gz", lines(text)),
             Input::Bgzf(text) => write!(f, "{}.bgz", lines(text)),
             Input::Zstd(text) => write!(f, "{}.zst", lines(text)),
             Input::Prefixed(text) => write!(f, "prefixed-{}", lines(text)),
@@ -153,7 +157,7 @@ impl Input {
     /// unchanged.
     #[must_use]
     pub fn with_length(mut self, mean: u64) -> Input {
-        if let Input::Lines(text) | Input::Gzip(text) | Input::Bgzf(text) = &mut self {
+        if let Input::Lines(text) | Input::Gzip(text) | Input::GzipWithIndex(text) | Input::Bgzf(text) = &mut self {
             text.mean = mean as usize;
         }
         self
@@ -162,7 +166,8 @@ impl Input {
     /// The number of bytes of text before compression, if it is specified.
     pub fn bytes(&self) -> Option<u64> {
         match self {
-            Input::Lines(text) | Input::Gzip(text) | Input::Bgzf(text) | Input::Zstd(text) => Some(text.bytes),
+            Input::Lines(text) | Input::Gzip(text) | Input::GzipWithIndex(text) => Some(text.bytes),
+            Input::Bgzf(text) | Input::Zstd(text) => Some(text.bytes),
             _ => None,
         }
     }
@@ -184,6 +189,12 @@ impl Input {
         if !path.exists() {
             let partial = directory.join(format!("{self}.partial"));
             self.write(&partial).with_context(|| format!("cannot make {}", path.display()))?;
+            if let Input::GzipWithIndex(_) = self {
+                let index = GzipIndex::build(&partial, 4 << 20, |_, _| Ok(()))?;
+                let mut out = BufWriter::new(File::create(GzipIndex::usual_path(&path))?);
+                index.write(&mut out)?;
+                out.flush()?;
+            }
             fs::rename(&partial, &path)?;
         }
         Ok(path)
@@ -199,7 +210,7 @@ impl Input {
         };
         match self {
             Input::Lines(text) => plain(&|out| text.write(out))?,
-            Input::Gzip(text) => {
+            Input::Gzip(text) | Input::GzipWithIndex(text) => {
                 let mut out = GzEncoder::new(create()?, Compression::default());
                 text.write(&mut out)?;
                 out.finish()?.flush()?;

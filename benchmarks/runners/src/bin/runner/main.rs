@@ -2,6 +2,7 @@
 //!
 //! Each prints its results as `key=number` words and exits with 0 only if its source succeeded.
 
+mod anywhere;
 mod competitors;
 mod consumer;
 mod plan;
@@ -12,6 +13,7 @@ mod source;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
@@ -62,6 +64,13 @@ enum Runner {
     },
     /// A plan of splits, or one pass over the file.
     Plan(Plan),
+    /// Lines at random places of a gzip file with an index.
+    Anywhere {
+        file: PathBuf,
+        /// The number of places.
+        #[arg(long)]
+        places: u64,
+    },
     /// Writes lines to standard output.
     Produce(Producer),
 }
@@ -75,6 +84,7 @@ fn main() -> anyhow::Result<()> {
         Runner::ForByteLine { source, buffer } => competitors::for_byte_line(&source, buffer)?.to_string(),
         Runner::Drain { source, buffer } => format!("bytes={}", competitors::drain(&source, buffer)?),
         Runner::Plan(plan) => plan.run()?,
+        Runner::Anywhere { file, places } => anywhere::read(&file, places)?,
         // Not std's standard output, which would split the writes at line ends.
         Runner::Produce(producer) => {
             return Ok(producer.run(&mut File::from(io::stdout().as_fd().try_clone_to_owned()?))?);
