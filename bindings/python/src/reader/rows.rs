@@ -28,6 +28,9 @@ impl Pending {
     }
 }
 
+/// The fields of a record, its number and its offset.
+type Row<'py> = (Vec<Bound<'py, PyAny>>, u64, u64);
+
 /// An iterator over the records of CSV of a reader. It has no position of its own.
 #[pyclass(frozen, generic, module = "millstream._native")]
 pub struct Rows {
@@ -42,8 +45,8 @@ impl Rows {
         Rows { reader, csv, has_header }
     }
 
-    /// Returns the fields of the next record, and its number and offset; a line that is not a record is skipped.
-    fn fields<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<(Vec<Bound<'py, PyAny>>, u64, u64)>> {
+    /// Returns the next record; a line that is not a record is skipped.
+    fn fields<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<Row<'py>>> {
         let reader = self.reader.get();
         loop {
             if let Some(Pending { batch, next }) = &mut state.rows {
