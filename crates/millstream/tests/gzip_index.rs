@@ -87,6 +87,22 @@ fn an_index_is_made_while_reading() {
         assert!(found == data);
         assert_eq!(indexer.finish().unwrap(), expected);
     }
+    // In a reader, which owns it.
+    for (bytes, is_whole) in [(file.clone(), true), (file[..file.len() - 1].to_vec(), false)] {
+        let stored = directory.path().join("made.gzidx");
+        let to = stored.clone();
+        let indexer = GzipIndexer::new(std::io::Cursor::new(bytes), SPACING).unwrap().at_end(move |index| {
+            let mut out = millstream::Writer::path(to)?;
+            index.write(&mut out).map_err(millstream::Error::from_io)?;
+            out.close().map(|_| ())
+        });
+        let mut reader = millstream::Reader::from_read(indexer).unwrap();
+        let mut found = Vec::new();
+        assert_eq!(reader.read_to_end(&mut found).is_ok(), is_whole);
+        assert!(found == data);
+        assert_eq!(GzipIndex::load(&stored).ok(), is_whole.then(|| expected.clone()));
+        let _ = std::fs::remove_file(&stored);
+    }
     // A part, or a damaged file, gives no index.
     let mut indexer = GzipIndexer::new(&file[..], SPACING).unwrap();
     indexer.read_exact(&mut vec![0; 900_000]).unwrap();

@@ -22,18 +22,18 @@ const DECODE: usize = 512 << 10;
 /// # let mut writer = Writer::path(&path)?;
 /// # writer.write_all(b"one\ntwo\n").map_err(millstream::Error::from_io)?;
 /// # writer.close()?;
-/// let mut indexer = GzipIndexer::new(std::fs::File::open(&path).unwrap(), 4 << 20)?;
-/// let mut reader = Reader::read(&mut indexer)?;
+/// let stored = GzipIndex::usual_path(&path);
+/// let indexer = GzipIndexer::new(std::fs::File::open(&path).map_err(millstream::Error::from_io)?, 4 << 20)?;
+/// let mut reader = Reader::from_read(indexer.at_end(move |index| {
+///     let mut out = Writer::path(stored)?;
+///     index.write(&mut out).map_err(millstream::Error::from_io)?;
+///     out.close().map(|_| ()) // now the file appears
+/// }))?;
 /// let mut count = 0;
 /// while reader.next_line()?.is_some() {
 ///     count += 1;
 /// }
-/// drop(reader);
 /// assert_eq!(count, 2);
-/// // The file appears when it is complete.
-/// let mut out = Writer::path(GzipIndex::usual_path(&path))?;
-/// indexer.finish()?.write(&mut out).map_err(millstream::Error::from_io)?;
-/// out.close()?;
 /// # assert_eq!(GzipIndex::load(GzipIndex::usual_path(&path))?.decoded_len(), 8);
 /// # Ok::<(), millstream::Error>(())
 /// ```
@@ -46,10 +46,14 @@ pub struct GzipIndexer<R> {
     pos: usize,
     end: usize,
     decoded: u64,
-    has_ended: bool,
+    /// The index, at the end of the data.
+    index: Option<GzipIndex>,
+    at_end: Option<AtEnd>,
     /// The error that ended the stream, which is reported again.
     failure: Option<Error>,
 }
+
+type AtEnd = Box<dyn FnOnce(&GzipIndex) -> Result<()> + Send>;
 
 impl<R: Read> GzipIndexer<R> {
     /// Creates an indexer of compressed data, any number of members, with a point every `spacing` decoded bytes, at the
@@ -71,9 +75,17 @@ impl<R: Read> GzipIndexer<R> {
             pos: 0,
             end: 0,
             decoded: 0,
-            has_ended: false,
+            index: None,
+            at_end: None,
             failure: None,
         })
+    }
+
+    /// Calls a function with the index when the end of the data has been read and all checksums were right. Its error is
+    /// an error of reading.
+    #[must_use]
+    pub fn at_end(self, call: impl FnOnce(&GzipIndex) -> Result<()> + Send + 'static) -> GzipIndexer<R> {
+        GzipIndexer { at_end: Some(Box::new(call)), ..self }
     }
 
     /// Returns the number of compressed bytes that have been decoded.
@@ -100,7 +112,7 @@ impl<R: Read> GzipIndexer<R> {
         if let Some(error) = &self.failure {
             return Err(error.again());
         }
-        while self.pos == self.end && !self.has_ended {
+        while self.pos == self.end && self.index.is_none() {
             if let Err(error) = self.decode() {
                 self.failure = Some(error.again());
                 return Err(error);
@@ -116,8 +128,7 @@ impl<R: Read> GzipIndexer<R> {
             (self.pos, self.end) = (WINDOW, WINDOW);
         }
         let Some((written, stop)) = self.members.step(&mut self.memory[self.end..])? else {
-            self.has_ended = true;
-            return Ok(());
+            return self.end();
         };
         self.end += written;
         self.decoded += written as u64;
@@ -131,27 +142,32 @@ impl<R: Read> GzipIndexer<R> {
         Ok(())
     }
 
+    /// Makes the index.
+    fn end(&mut self) -> Result<()> {
+        if self.points.is_empty() {
+            return Err(Error::new(ErrorKind::DecodeTruncated).with_found("the end of the file without a gzip member"));
+        }
+        let index = self.index.insert(GzipIndex {
+            compressed: self.members.position(),
+            decoded: self.decoded,
+            spacing: self.spacing,
+            end: Some(zlib_rs::crc32::crc32(0, self.members.source().end())),
+            points: std::mem::take(&mut self.points),
+        });
+        self.at_end.take().map_or(Ok(()), |call| call(index))
+    }
+
     /// Returns the index.
     ///
     /// # Errors
     /// The error that ended the data, and [`ErrorKind::DecodeTruncated`] if the data has not been read to its end.
     pub fn finish(mut self) -> Result<GzipIndex> {
-        // A caller who knows the length need not read on to be told of the end.
-        if self.fill()? {
-            return Err(Error::new(ErrorKind::DecodeTruncated)
-                .with_found(format!("{} bytes that have not been read", self.unread().len()))
-                .with_expected("gzip data that has been read to its end, for an index of it"));
-        }
-        if self.points.is_empty() {
-            return Err(Error::new(ErrorKind::DecodeTruncated).with_found("the end of the file without a gzip member"));
-        }
-        let end = zlib_rs::crc32::crc32(0, self.members.source().end());
-        Ok(GzipIndex {
-            compressed: self.members.position(),
-            decoded: self.decoded,
-            spacing: self.spacing,
-            end: Some(end),
-            points: self.points,
+        // A caller that knows the length need not read on to see the end.
+        let has_more = self.fill()?;
+        self.index.filter(|_| !has_more).ok_or_else(|| {
+            Error::new(ErrorKind::DecodeTruncated)
+                .with_found("gzip data that has not been read to its end")
+                .with_expected("all of it, for an index of it")
         })
     }
 }
