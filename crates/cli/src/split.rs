@@ -19,8 +19,8 @@ use crate::{Ending, message, size};
 ///   millstream split --size 256M huge.log | jq -c '.splits[]' |
 ///     parallel --keep-order millstream run --split {} --stage match:error
 ///
-/// Lines, most delimiters and records of a fixed size need no pass over the file. BSON, length-prefixed
-/// records and CSV are followed from the start of the file. A bgzf or zstd file is divided at its blocks or frames, a gzip file at the
+/// Lines, most delimiters and records of a fixed size need no pass over the file. BSON, length-prefixed records and CSV
+/// are followed from the start of the file. A bgzf or zstd file is divided at its blocks or frames, a gzip file at the
 /// points of its index ('millstream index'), and sizes are of decoded bytes; files of other formats, and gzip files
 /// without an index, are one split, and "note" says why.
 #[derive(Args)]
