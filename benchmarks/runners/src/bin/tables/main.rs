@@ -12,7 +12,7 @@ mod simd_csv_crate;
 mod tally;
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -116,7 +116,7 @@ fn pass(Options { work, way, file, threads, columns, .. }: &Options) -> Result<S
     Ok(format!("count={count}"))
 }
 
-fn sum(way: Way, file: &PathBuf, threads: usize) -> Result<Tally> {
+fn sum(way: Way, file: &Path, threads: usize) -> Result<Tally> {
     Ok(match way {
         Way::Millstream => millstream_reader::sum(file, threads)?,
         Way::Csv => csv_crate::sum(file)?,
