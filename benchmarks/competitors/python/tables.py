@@ -62,7 +62,7 @@ def duckdb_sniffer(work, path, threads, columns):
     return duckdb(work, path, threads, columns, sniffs=True)
 
 
-def pyarrow(work, path, threads, _columns):
+def pyarrow(work, path, threads, columns):
     import pyarrow
     import pyarrow.csv
 
@@ -74,11 +74,13 @@ def pyarrow(work, path, threads, _columns):
 
         table = pyarrow.csv.read_csv(path, read, parse)
         return {"count": table.num_rows, "sum": pyarrow.compute.sum(table["f1"]).as_py()}
-    convert = pyarrow.csv.ConvertOptions(column_types={"f0": pyarrow.string(), "f1": pyarrow.string()})
+    # Otherwise the type of a column is what its first block contains.
+    texts = {f"f{column}": pyarrow.string() for column in range(columns)}
+    convert = pyarrow.csv.ConvertOptions(column_types=texts)
     if work == "show":
         table = pyarrow.csv.read_csv(path, read, parse, convert)
         return list(zip(*(column.to_pylist() for column in table.columns)))
-    return {"count": sum(batch.num_rows for batch in pyarrow.csv.open_csv(path, read, parse))}
+    return {"count": sum(batch.num_rows for batch in pyarrow.csv.open_csv(path, read, parse, convert))}
 
 
 WAYS = {"csv": csv, "polars": polars, "duckdb": duckdb, "duckdb-sniffer": duckdb_sniffer, "pyarrow": pyarrow}

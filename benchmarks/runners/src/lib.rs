@@ -11,3 +11,4 @@ pub mod numbers;
 pub mod sample;
 pub mod table;
 pub mod times;
+pub mod traps;

@@ -2,7 +2,8 @@
 //!
 //! Without quotes, every program that splits lines reads them correctly. With quotes, a text contains delimiters, line
 //! ends and doubled quotes, and everything else is as simple as possible: no blank lines, no quotes inside unquoted
-//! fields, and LF as line end, so that programs differ only in their speed.
+//! fields, and LF as line end, so that programs differ only in their speed. Files on which they differ in their answers
+//! are [`traps`](crate::traps).
 
 use std::io::{self, Write};
 

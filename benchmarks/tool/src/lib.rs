@@ -35,4 +35,5 @@ pub mod session;
 pub mod statistics;
 pub mod sweep;
 pub mod tap;
+pub mod traps;
 pub mod watch;

@@ -19,12 +19,12 @@ use millstream_bench::revision::Revision;
 use millstream_bench::session::{self, Session};
 use millstream_bench::tap::Tap;
 use millstream_bench::{
-    chart, competitors, docs, flame, html, instructions, machine, programs, report, revision, sweep,
+    chart, competitors, docs, flame, html, instructions, machine, programs, report, revision, sweep, traps,
 };
 
 /// Measure Millstream against competitors.
 ///
-/// Inputs and outputs are kept in memory (/dev/shm if it exists; up to 1.6 GB at a time). The result of each
+/// Inputs and outputs are kept in memory (/dev/shm if it exists; up to 2 GB at a time). The result of each
 /// definition is printed immediately; a measurement at full size is also written to benchmarks/runs/. The exit status is
 /// 1 if a runner gave a wrong answer or, with CI=true, if a competitor is missing.
 #[derive(Parser)]
@@ -128,6 +128,15 @@ enum Work {
     },
     /// Generate the tables of docs/benchmarks.md and the chart of README.md from benchmarks/record.json.
     Docs,
+    /// Print what programs answer for files of CSV that some of them misread.
+    Traps {
+        /// Use files of 100 MB, and compare the number of records.
+        #[arg(long)]
+        large: bool,
+        /// Replace the table in docs/csv.md.
+        #[arg(long)]
+        write: bool,
+    },
     /// Count the instructions of some runners and compare them with benchmarks/baseline. The exit status is 1
     /// if one of them needs more than the tolerance allows.
     Instructions {
@@ -136,6 +145,9 @@ enum Work {
         write: bool,
     },
 }
+
+/// The path of the page with the tables of traps, relative to the root of the repository.
+const TRAPS: &str = "docs/csv.md";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Kind {
@@ -208,6 +220,18 @@ fn main() -> Result<ExitCode> {
             let rows = chart::rows(&fs::read_to_string(root.join("benchmarks/chart.toml"))?, &record)?;
             fs::write(&tables, docs::update(&fs::read_to_string(&tables)?, &record, &rows)?)?;
             fs::write(root.join("docs/speed.svg"), chart::draw(&rows))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Some(Work::Traps { large, write }) => {
+            let scratch = tempfile::tempdir()?;
+            let place = Place { inputs: scratch.path().to_owned(), ..build_all(&root)? };
+            let table = traps::table(&place, &traps::PROGRAMS, *large)?;
+            if *write {
+                let path = root.join(TRAPS);
+                fs::write(&path, traps::update(&fs::read_to_string(&path)?, usize::from(*large), &table)?)?;
+            } else {
+                print!("{table}");
+            }
             Ok(ExitCode::SUCCESS)
         }
         None if options.vs.is_some() => versus(&root, choose(definitions()?, &options.only)?, &options),
