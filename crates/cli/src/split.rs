@@ -1,14 +1,19 @@
 //! `millstream split`: prints the plan that divides a file, as JSON.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum, ValueHint};
+use indicatif::HumanBytes;
 use millstream::Decode;
 use millstream::splits::{Framing, SplitPin, Splits};
 
-use crate::run::{CsvOptions, Records};
+use crate::run::{CsvOptions, Progress, Records, Show};
 use crate::standard::Stream;
 use crate::{Ending, message, size};
+
+/// The size of a file of which a pass is announced.
+const LARGE: u64 = 10_000_000_000;
 
 /// Divide a file into splits, and print them as JSON
 ///
@@ -51,6 +56,10 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     csv: CsvOptions,
+
+    /// The first record is a header; every element contains it, for 'run --split ELEMENT --csv --header'
+    #[arg(long, help_heading = "Records", requires = "csv")]
+    header: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -77,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Ending {
         Pin::Full => SplitPin::Full,
     };
     let decode = if options.decode == "off" { Decode::Off } else { Decode::Auto };
-    let mut builder = Splits::builder().pin(pin).decode(decode);
+    let mut builder = Splits::builder().pin(pin).decode(decode).header(options.header);
     if let Some(index) = &options.index {
         builder = builder.index(index);
     }
@@ -87,7 +96,21 @@ pub(crate) fn run(options: &Options) -> Ending {
             Some(csv) => Framing::Csv { dialect: *csv.dialect() },
             None => options.records.framing().unwrap_or(Framing::Lines),
         };
-        builder.plan(&options.file, framing, options.size)
+        let size = std::fs::metadata(&options.file).map_or(0, |metadata| metadata.len());
+        let is_read = matches!(framing, Framing::Csv { .. } | Framing::Bson | Framing::LengthPrefixed { .. })
+            || matches!(options.pin, Pin::Full);
+        if is_read && size > LARGE {
+            message::say(&format!("{}: reading all of its {}", options.file.display(), HumanBytes(size)));
+        }
+        let line = (is_read && Show::Auto.is_wanted(true)).then(|| Arc::new(Progress::start(Some(size))));
+        if let Some(line) = line.clone() {
+            builder = builder.progress(move |bytes| line.update(bytes, 0, bytes));
+        }
+        let plan = builder.plan(&options.file, framing, options.size);
+        if let Some(line) = line.and_then(Arc::into_inner) {
+            line.finish();
+        }
+        plan
     };
     match plan() {
         Ok(plan) => message::print(plan.to_json().as_bytes()),

@@ -146,7 +146,7 @@ impl Cores {
                 return Ok(Plan::Assumed(splits));
             }
             let plan = builder.plan(path, framing.clone(), SIZE)?;
-            let is_small = |split: &Split| split.end().is_none_or(|end| end - split.begin() <= 2 * SIZE);
+            let is_small = |split: &Split| split.end().is_none_or(|end| end - split.begin() <= 8 * SIZE);
             let is_divided = plan.note().is_none() && plan.iter().all(is_small);
             Ok(if is_divided { Plan::Exact(plan) } else { Plan::Stream })
         };

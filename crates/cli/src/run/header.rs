@@ -1,6 +1,7 @@
 //! `--header`: the first record of each source of CSV is its header.
 
 use millstream::frame::{Csv, Framer};
+use millstream::splits::Split;
 use millstream::{Error, ErrorKind, Reader, Result};
 
 /// The header of a source.
@@ -13,9 +14,21 @@ pub(super) struct Header {
     /// The header as it is in the source, with its line end, if it has one.
     line: Vec<u8>,
     names: Vec<Vec<u8>>,
+    /// Whether the source contains it. Otherwise it comes from a split that begins after it.
+    is_read: bool,
 }
 
 impl Header {
+    /// Returns the header that a split contains, if the split begins after it.
+    pub(super) fn of_split(split: &Split, csv: &Csv) -> Option<Header> {
+        let content = split.header().filter(|_| split.begin() > 0)?.as_bytes();
+        let names = csv.fields(content).map(|name| name.into_owned()).collect();
+        let source = split.path().map(|path| path.display().to_string()).unwrap_or_default();
+        let mut header = Header { source, before: Vec::new(), line: content.to_vec(), names, is_read: false };
+        header.terminate(csv);
+        Some(header)
+    }
+
     /// Reads the header of a source.
     ///
     /// # Errors
@@ -30,7 +43,7 @@ impl Header {
                 continue;
             }
             let names = csv.fields(content).map(|name| name.into_owned()).collect();
-            return Ok(Header { source, before, line: line.to_vec(), names });
+            return Ok(Header { source, before, line: line.to_vec(), names, is_read: true });
         }
         Err(Error::new(ErrorKind::CsvInvalid)
             .with_name(source)
@@ -48,7 +61,7 @@ impl Header {
 
     /// Returns the header after a stage.
     pub(super) fn with(&self, line: Vec<u8>, names: Vec<Vec<u8>>) -> Header {
-        Header { source: self.source.clone(), before: Vec::new(), line, names }
+        Header { source: self.source.clone(), before: Vec::new(), line, names, is_read: self.is_read }
     }
 
     /// Returns an error unless the headers have the same names in the same order.
@@ -75,9 +88,14 @@ impl Header {
         &self.names
     }
 
+    /// Returns whether the header is a part of the source, and so of the output.
+    pub(super) fn is_read(&self) -> bool {
+        self.is_read
+    }
+
     /// Returns the number of bytes that were read.
     pub(super) fn len(&self) -> u64 {
-        (self.before.len() + self.line.len()) as u64
+        if self.is_read { (self.before.len() + self.line.len()) as u64 } else { 0 }
     }
 }
 

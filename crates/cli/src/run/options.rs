@@ -443,8 +443,8 @@ impl Options {
         let wrong = |found: String, expected: &str| {
             Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
         };
-        if self.table.header && self.split.is_some() {
-            return wrong("--header with --split".into(), "--split alone: only the first split begins with the header");
+        if self.table.header && self.split.as_ref().is_some_and(|split| split.header().is_none()) {
+            return wrong("--header with a split without one".into(), "a split of 'millstream split --csv --header'");
         }
         if self.table.header && self.each.round_robin {
             return wrong(

@@ -71,7 +71,11 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     signals.watch()?;
     let header = match &csv {
         Some(csv) if options.table.header => {
-            let mut header = Header::read(&mut first, csv)?;
+            let of_split = match &sources[0] {
+                Source::Split(split) => Header::of_split(split, csv),
+                _ => None,
+            };
+            let mut header = of_split.map_or_else(|| Header::read(&mut first, csv), Ok)?;
             if sources.len() > 1 || options.each.each.is_some() {
                 header.terminate(csv);
             }
@@ -371,6 +375,7 @@ impl Transfer<'_> {
         let after_stages = self.stages.as_ref().and_then(Stages::header).or(after_cores);
         let line = after_stages.unwrap_or(&header).line().to_vec();
         match &mut self.destination {
+            Destination::Outputs(_) if !header.is_read() => Ok(()),
             // A stage drops comments and blank lines.
             Destination::Outputs(_) if after_stages.is_some() => self.put(&line),
             Destination::Outputs(_) => self.put(header.before()).and_then(|()| self.put(&line)),

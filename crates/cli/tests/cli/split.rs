@@ -116,6 +116,31 @@ fn splits_of_csv_are_exact() {
         let element = elements[0].trim_end_matches(',');
         let refused = |words: &str| place.run(words).word("--split").word(element).gets_refused();
         refused("--csv --csv-quote '").complains_of(&["a split of another dialect"]);
-        refused("--csv --header").complains_of(&["--header with --split"]);
+        refused("--csv --header").complains_of(&["--header with a split without one"]);
     }
+}
+
+#[test]
+fn every_split_of_csv_has_the_header() {
+    let rows: String = (0..1000).map(|i| format!("{i},\"a\n{i}\",{}\n", i * 2)).collect();
+    let place =
+        Place::new().file("t", format!("# a comment\nid,\"the text\",n\n{rows}")).file("empty", "# a comment\n");
+    let options = "--csv --csv-comment #";
+    let json = place.words(&format!("split t --size 2000 --header {options}")).succeeds().stdout;
+    let json = String::from_utf8(json).unwrap();
+    let elements: Vec<_> =
+        json.lines().filter(|line| line.contains("begin")).map(|line| line.trim_end_matches(',')).collect();
+    assert!(elements.len() > 5, "{json}");
+    assert!(elements.iter().all(|element| element.contains(r#""header":"id,\"the text\",n""#)), "{json}");
+    let read = |words: &str| {
+        let run = |element: &&str| place.run(words).and(options).word("--split").word(element).succeeds().stdout;
+        String::from_utf8(elements.iter().flat_map(run).collect()).unwrap()
+    };
+    assert_eq!(read(""), place.text("t"));
+    assert_eq!(read("--header"), place.text("t"));
+    let numbers: String = (0..1000).map(|i| format!("{}\n", i * 2)).collect();
+    assert_eq!(read("--header --stage fields:n"), format!("n\n{numbers}"));
+    assert_eq!(read("--header --stage fields:n --each head\\ -n1"), "n\n".repeat(elements.len()));
+    place.words("split empty --csv --csv-comment # --header").fails().complains_of(&["no record", "a header"]);
+    place.words("split t --header").gets_refused().complains_of(&["--csv"]);
 }

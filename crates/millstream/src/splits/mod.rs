@@ -99,6 +99,8 @@ struct Whole {
     framing: Framing,
     /// The index of a plain gzip file, if it is not at its usual path.
     index: Option<PathBuf>,
+    /// The header of a file of CSV, if that was requested.
+    header: Option<String>,
 }
 
 /// A position in a compressed file at which decoding can begin.
@@ -282,6 +284,11 @@ impl Split {
     /// Returns how the records are found.
     pub fn framing(&self) -> &Framing {
         &self.whole.framing
+    }
+
+    /// Returns the header of a file of CSV, without its line end, if [`header`](SplitsBuilder::header) was set.
+    pub fn header(&self) -> Option<&str> {
+        self.whole.header.as_deref()
     }
 
     /// Returns the file's absolute path.

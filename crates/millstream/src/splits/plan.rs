@@ -10,8 +10,9 @@ use std::sync::Arc;
 #[cfg(feature = "compression")]
 use crate::Format;
 use crate::error::{Error, ErrorKind, Result};
-use crate::frame::Csv;
+use crate::frame::{Csv, Framer, Resume, Step};
 use crate::os::cancel::{CancelToken, Wait};
+use crate::os::read_exact_at;
 use crate::os::source::stamp::shrank;
 use crate::source::Decode;
 use millstream_core::internal::{Guess, Known, SNIFF, guess, is_known, refuse};
@@ -22,6 +23,9 @@ use super::{AssumedSplits, Encoded, Framing, Split, SplitPin, Splits, Whole, sou
 
 /// The maximum number of splits of a plan.
 const MOST: u64 = 1 << 24;
+
+/// The maximum length of a header.
+const HEADER: u64 = 64 << 20;
 
 /// The options of a plan.
 ///
@@ -41,6 +45,8 @@ pub struct SplitsBuilder {
     decode: Option<Decode>,
     index: Option<PathBuf>,
     cancel: Option<CancelToken>,
+    header: bool,
+    progress: Option<Arc<dyn Fn(u64) + Send + Sync>>,
 }
 
 impl SplitsBuilder {
@@ -71,6 +77,34 @@ impl SplitsBuilder {
     #[cfg(feature = "compression")]
     pub fn index(mut self, path: impl AsRef<Path>) -> SplitsBuilder {
         self.index = Some(path.as_ref().to_path_buf());
+        self
+    }
+
+    /// Sets whether the first record of a file of CSV is a header, which each split then contains: [`Split::header`]. The
+    /// header is also a record of the first split. A compressed file is one split, which begins with its header.
+    ///
+    /// Planning fails with [`ErrorKind::CsvInvalid`] if there is no record, with [`ErrorKind::RecordTooLong`] for a header of
+    /// more than 64 MiB, and with [`ErrorKind::InvalidOption`] for other records than those of CSV.
+    ///
+    /// ```
+    /// use millstream::frame::CsvDialect;
+    /// use millstream::splits::{Framing, Splits};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("data.csv");
+    /// std::fs::write(&path, "id,name\n1,a\n2,b\n3,c\n")?;
+    /// let framing = Framing::Csv { dialect: CsvDialect::new() };
+    /// let plan = Splits::builder().header(true).plan(&path, framing, 12)?;
+    /// assert_eq!((plan.len(), plan.iter().nth(1).unwrap().header()), (2, Some("id,name")));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn header(mut self, header: bool) -> SplitsBuilder {
+        self.header = header;
+        self
+    }
+
+    /// Calls a function while a pass reads the file, with the number of bytes of the file that it has read.
+    pub fn progress(mut self, progress: impl Fn(u64) + Send + Sync + 'static) -> SplitsBuilder {
+        self.progress = Some(Arc::new(progress));
         self
     }
 
@@ -110,7 +144,7 @@ impl SplitsBuilder {
         }
         let (pin, size) = (Pinned::new(self.pin, &file)?, length(&file)?);
         let path = Some(std::path::absolute(path).map_err(Error::from_io)?);
-        let whole = Arc::new(Whole { path, pin, framing, index: None });
+        let whole = Arc::new(Whole { path, pin, framing, index: None, header: None });
         Ok(Some(AssumedSplits { whole, file: Arc::new(file), size, step, csv }))
     }
 
@@ -118,16 +152,24 @@ impl SplitsBuilder {
         framing.framer()?;
         refuse_empty(size)?;
         let wait = Wait::new(self.cancel, None);
+        let progress = |bytes| self.progress.iter().for_each(|progress| progress(bytes));
         let file = open(path)?;
         let pin = Pinned::new(self.pin, &file)?;
         let index = self.index.map(std::path::absolute).transpose().map_err(Error::from_io)?;
         let is_named = index.is_some();
-        let whole = Whole { path: Some(std::path::absolute(path).map_err(Error::from_io)?), pin, framing, index };
+        let (decodes, first) = (self.decode != Some(Decode::Off), first_bytes(&file)?);
+        let is_encoded = decodes && needs_decoding(path, &first);
+        let header = match (self.header, &framing) {
+            (false, _) => None,
+            (true, Framing::Csv { .. }) if is_encoded => None,
+            (true, Framing::Csv { dialect }) => Some(header(&file, length(&file)?, &mut Csv::with(*dialect)?)?),
+            (true, _) => return Err(refused_header()),
+        };
+        let whole =
+            Whole { path: Some(std::path::absolute(path).map_err(Error::from_io)?), pin, framing, index, header };
         let mut plan = Planning { whole: Arc::new(whole), size: length(&file)?, step: size, splits: Vec::new() };
-        let decodes = self.decode != Some(Decode::Off);
-        let first = first_bytes(&file)?;
         let (mut records, mut note) = (None, None);
-        if decodes && needs_decoding(path, &first) {
+        if is_encoded {
             note = plan.by_pieces(&file, guess(&first, true), &wait)?;
         } else if is_named {
             return Err(Error::new(ErrorKind::InvalidOption)
@@ -138,11 +180,12 @@ impl SplitsBuilder {
         } else if plan.whole.framing.searchable().is_some() {
             plan.by_search()?;
         } else {
-            records = Some(plan.by_records(&file, &wait)?);
+            records = Some(plan.by_records(&file, &wait, &progress)?);
         }
         let Planning { whole, size, mut splits, .. } = plan;
         if whole.pin.is_full() {
             for split in &mut splits {
+                progress(split.begin);
                 split.hash = Some(source::hash(split, &wait)?);
             }
         }
@@ -262,11 +305,11 @@ impl Planning {
     }
 
     /// Divides before the first record of each multiple of `step`. Returns the number of records.
-    fn by_records(&mut self, file: &File, wait: &Wait) -> Result<u64> {
+    fn by_records(&mut self, file: &File, wait: &Wait, progress: &dyn Fn(u64)) -> Result<u64> {
         self.check_count(self.size.div_ceil(self.step))?;
         let (whole, size, step) = (self.whole.clone(), self.size, self.step);
         let (mut begin, mut record, mut next) = (0, 0, step);
-        let records = walk(file, size, &whole.framing, step, wait, |offset, number| {
+        let records = walk(file, size, &whole.framing, step, wait, progress, |offset, number| {
             if offset >= next && offset < size {
                 self.add(begin, Some(offset), true, Some(record));
                 (begin, record, next) = (offset, number, (offset / step + 1).saturating_mul(step));
@@ -274,6 +317,46 @@ impl Planning {
         })?;
         self.add(begin, Some(size), true, Some(record));
         Ok(records)
+    }
+}
+
+fn refused_header() -> Error {
+    Error::new(ErrorKind::InvalidOption).with_found("a header").with_expected("records of CSV")
+}
+
+/// Returns the first record of a file, without its line end.
+fn header(file: &File, size: u64, csv: &mut Csv) -> Result<String> {
+    let mut wanted = 64 << 10;
+    loop {
+        let mut bytes = vec![0; wanted.min(size) as usize];
+        read_exact_at(file, &mut bytes, 0).map_err(Error::from_io)?;
+        let (mut at, eof) = (0, bytes.len() as u64 == size);
+        while at < bytes.len() {
+            match csv.step(&bytes[at..], Resume::START, eof) {
+                Step::Record { len, terminated } => {
+                    let record = csv.trim().apply(&bytes[at..at + len], terminated);
+                    if !csv.skips(record) {
+                        let text = std::str::from_utf8(record).map_err(|_| {
+                            let error = Error::new(ErrorKind::TextInvalid).with_found("a header that is not UTF-8");
+                            error.with_offset(at as u64)
+                        });
+                        return text.map(str::to_string);
+                    }
+                    at += len;
+                }
+                Step::More { .. } => break,
+                Step::Bad(error) => return Err(error.shift_offset(at as u64)),
+            }
+        }
+        if eof {
+            return Err(Error::new(ErrorKind::CsvInvalid).with_found("no record").with_expected("a header"));
+        }
+        if wanted >= HEADER {
+            return Err(Error::new(ErrorKind::RecordTooLong)
+                .with_found(format!("{wanted} bytes without the end of the header"))
+                .with_expected(format!("at most {HEADER}")));
+        }
+        wanted *= 4;
     }
 }
 

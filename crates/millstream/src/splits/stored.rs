@@ -29,6 +29,9 @@ struct StoredSplit<'a> {
     index: Option<Cow<'a, str>>,
     pin: Cow<'a, Pinned>,
     framing: Cow<'a, Framing>,
+    /// The header of a file of CSV.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    header: Option<Cow<'a, str>>,
     begin: u64,
     end: Option<u64>,
     exact: bool,
@@ -95,13 +98,14 @@ impl Split {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
-        let Whole { path, pin, framing, index } = &*self.whole;
+        let Whole { path, pin, framing, index, header } = &*self.whole;
         let stored = StoredSplit {
             version: VERSION,
             path: text(path.as_deref()),
             index: text(index.as_deref()),
             pin: Cow::Borrowed(pin),
             framing: Cow::Borrowed(framing),
+            header: header.as_deref().map(Cow::Borrowed),
             begin: self.begin,
             end: self.end,
             exact: self.is_exact,
@@ -161,6 +165,7 @@ impl StoredSplit<'_> {
                 pin,
                 framing,
                 index: self.index.map(|path| path.into_owned().into()),
+                header: self.header.map(Cow::into_owned),
             }),
             begin: self.begin,
             end: self.end,

@@ -32,6 +32,8 @@ struct Walked {
 /// `framing` is CSV, only for the first record at or after each multiple of `step`. Returns the number of complete
 /// records; a record that is incomplete or invalid ends the traversal.
 ///
+/// `progress` is called with the number of bytes that have been followed.
+///
 /// The memory is one block of 256 KiB for each thread. The content of a longer record is skipped if its length is known.
 pub(super) fn walk(
     file: &File,
@@ -39,14 +41,25 @@ pub(super) fn walk(
     framing: &Framing,
     step: u64,
     wait: &Wait,
+    progress: &dyn Fn(u64),
     mut found: impl FnMut(u64, u64),
 ) -> Result<u64> {
     match framing {
         Framing::Csv { dialect } => {
             let file = Arc::new(file.try_clone().map_err(Error::from_io)?);
-            chunks(&file, size, step, CHUNK, &Csv::with(*dialect)?, wait, &mut found)
+            chunks(&file, size, step, CHUNK, &Csv::with(*dialect)?, wait, progress, &mut found)
         }
-        _ => part(file, 0..u64::MAX, size, framing, &mut *framing.framer()?, wait, found).map(|walked| walked.records),
+        _ => {
+            let mut next = CHUNK;
+            let found = |offset, records| {
+                if offset >= next {
+                    progress(offset);
+                    next = offset + CHUNK;
+                }
+                found(offset, records);
+            };
+            part(file, 0..u64::MAX, size, framing, &mut *framing.framer()?, wait, found).map(|walked| walked.records)
+        }
     }
 }
 
@@ -132,6 +145,7 @@ fn part(
 type Boundaries = Vec<(u64, u64)>;
 
 /// Follows a file of CSV on all cores, in parts of `chunk` bytes.
+#[expect(clippy::too_many_arguments, reason = "the tests need all of them")]
 fn chunks(
     file: &Arc<File>,
     size: u64,
@@ -139,6 +153,7 @@ fn chunks(
     chunk: u64,
     csv: &Csv,
     wait: &Wait,
+    progress: &dyn Fn(u64),
     found: &mut dyn FnMut(u64, u64),
 ) -> Result<u64> {
     let guess = {
@@ -150,13 +165,14 @@ fn chunks(
         move |range: Range<u64>| {
             let (walked, boundaries) = follow(&file, range, size, step, &mut csv.clone(), &wait)?;
             let Walked { records, end, is_last } = walked;
-            Ok(Part { result: (records, boundaries), end, is_last })
+            Ok(Part { result: (records, boundaries, end), end, is_last })
         }
     };
     let (mut records, threads) = (0, if size > chunk { processors() } else { 0 });
-    in_order(size, chunk, threads, guess, follow, |(more, boundaries)| {
+    in_order(size, chunk, threads, guess, follow, |(more, boundaries, end)| {
         boundaries.into_iter().for_each(|(offset, number)| found(offset, records + number));
         records += more;
+        progress(end);
         Ok::<(), Error>(())
     })?;
     Ok(records)
@@ -272,7 +288,7 @@ mod tests {
                 part(&file, 0..u64::MAX, size, &framing, &mut csv, &wait, found).unwrap().records
             }));
             let (file, csv) = (Arc::new(file.try_clone().unwrap()), Csv::with(dialect).unwrap());
-            let found = planned(Box::new(|found| chunks(&file, size, step, chunk, &csv, &wait, found).unwrap()));
+            let found = planned(Box::new(|found| chunks(&file, size, step, chunk, &csv, &wait, &|_| {}, found).unwrap()));
             prop_assert_eq!(found, expected);
         }
     }
