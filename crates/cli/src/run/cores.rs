@@ -20,7 +20,7 @@ use super::options::Options;
 use super::rejects::Reject;
 use super::settings::Settings;
 use super::source::Source;
-use super::stages::{StageText, Stages, Table};
+use super::stages::{Order, StageText, Stages, Table};
 
 /// The size of a split. It is the unit of work of a thread, and of memory.
 const SIZE: u64 = 4 << 20;
@@ -71,6 +71,7 @@ struct Task {
     /// The header of the first source. The first record of every source is one.
     header: Option<Arc<Header>>,
     ragged: Ragged,
+    order: Option<Order>,
     stages: Vec<StageText>,
     is_measured: bool,
     limit: usize,
@@ -118,6 +119,7 @@ impl Cores {
         sources: &[Source],
         csv: Option<&Csv>,
         header: Option<Arc<Header>>,
+        order: Option<&Order>,
         input: &CancelToken,
     ) -> Result<Option<Cores>> {
         let threads = options.threads();
@@ -161,6 +163,7 @@ impl Cores {
             csv: csv.cloned(),
             header,
             ragged: options.table.ragged(),
+            order: order.cloned(),
             stages: first.to_vec(),
             is_measured: options.stats.is_some(),
             limit: options.longest_record(),
@@ -410,7 +413,8 @@ impl Task {
         if self.stages.is_empty() {
             return Ok(None);
         }
-        let table = |csv| Table { csv, header: self.header.as_deref(), ragged: self.ragged, has_blank_lines: true };
+        let (header, ragged, order) = (self.header.as_deref(), self.ragged, self.order.as_ref());
+        let table = |csv| Table { csv, header, ragged, has_blank_lines: true, order };
         let stages = Stages::new(&self.stages, framer, self.csv.as_ref().map(table), self.limit)?;
         let stages = if self.skips_bad { stages.skip_failed() } else { stages };
         Ok(Some(if self.is_measured { stages.measured() } else { stages }))

@@ -58,6 +58,12 @@ pub(crate) struct TableOptions {
     #[arg(long, help_heading = "Records", requires = "csv")]
     pub(super) header: bool,
 
+    /// Match the fields of later sources by the names in their headers, which may have another order
+    ///
+    /// The output has the order of the first source. Every header must have the same names, each one time.
+    #[arg(long, help_heading = "Records", requires = "header")]
+    pub(super) header_by_name: bool,
+
     /// What 'fields' does with a record that has more or fewer fields than it needs [default: error]
     #[arg(long, value_name = "HOW", help_heading = "Records", requires = "csv", value_enum)]
     csv_ragged: Option<Ragged>,

@@ -75,6 +75,24 @@ impl Header {
             .with_expected(format!("that of {}, which is {}", self.source, listed(&self.names))))
     }
 
+    /// Returns where the fields of this header are in another one, which has the same names, each one time.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::CsvInvalid`] for other names.
+    pub(super) fn order_in(&self, other: &Header) -> Result<Vec<usize>> {
+        let position = |name| other.names.iter().position(|other| other == name);
+        let order: Option<Vec<usize>> = self.names.iter().map(position).collect();
+        let mut seen = vec![false; other.names.len()];
+        order.iter().flatten().for_each(|&i| seen[i] = true);
+        match order {
+            Some(order) if order.len() == other.names.len() && seen.iter().all(|&seen| seen) => Ok(order),
+            _ => Err(Error::new(ErrorKind::CsvInvalid)
+                .with_name(other.source.clone())
+                .with_found(format!("the header {}", listed(&other.names)))
+                .with_expected(format!("the names of {}, each one time: {}", self.source, listed(&self.names)))),
+        }
+    }
+
     /// Returns the comments and blank lines before the header.
     pub(super) fn before(&self) -> &[u8] {
         &self.before

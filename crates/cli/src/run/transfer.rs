@@ -1,6 +1,6 @@
 //! The transfer itself: opens the sources and outputs, copies, and completes the outputs.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use millstream::frame::{Batch, Csv, Framer, Lines, Trim};
@@ -23,7 +23,7 @@ use super::progress::{self, Progress};
 use super::rejects::{Reject, Rejects};
 use super::sink::Sink;
 use super::source::Source;
-use super::stages::{Stages, Table};
+use super::stages::{Order, Stages, Table};
 use super::stats::{Failure, Report, SourceStats, SourceStatus, StageReport, Stats, per_second};
 
 /// The result of a complete run.
@@ -84,7 +84,8 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         _ => None,
     };
 
-    let cores = Cores::new(options, &sources, csv.as_ref(), header.clone(), &input)?;
+    let order = options.table.header_by_name.then(Order::default);
+    let cores = Cores::new(options, &sources, csv.as_ref(), header.clone(), order.as_ref(), &input)?;
 
     // The threads run the first stages. Without a stage they add the delimiters between the sources.
     let stages = match &options.stages[cores.as_ref().map_or(0, |cores| cores.stages)..] {
@@ -93,7 +94,8 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         asked => {
             let header = if let Some(cores) = &cores { cores.header.as_deref() } else { header.as_deref() };
             let (ragged, has_blank_lines) = (options.table.ragged(), cores.is_none());
-            let table = csv.as_ref().map(|csv| Table { csv, header, ragged, has_blank_lines });
+            let order = order.as_ref().filter(|_| cores.is_none());
+            let table = csv.as_ref().map(|csv| Table { csv, header, ragged, has_blank_lines, order });
             Some(Stages::new(asked, &*framer_or_lines(options)?, table, options.longest_record())?)
         }
     };
@@ -133,6 +135,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         rejects,
         csv,
         header,
+        order,
         destination,
         pace: options.rate_limit.map(Pace::new),
         progress,
@@ -216,6 +219,8 @@ struct Transfer<'a> {
     csv: Option<Csv>,
     /// The header of the first source.
     header: Option<Arc<Header>>,
+    /// The order of the fields of the current source, if fields are matched by name.
+    order: Option<Order>,
     destination: Destination,
     pace: Option<Pace>,
     progress: Option<Progress>,
@@ -391,7 +396,15 @@ impl Transfer<'_> {
         let (Some(csv), Some(header)) = (&self.csv, &self.header) else { return Ok(()) };
         let other = Header::read(reader, csv)?;
         self.read.bytes += other.len();
-        header.check(&other)
+        match &self.order {
+            None => header.check(&other),
+            Some(current) => {
+                let order = header.order_in(&other)?;
+                let is_equal = order.is_sorted();
+                *current.lock().unwrap_or_else(PoisonError::into_inner) = (!is_equal).then_some(order);
+                Ok(())
+            }
+        }
     }
 
     /// Copies one source, and records how it ended.

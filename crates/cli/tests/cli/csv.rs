@@ -186,3 +186,28 @@ fn lines_that_are_too_long_are_rejected() {
     place.run("a --record-limit 3 --rejects r --count").exits(0).prints("2 records, 8 bytes\n");
     place.run("a --stage replace/w/wwwwwwwww --record-limit 6 --on-bad skip -j 2").exits(1).prints("one\nthree\n");
 }
+
+#[test]
+fn headers_are_matched_by_name() {
+    let rows: String = (0..30_000).map(|i| format!("{i},\"a\n{i}\",x\n")).collect();
+    let place = Place::new()
+        .file("a", format!("id,text,\"the n\"\n{rows}"))
+        .file("b", format!("the n,id,text\n{}", "x,1,\"a,b\"\n,,\n".repeat(1000)))
+        .file("more", "id,text,\"the n\",x\n")
+        .file("twice", "id,id,text\n")
+        .file("ragged", "text,the n,id\n1,2\n");
+    let b = "1,\"a,b\",x\n,,\n".repeat(1000);
+    for jobs in ["", "-j 2"] {
+        let run = |words: &str| place.run(jobs).and(words).and("--csv --header --header-by-name");
+        run("a b a").succeeds().prints(format!("{}{b}{rows}", place.text("a")));
+        let ids: String = (0..30_000).map(|i| format!("{i}\n")).collect();
+        let from_b = "1\n\"\"\n".repeat(1000);
+        run("a b --stage fields:id").succeeds().prints(format!("id\n{ids}{from_b}"));
+        run("b b").succeeds().prints(format!("{}{}", place.text("b"), place.text("b").split_once('\n').unwrap().1));
+        run("a more -o x").fails().complains_of(&["more", "the names of a, each one time"]);
+        run("a twice -o x").fails().complains_of(&["twice"]);
+        run("a ragged -o x").fails().complains_of(&["found 2 fields, expected 3"]);
+        run("a ragged --csv-ragged pad --stage skip:30000").succeeds().prints("id,text,\"the n\"\n,1,2\n");
+    }
+    place.run("a b --csv --header-by-name").gets_refused().complains_of(&["--header"]);
+}

@@ -1,5 +1,7 @@
 //! `fields` of records of CSV.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use millstream::frame::Csv;
 use millstream::{Error, ErrorKind, Result};
 
@@ -99,6 +101,51 @@ impl Select {
             }
         };
         Error::new(ErrorKind::FieldCountMismatch).with_found(count_text(count as u64, "field")).with_expected(expected)
+    }
+}
+
+/// The order of the fields of the current source, if it is not that of the first source: where each field is.
+pub(in crate::run) type Order = Arc<Mutex<Option<Vec<usize>>>>;
+
+/// Writes the fields of records in the order of the first source.
+pub(super) struct Reorder {
+    select: Select,
+    order: Order,
+}
+
+impl Reorder {
+    pub(super) fn new(csv: Csv, width: usize, ragged: Ragged, order: Order) -> Reorder {
+        Reorder { select: Select::new(csv, Fields(Vec::new()), Some(width), ragged), order }
+    }
+
+    /// Appends the fields of a record, which has no line end, to `out`.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Select::write`].
+    pub(super) fn write(&self, record: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(order) = &*order else {
+            out.extend_from_slice(record);
+            return Ok(());
+        };
+        let mut raw = Vec::with_capacity(order.len());
+        let mut fields = self.select.csv.fields(record);
+        while let Some(field) = fields.next_raw() {
+            raw.push(field);
+        }
+        if raw.len() != order.len() && self.select.ragged == Ragged::Error {
+            return Err(self.select.mismatch(raw.len()));
+        }
+        let (line, mut first) = (out.len(), None);
+        for &i in order {
+            let field = raw.get(i).copied().unwrap_or_default();
+            match first {
+                None => first = Some(field.len()),
+                Some(_) => out.push(self.select.csv.delimiter()),
+            }
+            out.extend_from_slice(field);
+        }
+        self.select.checked(line, first, out)
     }
 }
 

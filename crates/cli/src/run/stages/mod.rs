@@ -10,6 +10,7 @@ mod search;
 mod text;
 mod work;
 
+pub(super) use csv::Order;
 pub(crate) use text::StageText;
 
 use std::ops::Range;
@@ -22,7 +23,7 @@ use millstream::{Error, ErrorKind, Result};
 use super::csv::Ragged;
 use super::header::Header;
 use content::Content;
-use csv::Select;
+use csv::{Reorder, Select};
 use search::Search;
 use text::{Field, Fields};
 
@@ -46,6 +47,9 @@ pub(super) struct Stages {
 /// How records of CSV are read.
 #[derive(Clone, Copy)]
 pub(super) struct Table<'a> {
+    /// The order of the fields of the current source, if fields are matched by name and this is the first chain of
+    /// stages.
+    pub(super) order: Option<&'a Order>,
     /// The framer.
     pub(super) csv: &'a Csv,
     pub(super) header: Option<&'a Header>,
@@ -107,6 +111,10 @@ impl Stages {
                 };
                 let stages = others.iter().map(|stage| work::stage(stage, &content, limit, &mut select));
                 let mut stages = stages.collect::<Result<Vec<_>>>()?;
+                if let Some(Table { csv, header: Some(header), ragged, order: Some(order), .. }) = csv {
+                    let reorder = Reorder::new(csv.clone(), header.names().len(), ragged, order.clone());
+                    stages.insert(0, work::reorder(content.clone(), reorder));
+                }
                 if let Some(csv) = csv.filter(|table| table.has_blank_lines).map(|table| table.csv.clone()) {
                     let content = content.clone();
                     stages.insert(0, Pipe::stages().filter(move |line| !csv.skips(content.get(line))).boxed("csv"));

@@ -11,7 +11,7 @@ use regex::bytes::{Captures, Regex};
 use regex_automata::util::interpolate;
 
 use super::content::{Content, Parts};
-use super::csv::Select;
+use super::csv::{Reorder, Select};
 use super::text::{Field, Fields, StageText, TO_THE_LAST, Template, Work};
 
 /// Returns the requested stage, for records with this content. For a record, the stage writes at most one match beyond
@@ -65,6 +65,17 @@ fn csv_fields(name: &str, content: Arc<Content>, select: Select) -> Stage {
         Ok::<(), Error>(())
     };
     Pipe::stages().try_rewrite(rewrite).boxed(name)
+}
+
+/// Returns the stage that puts the fields of records of CSV in the order of the first source.
+pub(super) fn reorder(content: Arc<Content>, reorder: Reorder) -> Stage {
+    let rewrite = move |record: &[u8], out: &mut Vec<u8>| {
+        let parts = content.split(record);
+        reorder.write(parts.content, out)?;
+        out.extend_from_slice(parts.tail);
+        Ok::<(), Error>(())
+    };
+    Pipe::stages().try_rewrite(rewrite).boxed("order")
 }
 
 /// Returns random numbers that are the same on every machine for the same seed, and different each time without a seed.
