@@ -23,7 +23,9 @@ mod text;
 
 pub use batch::{Batch, Records};
 pub use bson::Bson;
-pub use csv::{Csv, CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvFields, CsvLineEnd, CsvStrayQuotes};
+pub use csv::{
+    Csv, CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvFields, CsvLineEnd, CsvRow, CsvRows, CsvStrayQuotes,
+};
 pub use delimiter::{Delimiter, Predicate};
 pub use fixed::Fixed;
 pub use length_prefixed::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};

@@ -8,9 +8,11 @@
 mod automaton;
 mod dialect;
 mod fields;
+mod rows;
 
 pub use dialect::{CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvLineEnd, CsvStrayQuotes};
 pub use fields::CsvFields;
+pub use rows::{CsvRow, CsvRows};
 
 use super::simd::QuotedIndex;
 use super::simd::quoted::Special;
@@ -302,7 +304,7 @@ fn special(dialect: &CsvDialect) -> Option<Special> {
         CsvLineEnd::Cr => (b'\r', None),
         CsvLineEnd::Crlf => return None,
     };
-    Some(Special { quote, delimiter, lf, cr, mark: dialect.byte_order_mark == CsvByteOrderMark::Detect })
+    Some(Special { quote, delimiter, lf, cr, mark: dialect.byte_order_mark == CsvByteOrderMark::Detect, fields: false })
 }
 
 impl Default for Csv {

@@ -119,6 +119,11 @@ impl QuotedIndex {
         QuotedIndex { level, special, carry: quoted::Carry::START }
     }
 
+    /// Returns one that finds the positions after delimiters, too.
+    pub(super) fn of_fields(self) -> QuotedIndex {
+        QuotedIndex { special: quoted::Special { fields: true, ..self.special }, carry: quoted::Carry::START, ..self }
+    }
+
     /// Begins again, at the start of a record.
     pub(super) fn restart(&mut self) {
         self.carry = quoted::Carry::START;
@@ -146,6 +151,11 @@ impl QuotedIndex {
     /// Returns whether a line end was inside quotes.
     pub(super) fn has_inner(&self) -> bool {
         self.carry.has_inner()
+    }
+
+    /// Returns whether the last byte is a delimiter outside quotes, if fields are found.
+    pub(super) fn ends_field(&self) -> bool {
+        self.carry.ends_field()
     }
 
     /// Returns whether a line ends at the end of the blocks; `None` if that depends on the next byte.

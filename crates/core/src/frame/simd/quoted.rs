@@ -29,6 +29,9 @@ pub struct Special {
     pub cr: Option<u8>,
     /// Whether bytes of 0xfe and 0xff are left to the automaton, because they may be a byte order mark.
     pub mark: bool,
+    /// Whether fields end records too: the positions after delimiters outside quotes are found like those after line
+    /// ends.
+    pub fields: bool,
 }
 
 /// What the bytes before a position mean for it. The default is the start of a record.
@@ -44,20 +47,22 @@ pub(super) struct Carry {
     lf: u64,
     /// Bit 0: whether it was a CR outside quotes.
     cr: u64,
+    /// Bit 0: whether it was a delimiter outside quotes, if fields are found.
+    delimiter: u64,
     /// Not 0 if a line end was inside quotes.
     inner: u64,
 }
 
 impl Carry {
-    pub(super) const START: Carry = Carry { inside: 0, last: None, closing: 0, lf: 0, cr: 0, inner: 0 };
+    pub(super) const START: Carry = Carry { inside: 0, last: None, closing: 0, lf: 0, cr: 0, delimiter: 0, inner: 0 };
 
-    /// Examines the first `count` of 64 bytes, 1 or more. Returns a bit for each that follows a line end. In `wrong`, it
-    /// sets a bit for each quote that is not allowed.
+    /// Examines the first `count` of 64 bytes, 1 or more. Returns a bit for each that follows a line end, or, with `FIELDS`,
+    /// a delimiter. In `wrong`, it sets a bit for each quote that is not allowed.
     ///
     /// # Safety
     /// - The CPU must support the level of `O`.
     #[inline(always)]
-    unsafe fn step<O: Ops>(
+    unsafe fn step<O: Ops, const FIELDS: bool>(
         &mut self,
         special: Special,
         ops: &mut O,
@@ -69,10 +74,16 @@ impl Carry {
         // SAFETY: the caller guarantees the level.
         let Masks { quote, lf, cr } = unsafe { ops.masks(bytes) };
         let (quote, lf, cr) = (quote & valid, lf & valid, cr & valid);
+        // SAFETY: as above.
+        let mut delimiter = if FIELDS { unsafe { ops.delimiters(bytes) & valid } } else { 0 };
         let mut outside = u64::MAX;
         if quote | self.inside | self.closing != 0 {
+            if !FIELDS {
+                // SAFETY: as above.
+                delimiter = unsafe { ops.delimiters(bytes) };
+            }
             // SAFETY: as above.
-            let (inside, delimiter) = unsafe { (ops.parity(quote) ^ self.inside, ops.delimiters(bytes)) };
+            let inside = unsafe { ops.parity(quote) ^ self.inside };
             let boundary = quote | delimiter | lf | cr;
             let closing = quote & !inside;
             *wrong |= quote & inside & !(boundary << 1 | u64::from(special.is_boundary(self.last)));
@@ -84,15 +95,25 @@ impl Carry {
         }
         self.last = Some(bytes[top]);
         let (lf, cr, any_lf) = (lf & outside, cr & outside, lf);
-        let mask = ((lf << 1 | self.lf) | ((cr << 1 | self.cr) & !any_lf)) & valid;
+        let mut mask = (lf << 1 | self.lf) | ((cr << 1 | self.cr) & !any_lf);
         self.lf = lf >> top & 1;
         self.cr = cr >> top & 1;
-        mask
+        if FIELDS {
+            delimiter &= outside;
+            mask |= delimiter << 1 | self.delimiter;
+            self.delimiter = delimiter >> top & 1;
+        }
+        mask & valid
     }
 
     /// Returns whether a line end was inside quotes.
     pub(super) fn has_inner(&self) -> bool {
         self.inner != 0
+    }
+
+    /// Returns whether the last byte is a delimiter outside quotes, if fields are found.
+    pub(super) fn ends_field(&self) -> bool {
+        self.delimiter & 1 != 0
     }
 
     /// Returns whether a line ends at the end of the bytes, and whether that depends on the next byte.
@@ -163,6 +184,27 @@ pub(super) unsafe fn append<O: Ops>(
     carry: &mut Carry,
     ends: &mut Vec<u32>,
 ) -> bool {
+    // SAFETY: guaranteed by the caller.
+    unsafe {
+        match special.fields {
+            true => append_some::<O, true>(special, block, start, carry, ends),
+            false => append_some::<O, false>(special, block, start, carry, ends),
+        }
+    }
+}
+
+/// Does what [`append`] does, with or without fields.
+///
+/// # Safety
+/// - The CPU must support the level of `O`.
+#[inline(always)]
+unsafe fn append_some<O: Ops, const FIELDS: bool>(
+    special: Special,
+    block: &[u8],
+    start: u32,
+    carry: &mut Carry,
+    ends: &mut Vec<u32>,
+) -> bool {
     debug_assert!(block.len() <= (u32::MAX - start) as usize);
     // Each step stores up to 64 lanes after the earlier ends, and there is at most one end for each byte and one for the
     // bytes before the block.
@@ -183,7 +225,7 @@ pub(super) unsafe fn append<O: Ops>(
         // SAFETY: as above. `len` is at most the old length, the number of earlier bytes, and 1, and space for 64 more
         // was reserved.
         unsafe {
-            let mask = state.step(special, &mut ops, step, 64, &mut wrong);
+            let mask = state.step::<O, FIELDS>(special, &mut ops, step, 64, &mut wrong);
             ops.store(out.add(len), mask, at);
             len += mask.count_ones() as usize;
         }
@@ -193,7 +235,7 @@ pub(super) unsafe fn append<O: Ops>(
     if !rest.is_empty() {
         // SAFETY: as above.
         unsafe {
-            let mask = state.step(special, &mut ops, &last, rest.len(), &mut wrong);
+            let mask = state.step::<O, FIELDS>(special, &mut ops, &last, rest.len(), &mut wrong);
             ops.store(out.add(len), mask, at);
             len += mask.count_ones() as usize;
         }
