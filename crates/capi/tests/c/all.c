@@ -1482,6 +1482,7 @@ static void writer_options(void) {
     MUST(millstream_writer_options_new(&options, &error));
     MUST(millstream_writer_options_set_encode(options, MILLSTREAM_ENCODE_GZIP, &error));
     MUST(millstream_writer_options_set_level(options, 9, &error));
+    MUST(millstream_writer_options_set_block_size(options, 4096, &error));
     MUST(millstream_writer_path(in_directory("coded"), options, &writer, &error));
     MUST(millstream_writer_write(writer, "one\ntwo\n", 8, &error));
     MUST(millstream_writer_close(writer, &error));
@@ -1500,6 +1501,7 @@ static void writer_options(void) {
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_set_cancel(options, NULL, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_set_name(options, NULL, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_set_level(NULL, 1, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_set_block_size(NULL, 4096, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_options_new(NULL, &error));
     MUST(millstream_writer_options_set_capacity(options, 0, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_nowhere(options, &writer, &error));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use millstream::Reader;
 use millstream::frame::{Batch, Csv, CsvDialect, CsvStrayQuotes};
 use millstream::splits::{Framing, Split, Splits};
@@ -35,26 +35,43 @@ pub fn count(file: &Path, is_literal: bool) -> Result<u64> {
     Ok(count)
 }
 
-fn tally(mut reader: Reader) -> Result<Tally> {
-    let mut tally = Tally::default();
-    each_batch(&mut reader, &mut framer(false)?, |csv, batch| {
-        for record in batch.iter().filter(|record| !csv.skips(record)) {
-            tally.record(csv.fields(record))?;
+/// Visits the fields of the records that begin before `end`. Also returns the offset after the last one.
+fn tally(mut reader: Reader, end: u64) -> Result<(Tally, u64)> {
+    let (mut tally, mut csv, mut ends) = (Tally::default(), framer(false)?, Vec::new());
+    let view = csv.clone();
+    while reader.position().bytes < end
+        && let Some(batch) = reader.next_batch(&mut csv)?
+    {
+        let starts = &batch.offsets()[..batch.len()];
+        let count = starts.partition_point(|&start| batch.offset() + u64::from(start) < end);
+        for row in view.rows(batch.first(count), &mut ends) {
+            tally.record(row.iter())?;
         }
-        Ok(())
-    })?;
-    Ok(tally)
+        let later = batch.len() - count;
+        if later > 0 {
+            reader.give_back(later)?;
+        }
+    }
+    Ok((tally, reader.position().bytes))
 }
 
 /// Visits every field.
 pub fn sum(file: &Path, threads: usize) -> Result<Tally> {
     if threads == 1 {
-        return tally(Reader::path(file)?);
+        return Ok(tally(Reader::path(file)?, u64::MAX)?.0);
     }
-    let plan = Splits::plan(file, Framing::Csv { dialect: CsvDialect::new() }, SPLIT)?;
+    let splits = Splits::builder().assume(file, Framing::Csv { dialect: CsvDialect::new() }, SPLIT)?;
+    let splits = splits.context("the file is compressed")?;
+    let work = |split: &Split| {
+        let end = split.end().filter(|_| split.is_assumed()).unwrap_or(u64::MAX);
+        let read = Reader::split(split).map_err(anyhow::Error::from).and_then(|reader| tally(reader, end));
+        Ok(match read {
+            Ok((tally, end)) => (Ok(tally), end),
+            Err(error) => (Err(error), end),
+        })
+    };
     let mut total = Tally::default();
-    let work = |split: &Split| Ok(Reader::split(split).map_err(anyhow::Error::from).and_then(tally));
-    plan.parallel(threads, work, |tally| {
+    splits.parallel(threads, work, |tally| {
         total.add(&tally?);
         Ok::<(), anyhow::Error>(())
     })?;
