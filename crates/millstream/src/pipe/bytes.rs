@@ -130,7 +130,7 @@ impl<F, I: Item, C: Chain<I, Out = Bytes>> Pipe<F, I, C, Bytes> {
     /// ```
     /// use millstream::{Error, ErrorKind, Reader, pipe::Pipe};
     /// let mut first = Pipe::from(Reader::memory("a b\nc\n")?).lines().try_rewrite(|line, out| {
-    ///     let end = line.iter().position(|&byte| byte == b' ').ok_or(Error::new(ErrorKind::InvalidNumber))?;
+    ///     let end = line.iter().position(|&byte| byte == b' ').ok_or(Error::new(ErrorKind::NumberInvalid))?;
     ///     out.extend_from_slice(&line[..end]);
     ///     Ok::<(), Error>(())
     /// });

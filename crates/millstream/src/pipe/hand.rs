@@ -79,7 +79,7 @@ impl Stages {
     ///     stages.pass(batch, |_, _| passed += 1)?;
     /// }
     /// let failed = stages.take_failed();
-    /// assert_eq!((passed, failed[0].0.record(), &failed[0].1[..]), (1, Some(1), &b"x"[..]));
+    /// assert_eq!((passed, failed[0].0.record(), &failed[0].1[..]), (1, Some(1), &b"x\n"[..]));
     /// # Ok::<(), Error>(())
     /// ```
     pub fn skip_failed(mut self) -> Stages {
