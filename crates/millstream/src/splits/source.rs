@@ -198,6 +198,7 @@ impl SplitSource {
     fn find_first(&mut self, wait: &Wait) -> Result<()> {
         let from = self.split.search_from();
         while self.at < from {
+            wait.check()?;
             let count = usize::try_from(from - self.at).unwrap_or(PIECE).min(PIECE);
             let count = self.pull(&mut vec![0; count], wait)?;
             if count == 0 {
@@ -228,6 +229,7 @@ impl SplitSource {
             self.at = seen - kept as u64;
             block.drain(..block.len() - kept);
             block.resize(kept + PIECE, 0);
+            wait.check()?;
             let count = self.bytes.read(&mut block[kept..], wait)?;
             self.read += count as u64;
             block.truncate(kept + count);

@@ -2,7 +2,7 @@
 
 use millstream::scan::Separator;
 use millstream::splits::{Framing, Split, SplitPin, Splits};
-use millstream::{Decode, ErrorKind, Reader};
+use millstream::{CancelToken, Decode, ErrorKind, Reader};
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -230,4 +230,16 @@ fn a_plan_of_lines_reads_nothing() {
     assert_eq!(Splits::plan(&path, Framing::Lines, 256 << 20).unwrap().len(), 3726);
     assert_eq!(Splits::plan(&path, Framing::Lines, 1000).unwrap_err().kind(), ErrorKind::InvalidOption);
     assert_eq!(Splits::plan(&path, Framing::Fixed { len: 1000 }, 256 << 20).unwrap().len(), 3726);
+}
+
+#[test]
+fn the_search_for_a_first_record_can_be_cancelled() {
+    let (_directory, path) = file();
+    let token = CancelToken::new().unwrap();
+    let split = plan(&path, SplitPin::None).iter().nth(1).unwrap().clone();
+    token.cancel();
+    let cancelled = Reader::builder().cancel(&token).split(&split);
+    assert_eq!(cancelled.map(|_| ()).unwrap_err().kind(), ErrorKind::Cancelled);
+    token.reset();
+    assert!(Reader::builder().cancel(&token).split(&split).is_ok());
 }
