@@ -4,6 +4,8 @@ use millstream::frame::{
     Bson, Csv, CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvLineEnd, CsvStrayQuotes, Delimiter, Endian, Fixed,
     Framer as CoreFramer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
 };
+use millstream::splits::Framing;
+use millstream::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
@@ -23,19 +25,41 @@ pub enum Spec {
     Delimiter { bytes: Vec<u8>, keep: bool },
     AnyOf { bytes: Vec<u8>, keep: bool },
     Fixed(usize),
-    LengthPrefixed { width: PrefixWidth, endian: Endian, counts: PrefixCounts },
+    LengthPrefixed(LengthPrefixed),
     Bson,
     Csv(CsvDialect),
 }
 
 impl Spec {
+    /// The framing that a plan stores. A plan stores neither several delimiters nor whether records keep theirs.
+    pub fn framing(&self) -> Result<Framing, Error> {
+        Ok(match self {
+            Spec::Lines { keep: false } => Framing::Lines,
+            Spec::Delimiter { bytes, keep: false } => Framing::Delimiter { bytes: bytes.clone() },
+            Spec::Fixed(len) => Framing::Fixed { len: *len },
+            Spec::LengthPrefixed(prefix) => Framing::LengthPrefixed { prefix: *prefix },
+            Spec::Bson => Framing::Bson,
+            Spec::Csv(dialect) => Framing::Csv { dialect: *dialect },
+            Spec::AnyOf { .. } => {
+                return Err(Error::new(ErrorKind::InvalidOption)
+                    .with_found("Framer.any_of for a plan")
+                    .with_expected("Framer.lines, delimiter, fixed, length_prefixed, bson or csv"));
+            }
+            Spec::Lines { keep: true } | Spec::Delimiter { keep: true, .. } => {
+                return Err(Error::new(ErrorKind::InvalidOption)
+                    .with_found("a framer with keep_delimiter for a plan")
+                    .with_expected("the framer without it, and open_split(split, keep_delimiter=True)"));
+            }
+        })
+    }
+
     /// The framer for records of CSV, if it is one.
     pub fn csv(&self) -> Option<Csv> {
         if let Spec::Csv(dialect) = self { Csv::with(*dialect).ok() } else { None }
     }
 
     /// The core's framer.
-    pub fn build(&self) -> Result<Box<dyn CoreFramer + Send>, millstream::Error> {
+    pub fn build(&self) -> Result<Box<dyn CoreFramer + Send>, Error> {
         Ok(match self {
             Spec::Lines { keep: false } => Box::new(Lines::new()),
             Spec::Lines { keep: true } => Box::new(Lines::untrimmed()),
@@ -49,11 +73,25 @@ impl Spec {
                 Box::new(if *keep { framer.untrimmed() } else { framer })
             }
             Spec::Fixed(len) => Box::new(Fixed::new(*len)?),
-            Spec::LengthPrefixed { width, endian, counts } => {
-                Box::new(LengthPrefixed::new(*width, *endian).counts(*counts))
-            }
+            Spec::LengthPrefixed(prefix) => Box::new(*prefix),
             Spec::Bson => Box::new(Bson::new()),
             Spec::Csv(dialect) => Box::new(Csv::with(*dialect)?),
+        })
+    }
+}
+
+impl TryFrom<&Framing> for Spec {
+    type Error = Error;
+
+    fn try_from(framing: &Framing) -> Result<Spec, Error> {
+        Ok(match framing {
+            Framing::Lines => Spec::Lines { keep: false },
+            Framing::Delimiter { bytes } => Spec::Delimiter { bytes: bytes.clone(), keep: false },
+            Framing::Fixed { len } => Spec::Fixed(*len),
+            Framing::LengthPrefixed { prefix } => Spec::LengthPrefixed(*prefix),
+            Framing::Bson => Spec::Bson,
+            Framing::Csv { dialect } => Spec::Csv(*dialect),
+            other => return Err(Error::new(ErrorKind::Unsupported).with_found(format!("{other:?}"))),
         })
     }
 }
@@ -110,7 +148,7 @@ impl Framer {
                 return Err(error::refuse(py, format!("a length that counts {other:?}"), "\"payload\" or \"itself\""));
             }
         };
-        checked(py, Spec::LengthPrefixed { width, endian, counts })
+        Ok(Framer { spec: Spec::LengthPrefixed(LengthPrefixed::new(width, endian).counts(counts)) })
     }
 
     /// BSON documents.

@@ -8,6 +8,7 @@
 //!
 //! - `reader`, `batch`, `record`: reading records; `writer`: writing; `options`, `writer_options`, `command`, `framer`,
 //!   `number`: arguments.
+//! - `splits`: plans that divide files.
 //! - `columns`: delimited text as typed columns. `arrow`: columns for other packages.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
 //! - `help`: the text about options. `foreign`: Python objects as sources and sinks. `memory`: the core's memory as Python sees it.
@@ -29,6 +30,7 @@ mod number;
 mod options;
 mod reader;
 mod record;
+mod splits;
 mod wait;
 mod writer;
 mod writer_options;
@@ -64,6 +66,8 @@ mod _native {
     use crate::memory::Memory;
     #[pymodule_export]
     use crate::reader::{BinaryReader, Reader, TextReader};
+    #[pymodule_export]
+    use crate::splits::{Split, Splits};
     #[pymodule_export]
     use crate::wait::forked;
     #[pymodule_export]

@@ -26,18 +26,19 @@ use crate::columns::{self, Growing, Layout, Table};
 use crate::command::{self, duplicate};
 use crate::error;
 use crate::foreign::{self, Function, Functions};
-use crate::framer::{Spec, Words};
+use crate::framer::{Framer, Spec, Words};
 use crate::memory::Block;
 use crate::number::Whole;
 use crate::options::{Items, Options, take};
 use crate::record::{Encoding, Place};
-use crate::wait::{Deadline, Patience, Token, unclosed};
+use crate::splits::Split;
+use crate::wait::{Deadline, Patience, Token, once, unclosed};
 use rows::{Pending, Rows};
 
 /// Reads a source record by record, as `bytes`, or as `str` if an encoding is given.
 ///
-/// A reader is created by a function: `open`, `command`, `pipeline`, `shell`, `stdin`, `tcp`, `from_bytes`, `from_fd`,
-/// `from_file`, `from_callback`. Records are lines by default. As `bytes`, lines have no line ends. As `str`, the
+/// A reader is created by a function: `open`, `open_split`, `command`, `pipeline`, `shell`, `stdin`, `tcp`, `from_bytes`,
+/// `from_fd`, `from_file`, `from_callback`. Records are lines by default. As `bytes`, lines have no line ends. As `str`, the
 /// iteration yields lines with their line ends, like a Python text file with `newline=""`, so that `csv.reader` and
 /// others find the line feeds inside quotes; `keep_delimiter=False` removes the line ends. Records in batches and pipes
 /// have no line ends.
@@ -128,10 +129,19 @@ impl Reader {
         keywords: &Bound<'_, PyDict>,
         mut open: impl FnMut(ReaderBuilder) -> Result<CoreReader, Error> + Send,
     ) -> PyResult<Reader> {
+        Reader::open_by(py, keywords, |token, options| token.wait(py, || open(options.builder().cancel(token.core()))))
+    }
+
+    /// Opens a source by a function that handles signals.
+    fn open_by(
+        py: Python<'_>,
+        keywords: &Bound<'_, PyDict>,
+        open: impl FnOnce(&Token, &Options) -> PyResult<Result<CoreReader, Error>>,
+    ) -> PyResult<Reader> {
         let options = Options::new(py, keywords)?;
         let mut token = Token::new();
         let framer = options.framer.build().map_err(|error| error::raise(py, &error))?;
-        let opened = token.wait(py, || open(options.builder().cancel(token.core())))?;
+        let opened = open(&token, &options)?;
         let reader = opened.map_err(|error| error::raise(py, &error))?;
         let handle = reader.progress_handle();
         token.limit(
@@ -603,6 +613,26 @@ impl Reader {
         let mapped = take(&options, "mapped")?.unwrap_or(false);
         Reader::open(py, &options, |builder| if mapped { builder.mapped(&path) } else { builder.path(&path) })?
             .into_object(py)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (split, **options))]
+    fn split(py: Python<'_>, split: &Bound<'_, Split>, options: Option<Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
+        let (split, options) = (&split.get().0, options.unwrap_or_else(|| PyDict::new(py)));
+        let is_given = |key| options.get_item(key).map(|value| value.is_some_and(|value| !value.is_none()));
+        if !is_given("framer")? && !is_given("delimiter")? {
+            match Spec::try_from(split.framing()).map_err(|error| error::raise(py, &error))? {
+                Spec::Lines { .. } => {}
+                // So `keep_delimiter` applies to it.
+                Spec::Delimiter { bytes, .. } => options.set_item("delimiter", PyBytes::new(py, &bytes))?,
+                spec => options.set_item("framer", Framer { spec })?,
+            }
+        }
+        // Finding the first record may take long, and would start again after each signal.
+        Reader::open_by(py, &options, |token, options| {
+            once(py, token.core(), || options.builder().cancel(token.core()).split(split))
+        })?
+        .into_object(py)
     }
 
     #[staticmethod]

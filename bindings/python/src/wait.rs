@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::RecvTimeoutError;
 use millstream::{CancelToken, Error, ErrorKind};
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::prelude::*;
@@ -182,6 +183,42 @@ impl Token {
             }
         }
     }
+}
+
+/// Runs work that would start again if it was interrupted, on another thread, while this one handles signals. `token`
+/// cancels the work.
+///
+/// # Errors
+/// The exception of a handler, or the error.
+pub fn once<T: Send>(
+    py: Python<'_>,
+    token: &CancelToken,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<Result<T, Error>> {
+    thread::scope(|scope| {
+        let (done, ended) = crossbeam_channel::bounded::<()>(0);
+        let worker = move || {
+            let result = work();
+            drop(done);
+            result
+        };
+        let worker = match thread::Builder::new().name("millstream work".to_owned()).spawn_scoped(scope, worker) {
+            Ok(worker) => worker,
+            Err(error) => return Ok(Err(Error::new(ErrorKind::Internal).with_io(error))),
+        };
+        let mut handled = Ok(());
+        // A thread that has ended has dropped its side of the channel.
+        while handled.is_ok() && py.detach(|| ended.recv_timeout(TICK)) == Err(RecvTimeoutError::Timeout) {
+            handled = py.check_signals();
+        }
+        if handled.is_err() {
+            token.cancel();
+        }
+        // The work may need the interpreter lock.
+        let result = py.detach(|| worker.join());
+        handled?;
+        Ok(result.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal))))
+    })
 }
 
 /// The time at which a slice of long work should end.

@@ -18,7 +18,7 @@ from millstream._reader_options import CommandOptions, ReaderOptions
 from millstream.bson import julia
 
 MODULES = [millstream, aio, bson, julia]
-READERS = ["open", "stdin", "from_fd", "from_bytes", "from_file", "from_callback", "tcp"]
+READERS = ["open", "open_split", "stdin", "from_fd", "from_bytes", "from_file", "from_callback", "tcp"]
 COMMANDS = ["command", "pipeline", "shell"]
 
 

@@ -30,9 +30,12 @@ def test_example(program: str, output: str, tmp_path: Path) -> None:
     (tmp_path / "samtools").chmod(0o755)
     (tmp_path / "app.log.gz").write_bytes(gzip.compress(b"12:00 INFO start\n12:01 ERROR disk full\n12:02 INFO end\n"))
     (tmp_path / "orders.jsonl").write_text('{"price": 2.5}\n{"price": \n{"price": 5}\n')
+    (tmp_path / "orders.csv").write_text('item,price\n"Lamp, red",2.5\nChair,40\n')
     players = b"".join(bson.dumps({"name": name}) for name in ("Ann", "Bob"))
     (tmp_path / "players.bson.gz").write_bytes(gzip.compress(players))
     environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    command = [sys.executable, "-W", "error", "-c", program]
+    # Other processes import the file.
+    (tmp_path / "program.py").write_text(program)
+    command = [sys.executable, "-W", "error", "program.py"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (done.stderr, done.stdout) == ("", output)

@@ -15,6 +15,7 @@ import pytest
 
 STUCK = "read, write = os.pipe(); out = millstream.Writer.fd(write)"
 STUCK_LATE = "read, write = os.pipe(); out = millstream.Writer.fd(write, flush_delay=0.01)"
+SPARSE = "file = open(path, 'wb'); file.truncate(1 << 40)"
 
 LONG_CALLS = {
     "a command that prints nothing": "next(millstream.command(['sleep', '60']))",
@@ -34,6 +35,8 @@ LONG_CALLS = {
     "a close next to a thread that flushes": f"{STUCK_LATE}; out.write(b'x' * 10**7); time.sleep(0.1); out.close()",
     "the end of a command": "millstream.Writer.command(['sleep', '60']).close()",
     "a pipe of functions": f"{STUCK}; millstream.pipe(iter(int, 1), out)",
+    "a plan that searches a large file": f"{SPARSE}; millstream.Splits.plan(path, millstream.Framer.delimiter(b'aa'))",
+    "the search for a first record": f"{SPARSE}; millstream.open_split(millstream.Splits.plan(path, size=1 << 39)[1])",
     "workers": "millstream.pipe(iter(int, 1), millstream.parallel(millstream.map(str)), millstream.count())",
 }
 

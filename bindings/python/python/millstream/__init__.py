@@ -33,11 +33,11 @@ from ._errors import (
     TooMuchMemory,
     Unsupported,
 )
-from ._native import Batch, Framer, Reader, Table, Writer, WriterEnd, __version__
+from ._native import Batch, Framer, Reader, Split, Splits, Table, Writer, WriterEnd, __version__
 from ._native import BinaryReader as _BinaryReader
 from ._native import TextReader as _TextReader
 from ._native import forked as _forked
-from ._open import command, from_bytes, from_callback, from_fd, from_file, pipeline, shell, stdin, tcp
+from ._open import command, from_bytes, from_callback, from_fd, from_file, open_split, pipeline, shell, stdin, tcp
 from ._open import open as open
 
 # The rest is imported when it is first used, because it needs modules of the standard library that take longer to
@@ -95,6 +95,7 @@ else:
 _io.BufferedIOBase.register(_BinaryReader)
 _io.TextIOBase.register(_TextReader)
 _Sequence.register(Batch)  # pyright: ignore[reportAttributeAccessIssue]
+_Sequence.register(Splits)  # pyright: ignore[reportAttributeAccessIssue]
 # Readers and writers belong to the process that opened them.
 _os.register_at_fork(after_in_child=_forked)
 
@@ -123,6 +124,8 @@ __all__ = [
     "Reader",
     "RecordTooLong",
     "Sink",
+    "Split",
+    "Splits",
     "Stage",
     "StageFailed",
     "StageStats",
@@ -148,6 +151,7 @@ __all__ = [
     "from_file",
     "inspect",
     "merge",
+    "open_split",
     "parallel",
     "pipe",
     "pipeline",

@@ -13,7 +13,7 @@ from typing_extensions import Buffer
 from ._command import CommandEnd
 from ._errors import DocumentError, Error
 from ._kinds import ErrorKind
-from ._options import Endian, PrefixCounts, Stderr, WriterSettings
+from ._options import Decode, Endian, PrefixCounts, Stderr, WriterSettings
 
 T = TypeVar("T", bytes, str)
 
@@ -84,6 +84,103 @@ class Framer:
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
+class Splits(Sequence[Split]):
+    """A plan: the splits of a file, in order. A sequence of `Split`.
+
+    `Splits.plan` divides a file. Reading its splits in order, each with `open_split`, returns exactly what one reader
+    of the whole file returns: the same records, errors and offsets. A plan depends only on the file and the arguments,
+    not on the number of workers."""
+
+    @staticmethod
+    def plan(
+        path: str | PathLike[str],
+        framer: Framer | None = None,
+        *,
+        size: int = 268435456,
+        pin: Literal["none", "identity", "ends", "full"] = "identity",
+        decode: Decode = "auto",
+        index: str | PathLike[str] | None = None,
+    ) -> Splits:
+        """Divides a regular file into splits of about `size` bytes: 256 MiB by default. Records are lines by default.
+
+        Lines, most delimiters and records of a fixed length need no pass: a file of any size is divided without reading
+        it. CSV, BSON and length-prefixed records are followed from the start of the file. Such a plan knows the number
+        of the first record of each split. `Framer.any_of` and `keep_delimiter` cannot be stored; to keep delimiters,
+        pass `keep_delimiter` to `open_split`.
+
+        A compressed file is divided at its bgzf blocks or zstd frames, a gzip file at the points of its index, and
+        sizes and offsets are of decoded bytes. Other compressed files are one split, and `note` says why. With
+        `decode="off"`, the compressed bytes themselves are divided. `index` is the path of the index of a gzip file:
+        that of the file with the suffix `.gzidx` by default, if it can be used.
+
+        `pin` is what each split stores to detect another file or another version of it. `"none"`: nothing, only a
+        shorter file is detected. `"identity"`: size, modification time and inode, for one machine. `"ends"`: size and a
+        hash of 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the
+        file is read once."""
+    @classmethod
+    def from_json(cls, json: str) -> Splits:
+        """A plan from JSON."""
+    def to_json(self) -> str:
+        """The plan as JSON, with each split on its own line."""
+    @property
+    def file_size(self) -> int:
+        """The size of the file in bytes when it was planned."""
+    @property
+    def records(self) -> int | None:
+        """The number of records of the file, if planning counted them. An incomplete or invalid record at the end is
+        not counted."""
+    @property
+    def note(self) -> str | None:
+        """Why the file has fewer splits than its size suggests, such as a format that cannot be divided."""
+    def shard(self, index: int, count: int, seed: int) -> list[Split]:
+        """The splits of worker `index` of `count`, in a random order that `seed` determines, as a list.
+
+        Each split belongs to one worker, and the numbers of splits differ by at most one. The result is the same in
+        every language and on every machine. For each epoch of a training loop, use another seed."""
+    def __len__(self) -> int: ...
+    @overload
+    def __getitem__(self, index: int, /) -> Split: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> list[Split]: ...
+    def __iter__(self) -> Iterator[Split]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Split:
+    """One part of a file, complete by itself: the path, the framer, the range, and what detects another version of the
+    file.
+
+    It can be pickled, so that `concurrent.futures`, Dask and Ray can send it to a worker, and `to_json` is a line of
+    JSON that every language and `millstream run --split` read. A record belongs to the split in which it begins, so a
+    split may be read beyond its end, and may contain no record."""
+
+    @classmethod
+    def from_json(cls, json: str) -> Split:
+        """A split from JSON."""
+    def to_json(self) -> str:
+        """The split as one line of JSON. A path that is not UTF-8 is left out: see `with_path`."""
+    @property
+    def begin(self) -> int:
+        """The offset at which the split begins, in bytes from the start of the (decoded) file."""
+    @property
+    def end(self) -> int | None:
+        """The offset after the split, or `None` for the end of the file."""
+    @property
+    def first_record(self) -> int | None:
+        """The number of the first record (the first of the file is 0), if planning counted the records."""
+    @property
+    def framer(self) -> Framer:
+        """How the records are found."""
+    @property
+    def path(self) -> str | None:
+        """The file's absolute path."""
+    def with_path(self, path: str | PathLike[str]) -> Split:
+        """The same split of a file with another path, such as a copy on another machine. If it needs an index that is
+        next to the file, the copy must have one too."""
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
 class Memory(Buffer):
     """Immutable bytes that can be viewed."""
 
@@ -131,11 +228,11 @@ class Batch(Sequence[T], Generic[T]):
 class Reader(Iterator[T], Generic[T]):
     """Reads a source record by record, as `bytes`, or as `str` if an encoding is given.
 
-    A reader is created by a function: `open`, `command`, `pipeline`, `shell`, `stdin`, `tcp`, `from_bytes`, `from_fd`,
-    `from_file`, `from_callback`. Records are lines by default. As `bytes`, lines have no line ends. As `str`, the
-    iteration yields lines with their line ends, like a Python text file with `newline=""`, so that `csv.reader` and
-    others find the line feeds inside quotes; `keep_delimiter=False` removes the line ends. Records in batches and pipes
-    have no line ends.
+    A reader is created by a function: `open`, `open_split`, `command`, `pipeline`, `shell`, `stdin`, `tcp`,
+    `from_bytes`, `from_fd`, `from_file`, `from_callback`. Records are lines by default. As `bytes`, lines have no line
+    ends. As `str`, the iteration yields lines with their line ends, like a Python text file with `newline=""`, so that
+    `csv.reader` and others find the line feeds inside quotes; `keep_delimiter=False` removes the line ends. Records in
+    batches and pipes have no line ends.
 
     A reader is also a file: without an encoding in binary mode (an `io.BufferedIOBase`), with an encoding in text mode
     (an `io.TextIOBase`). Its `readline` keeps the line feeds, as in files; the iteration does not. Every call continues
@@ -145,6 +242,8 @@ class Reader(Iterator[T], Generic[T]):
 
     @staticmethod
     def path(path: str, **options: Any) -> Reader[Any]: ...
+    @staticmethod
+    def split(split: Split, **options: Any) -> Reader[Any]: ...
     @staticmethod
     def commands(argvs: list[list[str]], **options: Any) -> Reader[Any]: ...
     @staticmethod

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 
 from ._docs import add_options
-from ._native import Reader, Writer, option_error
+from ._native import Reader, Split, Writer, option_error
 
 # Type checkers take this as true. Importing `typing` for it takes milliseconds.
 TYPE_CHECKING = False
@@ -51,6 +51,20 @@ def open(
     """Reads a file, FIFO or device, compressed or not."""
     name = path if type(path) is str else os.fsdecode(path)
     return Reader.path(name, encoding=encoding, **_prepare(options))
+
+
+@overload
+def open_split(split: Split | str, *, encoding: None = None, **options: Unpack[ReaderOptions]) -> Reader[bytes]: ...
+@overload
+def open_split(split: Split | str, *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
+def open_split(split: Split | str, *, encoding: str | None = None, **options: Unpack[ReaderOptions]) -> Reader[Any]:
+    """Reads one split of a file: a `Split`, or its JSON. Its framer finds the records by default.
+
+    If the file is not the one that was planned, that is a `FileError`. Offsets count from the start of the file; record
+    numbers too if the plan knows them, and otherwise from the start of the split. The plan decides whether the file is
+    decoded."""
+    opened = Split.from_json(split) if isinstance(split, str) else split
+    return Reader.split(opened, encoding=encoding, **_prepare(options))
 
 
 @overload
@@ -170,7 +184,7 @@ def tcp(
         return Reader.fd(connection.fileno(), encoding=encoding, **_prepare({"name": f"tcp:{host}:{port}", **options}))
 
 
-add_options([open, stdin, from_fd, from_bytes, from_file, from_callback, tcp], "reader")
+add_options([open, open_split, stdin, from_fd, from_bytes, from_file, from_callback, tcp], "reader")
 add_options([command, pipeline, shell], "command", "reader")
 add_options([Writer], "writer")
 

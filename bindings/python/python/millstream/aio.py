@@ -32,7 +32,7 @@ from ._native import Batch, Table, WriterEnd, state_error
 
 if TYPE_CHECKING:
     from ._command import CommandEnd
-    from ._native import ColumnType, CommandWriterOptions
+    from ._native import ColumnType, CommandWriterOptions, Split
     from ._options import WriterSettings
     from ._reader_options import CommandOptions, ReaderOptions
     from ._types import Argument, Buffer, Readable
@@ -45,6 +45,7 @@ __all__ = [
     "from_callback",
     "from_fd",
     "from_file",
+    "open_split",
     "pipeline",
     "shell",
     "stdin",
@@ -479,6 +480,15 @@ def open(path: str | bytes | os.PathLike[str], *, encoding: str | None = None, *
 
 
 @overload
+def open_split(split: Split | str, *, encoding: None = None, **options: Unpack[ReaderOptions]) -> Reader[bytes]: ...
+@overload
+def open_split(split: Split | str, *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
+def open_split(split: Split | str, *, encoding: str | None = None, **options: Any) -> Reader[Any]:
+    """Like `millstream.open_split`."""
+    return Reader(lambda: _open.open_split(split, encoding=encoding, **options))
+
+
+@overload
 def command(argv: Sequence[Argument], *, encoding: None = None, **options: Unpack[CommandOptions]) -> Reader[bytes]: ...
 @overload
 def command(argv: Sequence[Argument], *, encoding: str, **options: Unpack[CommandOptions]) -> Reader[str]: ...
@@ -583,6 +593,6 @@ def from_fd(fd: int, *, encoding: str | None = None, **options: Any) -> Reader[A
     return Reader(opened)
 
 
-add_options([open, stdin, from_bytes, from_callback, from_fd, from_file, tcp], "reader")
+add_options([open, open_split, stdin, from_bytes, from_callback, from_fd, from_file, tcp], "reader")
 add_options([command, pipeline, shell], "command", "reader")
 add_options([Writer], "writer")

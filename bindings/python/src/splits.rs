@@ -1,0 +1,257 @@
+//! Plans that divide files into splits, and the splits.
+
+use std::hash::{Hash, Hasher};
+use std::path::PathBuf;
+
+use millstream::splits::{Framing, Split as CoreSplit, SplitPin, Splits as CoreSplits};
+use millstream::{CancelToken, Decode, Error};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::{PyIterator, PyList, PySlice, PyTuple, PyType};
+
+use crate::error;
+use crate::framer::{Framer, Spec};
+use crate::number::Whole;
+use crate::wait::once;
+
+/// A plan: the splits of a file, in order. A sequence of `Split`.
+///
+/// `Splits.plan` divides a file. Reading its splits in order, each with `open_split`, returns exactly what one reader of
+/// the whole file returns: the same records, errors and offsets. A plan depends only on the file and the arguments, not
+/// on the number of workers.
+#[pyclass(frozen, eq, module = "millstream")]
+#[derive(PartialEq)]
+pub struct Splits(CoreSplits);
+
+/// One part of a file, complete by itself: the path, the framer, the range, and what detects another version of the file.
+///
+/// It can be pickled, so that `concurrent.futures`, Dask and Ray can send it to a worker, and `to_json` is a line of JSON
+/// that every language and `millstream run --split` read. A record belongs to the split in which it begins, so a split
+/// may be read beyond its end, and may contain no record.
+#[pyclass(frozen, eq, hash, module = "millstream")]
+#[derive(PartialEq)]
+pub struct Split(pub CoreSplit);
+
+impl Hash for Split {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.0.path(), self.0.begin(), self.0.end()).hash(state);
+    }
+}
+
+#[pymethods]
+impl Splits {
+    /// Divides a regular file into splits of about `size` bytes: 256 MiB by default. Records are lines by default.
+    ///
+    /// Lines, most delimiters and records of a fixed length need no pass: a file of any size is divided without reading
+    /// it. CSV, BSON and length-prefixed records are followed from the start of the file. Such a plan knows the number
+    /// of the first record of each split. `Framer.any_of` and `keep_delimiter` cannot be stored; to keep delimiters, pass
+    /// `keep_delimiter` to `open_split`.
+    ///
+    /// A compressed file is divided at its bgzf blocks or zstd frames, a gzip file at the points of its index, and sizes
+    /// and offsets are of decoded bytes. Other compressed files are one split, and `note` says why. With `decode="off"`,
+    /// the compressed bytes themselves are divided. `index` is the path of the index of a gzip file: that of the file
+    /// with the suffix `.gzidx` by default, if it can be used.
+    ///
+    /// `pin` is what each split stores to detect another file or another version of it. `"none"`: nothing, only a shorter
+    /// file is detected. `"identity"`: size, modification time and inode, for one machine. `"ends"`: size and a hash of
+    /// 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the file is read
+    /// once.
+    #[staticmethod]
+    #[pyo3(
+        signature = (path, framer = None, *, size = Whole(256 << 20), pin = "identity", decode = "auto", index = None),
+        text_signature = "(path, framer=None, *, size=268435456, pin='identity', decode='auto', index=None)"
+    )]
+    fn plan(
+        py: Python<'_>,
+        path: PathBuf,
+        framer: Option<&Bound<'_, Framer>>,
+        size: Whole<u64>,
+        pin: &str,
+        decode: &str,
+        index: Option<PathBuf>,
+    ) -> PyResult<Splits> {
+        let framing = framer.map_or(Ok(Framing::Lines), |framer| framer.get().spec.framing());
+        let framing = framing.map_err(|error| error::raise(py, &error))?;
+        let pin = match pin {
+            "none" => SplitPin::None,
+            "identity" => SplitPin::Identity,
+            "ends" => SplitPin::Ends,
+            "full" => SplitPin::Full,
+            other => {
+                let expected = "\"none\", \"identity\", \"ends\" or \"full\"";
+                return Err(error::refuse(py, format!("pin={other:?}"), expected));
+            }
+        };
+        let decode = match decode {
+            "auto" => Decode::Auto,
+            "off" => Decode::Off,
+            other => return Err(error::refuse(py, format!("decode={other:?}"), "\"auto\" or \"off\"")),
+        };
+        let token = CancelToken::lazy();
+        let mut builder = CoreSplits::builder().pin(pin).decode(decode).cancel(&token);
+        if let Some(index) = index {
+            builder = builder.index(index);
+        }
+        raised(py, once(py, &token, || builder.plan(path, framing, size.0))?).map(Splits)
+    }
+
+    /// A plan from JSON.
+    #[classmethod]
+    fn from_json(class: &Bound<'_, PyType>, json: &str) -> PyResult<Splits> {
+        raised(class.py(), CoreSplits::from_json(json)).map(Splits)
+    }
+
+    /// The plan as JSON, with each split on its own line.
+    fn to_json(&self) -> String {
+        self.0.to_json()
+    }
+
+    /// The size of the file in bytes when it was planned.
+    #[getter]
+    fn file_size(&self) -> u64 {
+        self.0.file_size()
+    }
+
+    /// The number of records of the file, if planning counted them. An incomplete or invalid record at the end is not
+    /// counted.
+    #[getter]
+    fn records(&self) -> Option<u64> {
+        self.0.records()
+    }
+
+    /// Why the file has fewer splits than its size suggests, such as a format that cannot be divided.
+    #[getter]
+    fn note(&self) -> Option<&str> {
+        self.0.note()
+    }
+
+    /// The splits of worker `index` of `count`, in a random order that `seed` determines, as a list.
+    ///
+    /// Each split belongs to one worker, and the numbers of splits differ by at most one. The result is the same in every
+    /// language and on every machine. For each epoch of a training loop, use another seed.
+    fn shard<'py>(
+        &self,
+        py: Python<'py>,
+        index: Whole<usize>,
+        count: Whole<usize>,
+        seed: Whole<u64>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, raised(py, self.0.shard(index.0, count.0, seed.0))?.into_iter().map(Split))
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        if index.is_instance_of::<PySlice>() {
+            return self.to_list(py)?.as_any().get_item(index);
+        }
+        let Whole(index) = index.extract::<Whole<isize>>()?;
+        let number = if index < 0 { index + self.0.len() as isize } else { index };
+        match usize::try_from(number).ok().and_then(|number| self.0.iter().nth(number)) {
+            Some(split) => Ok(Bound::new(py, Split(split.clone()))?.into_any()),
+            None => Err(PyIndexError::new_err(format!("split {index} of {}", self.0.len()))),
+        }
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.to_list(py)?.try_iter()
+    }
+
+    /// The position of the first split that is equal to this value.
+    #[pyo3(signature = (value, start = 0, stop = isize::MAX, /))]
+    fn index(&self, py: Python<'_>, value: &Bound<'_, PyAny>, start: isize, stop: isize) -> PyResult<usize> {
+        self.to_list(py)?.call_method1("index", (value, start, stop))?.extract()
+    }
+
+    /// The number of splits that are equal to this value.
+    fn count(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<usize> {
+        self.to_list(py)?.call_method1("count", (value,))?.extract()
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf, slf.get().to_json())
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<millstream.Splits, {} of {} bytes>", self.0.len(), self.0.file_size())
+    }
+}
+
+impl Splits {
+    fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, self.0.iter().map(|split| Split(split.clone())))
+    }
+}
+
+#[pymethods]
+impl Split {
+    /// A split from JSON.
+    #[classmethod]
+    fn from_json(class: &Bound<'_, PyType>, json: &str) -> PyResult<Split> {
+        raised(class.py(), CoreSplit::from_json(json)).map(Split)
+    }
+
+    /// The split as one line of JSON. A path that is not UTF-8 is left out: see `with_path`.
+    fn to_json(&self) -> String {
+        self.0.to_json()
+    }
+
+    /// The offset at which the split begins, in bytes from the start of the (decoded) file.
+    #[getter]
+    fn begin(&self) -> u64 {
+        self.0.begin()
+    }
+
+    /// The offset after the split, or `None` for the end of the file.
+    #[getter]
+    fn end(&self) -> Option<u64> {
+        self.0.end()
+    }
+
+    /// The number of the first record (the first of the file is 0), if planning counted the records.
+    #[getter]
+    fn first_record(&self) -> Option<u64> {
+        self.0.first_record()
+    }
+
+    /// How the records are found.
+    #[getter]
+    fn framer(&self, py: Python<'_>) -> PyResult<Framer> {
+        raised(py, Spec::try_from(self.0.framing())).map(|spec| Framer { spec })
+    }
+
+    /// The file's absolute path.
+    #[getter]
+    fn path(&self) -> Option<&std::ffi::OsStr> {
+        self.0.path().map(std::path::Path::as_os_str)
+    }
+
+    /// The same split of a file with another path, such as a copy on another machine. If it needs an index that is next
+    /// to the file, the copy must have one too.
+    fn with_path(&self, path: PathBuf) -> Split {
+        Split(self.0.clone().with_path(path))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
+        reduced(slf, slf.get().to_json())
+    }
+
+    fn __repr__(&self) -> String {
+        let end = self.0.end().map_or("the end".to_owned(), |end| end.to_string());
+        let path = self.0.path().map_or("a file".to_owned(), |path| format!("{:?}", path.display().to_string()));
+        format!("<millstream.Split from {} to {end} of {path}>", self.0.begin())
+    }
+}
+
+/// A function and its arguments, from which pickle makes an object again.
+type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
+
+fn reduced<'py, T>(object: &Bound<'py, T>, json: String) -> PyResult<Reduced<'py>> {
+    Ok((object.as_any().get_type().getattr("from_json")?, PyTuple::new(object.py(), [json])?))
+}
+
+fn raised<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
+    result.map_err(|error| error::raise(py, &error))
+}
