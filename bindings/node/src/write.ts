@@ -23,7 +23,7 @@ import { Writer as PlainWriter, type StreamWriterOptions, WRITER_RULES, type Wri
 /** Options of writers that the native part writes. */
 export interface EncodedWriterOptions
   extends WriterOptions,
-    Pick<WriterSettings, "encode" | "level" | "stallTimeout"> {}
+    Pick<WriterSettings, "encode" | "level" | "blockSize" | "stallTimeout"> {}
 
 /** Options of `Writer.path`. */
 export interface PathWriterOptions
@@ -42,9 +42,10 @@ export interface CommandWriterOptions extends EncodedWriterOptions, CommandOptio
 }
 
 const FD: Check = /* @__PURE__ */ range(0, 0x7fffffff);
-const ENCODED_RULES: Rules<Pick<EncodedWriterOptions, "encode" | "level" | "stallTimeout">> = {
+const ENCODED_RULES: Rules<Pick<EncodedWriterOptions, "encode" | "level" | "blockSize" | "stallTimeout">> = {
   encode: ENCODE,
   level: WHOLE,
+  blockSize: WHOLE,
   stallTimeout: NUMBER,
 };
 const PATH_RULES: Tables<PathWriterOptions> = [
