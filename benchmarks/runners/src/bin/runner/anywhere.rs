@@ -16,7 +16,7 @@ pub fn read(file: &Path, places: u64) -> Result<String> {
     let index = GzipIndex::load(GzipIndex::usual_path(file))?;
     let mut line = Vec::new();
     for place in 0..places {
-        let offset = u128::from(place * 2_654_435_761 % (1 << 32)) * u128::from(index.decoded_len()) >> 32;
+        let offset = (u128::from(place * 2_654_435_761 % (1 << 32)) * u128::from(index.decoded_len())) >> 32;
         let mut bytes = BufReader::new(index.open(file, offset as u64)?);
         bytes.skip_until(b'\n')?;
         line.clear();
