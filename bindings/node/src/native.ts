@@ -36,6 +36,7 @@ export interface NativeFailure {
 export interface NativeReader {
   front(): number;
   lines(): number;
+  origin(): number[] | null;
   take(bytes: Uint8Array, lineEnds: Uint32Array): boolean;
   failure(): NativeFailure | null;
   ends(): NativeEnd[];
@@ -90,6 +91,22 @@ export interface NativeColumns {
   fill(targets: Uint8Array[]): boolean;
 }
 
+/** A plan that a thread makes; `native/src/splits.rs` describes each call. */
+export interface NativePlan {
+  json(): string | null;
+  failure(): NativeFailure | null;
+  stop(): void;
+}
+
+/** The options of a plan. */
+export interface NativePlanOptions {
+  readonly framing: string;
+  readonly size: number;
+  readonly pin: string;
+  readonly decode: string;
+  readonly index?: string | undefined;
+}
+
 interface Binding {
   version(): string;
   checkDocuments(bytes: Uint8Array): string;
@@ -102,8 +119,12 @@ interface Binding {
       input: NativeWriter | undefined,
     ): NativeReader;
     path(path: string, options: NativeOptions, wake: () => void): NativeReader;
+    split(json: string, options: NativeOptions, wake: () => void): NativeReader;
     fd(fd: number, options: NativeOptions, wake: () => void): NativeReader;
     memory(bytes: Uint8Array, options: NativeOptions, wake: () => void): NativeReader;
+  };
+  readonly NativePlan: {
+    start(path: string, options: NativePlanOptions, wake: () => void): NativePlan;
   };
   readonly NativeWriter: {
     command(words: NativeCommand, options: NativeOptions, wake: () => void): NativeWriter;

@@ -34,7 +34,7 @@ export interface CommandReaderOptions<A extends As = As> extends OpenOptions<A>,
 
 const FD: Check = /* @__PURE__ */ range(0, 0x7fffffff);
 
-const OPEN_RULES: Tables<OpenOptions> = [READER_SETTINGS, READER_RULES];
+export const OPEN_RULES: Tables<OpenOptions> = [READER_SETTINGS, READER_RULES];
 const FILE: Check = {
   expected: "a FileHandle or a file URL",
   accepts: (value) =>
@@ -171,6 +171,6 @@ function bytesOf(input: CommandReaderOptions["input"]): Uint8Array | undefined {
 }
 
 /** The options for the native part: the library's, but for those that `Reader` has itself. */
-function settings(options: OpenOptions): NativeOptions {
+export function settings(options: OpenOptions): NativeOptions {
   return nativeOptions(options, READER_SETTINGS, READER_RULES);
 }

@@ -683,9 +683,11 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     let chunk: Uint8Array | null;
     try {
       chunk = await this.#interruptible(this.#source.read());
+      this.#begin();
       // The rest is a record only if the source succeeded, because a source that failed did not finish it.
       if (chunk === null) await this.#interruptible(this.#source.finish());
     } catch (error) {
+      this.#begin();
       const begun = this.#base + this.#end > 0;
       this.#failure = fromSystem(error, IO, {
         stream: this.name,
@@ -697,6 +699,15 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (this.#state !== "open") return;
     if (chunk === null) this.#state = "ending";
     else this.#append(chunk, framer);
+  }
+
+  /** Before the first byte: counts from the source's origin. */
+  #begin(): void {
+    const origin = this.#source.origin;
+    if (origin === undefined || this.#base + this.#end > 0) return;
+    this.#base = origin.bytes;
+    this.#records = origin.records;
+    this.#isText &&= origin.isText;
   }
 
   #append(chunk: Uint8Array, framer: Framer): void {

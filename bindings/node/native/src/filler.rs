@@ -13,10 +13,10 @@
 //! This is a separate thread and not one of Node's four: a command that prints nothing for an hour would block one of
 //! them for all files and name lookups.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use millstream::handover::{HEADROOM, Handover};
-use millstream::{CancelToken, CommandEnd, Error, ErrorKind, Reader};
+use millstream::{CancelToken, CommandEnd, Error, ErrorKind, Position, Reader};
 
 /// The maximum size of a block in bytes. With the unread end of a line before them, they do not exceed the 256 KiB of a
 /// batch.
@@ -44,6 +44,8 @@ pub struct Shared {
     pub blocks: Handover,
     closing: Mutex<Closing>,
     token: CancelToken,
+    /// The position of the first byte, when the source is open: not 0 for a split.
+    origin: OnceLock<Position>,
     wake: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -56,13 +58,18 @@ impl Shared {
             let wake = wake.clone();
             move || wake()
         });
-        Arc::new(Shared { blocks, closing: Mutex::default(), token, wake })
+        Arc::new(Shared { blocks, closing: Mutex::default(), token, origin: OnceLock::new(), wake })
     }
 
     /// Requests that the source is closed. This can be repeated.
     pub fn stop(&self) {
         self.blocks.stop();
         self.token.cancel();
+    }
+
+    /// The position of the first byte, when the source is open.
+    pub fn origin(&self) -> Option<Position> {
+        self.origin.get().copied()
     }
 
     /// How the commands ended so far.
@@ -83,6 +90,7 @@ impl Shared {
             Ok(reader) => reader,
             Err(error) => return self.finish(Some(error)),
         };
+        self.origin.get_or_init(|| reader.position());
         let read = self.read_all(&mut reader);
         let stopped = matches!(&read, Err(error) if error.kind() == ErrorKind::Cancelled);
         if !stopped {

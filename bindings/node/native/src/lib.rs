@@ -8,6 +8,7 @@
 //!
 //! - `filler`: the thread that reads; the core's hand-over passes its blocks on.
 //! - `reader`: its interface for JavaScript.
+//! - `splits`: plans that divide files.
 //! - `drainer`: the thread that writes.
 //! - `writer`: its interface for JavaScript.
 //! - `options`: the library's options by name.
@@ -25,6 +26,7 @@ mod error;
 mod filler;
 mod options;
 mod reader;
+mod splits;
 mod wake;
 pub mod writer;
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use millstream::frame::{Framer, Lines};
 use millstream::handover::{Block, Taken};
 use millstream::options::READER;
+use millstream::splits::Split;
 use millstream::{CancelToken, Command, Error, ReadAhead, Reader, ReaderBuilder, Stdin};
 use napi::bindgen_prelude::{BufferSlice, Function};
 use napi_derive::napi;
@@ -72,6 +73,12 @@ impl NativeReader {
         start(options, wake, |builder| move || builder.path(path))
     }
 
+    /// Reads one split of a file, given as JSON.
+    #[napi(factory)]
+    pub fn split(json: String, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+        start(options, wake, |builder| move || builder.split(&Split::from_json(&json)?))
+    }
+
     /// Reads a duplicate of a descriptor that the caller owns. It is duplicated here, because the caller may close it
     /// next.
     #[napi(factory)]
@@ -110,6 +117,12 @@ impl NativeReader {
         }
         // The size is in range, because a block has at most `BLOCK_BYTES`.
         front.as_ref().map_or(-1, |front| (front.block.end - front.block.start) as i32)
+    }
+
+    /// Returns the numbers of the bytes and records before the first one, when the source is open.
+    #[napi]
+    pub fn origin(&self) -> Option<Vec<f64>> {
+        self.shared.origin().map(|origin| vec![origin.bytes as f64, origin.records as f64])
     }
 
     /// Returns the number of lines that end in the block that `front` described.

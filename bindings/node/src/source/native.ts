@@ -11,7 +11,7 @@ import { INTERNAL } from "../errors.js";
 import type { NativeReader } from "../native.js";
 import { commandEnd, nativeError, Waker } from "../native-thread.js";
 import { platform } from "../text.js";
-import type { Source } from "./source.js";
+import type { Origin, Source } from "./source.js";
 
 /** The maximum size of a block in bytes: `BLOCK_BYTES` in `native/src/filler.rs`. */
 const BLOCK_BYTES = 240 << 10;
@@ -36,6 +36,10 @@ export class NativeSource implements Source {
   /** Small blocks have no such space: copying them is cheap, and keeping them should not need more memory. */
   headroom = 0;
   lineEnds: Uint32Array | undefined;
+  /** Whether it is a split of a file. */
+  isPart = false;
+  /** Whether the plan of the split knows the number of its first line. */
+  hasLineNumbers = false;
   readonly #start: (wake: () => void) => NativeReader;
   #reader: NativeReader | undefined;
   #ends = new Uint32Array(1024);
@@ -74,6 +78,13 @@ export class NativeSource implements Source {
     // A command that failed has delivered all its output; `finish` reports the failure.
     if (failure && !failure.command) throw nativeError(failure, this.name);
     return null;
+  }
+
+  get origin(): Origin | undefined {
+    const origin = this.isPart ? this.#reader?.origin() : undefined;
+    if (!origin) return undefined;
+    const [bytes, records] = origin;
+    return { bytes, records, isText: bytes === 0 || this.hasLineNumbers };
   }
 
   get isOpen(): boolean {

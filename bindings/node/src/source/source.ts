@@ -5,6 +5,13 @@
 
 import type { CommandEnd } from "../error.js";
 
+/** The numbers of bytes and records before the first byte, and whether the latter is known and counts lines. */
+export interface Origin {
+  readonly bytes: number;
+  readonly records: number;
+  readonly isText: boolean;
+}
+
 /** Delivers bytes. The receiver owns the memory of a chunk; the source does not use it again. */
 export interface Source {
   /** Whether it holds a file, a descriptor or a command, which should be closed. */
@@ -26,6 +33,9 @@ export interface Source {
    * read.
    */
   readonly lineEnds?: Uint32Array | undefined;
+
+  /** Where the first byte is in a larger stream, once a read has settled. */
+  readonly origin?: Origin | undefined;
 
   /** Returns the memory of a chunk that is no longer used. */
   reuse?(chunk: Uint8Array): void;

@@ -1,0 +1,262 @@
+/** Exact splits: divides a file, and reads a part of it. */
+
+import { csv } from "./csv.js";
+import { cancelled, misuse } from "./error.js";
+import { INVALID_OPTION } from "./errors.js";
+import {
+  CoreFramer,
+  delimiter,
+  documentFramer,
+  FRAMER,
+  type Framer,
+  fixed,
+  lengthPrefixed,
+  lineFramer,
+} from "./frame.js";
+import { neededBinding } from "./native.js";
+import { nativeError, Waker } from "./native-thread.js";
+import { OPEN_RULES, type OpenOptions, settings } from "./open.js";
+import { type Check, checkOptions, POSITIVE, type Rules, SIGNAL, show } from "./options.js";
+import { pathOf } from "./path.js";
+import { type As, checkReaderOptions, type ItemOf, Reader } from "./reader.js";
+import { DECODE, type Decode } from "./settings.js";
+import { NativeSource } from "./source/native.js";
+import { platform } from "./text.js";
+
+/** How the records of a split are found, as in its JSON. */
+export type Framing =
+  | { readonly kind: "lines" }
+  | { readonly kind: "delimiter"; readonly bytes: string }
+  | { readonly kind: "fixed"; readonly len: number }
+  | { readonly kind: "length_prefixed"; readonly prefix: string }
+  | { readonly kind: "bson" }
+  | { readonly kind: "csv"; readonly dialect: string };
+
+/** One part of a file, complete by itself: plain data, which can be sent to a worker thread or stored as JSON.
+ *
+ * A record belongs to the split in which it begins, so a split may be read beyond its end, and may contain no record.
+ * The other members are the library's.
+ */
+export interface Split {
+  readonly version: number;
+  /** The file's absolute path. For a copy on another machine, replace it. */
+  readonly path?: string | undefined;
+  readonly framing: Framing;
+  /** The offset at which the split begins, in bytes from the start of the (decoded) file. */
+  readonly begin: number;
+  /** The offset after the split, or `null` for the end of the file. */
+  readonly end: number | null;
+  /** The number of the first record (the first of the file is 0), if planning counted the records. */
+  readonly record: number | null;
+  readonly [other: string]: unknown;
+}
+
+/** The splits of a file, in order. */
+export interface Splits {
+  readonly version: number;
+  /** The size of the file in bytes when it was planned. */
+  readonly size: number;
+  /** The number of records of the file, if planning counted them. */
+  readonly records: number | null;
+  /** Why the file has fewer splits than its size suggests, such as a format that cannot be divided. */
+  readonly note: string | null;
+  readonly splits: readonly Split[];
+}
+
+/** Options of `planSplits`. */
+export interface PlanOptions {
+  /** The framer that finds records: lines by default. */
+  framer?: Framer | undefined;
+  /** The size of a split in bytes: 256 MiB by default. */
+  size?: number | undefined;
+  /** What each split stores to detect another file or another version of it. `"none"`: nothing, only a shorter file is
+   * detected. `"identity"`, the default: size, modification time and inode, for one machine. `"ends"`: size and a hash of
+   * 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the file is read
+   * once.
+   */
+  pin?: "none" | "identity" | "ends" | "full" | undefined;
+  /** Whether a compressed file is decoded, which is the default, or divided as it is. */
+  decode?: Decode | undefined;
+  /** The index of a gzip file: by default that of the file with the suffix `.gzidx`, if it can be used. */
+  index?: string | URL | undefined;
+  /** Ends the planning when it is triggered, with an error of kind `cancelled`. */
+  signal?: AbortSignal | undefined;
+}
+
+const PATH: Check = {
+  expected: "a path or a file URL",
+  accepts: (value) => typeof value === "string" || value instanceof URL,
+};
+
+const PLAN_RULES: Rules<PlanOptions> = {
+  framer: FRAMER,
+  size: POSITIVE,
+  pin: ["none", "identity", "ends", "full"],
+  decode: DECODE,
+  index: PATH,
+  signal: SIGNAL,
+};
+
+/** Divides a file into splits, each of which `openSplit` reads. All of them, in order, are exactly what one reader of the
+ * file returns: the same records, errors and offsets.
+ *
+ * Lines, most delimiters and records of a fixed length need no pass: a file of any size is divided without reading it.
+ * CSV, BSON and length-prefixed records are followed from the start of the file. A compressed file is divided at its bgzf
+ * blocks or zstd frames, a gzip file at the points of its index, and sizes and offsets are of decoded bytes. Other
+ * compressed files are one split, and `note` says why.
+ *
+ * @throws `open_failed`; `unsupported` for anything other than a regular file, or if the native part of this package is
+ * not installed; `invalid_option` for a framer that cannot be stored: your own, one of `anyOf`, and one with
+ * `keepDelimiter`.
+ */
+export async function planSplits(path: string | URL, options: PlanOptions = {}): Promise<Splits> {
+  checkOptions("planSplits", options, [PLAN_RULES]);
+  const name = pathOf("planSplits", path);
+  const { framer = lineFramer(), size = 256 << 20, pin = "identity", decode = "auto", index, signal } = options;
+  const framing = JSON.stringify(framingOf(framer));
+  const { NativePlan } = neededBinding("planSplits");
+  if (signal?.aborted) throw cancelled(signal, { stream: name });
+  const waker = new Waker();
+  const given = { framing, size, pin, decode, index: index && pathOf("planSplits", index) };
+  const plan = NativePlan.start(name, given, waker.wake);
+  const stop = () => plan.stop();
+  signal?.addEventListener("abort", stop);
+  try {
+    for (;;) {
+      const json = plan.json();
+      if (json !== null) return JSON.parse(json);
+      const failure = plan.failure();
+      if (failure?.kind === "cancelled" && signal) throw cancelled(signal, { stream: name });
+      if (failure) throw nativeError(failure, name);
+      await waker.change();
+    }
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+/** Reads one split of a file: an element of `splits`, or its JSON. The split's framer finds the records by default.
+ *
+ * Offsets count from the start of the file; record numbers too if the plan knows them, and otherwise from the start of
+ * the split. They are known after the first read, which opens the file. The plan decides whether the file is decoded.
+ *
+ * @throws `unsupported` if the native part of this package is not installed. When reading: `open_failed`,
+ * `source_changed` and `source_shrank` if the file is not the one that was planned.
+ */
+export function openSplit<A extends As = "text">(
+  split: Split | string,
+  options: OpenOptions<A> = {},
+): Reader<ItemOf<A>> {
+  checkReaderOptions("openSplit", options, OPEN_RULES);
+  const { json, path, framing, record } = parsed(split);
+  const { NativeReader } = neededBinding("openSplit");
+  const start = (wake: () => void) => NativeReader.split(json, settings(options), wake);
+  const source = NativeSource.late(path ?? "a split", start);
+  source.isPart = true;
+  source.hasLineNumbers = framing.kind === "lines" && record !== null;
+  const { keepDelimiter, framer = framerOf(framing, keepDelimiter) } = options;
+  return new Reader<ItemOf<A>>(source, { ...options, framer, keepDelimiter: undefined });
+}
+
+function parsed(split: unknown): Split & { readonly json: string } {
+  const expected = "an element of the splits of a plan, or its JSON";
+  const refuse = (found: string, cause?: unknown) =>
+    misuse({ stream: "openSplit", found, expected, cause }, INVALID_OPTION);
+  let object = split;
+  if (typeof split === "string") {
+    try {
+      object = JSON.parse(split);
+    } catch (error) {
+      throw refuse("text that is not JSON", error);
+    }
+  }
+  if (typeof object !== "object" || object === null || typeof (object as Split).framing?.kind !== "string") {
+    throw refuse(show(split));
+  }
+  return { ...(object as Split), json: typeof split === "string" ? split : JSON.stringify(split) };
+}
+
+/** Returns the framing of a framer, from the calls that select it in the core. */
+function framingOf(framer: Framer): Framing {
+  let framing: Framing | undefined;
+  let bytes: Uint8Array = new Uint8Array(0);
+  const { tail, carriageReturn } = framer.trim;
+  const core = {
+    put(given: Uint8Array) {
+      bytes = given;
+      return given.length;
+    },
+    call: {
+      delimiter() {
+        if (carriageReturn) framing = { kind: "lines" };
+        else if (tail > 0) framing = { kind: "delimiter", bytes: hexOf(bytes) };
+      },
+      fixed(len: number) {
+        framing = { kind: "fixed", len };
+      },
+      length_prefixed(width: number, isBig: boolean, countsItself: boolean) {
+        const order = width === 1 ? "" : isBig ? "be" : "le";
+        framing = { kind: "length_prefixed", prefix: `u${width * 8}${order}${countsItself ? ",self" : ""}` };
+      },
+      documents() {
+        framing = { kind: "bson" };
+      },
+      csv() {
+        framing = { kind: "csv", dialect: platform.decode(bytes, 0, bytes.length) };
+        return true;
+      },
+      any_of() {},
+    },
+  };
+  if (framer instanceof CoreFramer) framer.select(core as unknown as Parameters<typeof framer.select>[0]);
+  if (framing !== undefined) return framing;
+  const found = "a framer that cannot be stored: your own, one of anyOf, or one with keepDelimiter";
+  const expected = "lineFramer, delimiter, fixed, lengthPrefixed, bson or csv, and keepDelimiter in openSplit";
+  throw misuse({ stream: "planSplits", found, expected }, INVALID_OPTION);
+}
+
+/** Returns the framer for a framing. */
+function framerOf(framing: Framing, keepDelimiter: boolean | undefined): Framer {
+  if (framing.kind === "lines") return lineFramer({ keepDelimiter });
+  if (framing.kind === "delimiter") {
+    const digits = framing.bytes.match(/../g) ?? [];
+    return delimiter(
+      Uint8Array.from(digits, (byte) => Number.parseInt(byte, 16)),
+      { keepDelimiter },
+    );
+  }
+  if (keepDelimiter !== undefined) {
+    const found = `keepDelimiter for records of the kind ${framing.kind}`;
+    throw misuse({ stream: "openSplit", found, expected: "lines or a delimiter" }, INVALID_OPTION);
+  }
+  switch (framing.kind) {
+    case "fixed":
+      return fixed(framing.len);
+    case "length_prefixed": {
+      const [, bits, order, itself] = /^u(\d+)(be)?(?:le)?(,self)?$/.exec(framing.prefix) ?? [];
+      const width = (Number(bits) / 8) as 1 | 2 | 4 | 8;
+      return lengthPrefixed({ width, endian: order ? "big" : "little", counts: itself ? "itself" : "payload" });
+    }
+    case "bson":
+      return documentFramer();
+    case "csv":
+      return csv(Object.fromEntries(framing.dialect.split(" ").filter(Boolean).map(csvOption)));
+    default: {
+      const found = `a split with records of the kind ${show((framing as Framing).kind)}`;
+      throw misuse({ stream: "openSplit", found, expected: "a kind that this version knows" }, INVALID_OPTION);
+    }
+  }
+}
+
+/** Returns an option of `csv` for one of the text of a dialect. */
+function csvOption(option: string): [string, unknown] {
+  const [name, text] = option.split("=");
+  const key = name.replaceAll(/_[a-z]/g, (letter) => letter[1].toUpperCase());
+  if (key === "lineEnd") return [key, text];
+  const words: { [word: string]: unknown } = { on: true, off: false, none: null };
+  return [key, text in words ? words[text] : Number.parseInt(text, 16)];
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
