@@ -9,7 +9,7 @@ use super::sealed::Place;
 pub const SLACK: usize = 16;
 
 /// The list that [`put!`](crate::put!) passes on: `(&part, rest)` or, at the end, `()`.
-pub trait Parts: Copy {
+pub trait Parts {
     /// Returns the sum of the parts' maximum lengths.
     fn max_len(&self) -> usize;
 

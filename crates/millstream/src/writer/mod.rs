@@ -357,23 +357,16 @@ impl Writer {
     #[doc(hidden)]
     #[inline(always)] // so that the compiler sees the parts where they are put
     pub fn put_parts(&mut self, parts: &impl internal::Parts) -> Result<()> {
-        match self.space.fast_slot(internal::need(parts)) {
-            Some(slot) => {
-                slot.put(parts);
-                Ok(())
+        let need = internal::need(parts);
+        let slot = match self.space.fast_slot(need) {
+            Some(slot) => slot,
+            None => {
+                self.make_space(need)?;
+                self.space.slot(need)
             }
-            // By value, so that the list of parts needs no memory for this case.
-            None => self.put_slowly(*parts),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn put_slowly(&mut self, parts: impl internal::Parts) -> Result<()> {
-        let need = internal::need(&parts);
-        self.make_space(need)?;
-        let len = self.space.slot(need).put(&parts);
-        self.settle(len)
+        };
+        let len = slot.put(parts);
+        if self.space.needs_look() { self.settle(len) } else { Ok(()) }
     }
 
     /// Returns at least `n` bytes of space to fill, with arbitrary content. [`commit`](Self::commit) accepts bytes from

@@ -3,11 +3,11 @@
 //! ```text
 //!   filled              spare capacity
 //!   [ xxxxxxxxxxxxxxxxx | ................ ]
-//!   base                at                 base + capacity      always base <= at <= base + capacity
+//!   0                   end                capacity         always end <= capacity, fast_end <= capacity
 //! ```
 //!
-//! One comparison with `fast_end` decides whether bytes fit. `fast_end` is the end of the memory, or before its start if
-//! each write needs further checks.
+//! One comparison with `fast_end` decides whether bytes fit. `fast_end` is `capacity`, or 0 if each write needs further
+//! checks.
 
 use std::ops::Range;
 
@@ -21,50 +21,38 @@ pub(super) struct Space {
     /// refreshes them.
     base: *mut u8,
     capacity: usize,
-    /// The end of the filled bytes: a pointer, because adding `base` to an index costs instructions for each write.
-    at: *mut u8,
-    /// An address, with which `at` is compared.
+    end: usize,
     fast_end: usize,
 }
 
-// SAFETY: `base` and `at` point into `block`, which is Send, and no other pointer to that memory exists.
+// SAFETY: `base` points into `block`, which is Send, and no other pointer to that memory exists.
 unsafe impl Send for Space {}
 
-// SAFETY: through a shared reference, no byte is written and no pointer is handed out.
+// SAFETY: through a shared reference, no byte is written and `base` is not handed out.
 unsafe impl Sync for Space {}
 
 impl Space {
     /// Creates a space without memory, in which each write needs further checks.
     pub(super) fn new() -> Space {
         let mut block = Block::default();
-        let base = block.as_mut_ptr();
-        let mut space = Space { block, base, capacity: 0, at: base, fast_end: 0 };
-        space.set_needs_look(true);
-        space
+        Space { base: block.as_mut_ptr(), block, capacity: 0, end: 0, fast_end: 0 }
     }
 
     /// Returns the number of filled bytes.
     #[inline]
     pub(super) fn end(&self) -> usize {
-        self.at.addr() - self.base.addr()
-    }
-
-    /// Sets the number of filled bytes, which is at most `capacity`.
-    #[inline]
-    fn set_end(&mut self, end: usize) {
-        debug_assert!(end <= self.capacity);
-        self.at = self.base.wrapping_add(end);
+        self.end
     }
 
     /// Returns the length of the free space.
     #[inline]
     pub(super) fn left(&self) -> usize {
-        self.capacity - self.end()
+        self.capacity - self.end
     }
 
     /// Returns the filled bytes.
     pub(super) fn filled(&self) -> &[u8] {
-        &self.block[..self.end()]
+        &self.block[..self.end]
     }
 
     /// Returns the memory, for a sink that accepts filled bytes from it.
@@ -75,16 +63,16 @@ impl Space {
     /// Returns the space after the filled bytes. Its content is arbitrary.
     #[inline]
     pub(super) fn spare(&mut self) -> &mut [u8] {
-        // SAFETY: `at` is in `capacity` initialised bytes that `self` owns, and `left` bytes before their end.
-        unsafe { std::slice::from_raw_parts_mut(self.at, self.left()) }
+        // SAFETY: `base` is the start of `capacity` initialised bytes that `self` owns; `end <= capacity`.
+        unsafe { std::slice::from_raw_parts_mut(self.base.add(self.end), self.capacity - self.end) }
     }
 
     /// Returns a slot for `len` bytes, if no further checks are needed.
     #[inline(always)]
     pub(super) fn fast_slot(&mut self, len: usize) -> Option<Slot<'_>> {
-        // This is one comparison: the remainder is negative if writes need further checks. Lengths of memory are at most
+        // This is one comparison: the remainder is negative if `fast_end` is 0. Lengths of memory are at most
         // `isize::MAX`, and so is `len` if it is the length of memory.
-        let left = self.fast_end.wrapping_sub(self.at.addr()) as isize;
+        let left = self.fast_end.wrapping_sub(self.end) as isize;
         match isize::try_from(len) {
             Ok(wanted) if wanted <= left => Some(Slot { space: self, len }),
             _ => None,
@@ -103,13 +91,12 @@ impl Space {
     /// Returns whether writes need further checks.
     #[inline]
     pub(super) fn needs_look(&self) -> bool {
-        self.fast_end < self.at.addr()
+        self.fast_end == 0
     }
 
     /// Sets whether writes need further checks. They always do if there is no memory.
     pub(super) fn set_needs_look(&mut self, needs_look: bool) {
-        let needs_look = needs_look || self.capacity == 0;
-        self.fast_end = self.base.addr().wrapping_add(if needs_look { usize::MAX } else { self.capacity });
+        self.fast_end = if needs_look { 0 } else { self.capacity };
     }
 
     /// Marks `n` more bytes as filled, with their current content.
@@ -119,26 +106,26 @@ impl Space {
     #[inline]
     pub(super) fn commit(&mut self, n: usize) {
         assert!(n <= self.left(), "commit of more bytes than there was space");
-        self.set_end(self.end() + n);
+        self.end += n;
     }
 
     /// Marks the last `n` filled bytes as free again.
     pub(super) fn take_back(&mut self, n: usize) {
-        assert!(n <= self.end());
-        self.set_end(self.end() - n);
+        assert!(n <= self.end);
+        self.end -= n;
     }
 
     /// Removes the first `n` bytes. `renew` gets the range of the remaining filled bytes and moves them to the front of
     /// the block or of another block.
     pub(super) fn renew(&mut self, n: usize, renew: impl FnOnce(&mut Block, Range<usize>)) {
-        let rest = n..self.end();
+        let rest = n..self.end;
         let needs_look = self.needs_look();
         // All fields stay valid while `renew` runs, which may panic: there is no free space.
-        self.capacity = 0;
-        self.set_end(0);
-        self.set_needs_look(true);
+        (self.capacity, self.end, self.fast_end) = (0, 0, 0);
         renew(&mut self.block, rest.clone());
-        self.refresh(rest.len());
+        self.refresh();
+        assert!(rest.len() <= self.capacity);
+        self.end = rest.len();
         self.set_needs_look(needs_look);
     }
 
@@ -148,27 +135,21 @@ impl Space {
     /// Returns the errors of [`Block::grow`].
     pub(super) fn grow(&mut self, len: usize) -> Result<()> {
         if self.capacity < len {
-            let (end, needs_look) = (self.end(), self.needs_look());
             self.block.grow(len)?;
-            self.refresh(end);
-            self.set_needs_look(needs_look);
+            self.refresh();
         }
         Ok(())
     }
 
     /// Removes the free space. Each write then needs further checks.
     pub(super) fn give_up_spare(&mut self) {
-        let end = self.end();
         self.block = Block::Own(self.filled().to_vec());
-        self.refresh(end);
+        self.fast_end = 0;
+        self.refresh();
     }
 
-    /// Adopts the memory of `block`, of which `end` bytes are filled. Each write then needs further checks.
-    fn refresh(&mut self, end: usize) {
-        assert!(end <= self.block.len());
+    fn refresh(&mut self) {
         (self.base, self.capacity) = (self.block.as_mut_ptr(), self.block.len());
-        self.set_end(end);
-        self.set_needs_look(true);
     }
 }
 
@@ -189,13 +170,14 @@ impl Slot<'_> {
     pub(super) fn put(self, parts: &impl Parts) -> usize {
         let most = parts.max_len();
         assert!(most.saturating_add(SLACK) <= self.len);
-        let at = self.space.at;
-        // SAFETY: `len` initialised bytes that the space owns are at `at`, and the parts need no more. Parts only move
-        // forward, and stay within `most`.
-        unsafe {
-            self.space.at = parts.put_unchecked(at, most);
-            self.space.at.offset_from_unsigned(at)
-        }
+        // SAFETY: `base` is the start of `capacity` initialised bytes that the space owns. `len` of them are after
+        // `end`, and the parts need no more. Parts only move forward, and stay within `most`.
+        let len = unsafe {
+            let at = self.space.base.add(self.space.end);
+            parts.put_unchecked(at, most).offset_from_unsigned(at)
+        };
+        self.space.end += len;
+        len
     }
 
     /// Fills the slot with `bytes`, which have exactly its length.
@@ -205,9 +187,10 @@ impl Slot<'_> {
         // SAFETY: as in `put`. In addition, `bytes` is borrowed, so it is not part of the space, which is borrowed
         // mutably.
         unsafe {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.space.at, bytes.len());
-            self.space.at = self.space.at.add(bytes.len());
+            let at = self.space.base.add(self.space.end);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
         }
+        self.space.end += bytes.len();
     }
 }
 

@@ -14,7 +14,7 @@ mod ifma;
 mod naive;
 mod portable;
 
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// The implementations for decimal digits, from the slowest to the fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,9 +33,7 @@ impl Way {
         if is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512ifma")
             && is_x86_feature_detected!("avx512vbmi")
-            && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
         {
             return Way::Ifma;
         }
@@ -63,7 +61,6 @@ impl Way {
     fn choose() -> Way {
         let way = Way::asked_for(std::env::var("MILLSTREAM_DIGITS").ok().as_deref());
         CHOSEN.store(way as u8, Ordering::Relaxed);
-        SHORT.store(if way == Way::Portable { TEN_TO_8 } else { 0 }, Ordering::Relaxed);
         way
     }
 
@@ -78,10 +75,6 @@ impl Way {
 
 /// The chosen implementation, or 0 until the first number.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
-
-/// Numbers below this are written by [`portable::put_short`]: 10^8 if that implementation is chosen, otherwise 0. So for
-/// these numbers, one comparison looks up the implementation and checks the length.
-static SHORT: AtomicU64 = AtomicU64::new(0);
 
 const TEN_TO_8: u64 = 100_000_000;
 const TEN_TO_16: u64 = 10_000_000_000_000_000;
@@ -146,28 +139,24 @@ pub(super) fn count_u128(n: u128) -> usize {
 /// As many bytes as it has digits, and [`SLACK`](super::SLACK) more, can be written at `at`.
 #[inline(always)]
 pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> *mut u8 {
-    // SAFETY: guaranteed by the caller; `SHORT` is at most 10^8, and the CPU supports the implementation.
-    unsafe {
-        // Each result is a length. A pointer could come from any implementation, and the compiler would not see that
-        // the next record depends only on a sum.
-        let is_short = n < SHORT.load(Ordering::Relaxed);
-        at.add(if is_short { portable::put_short(at, n) } else { put_u64_by(Way::chosen(), at, n) })
-    }
+    // SAFETY: guaranteed by the caller; the CPU supports the implementation.
+    unsafe { put_u64_by(Way::chosen(), at, n) }
 }
 
-/// Writes the decimal digits of `n` and returns their number.
-///
 /// # Safety
 /// The conditions of [`put_u64`] apply, and this CPU supports that implementation.
 #[inline(always)] // one call instead of two
-unsafe fn put_u64_by(way: Way, at: *mut u8, n: u64) -> usize {
+unsafe fn put_u64_by(way: Way, at: *mut u8, n: u64) -> *mut u8 {
     // SAFETY: the same conditions hold.
     unsafe {
-        match way {
+        // The result is a length. A pointer could come from either implementation, and the compiler would not see that
+        // the next record depends only on a sum.
+        let len = match way {
             #[cfg(target_arch = "x86_64")]
             Way::Ifma => ifma::put_u64(at, n),
             _ => portable::put_u64(at, n),
-        }
+        };
+        at.add(len)
     }
 }
 
@@ -191,7 +180,7 @@ unsafe fn put_u128_by(way: Way, at: *mut u8, n: u128) -> *mut u8 {
             portable::put_sixteen(at, (n % TEN_TO_16) as u64);
             return at.add(16);
         };
-        at.add(put_u64_by(way, at, n))
+        put_u64_by(way, at, n)
     }
 }
 
@@ -280,12 +269,9 @@ mod tests {
         let expected = naive::digits(n.into(), 10);
         for way in ways() {
             // SAFETY: `put` provides the space; the CPU supports this implementation.
-            let digits = put(expected.len(), |at| unsafe { at.add(put_u64_by(way, at, n)) });
+            let digits = put(expected.len(), |at| unsafe { put_u64_by(way, at, n) });
             assert_eq!(digits, expected, "{n}, {way:?}");
         }
-        // SAFETY: as above.
-        let digits = put(expected.len(), |at| unsafe { put_u64(at, n) });
-        assert_eq!(digits, expected, "{n}");
         assert_eq!(count_u64(n), expected.len(), "{n}");
         assert!(n > u32::MAX.into() || count_u32(n as u32) == expected.len(), "{n}");
         let expected = naive::digits(n.into(), 16);
