@@ -54,7 +54,7 @@ const error_kinds = (
     argument_invalid = 24,
     # Bytes that are not a BSON document: an invalid type, length or terminator.
     document_invalid = 25,
-    # A BSON document, or a value in it, is longer than the available bytes.
+    # A BSON document, or a value in it, is longer than the available bytes, or a JSON document ends too early.
     document_truncated = 26,
     # Documents and arrays are nested deeper than the limit.
     too_deep = 27,
@@ -82,4 +82,6 @@ const error_kinds = (
     csv_invalid = 38,
     # A CSV record has more or fewer fields than the first one.
     field_count_mismatch = 39,
+    # Text that is not valid JSON.
+    json_invalid = 40,
 )

@@ -52,7 +52,7 @@ export type ErrorKind =
   | "argument_invalid"
   /** Bytes that are not a BSON document: an invalid type, length or terminator. */
   | "document_invalid"
-  /** A BSON document, or a value in it, is longer than the available bytes. */
+  /** A BSON document, or a value in it, is longer than the available bytes, or a JSON document ends too early. */
   | "document_truncated"
   /** Documents and arrays are nested deeper than the limit. */
   | "too_deep"
@@ -79,7 +79,9 @@ export type ErrorKind =
   /** A CSV file has a quote where its dialect allows none, a quoted field without an end, or bytes of UTF-16. */
   | "csv_invalid"
   /** A CSV record has more or fewer fields than the first one. */
-  | "field_count_mismatch";
+  | "field_count_mismatch"
+  /** Text that is not valid JSON. */
+  | "json_invalid";
 
 /** The `code` of each kind: it never changes its meaning. `ABORT_ERR` is Node's own. */
 export const ERROR_CODES = {
@@ -122,6 +124,7 @@ export const ERROR_CODES = {
   timed_out: "MILLSTREAM_TIMED_OUT",
   csv_invalid: "MILLSTREAM_CSV_INVALID",
   field_count_mismatch: "MILLSTREAM_FIELD_COUNT_MISMATCH",
+  json_invalid: "MILLSTREAM_JSON_INVALID",
 } as const satisfies { readonly [kind in ErrorKind]: string };
 
 /** The values of `code`. */
@@ -211,6 +214,8 @@ export const TIMED_OUT: Kind = { kind: "timed_out", advice: "raise `totalTimeout
 export const CSV_INVALID: Kind = { kind: "csv_invalid", advice: "check the file at this position, or choose the dialect in which it was written" };
 /** @internal */
 export const FIELD_COUNT_MISMATCH: Kind = { kind: "field_count_mismatch", advice: "check the record, or choose how such records are read" };
+/** @internal */
+export const JSON_INVALID: Kind = { kind: "json_invalid", advice: "check the program that wrote the text" };
 
 /** What to do about each kind. */
 export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE__ */ adviceOf([
@@ -253,6 +258,7 @@ export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE
   TIMED_OUT,
   CSV_INVALID,
   FIELD_COUNT_MISMATCH,
+  JSON_INVALID,
 ]);
 
 function adviceOf(kinds: readonly Kind[]): { readonly [kind in ErrorKind]: string } {

@@ -200,7 +200,7 @@ enum millstream_code
      */
     MILLSTREAM_DOCUMENT_INVALID = 25,
     /**
-     * A BSON document, or a value in it, is longer than the available bytes.
+     * A BSON document, or a value in it, is longer than the available bytes, or a JSON document ends too early.
      */
     MILLSTREAM_DOCUMENT_TRUNCATED = 26,
     /**
@@ -255,6 +255,10 @@ enum millstream_code
      * A CSV record has more or fewer fields than the first one.
      */
     MILLSTREAM_FIELD_COUNT_MISMATCH = 39,
+    /**
+     * Text that is not valid JSON.
+     */
+    MILLSTREAM_JSON_INVALID = 40,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -126,7 +126,7 @@ error_kinds! {
     24 ArgumentInvalid "argument_invalid" "check the arguments of the call";
     /// Bytes that are not a BSON document: an invalid type, length or terminator.
     25 DocumentInvalid "document_invalid" "check the program that wrote the document";
-    /// A BSON document, or a value in it, is longer than the available bytes.
+    /// A BSON document, or a value in it, is longer than the available bytes, or a JSON document ends too early.
     26 DocumentTruncated "document_truncated" "check whether the input was cut short or contains a wrong length";
     /// Documents and arrays are nested deeper than the limit.
     27 TooDeep "too_deep" "check the program that wrote the document; raise `depth` if the source is trusted";
@@ -153,7 +153,9 @@ error_kinds! {
     /// A CSV file has a quote where its dialect allows none, a quoted field without an end, or bytes of UTF-16.
     38 CsvInvalid "csv_invalid" "check the file at this position, or choose the dialect in which it was written";
     /// A CSV record has more or fewer fields than the first one.
-    39 FieldCountMismatch "field_count_mismatch" "check the record, or choose how such records are read"; // last added
+    39 FieldCountMismatch "field_count_mismatch" "check the record, or choose how such records are read";
+    /// Text that is not valid JSON.
+    40 JsonInvalid "json_invalid" "check the program that wrote the text"; // last added
 }
 
 impl ErrorKind {

@@ -10,6 +10,7 @@ mod buffer;
 pub mod error;
 mod format;
 pub mod frame;
+mod json;
 #[allow(unsafe_code)] // writes through raw pointers, after one check for all parts of a record
 pub mod put;
 mod records;
@@ -29,6 +30,7 @@ pub mod internal {
     pub use crate::buffer::{Buffer, Lent, NoMemory};
     pub use crate::format::{Codec, Guess, Known, SNIFF, guess, is_known, may_begin};
     pub use crate::frame::simd::index;
+    pub use crate::json::{JsonElements, SEPARATOR};
     pub use crate::put::json::{append_escaped, append_json};
     pub use crate::put::parts::{Parts, SLACK, append, need};
     pub use crate::refusal::{Refusal, refuse};

@@ -55,7 +55,7 @@ ErrorKind = Literal[
     "argument_invalid",
     # Bytes that are not a BSON document: an invalid type, length or terminator.
     "document_invalid",
-    # A BSON document, or a value in it, is longer than the available bytes.
+    # A BSON document, or a value in it, is longer than the available bytes, or a JSON document ends too early.
     "document_truncated",
     # Documents and arrays are nested deeper than the limit.
     "too_deep",
@@ -83,4 +83,6 @@ ErrorKind = Literal[
     "csv_invalid",
     # A CSV record has more or fewer fields than the first one.
     "field_count_mismatch",
+    # Text that is not valid JSON.
+    "json_invalid",
 ]

@@ -15,6 +15,7 @@ mod bson;
 mod csv;
 mod delimiter;
 mod fixed;
+mod json_lines;
 mod length_prefixed;
 mod lines;
 mod resume;
@@ -28,6 +29,7 @@ pub use csv::{
 };
 pub use delimiter::{Delimiter, Predicate};
 pub use fixed::Fixed;
+pub use json_lines::JsonLines;
 pub use length_prefixed::{Endian, LengthPrefixed, PrefixCounts, PrefixWidth};
 pub use lines::Lines;
 pub use resume::Resume;
@@ -137,6 +139,25 @@ pub trait Framer {
         if self.finds_lines() { RecordLines::One } else { RecordLines::Unknown }
     }
 
+    /// Returns whether the content of a record is no data, such as a blank line. Readers return these records too, so that
+    /// all records together are the input. The default is `false`.
+    ///
+    /// ```
+    /// use millstream::frame::{Framer, JsonLines, Lines};
+    /// assert!(JsonLines::new().skips(b" ") && !Lines::new().skips(b" "));
+    /// ```
+    fn skips(&self, content: &[u8]) -> bool {
+        let _ = content;
+        false
+    }
+
+    /// Returns the number of records of a batch that [`skips`](Framer::skips) is true for. A framer that has one of these
+    /// functions has both; this one need not examine long records.
+    fn count_skipped(&self, batch: &Batch<'_>) -> usize {
+        let _ = batch;
+        0
+    }
+
     /// Appends the end offsets of the complete records at the front of `input`, at most `max` of them, and never one
     /// that ends after `u32::MAX`.
     ///
@@ -203,6 +224,14 @@ macro_rules! forward_framer {
 
             fn record_lines(&self) -> RecordLines {
                 (**self).record_lines()
+            }
+
+            fn skips(&self, content: &[u8]) -> bool {
+                (**self).skips(content)
+            }
+
+            fn count_skipped(&self, batch: &Batch<'_>) -> usize {
+                (**self).count_skipped(batch)
             }
 
             fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {

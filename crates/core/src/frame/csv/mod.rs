@@ -16,7 +16,7 @@ pub use rows::{CsvRow, CsvRows};
 
 use super::simd::QuotedIndex;
 use super::simd::quoted::Special;
-use super::{Framer, RecordLines, Resume, Step, Trim};
+use super::{Batch, Framer, RecordLines, Resume, Step, Trim};
 use crate::error::{Error, ErrorKind, Result};
 use automaton::{Automaton, Class, Next, State};
 
@@ -138,7 +138,7 @@ impl Csv {
     }
 
     /// Returns the number of lines of a batch that are not records, see [`skips`](Csv::skips).
-    pub fn count_skipped(&self, batch: &super::Batch<'_>) -> usize {
+    pub fn count_skipped(&self, batch: &Batch<'_>) -> usize {
         if self.dialect.comment.is_none() && self.dialect.blank_lines == CsvBlankLines::Records {
             return 0;
         }
@@ -354,6 +354,14 @@ impl Framer for Csv {
             CsvLineEnd::Cr => RecordLines::Several(b'\r'),
             _ => RecordLines::Several(b'\n'),
         }
+    }
+
+    fn skips(&self, content: &[u8]) -> bool {
+        Csv::skips(self, content)
+    }
+
+    fn count_skipped(&self, batch: &Batch<'_>) -> usize {
+        Csv::count_skipped(self, batch)
     }
 
     fn trim(&self) -> Trim {
