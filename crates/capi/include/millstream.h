@@ -2124,6 +2124,25 @@ millstream_code millstream_reader_options_set_name(millstream_reader_options *op
                                                    const char *name,
                                                    millstream_error **error);
 
+/**
+ * Reads the elements of an array of a JSON document: with an empty text the document itself, otherwise the array at
+ * this JSON pointer (RFC 6901), such as `/a/items`. Each element is followed by the byte 0x1e, by which a delimiter
+ * finds the records; all other bytes of the document are checked and removed. What is wrong in the document is
+ * reported after the last whole element. The offset of this error counts in the document, that of any other error in
+ * the bytes that are read. A split cannot be read so.
+ */
+millstream_code millstream_reader_options_set_json_elements(millstream_reader_options *options,
+                                                            const char *pointer,
+                                                            millstream_error **error);
+
+/**
+ * Sets how many arrays and objects of a JSON document may be inside each other: 128 by default. Deeper ones fail with
+ * MILLSTREAM_TOO_DEEP.
+ */
+millstream_code millstream_reader_options_set_json_depth(millstream_reader_options *options,
+                                                         size_t limit,
+                                                         millstream_error **error);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

@@ -225,3 +225,36 @@ pub unsafe extern "C" fn millstream_reader_options_set_name(
         Ok(())
     })
 }
+
+/// Reads the elements of an array of a JSON document: with an empty text the document itself, otherwise the array at
+/// this JSON pointer (RFC 6901), such as `/a/items`. Each element is followed by the byte 0x1e, by which a delimiter
+/// finds the records; all other bytes of the document are checked and removed. What is wrong in the document is
+/// reported after the last whole element. The offset of this error counts in the document, that of any other error in
+/// the bytes that are read. A split cannot be read so.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_reader_options_set_json_elements(
+    options: Option<&mut millstream_reader_options>,
+    pointer: *const c_char,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends a string for this call.
+        let pointer = unsafe { string(pointer, "pointer")? }.to_string_lossy().into_owned();
+        given(options, "options")?.0.set(move |builder| builder.json_elements(&pointer));
+        Ok(())
+    })
+}
+
+/// Sets how many arrays and objects of a JSON document may be inside each other: 128 by default. Deeper ones fail with
+/// MILLSTREAM_TOO_DEEP.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_options_set_json_depth(
+    options: Option<&mut millstream_reader_options>,
+    limit: usize,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(options, "options")?.0.set(move |builder| builder.json_depth(limit));
+        Ok(())
+    })
+}

@@ -221,7 +221,7 @@ fn delay(option: &str, of: &ItemEnum) -> Option<Setting> {
 }
 
 /// Options that a language has in another form or not at all: `(language, builder, option, reason)`.
-pub const OTHERWISE: [(&str, &str, &str, &str); 20] = [
+pub const OTHERWISE: [(&str, &str, &str, &str); 21] = [
     ("cli", "reader", "cancel", "signals"),
     ("cli", "reader", "observer", "--progress"),
     ("cli", "reader", "name", "messages show the words of the command line"),
@@ -240,6 +240,7 @@ pub const OTHERWISE: [(&str, &str, &str, &str); 20] = [
     ("python", "writer", "cancel", "writer.cancel()"),
     ("cli", "reader", "read_ahead_capacity", "--read-ahead"),
     ("cli", "reader", "follow", "a run ends when its sources end"),
+    ("cli", "reader", "json_elements", "--json, --json-pointer"),
     ("cli", "command", "process_group", "commands stay in the terminal's group"),
     ("cli", "command", "stderr_limit", "all of standard error is shown as it arrives"),
 ];

@@ -20,7 +20,8 @@ use crate::{guard, size};
 const RECORD_LIMIT: u64 = 1 << 31;
 
 /// Options that the command has in another form, or does not have; `vectors/options.tsv` lists the reasons.
-const OTHERWISE: [&str; 6] = ["name", "lend_pages", "read_ahead_capacity", "follow", "process_group", "stderr_limit"];
+const OTHERWISE: [&str; 7] =
+    ["name", "lend_pages", "read_ahead_capacity", "follow", "json_elements", "process_group", "stderr_limit"];
 
 /// Returns the range of a number; other numbers have no limit.
 fn range(name: &str) -> RangeInclusive<u64> {
@@ -54,6 +55,10 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
             "Fail if no bytes move for this long, such as 30s or 5m",
             "Bytes move if they arrive or are accepted. This applies to sources, outputs and the copies of --each. A copy fails if it writes no bytes for this \
              long; a copy kept alive by --round-robin fails if it neither reads nor writes.",
+        ),
+        "json_depth" => (
+            "Fail if more arrays and objects than this are inside each other in a document of --json [default: 128]",
+            "",
         ),
         "total_timeout" => ("Fail if reading a source takes longer than this in total, such as 1h", ""),
         "success_statuses" => (
@@ -262,7 +267,8 @@ fn arg<B>(option: &Setting<B>) -> Option<Arg> {
     let mut default = None;
     let (takes, parser) = match option.set {
         Set::Number(_) => {
-            let takes = if matches!(name, "level" | "decode_ratio" | "stop_signal") { "NUMBER" } else { "SIZE" };
+            let takes =
+                if matches!(name, "level" | "decode_ratio" | "stop_signal" | "json_depth") { "NUMBER" } else { "SIZE" };
             let parse = move |text: &str| size::parse(text, range(name)).map(Value::Number);
             (takes, ValueParser::new(parse))
         }

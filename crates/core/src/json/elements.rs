@@ -373,7 +373,7 @@ impl JsonElements {
     fn shown_depth(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::TooDeep => error
-                .with_found(format!("more than {} arrays and objects inside each other", self.limit))
+                .with_found(format!("arrays and objects nested more than {} deep", self.limit))
                 .with_expected("at most as many as the depth limit"),
             _ => error,
         }

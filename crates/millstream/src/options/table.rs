@@ -145,6 +145,16 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
         about: "The name of the source in messages.",
         set: Set::Text(|builder, text| builder.name(text)),
     },
+    Setting {
+        name: "json_elements",
+        about: "Reads the elements of an array of a JSON document: with an empty text the document itself, otherwise the array at this JSON pointer (RFC 6901), such as `/a/items`. Each element is followed by the byte 0x1e, by which a delimiter finds the records; all other bytes of the document are checked and removed. What is wrong in the document is reported after the last whole element. The offset of this error counts in the document, that of any other error in the bytes that are read. A split cannot be read so.",
+        set: Set::Text(|builder, text| builder.json_elements(text)),
+    },
+    Setting {
+        name: "json_depth",
+        about: "How many arrays and objects of a JSON document may be inside each other: 128 by default. Deeper ones fail with `too_deep`.",
+        set: Set::Number(|builder, number| builder.json_depth(usize::try_from(number).unwrap_or(usize::MAX))),
+    },
 ];
 
 /// The options of a writer.

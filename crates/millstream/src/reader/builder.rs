@@ -21,6 +21,7 @@ use crate::os::source::command::CommandSource;
 use crate::os::source::fd::FdSource;
 use crate::os::source::mapped::{Order, map};
 use crate::os::source::stamp::Stamp;
+use crate::source::elements::ElementsSource;
 use crate::source::foreign::{CallbackSource, ReadSource};
 use crate::source::own::Checked;
 use crate::source::{ByteSource, Counted, Decode, DecodeLimit, Nature, Pin, Resume, Source};
@@ -28,7 +29,7 @@ use crate::source::{ByteSource, Counted, Decode, DecodeLimit, Nature, Pin, Resum
 use crate::splits::{Opened as OpenedSplit, Split};
 use millstream_core::internal::Known;
 use millstream_core::internal::refuse;
-use millstream_core::internal::{Buffer, Lent};
+use millstream_core::internal::{Buffer, JsonElements, Lent};
 
 /// The buffer size of a reader on the caller's thread. With the tail, the buffer stays in a second-level cache of 1
 /// MiB, and a pipe of 1 MiB is emptied in four reads.
@@ -91,6 +92,9 @@ pub struct ReaderBuilder {
     cancel: Option<CancelToken>,
     observer: Option<Observer>,
     name: Option<String>,
+    /// The JSON pointer of the array whose elements are read.
+    json_elements: Option<String>,
+    json_depth: Option<usize>,
 }
 
 impl Default for ReaderBuilder {
@@ -111,6 +115,8 @@ impl Default for ReaderBuilder {
             cancel: None,
             observer: None,
             name: None,
+            json_elements: None,
+            json_depth: None,
         }
     }
 }
@@ -238,6 +244,37 @@ impl ReaderBuilder {
     /// Sets the name of the source in messages.
     pub fn name(mut self, name: impl Into<String>) -> ReaderBuilder {
         self.name = Some(name.into());
+        self
+    }
+
+    /// Reads the elements of an array of a JSON document: with an empty text the document itself, otherwise the array at
+    /// this JSON pointer (RFC 6901), such as `/a/items`. Each element is followed by the byte 0x1e, by which a delimiter
+    /// finds the records; all other bytes of the document are checked and removed.
+    ///
+    /// What is wrong in the document is reported after the last whole element. The offset of this error counts in the
+    /// document, that of any other error in the bytes that are read. A split cannot be read so.
+    ///
+    /// ```
+    /// use millstream::{ErrorKind, Reader, frame::Delimiter};
+    /// let document = r#"{"total": 2, "items": [{"a": 1}, [2, 3], "c"}"#;
+    /// let mut reader = Reader::builder().json_elements("/items").memory(document)?;
+    /// let mut elements = Delimiter::byte(0x1e);
+    /// assert_eq!(reader.next_frame(&mut elements)?, Some(&br#"{"a": 1}"#[..]));
+    /// assert_eq!(reader.next_frame(&mut elements)?, Some(&b"[2, 3]"[..]));
+    /// assert_eq!(reader.next_frame(&mut elements)?, Some(&br#""c""#[..]));
+    /// let error = reader.next_frame(&mut elements).unwrap_err(); // the array is not closed
+    /// assert_eq!((error.kind(), error.offset()), (ErrorKind::JsonInvalid, Some(44)));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn json_elements(mut self, pointer: impl Into<String>) -> ReaderBuilder {
+        self.json_elements = Some(pointer.into());
+        self
+    }
+
+    /// Sets how many arrays and objects of a JSON document may be inside each other: 128 by default. Deeper ones fail with
+    /// [`ErrorKind::TooDeep`].
+    pub fn json_depth(mut self, limit: usize) -> ReaderBuilder {
+        self.json_depth = Some(limit);
         self
     }
 }
@@ -424,7 +461,7 @@ impl ReaderBuilder {
         let decode = if is_encoded { Decode::Auto } else { Decode::Off };
         let bytes = self.decoded(bytes, decode, split.path().filter(|_| split.begin() == 0), resume, &meter);
         let first_record = split.first_record().unwrap_or(0);
-        let has_line = split.first_record().is_some() && *split.framing() == crate::splits::Framing::Lines;
+        let has_line = split.first_record().is_some() && split.framing().is_lines();
         let source = OpenedSplit::start(split, check, bytes, &plan.wait)?;
         let start = Position { bytes: source.offset(), records: first_record };
         let buffer = Buffer::new(self.capacity.min(MOST)).map_err(Error::from)?.starting_at(start.bytes);
@@ -449,8 +486,9 @@ impl ReaderBuilder {
         self.check_name(path)?;
         let name = path.display().to_string();
         let (memory, file, stamp) = map(path, Order::FrontToBack).map_err(|error| error.with_name(&name))?;
-        if self.is_compressed((*memory).as_ref()) || (self.decodes() && Known::of_name(path).is_some()) {
-            // Decoding copies anyway, and without a mapping there is no risk of SIGBUS.
+        let is_named = self.decodes() && Known::of_name(path).is_some();
+        if self.json_elements.is_some() || is_named || self.is_compressed((*memory).as_ref()) {
+            // The bytes are copied anyway, and without a mapping there is no risk of SIGBUS.
             return self.path(path);
         }
         self.lent(name, memory, Some((file, stamp)))
@@ -487,15 +525,20 @@ impl ReaderBuilder {
         let meter = Meter::new(size.filter(|_| self.follow == Follow::No));
         let buffer = Buffer::for_source(self.capacity.min(MOST), meter.size).map_err(Error::from)?;
         let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), decode, path, None, &meter);
+        let source: Box<dyn ByteSource> = match self.elements()? {
+            Some(elements) => Box::new(ElementsSource::new(source, elements)),
+            None => source,
+        };
         let supply = Supply::new(source, plan);
         Ok(self.reader(buffer, supply, name, meter))
     }
 
     fn lent(self, name: String, memory: Lent, file: Option<(File, Stamp)>) -> Result<Reader> {
         let name = self.name.clone().unwrap_or(name);
-        if self.is_compressed((*memory).as_ref()) {
+        if self.json_elements.is_some() || self.is_compressed((*memory).as_ref()) {
             let read = ReadSource(std::io::Cursor::new(Shared(memory)));
-            return self.decode(Decode::Auto).open(Kind::Memory, name, None, |_| Ok(read));
+            let decode = self.decode.unwrap_or(Decode::Auto);
+            return self.decode(decode).open(Kind::Memory, name, None, |_| Ok(read));
         }
         let buffer = Buffer::lent(memory);
         let len = buffer.capacity();
@@ -506,6 +549,7 @@ impl ReaderBuilder {
 
     /// Checks that the options are valid, individually and together, before any source is opened.
     fn check(&self, kind: Kind) -> Result<()> {
+        self.elements()?;
         let (first, most) = self.ahead;
         refuse(&[
             (self.capacity == 0, &"a capacity of 0 bytes", &"at least 1"),
@@ -546,7 +590,26 @@ impl ReaderBuilder {
                 &"a decoding limit without decoding",
                 &"Decode::Auto, or no limit",
             ),
+            (
+                self.json_elements.is_some() && kind == Kind::Split,
+                &"the elements of a JSON document in a split",
+                &"the whole file",
+            ),
+            (
+                self.json_depth.is_some() && self.json_elements.is_none(),
+                &"a depth limit for JSON for a source that is not read as JSON",
+                &"the elements of a JSON document, or no limit",
+            ),
         ])
+    }
+
+    /// Returns the filter for the elements of a JSON document, if they are read.
+    fn elements(&self) -> Result<Option<JsonElements>> {
+        let elements = self.json_elements.as_deref().map(JsonElements::new).transpose()?;
+        Ok(elements.map(|elements| match self.json_depth {
+            Some(limit) => elements.depth(limit),
+            None => elements,
+        }))
     }
 
     /// Returns whether a file is decoded.

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "compression")]
 pub(crate) mod decode;
+pub(crate) mod elements;
 pub(crate) mod foreign;
 #[cfg(feature = "compression")]
 pub(crate) mod gzip_index;

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Result;
-use crate::frame::{Bson, Csv, CsvDialect, Delimiter, Fixed, Framer, LengthPrefixed, Lines};
+use crate::frame::{Bson, Csv, CsvDialect, Delimiter, Fixed, Framer, JsonLines, LengthPrefixed, Lines};
 
 /// How the records of a divided file are found. Unlike a [`Framer`], it can be stored.
 ///
@@ -50,6 +50,11 @@ pub enum Framing {
         #[serde(serialize_with = "to_text", deserialize_with = "from_text")]
         dialect: CsvDialect,
     },
+    /// [`JsonLines`].
+    JsonLines {
+        /// Whether each line is checked to be one value.
+        checked: bool,
+    },
 }
 
 impl Framing {
@@ -66,6 +71,8 @@ impl Framing {
             Framing::LengthPrefixed { prefix } => Box::new(*prefix),
             Framing::Bson => Box::new(Bson::new()),
             Framing::Csv { dialect } => Box::new(Csv::with(*dialect)?),
+            Framing::JsonLines { checked: false } => Box::new(JsonLines::new()),
+            Framing::JsonLines { checked: true } => Box::new(JsonLines::checked()),
         })
     }
 
@@ -75,13 +82,18 @@ impl Framing {
     /// end a record depends on the bytes before them: `xaaay` is the records `xaa` and `ay`.
     pub(super) fn searchable(&self) -> Option<&[u8]> {
         match self {
-            Framing::Lines => Some(b"\n"),
+            Framing::Lines | Framing::JsonLines { .. } => Some(b"\n"),
             Framing::Delimiter { bytes } => {
                 let overlaps = (1..bytes.len()).any(|len| bytes.ends_with(&bytes[..len]));
                 (!overlaps && !bytes.is_empty()).then_some(bytes)
             }
             Framing::Fixed { .. } | Framing::LengthPrefixed { .. } | Framing::Bson | Framing::Csv { .. } => None,
         }
+    }
+
+    /// Returns whether each record is a line, so that its number is that of its line.
+    pub fn is_lines(&self) -> bool {
+        matches!(self, Framing::Lines | Framing::JsonLines { .. })
     }
 
     /// Returns whether many records are found faster together than one by one.
