@@ -20,7 +20,7 @@ use super::options::Options;
 use super::rejects::Reject;
 use super::settings::Settings;
 use super::source::Source;
-use super::stages::{Order, StageText, Stages, Table};
+use super::stages::{Blanks, Order, StageText, Stages, Table};
 
 /// The size of a split. It is the unit of work of a thread, and of memory.
 const SIZE: u64 = 4 << 20;
@@ -68,6 +68,7 @@ struct Task {
     input: CancelToken,
     framing: Framing,
     csv: Option<Csv>,
+    blanks: Option<Blanks>,
     /// The header of the first source. The first record of every source is one.
     header: Option<Arc<Header>>,
     ragged: Ragged,
@@ -126,9 +127,9 @@ impl Cores {
         let stages = options.stages.iter().take_while(|stage| !stage.remembers()).count();
         let (first, rest) = options.stages.split_at(stages);
         let only_counts = stages == 0 && rest.is_empty() && options.count && sources.len() == 1;
-        // These are limits for a whole source.
-        let is_limited =
-            ["decode_limit", "decode_ratio", "total_timeout"].iter().any(|name| options.settings.has(name));
+        // These are for a whole source.
+        let is_limited = options.json.is_given()
+            || ["decode_limit", "decode_ratio", "total_timeout"].iter().any(|name| options.settings.has(name));
         // The numbers of the records that reach the rest are not known, and would be missing in an error.
         if threads < 2 || (stages == 0 && !only_counts) || rest.iter().any(StageText::may_fail) {
             return Ok(None);
@@ -161,6 +162,7 @@ impl Cores {
             input: input.clone(),
             framing,
             csv: csv.cloned(),
+            blanks: options.blanks()?,
             header,
             ragged: options.table.ragged(),
             order: order.cloned(),
@@ -230,7 +232,7 @@ impl Cores {
             let batch = match reader.next_batch(&mut *framer) {
                 Ok(Some(batch)) => batch,
                 Ok(None) => break,
-                Err(error) if self.task.skips_bad && Reject::is_reason(&error) => {
+                Err(error) if self.task.skips_bad && Reject::is_reason(&error, Some(&self.task.framing)) => {
                     // The results of the records before it follow first.
                     while let Some(fed) = workers.take()? {
                         finish(fed)?;
@@ -414,8 +416,8 @@ impl Task {
             return Ok(None);
         }
         let (header, ragged, order) = (self.header.as_deref(), self.ragged, self.order.as_ref());
-        let table = |csv| Table { csv, header, ragged, has_blank_lines: true, order };
-        let stages = Stages::new(&self.stages, framer, self.csv.as_ref().map(table), self.limit)?;
+        let table = self.csv.as_ref().map(|csv| Table { csv, header, ragged, order });
+        let stages = Stages::new(&self.stages, framer, table, self.blanks.clone(), self.limit)?;
         let stages = if self.skips_bad { stages.skip_failed() } else { stages };
         Ok(Some(if self.is_measured { stages.measured() } else { stages }))
     }
@@ -454,7 +456,7 @@ impl Task {
         piece: &mut Piece,
         send: Sink<'_>,
     ) -> std::result::Result<(), Halt> {
-        let skipped = self.csv.as_ref().map_or(0, |csv| csv.count_skipped(&batch)) as u64;
+        let skipped = self.blanks.as_ref().map_or(0, |blanks| blanks.count_skipped(&batch)) as u64;
         let read = Amount { records: batch.len() as u64 - skipped, bytes: batch.bytes().len() as u64 };
         piece.read += read;
         let moved = &mut piece.moved;
@@ -493,7 +495,7 @@ impl Task {
             let all = match reader.next_batch(framer) {
                 Ok(Some(all)) => all,
                 Ok(None) => break,
-                Err(error) if self.skips_bad && Reject::is_reason(&error) => {
+                Err(error) if self.skips_bad && Reject::is_reason(&error, Some(&self.framing)) => {
                     skip(reader, framer, error, piece).map_err(Halt::Source)?;
                     continue;
                 }
@@ -535,7 +537,7 @@ impl Piece {
         let (records, inner) = if self.is_relative { before } else { (0, Some(0)) };
         let error = error.shift_record(records, inner.map(|inner| records + inner));
         match error.record() {
-            Some(record) if *framing == Framing::Lines => error.with_line(record + 1),
+            Some(record) if framing.is_lines() => error.with_line(record + 1),
             _ => error,
         }
     }

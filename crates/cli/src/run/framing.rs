@@ -37,6 +37,17 @@ pub(crate) struct Records {
     /// Records are consecutive BSON documents, as written by mongodump
     #[arg(long, help_heading = "Records", group = "framing")]
     bson: bool,
+
+    /// Records are lines of newline-delimited JSON
+    ///
+    /// The lines are copied unchanged, and checked only with --json-check. Blank lines are not records, and stages do not
+    /// see them.
+    #[arg(long, help_heading = "Records", group = "framing")]
+    jsonl: bool,
+
+    /// Check that every line is one value of JSON in UTF-8
+    #[arg(long, help_heading = "Records", requires = "jsonl")]
+    json_check: bool,
 }
 
 impl Records {
@@ -50,6 +61,8 @@ impl Records {
             Some(Framing::Fixed { len })
         } else if let Some(prefix) = self.length_prefixed {
             Some(Framing::LengthPrefixed { prefix })
+        } else if self.jsonl {
+            Some(Framing::JsonLines { checked: self.json_check })
         } else {
             self.bson.then_some(Framing::Bson)
         }

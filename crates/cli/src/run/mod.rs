@@ -16,6 +16,7 @@ mod framing;
 mod halt;
 mod header;
 mod identity;
+mod json;
 mod options;
 mod outputs;
 mod overlap;

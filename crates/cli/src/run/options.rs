@@ -1,11 +1,12 @@
 //! The options of `millstream run`, and their values.
 
 use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use millstream::frame::Csv;
+use millstream::frame::{Csv, JsonLines};
 use millstream::options::WRITER;
 use millstream::splits::{Framing, Split};
 use millstream::{
@@ -18,11 +19,12 @@ use crate::size;
 use super::csv::{CsvOptions, TableOptions};
 use super::each_options::EachOptions;
 use super::framing::Records;
+use super::json::JsonOptions;
 use super::rejects::BadOptions;
 use super::settings::Settings;
 use super::sink::Sink;
 use super::source::Source;
-use super::stages::StageText;
+use super::stages::{Blanks, StageText};
 
 /// The options of a writer's buffer.
 const BUFFER: [&str; 3] = ["capacity", "flush_policy", "flush_delay"];
@@ -126,8 +128,8 @@ outputs are removed; the same signal again ends it immediately.";
 /// and a full disk are errors. An output file appears under its name only when it is complete.
 ///
 /// Records (lines by default) are counted and limited, never changed. By default the bytes of the sources are joined
-/// unchanged; with --stage, --each, --delimiter, --null or --csv, a delimiter missing at the end of a source is added
-/// before the next one.
+/// unchanged; with --stage, --each, --delimiter, --null, --csv or --jsonl, a delimiter missing at the end of a source is
+/// added before the next one.
 #[derive(Args)]
 #[command(help_template = HELP, after_help = MORE, after_long_help = MORE_HELP)]
 pub(crate) struct Options {
@@ -187,8 +189,11 @@ pub(crate) struct Options {
     /// The split says how records are found, and names its file; a SOURCE replaces the name, for a copy of the file. The
     /// bytes are unchanged: the outputs of all splits, in order, are the file.
     #[arg(long, value_name = "ELEMENT", help_heading = "Records", value_parser = split)]
-    #[arg(conflicts_with_all = ["delimiter", "null", "fixed", "length_prefixed", "bson"])]
+    #[arg(conflicts_with_all = ["delimiter", "null", "fixed", "length_prefixed", "bson", "jsonl", "json"])]
     pub(crate) split: Option<Split>,
+
+    #[command(flatten)]
+    pub(crate) json: JsonOptions,
 
     #[command(flatten)]
     pub(crate) csv: CsvOptions,
@@ -247,7 +252,7 @@ impl Options {
     pub(super) fn framing(&self) -> Option<Framing> {
         match &self.split {
             Some(split) => Some(split.framing().clone()).filter(|framing| *framing != Framing::Lines),
-            None => self.records.framing(),
+            None => self.json.framing().or_else(|| self.records.framing()),
         }
     }
 
@@ -360,7 +365,19 @@ impl Options {
 
     /// Returns a reader builder with the options that apply to every source.
     pub(super) fn reader(&self) -> ReaderBuilder {
-        self.settings.reader()
+        self.json.apply(self.settings.reader())
+    }
+
+    /// Returns the framer that says which records are no data, if there may be such records.
+    ///
+    /// # Errors
+    /// Returns the errors of [`csv`](Options::csv).
+    pub(super) fn blanks(&self) -> millstream::Result<Option<Blanks>> {
+        Ok(match (self.csv()?, self.framing()) {
+            (Some(csv), _) => Some(Arc::new(csv)),
+            (None, Some(Framing::JsonLines { .. })) => Some(Arc::new(JsonLines::new())),
+            _ => None,
+        })
     }
 
     /// Returns the number of threads that read and run stages.
@@ -452,7 +469,14 @@ impl Options {
                 "a new copy for each block, which begins with the header",
             );
         }
+        // The parser does not require an option that conflicts with another one that is given.
+        if self.table.header && !self.has_csv() {
+            return wrong("--header without --csv".into(), "--csv, or lines without a header");
+        }
         for stage in &self.stages {
+            if self.has_json() && stage.has_fields() {
+                return wrong(format!("--stage {} with JSON", stage.text()), "lines, or --csv");
+            }
             if self.has_csv() && stage.has_separator() {
                 return wrong(format!("a separator in --stage {} with --csv", stage.text()), "--csv-delimiter BYTE");
             }
@@ -471,6 +495,11 @@ impl Options {
         self.csv.csv || matches!(self.framing(), Some(Framing::Csv { .. }))
     }
 
+    /// Returns whether records are values of JSON.
+    fn has_json(&self) -> bool {
+        self.json.is_given() || matches!(self.framing(), Some(Framing::JsonLines { .. }))
+    }
+
     /// Returns whether records are processed.
     fn works(&self) -> bool {
         !self.stages.is_empty() || self.each.each.is_some()
@@ -479,7 +508,7 @@ impl Options {
     /// Returns whether sources are joined record by record, with a delimiter added if one is missing. This is the case
     /// if records are processed, and not only counted; otherwise their bytes are joined unchanged.
     pub(super) fn joins_records(&self) -> bool {
-        self.works() || self.has_csv() || matches!(self.framing(), Some(Framing::Delimiter { .. }))
+        self.works() || self.has_csv() || self.has_json() || matches!(self.framing(), Some(Framing::Delimiter { .. }))
     }
 
     /// Returns whether a result was requested that needs counted records.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 use data_encoding::BASE64;
+use millstream::splits::Framing;
 use millstream::{CancelToken, Encode, Error, ErrorKind, Result, Writer};
 use serde::Serialize;
 
@@ -84,8 +85,13 @@ pub(super) struct Reject {
 
 impl Reject {
     /// Returns whether reading may continue after this error, because it is the error of one record.
-    pub(super) fn is_reason(error: &Error) -> bool {
-        matches!(error.kind(), ErrorKind::CsvInvalid | ErrorKind::RecordTooLong | ErrorKind::FieldCountMismatch)
+    pub(super) fn is_reason(error: &Error, framing: Option<&Framing>) -> bool {
+        match error.kind() {
+            ErrorKind::CsvInvalid | ErrorKind::RecordTooLong | ErrorKind::FieldCountMismatch => true,
+            // In a document of --json no record follows it.
+            ErrorKind::JsonInvalid | ErrorKind::TooDeep => matches!(framing, Some(Framing::JsonLines { .. })),
+            _ => false,
+        }
     }
 
     pub(super) fn new(error: Error) -> Reject {

@@ -93,10 +93,10 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         [] if sources.len() == 1 || !options.joins_records() => None,
         asked => {
             let header = if let Some(cores) = &cores { cores.header.as_deref() } else { header.as_deref() };
-            let (ragged, has_blank_lines) = (options.table.ragged(), cores.is_none());
-            let order = order.as_ref().filter(|_| cores.is_none());
-            let table = csv.as_ref().map(|csv| Table { csv, header, ragged, has_blank_lines, order });
-            Some(Stages::new(asked, &*framer_or_lines(options)?, table, options.longest_record())?)
+            let (ragged, order) = (options.table.ragged(), order.as_ref().filter(|_| cores.is_none()));
+            let table = csv.as_ref().map(|csv| Table { csv, header, ragged, order });
+            let blanks = if cores.is_none() { options.blanks()? } else { None };
+            Some(Stages::new(asked, &*framer_or_lines(options)?, table, blanks, options.longest_record())?)
         }
     };
     let stages = if options.stats.is_some() { stages.map(Stages::measured) } else { stages };
@@ -110,7 +110,11 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     });
     let destination = match &options.each.each {
         Some(command) => {
-            let framer = || framer_or_lines(options);
+            // With --json, the copies read and write lines.
+            let framer = || match options.json.is_given() {
+                true => Ok(Box::new(Lines::new()) as Box<dyn Framer + Send>),
+                false => framer_or_lines(options),
+            };
             Destination::Each(Each::start(
                 Copy { line: command.clone(), settings: options.settings.clone() },
                 &options.each,
@@ -563,7 +567,7 @@ impl Transfer<'_> {
         reader: &mut Reader,
         framer: &mut dyn Framer,
     ) -> Result<Reached, Halt> {
-        let name = reader.name().to_string();
+        let (name, framing) = (reader.name().to_string(), self.options.framing());
         loop {
             if stages.as_ref().is_some_and(|stages| stages.is_done()) {
                 return Ok(Reached::Enough);
@@ -571,7 +575,7 @@ impl Transfer<'_> {
             let batch = match reader.next_batch(framer) {
                 Ok(Some(batch)) => batch,
                 Ok(None) => return Ok(Reached::End),
-                Err(error) if self.options.bad.skips() && Reject::is_reason(&error) => {
+                Err(error) if self.options.bad.skips() && Reject::is_reason(&error, framing.as_ref()) => {
                     let (mut reject, mut len) = (Reject::new(error), 0);
                     let skipped = reader.skip_record_with(framer, |bytes| {
                         len += bytes.len() as u64;
@@ -584,7 +588,7 @@ impl Transfer<'_> {
                 }
                 Err(error) => return Err(self.cut_off(error, stages.is_some(), reader)),
             };
-            let skipped = self.csv.as_ref().map_or(0, |csv| csv.count_skipped(&batch)) as u64;
+            let skipped = framer.count_skipped(&batch) as u64;
             self.read.records += batch.len() as u64 - skipped;
             self.read.bytes += batch.bytes().len() as u64;
             if self.options.count
@@ -681,6 +685,8 @@ impl Transfer<'_> {
     /// Passes on records: n + 1 `offsets` into `bytes` for n of them.
     fn send(&mut self, bytes: &[u8], offsets: &[u32]) -> Result<()> {
         self.moved.records += offsets.len() as u64 - 1;
+        let written = self.options.json.written(bytes, offsets);
+        let bytes = written.as_deref().unwrap_or(bytes);
         match &mut self.destination {
             Destination::Outputs(_) => self.put(bytes),
             Destination::Each(each) => each.add(bytes, offsets).and_then(|()| self.pace(bytes.len())),

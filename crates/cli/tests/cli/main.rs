@@ -10,6 +10,7 @@ mod each;
 mod endings;
 mod generated;
 mod index;
+mod json;
 mod orphans;
 mod outputs;
 mod place;

@@ -24,6 +24,7 @@ fn the_outputs_of_all_splits_are_the_file() {
         ("--delimiter=11", b"1111011110".repeat(50)),
         ("--fixed 7", b"0123456".repeat(50)),
         ("--length-prefixed u8", b"\x02ab\0\x01c".repeat(50)),
+        ("--jsonl", b"{}\n[1]\n".repeat(50)),
         ("--bson", documents.concat().repeat(20)),
     ] {
         let place = Place::new().file("f", &content);

@@ -54,9 +54,10 @@ pub(super) struct Table<'a> {
     pub(super) csv: &'a Csv,
     pub(super) header: Option<&'a Header>,
     pub(super) ragged: Ragged,
-    /// Whether there may be lines that are not records.
-    pub(super) has_blank_lines: bool,
 }
+
+/// A framer that says which records are no data, such as blank lines.
+pub(super) type Blanks = Arc<dyn Framer + Send + Sync>;
 
 /// Results that have not been passed on yet: whole records, and their ends.
 struct Passed {
@@ -70,7 +71,8 @@ struct Passed {
 }
 
 impl Stages {
-    /// Creates the stages for the records that `framer` finds. No stage may create a record longer than `limit`.
+    /// Creates the stages for the records that `framer` finds. No stage may create a record longer than `limit`. If there
+    /// are `blanks`, the stages do not see the records that these skip.
     ///
     /// # Errors
     /// Returns [`ErrorKind::InvalidOption`] for a stage that would change records whose size is part of their format,
@@ -79,6 +81,7 @@ impl Stages {
         asked: &[StageText],
         framer: &dyn Framer,
         csv: Option<Table<'_>>,
+        blanks: Option<Blanks>,
         limit: usize,
     ) -> Result<Stages> {
         let content = Arc::new(csv.map_or_else(|| Content::of(framer), |table| Content::of_csv(table.csv)));
@@ -90,8 +93,9 @@ impl Stages {
                     .with_expected("records that end with a delimiter, such as lines"));
             }
         }
-        // A search would also find lines that the dialect skips.
-        let search = asked.first().filter(|_| csv.is_none()).and_then(|stage| Search::of(stage, framer));
+        // A search would also find lines that are skipped.
+        let search =
+            asked.first().filter(|_| csv.is_none() && blanks.is_none()).and_then(|stage| Search::of(stage, framer));
         let others = &asked[usize::from(search.is_some())..];
         let stages = match (others, &search) {
             ([], Some(_)) => None,
@@ -115,9 +119,10 @@ impl Stages {
                     let reorder = Reorder::new(csv.clone(), header.names().len(), ragged, order.clone());
                     stages.insert(0, work::reorder(content.clone(), reorder));
                 }
-                if let Some(csv) = csv.filter(|table| table.has_blank_lines).map(|table| table.csv.clone()) {
+                if let Some(blanks) = blanks {
                     let content = content.clone();
-                    stages.insert(0, Pipe::stages().filter(move |line| !csv.skips(content.get(line))).boxed("csv"));
+                    let filter = Pipe::stages().filter(move |line| !blanks.skips(content.get(line)));
+                    stages.insert(0, filter.boxed("blank lines"));
                 }
                 Some(millstream::pipe::Stages::new(stages).record_limit(limit))
             }

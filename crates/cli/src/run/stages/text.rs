@@ -126,6 +126,11 @@ impl StageText {
         self.work.changes_length()
     }
 
+    /// Returns whether the stage selects fields.
+    pub(crate) fn has_fields(&self) -> bool {
+        matches!(self.work, Work::Fields { .. })
+    }
+
     /// Returns whether the stage has a separator of fields.
     pub(crate) fn has_separator(&self) -> bool {
         matches!(self.work, Work::Fields { separator: Some(_), .. })

@@ -1,0 +1,61 @@
+//! `--json` and `--json-pointer`: the records are the elements of an array.
+
+use clap::Args;
+use millstream::ReaderBuilder;
+use millstream::splits::Framing;
+
+/// The byte after each element, by which records are found.
+const SEPARATOR: u8 = 0x1e;
+
+/// How JSON documents are read.
+#[derive(Args)]
+pub(crate) struct JsonOptions {
+    /// Records are the elements of a JSON array, which is all of a source
+    ///
+    /// Each element is written unchanged, followed by a newline; one that contains line breaks keeps them. All of the
+    /// document is checked, but not whether text is UTF-8, and what is wrong is reported after the last whole element.
+    #[arg(long, help_heading = "Records", group = "framing", conflicts_with = "json_check")]
+    json: bool,
+
+    /// Like --json, for the array at this JSON pointer, such as /a/items
+    #[arg(long, value_name = "PATH", help_heading = "Records")]
+    #[arg(conflicts_with_all = ["delimiter", "null", "fixed", "length_prefixed", "bson", "csv", "jsonl", "json_check", "split"])]
+    json_pointer: Option<String>,
+}
+
+impl JsonOptions {
+    fn pointer(&self) -> Option<&str> {
+        self.json_pointer.as_deref().or(self.json.then_some(""))
+    }
+
+    /// Returns whether records are the elements of an array.
+    pub(super) fn is_given(&self) -> bool {
+        self.pointer().is_some()
+    }
+
+    /// Returns how records are found, after [`apply`](JsonOptions::apply).
+    pub(super) fn framing(&self) -> Option<Framing> {
+        self.is_given().then(|| Framing::Delimiter { bytes: vec![SEPARATOR] })
+    }
+
+    /// Makes a reader return the elements.
+    pub(super) fn apply(&self, builder: ReaderBuilder) -> ReaderBuilder {
+        match self.pointer() {
+            Some(pointer) => builder.json_elements(pointer),
+            None => builder,
+        }
+    }
+
+    /// Returns records as they are written, if they differ from how they are read.
+    pub(super) fn written(&self, bytes: &[u8], offsets: &[u32]) -> Option<Vec<u8>> {
+        self.is_given().then(|| {
+            let mut bytes = bytes.to_vec();
+            for &end in &offsets[1..] {
+                if let Some(last @ &mut SEPARATOR) = end.checked_sub(1).and_then(|at| bytes.get_mut(at as usize)) {
+                    *last = b'\n';
+                }
+            }
+            bytes
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! Records of JSON.
+
+use crate::place::Place;
+
+#[test]
+fn elements_are_written_unchanged_each_with_a_newline() {
+    let place = Place::new();
+    let document = "[ {\"a\": 1} ,\n[2,\n3],\"x\\n\" , -1.50e3]\n";
+    place.run("--json").stdin(document).succeeds().prints("{\"a\": 1}\n[2,\n3]\n\"x\\n\"\n-1.50e3\n");
+    place.run("--json --count").stdin(document).succeeds().prints("4 records, 30 bytes\n");
+    place.run("--json --count").stdin("\u{feff}[]").succeeds().prints("0 records, 0 bytes\n");
+    let document = "{\"n\": 3, \"a\": {\"items\": [1, {}, \"b\"]}}";
+    place.run("--json-pointer /a/items").stdin(document).succeeds().prints("1\n{}\n\"b\"\n");
+    place.run("--json --json-pointer /a/items --count").stdin(document).succeeds().prints("3 records, 9 bytes\n");
+}
+
+#[test]
+fn stages_work_on_the_element() {
+    let place =
+        Place::new().file("a.json", "[{\"id\": 1}, {\"id\": 2}]").file("b.json", "[{\"id\": 3},\n{\"id\": 12}]");
+    let run = |words: &str, output: &str| {
+        place.run("a.json b.json --json").and(words).succeeds().prints(output);
+        // The source cannot be divided, but threads run the stages.
+        place.run("a.json b.json --json -j 2").and(words).succeeds().prints(output);
+    };
+    run("--stage match:2}$", "{\"id\": 2}\n{\"id\": 12}\n");
+    run("--stage not:2", "{\"id\": 1}\n{\"id\": 3}\n");
+    run("--stage take:1", "{\"id\": 1}\n");
+    run("--stage skip:3", "{\"id\": 12}\n");
+    run("--stage match:2}$ --count", "2 records, 21 bytes\n");
+    run("", "{\"id\": 1}\n{\"id\": 2}\n{\"id\": 3}\n{\"id\": 12}\n");
+    place
+        .run("a.json b.json --json --each")
+        .and("cat")
+        .succeeds()
+        .prints("{\"id\": 1}\n{\"id\": 2}\n{\"id\": 3}\n{\"id\": 12}\n");
+    place.run("a.json --json --each cat --round-robin -j 1").succeeds().prints("{\"id\": 1}\n{\"id\": 2}\n");
+}
+
+#[test]
+fn a_broken_document_fails_after_its_last_whole_element() {
+    let place = Place::new();
+    let run = |words: &str, document: &str, output: &str, complaint: &[&str]| {
+        place.run("--json").and(words).stdin(document).fails().prints(output).complains_of(complaint);
+        // No record follows the error, so it is not one of a record.
+        place.run("--json --on-bad skip").and(words).stdin(document).fails().complains_of(complaint);
+    };
+    run(
+        "",
+        "[1, [2, 3",
+        "1\n",
+        &["document truncated: found the end of the document inside an array of element 1", "byte 9"],
+    );
+    run("", "[1, 2] 3", "1\n2\n", &["json invalid: found '3' after the document, expected only whitespace", "byte 7"]);
+    run("", "[1, 2,]", "1\n2\n", &["found ']' after a comma, expected a value"]);
+    run("", "{}", "", &["shape mismatch: found an object, expected an array"]);
+    run("--json-pointer /b", "{\"a\": []}", "", &["key missing: found an object without the member \"b\""]);
+    run("--json-depth 1", "[[]]", "", &["too deep: found arrays and objects nested more than 1 deep"]);
+    place.run("--json -o out").stdin("[1, 2").fails();
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn lines_of_json() {
+    let place = Place::new().file("a", "{\"a\":1}\n\n").file("b", " \r\n2");
+    // One source is copied unchanged. Several are joined by their records, as those of CSV are.
+    place.run("--jsonl --count a").succeeds().prints("1 record, 9 bytes\n");
+    place.run("--jsonl a").succeeds().prints("{\"a\":1}\n\n");
+    place.run("--jsonl --count a b").succeeds().prints("2 records, 9 bytes\n");
+    place.run("--jsonl b a").succeeds().prints("2\n{\"a\":1}\n");
+    for jobs in ["", "-j 2"] {
+        place.run("--jsonl --stage not:x a b").and(jobs).succeeds().prints("{\"a\":1}\n2");
+        place.run("--jsonl --stage match:^2 a b").and(jobs).succeeds().prints("2");
+        place.run("--jsonl --json-check --count a b").and(jobs).succeeds().prints("2 records, 9 bytes\n");
+    }
+    // Not checked.
+    place.run("--jsonl --count").stdin("{\n").succeeds().prints("1 record, 2 bytes\n");
+}
+
+#[test]
+fn invalid_lines_of_json_are_reported_or_left_out() {
+    let place = Place::new().file("in", "1\n{\"a\": tru}\n\n[2]\n\"\n3");
+    let check = |jobs: &str| {
+        place
+            .run("--jsonl --json-check --stage noop in")
+            .and(jobs)
+            .fails()
+            .complains_of(&["json invalid: found '}', expected true, false or null", "at line 2, column 10"]);
+        place.run("--jsonl --json-check --on-bad skip --stage noop in").and(jobs).fails().says(
+            "millstream: left out: in: json invalid: found '}', expected true, false or null, at line 2, column 10\n\
+             millstream: left out: in: json invalid: found the end of the line inside a string, expected an escape \
+             sequence such as \\n, or the closing quote, at line 5, column 2\n\
+             millstream: json invalid: found 2 bad records, expected none; the output lacks them\n\
+             hint: check the program that wrote the text\n",
+        );
+        place.run("--jsonl --json-check --rejects bad --stage noop in -o out").and(jobs).exits(0);
+        assert_eq!(place.text("out"), "1\n[2]\n3");
+        let bad = place.text("bad");
+        assert_eq!(bad.lines().count(), 2, "{bad}");
+        assert!(bad.contains("\"line\":5,\"column\":2,\"kind\":\"json_invalid\""), "{bad}");
+    };
+    check("");
+    check("-j 2");
+}
+
+#[test]
+fn contradictions_are_refused() {
+    let place = Place::new();
+    let run = |words: &str, complaint: &str| {
+        place.run(words).stdin("").exits(2).complains_of(&[complaint]);
+    };
+    run("--json --csv", "cannot be used with");
+    run("--json-pointer /a --jsonl", "cannot be used with");
+    run("--json-check", "--jsonl");
+    run("--json --json-check", "cannot be used with");
+    run("--json --header", "--header without --csv");
+    run("--json --stage fields:1", "--stage fields:1 with JSON");
+    run("--jsonl --stage fields:1", "--stage fields:1 with JSON");
+    run("--json-pointer a", "the JSON pointer \"a\"");
+    run("--json-depth 3", "a depth limit for JSON");
+}
