@@ -241,18 +241,14 @@ impl JsonElements {
         self.name.extend_from_slice(&input[..used.min(rest)]);
         if ended.is_some() {
             let is_found = self.name.len() <= longest && self.is_on_path(&self.name[1..self.name.len() - 1]);
-            if let (true, Some(level)) = (is_found, self.levels.last_mut()) {
-                if mem::replace(&mut level.is_found, true) {
-                    let token = &self.tokens[self.levels.len() - 1];
-                    return Err(Error::new(ErrorKind::JsonInvalid)
-                        .with_found(format!(
-                            "a second member {:?}{}",
-                            token.name(),
-                            self.at_path(self.levels.len() - 1)
-                        ))
-                        .with_expected("one: it is on the path to the elements")
-                        .with_offset((used - 1) as u64));
-                }
+            if let (true, Some(level)) = (is_found, self.levels.last_mut())
+                && mem::replace(&mut level.is_found, true)
+            {
+                let token = &self.tokens[self.levels.len() - 1];
+                return Err(Error::new(ErrorKind::JsonInvalid)
+                    .with_found(format!("a second member {:?}{}", token.name(), self.at_path(self.levels.len() - 1)))
+                    .with_expected("one: it is on the path to the elements")
+                    .with_offset((used - 1) as u64));
             }
             self.place = Place::Colon(is_found);
         }
