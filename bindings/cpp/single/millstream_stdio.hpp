@@ -222,7 +222,7 @@ enum class errc : int {
     argument_invalid = 24,
     /// Bytes that are not a BSON document: an invalid type, length or terminator.
     document_invalid = 25,
-    /// A BSON document, or a value in it, is longer than the available bytes.
+    /// A BSON document, or a value in it, is longer than the available bytes, or a JSON document ends too early.
     document_truncated = 26,
     /// Documents and arrays are nested deeper than the limit.
     too_deep = 27,
@@ -250,6 +250,8 @@ enum class errc : int {
     csv_invalid = 38,
     /// A CSV record has more or fewer fields than the first one.
     field_count_mismatch = 39,
+    /// Text that is not valid JSON.
+    json_invalid = 40,
 };
 
 namespace detail {
@@ -261,7 +263,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1.
-inline constexpr std::array<kind_text, 39> kind_texts{{
+inline constexpr std::array<kind_text, 40> kind_texts{{
     {"io", "see the operating system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -301,6 +303,7 @@ inline constexpr std::array<kind_text, 39> kind_texts{{
     {"timed_out", "raise `total_timeout`, or find out why it takes so long"},
     {"csv_invalid", "check the file at this position, or choose the dialect in which it was written"},
     {"field_count_mismatch", "check the record, or choose how such records are read"},
+    {"json_invalid", "check the program that wrote the text"},
 }};
 
 } // namespace detail
