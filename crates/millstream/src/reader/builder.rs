@@ -720,7 +720,6 @@ enum Kind {
     /// A mapped file, whose length is fixed.
     Mapped,
     /// A part of a regular file.
-    #[cfg_attr(not(feature = "splits"), expect(dead_code, reason = "no split can be opened"))]
     Split,
     Memory,
 }
