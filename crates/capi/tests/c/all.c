@@ -888,6 +888,10 @@ static void reader_options(void) {
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_name(options, NULL, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_capacity(NULL, 4, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_new(NULL, &error));
+    MUST(millstream_reader_options_set_json_elements(options, "/a", &error));
+    MUST(millstream_reader_options_set_json_depth(options, 2, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_json_depth(NULL, 2, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_json_elements(options, NULL, &error));
     /* What the library refuses is refused when something is opened. */
     MUST(millstream_reader_options_set_record_limit(options, SIZE_MAX, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_path("/dev/null", options, &reader, &error));
