@@ -208,8 +208,8 @@ fn files_that_cannot_be_read() {
 
 #[test]
 fn an_address_without_a_listener() {
-    // This port was free a moment ago.
-    let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // This port was free a moment ago, and no other test uses this address.
+    let address = std::net::TcpListener::bind("127.0.0.99:0").unwrap().local_addr().unwrap();
     let place = Place::new();
     place.run(&format!("tcp:{address} -o out")).fails().complains_of(&["open failed", "Connection refused"]);
     place.run("tcp:no-such-host.invalid:80 -o out").fails().complains_of(&["no-such-host.invalid:80"]);
