@@ -2,6 +2,8 @@
 
 #include "millstream/bson.hpp"
 
+#include "error_of.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -101,16 +103,6 @@ using namespace std::literals;
 
 static_assert(std::ranges::input_range<const bson::document> && std::ranges::input_range<const bson::array>);
 static_assert(std::copyable<bson::document> && std::movable<bson::builder> && !std::copyable<bson::builder>);
-
-template <class Act>
-ms::error error_of(Act act) {
-    try {
-        act();
-    } catch (const ms::error &error) {
-        return error;
-    }
-    throw std::logic_error("this should have failed");
-}
 
 /// {"a": {"b": [1, 2]}, "c": null, "d": 3}
 constexpr std::string_view nested = "\x2d\0\0\0\x03"

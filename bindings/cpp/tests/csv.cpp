@@ -2,6 +2,8 @@
 
 #include "millstream/csv.hpp"
 
+#include "error_of.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -98,16 +100,6 @@ ms::rows rows_of(std::string_view text, const ms::csv_dialect &dialect = {}) {
 }
 
 strings fields_of(const ms::row &row) { return {row.begin(), row.end()}; }
-
-template <class Act>
-ms::error error_of(Act act) {
-    try {
-        act();
-    } catch (const ms::error &error) {
-        return error;
-    }
-    throw std::logic_error("this should have failed");
-}
 
 TEST(Csv, Vectors) {
     std::ifstream file(MILLSTREAM_VECTORS "/csv.tsv");

@@ -2,6 +2,8 @@
 
 #include "millstream/reader.hpp"
 
+#include "error_of.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -64,16 +66,6 @@ strings all(ms::records records) {
     for (const std::string_view line : records)
         lines.emplace_back(line);
     return lines;
-}
-
-template <class Act>
-ms::error error_of(Act act) {
-    try {
-        act();
-    } catch (const ms::error &error) {
-        return error;
-    }
-    throw std::logic_error("this should have failed");
 }
 
 ms::command quiet(std::string_view script) {

@@ -3,6 +3,8 @@
 #include "millstream/shared.hpp"
 #include "millstream/reader.hpp"
 
+#include "error_of.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,16 +28,6 @@ extern "C" const char *__tsan_default_suppressions() { return "called_from_lib:l
 namespace {
 
 static_assert(std::movable<ms::shared_writer> && !std::copyable<ms::shared_writer>);
-
-template <class Act>
-ms::error error_of(Act act) {
-    try {
-        act();
-    } catch (const ms::error &error) {
-        return error;
-    }
-    throw std::logic_error("this should have failed");
-}
 
 constexpr int threads = 4;
 constexpr int records = 1000;

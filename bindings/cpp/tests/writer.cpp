@@ -3,6 +3,8 @@
 #include "millstream/writer.hpp"
 #include "millstream/reader.hpp"
 
+#include "error_of.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -45,16 +47,6 @@ class temporary {
   private:
     std::filesystem::path path_;
 };
-
-template <class Act>
-ms::error error_of(Act act) {
-    try {
-        act();
-    } catch (const ms::error &error) {
-        return error;
-    }
-    throw std::logic_error("this should have failed");
-}
 
 // ---- sinks ----
 

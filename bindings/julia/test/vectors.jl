@@ -9,14 +9,7 @@ cases(file) = [split(line, '\t') for line in eachline(joinpath(folder, file)) if
 
 const hex = hex2bytes
 
-# An IO that delivers bytes a few at a time.
-struct Pieces <: IO
-    io::IOBuffer
-    most::Int
-end
-Base.eof(pieces::Pieces) = eof(pieces.io)
-Base.bytesavailable(pieces::Pieces) = min(pieces.most, bytesavailable(pieces.io))
-Base.unsafe_read(pieces::Pieces, to::Ptr{UInt8}, count::UInt) = unsafe_read(pieces.io, to, count)
+Base.include(@__MODULE__, joinpath(@__DIR__, "support", "pieces.jl"))
 
 reader_of(source; options...) = Reader(source; decode = :off, options...)
 readers(bytes) = [reader_of(bytes), reader_of(Pieces(IOBuffer(bytes), 1)), reader_of(Pieces(IOBuffer(bytes), 7); capacity = 16)]

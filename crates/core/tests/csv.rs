@@ -4,8 +4,10 @@
 #[path = "csv_twin/csv_crate.rs"]
 mod csv_crate;
 mod csv_twin;
+mod escapes;
 
 use csv_twin::{Outcome, Table, by_batches, by_steps, csv};
+use escapes::unescape;
 use proptest::prelude::*;
 
 fn check(table: &Table, name: &str, words: &str, input: &[u8], splits: &[usize], max: usize) -> Outcome {
@@ -15,25 +17,6 @@ fn check(table: &Table, name: &str, words: &str, input: &[u8], splits: &[usize],
     let batches = by_batches(&mut csv, input, splits, max);
     assert_eq!(batches, expected, "{name} {words}, in batches of {max}, split at {splits:?}");
     expected
-}
-
-/// Undoes `\n`, `\xHH` and the like.
-fn unescape(text: &str) -> Vec<u8> {
-    let (mut bytes, mut chars) = (Vec::new(), text.chars());
-    while let Some(c) = chars.next() {
-        match (c, if c == '\\' { chars.next() } else { None }) {
-            ('\\', Some('n')) => bytes.push(b'\n'),
-            ('\\', Some('r')) => bytes.push(b'\r'),
-            ('\\', Some('t')) => bytes.push(b'\t'),
-            ('\\', Some('x')) => {
-                let hex: String = chars.by_ref().take(2).collect();
-                bytes.push(u8::from_str_radix(&hex, 16).unwrap());
-            }
-            ('\\', Some(c)) => bytes.extend(c.to_string().bytes()),
-            (c, _) => bytes.extend(c.to_string().bytes()),
-        }
-    }
-    bytes
 }
 
 #[test]

@@ -1,36 +1,15 @@
 //! JSON against a recursive parser and `serde_json`: the shared vectors and random documents, in pieces of every size.
 
+mod escapes;
 mod json_twin;
 
+use escapes::unescape;
 use json_twin::{Outcome, elements, filtered, lines, lines_by_batches, lines_by_steps};
 use millstream_core::ErrorKind;
 use millstream_core::frame::{Framer, JsonLines, Resume, Step};
 use millstream_core::internal::JsonElements;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
-
-/// Undoes `\n`, `\xHH`, `\[N]` and the like.
-fn unescape(text: &str) -> Vec<u8> {
-    let (mut bytes, mut chars) = (Vec::new(), text.chars());
-    while let Some(c) = chars.next() {
-        match (c, if c == '\\' { chars.next() } else { None }) {
-            ('\\', Some('n')) => bytes.push(b'\n'),
-            ('\\', Some('r')) => bytes.push(b'\r'),
-            ('\\', Some('t')) => bytes.push(b'\t'),
-            ('\\', Some('x')) => {
-                let hex: String = chars.by_ref().take(2).collect();
-                bytes.push(u8::from_str_radix(&hex, 16).unwrap());
-            }
-            ('\\', Some(c @ ('[' | ']'))) => {
-                let count: String = chars.by_ref().take_while(|&c| c != ']').collect();
-                bytes.extend(vec![c as u8; count.parse().unwrap()]);
-            }
-            ('\\', Some(c)) => bytes.extend(c.to_string().bytes()),
-            (c, _) => bytes.extend(c.to_string().bytes()),
-        }
-    }
-    bytes
-}
 
 /// Returns the names of the members on the way of a pointer.
 fn path(pointer: &str) -> Vec<String> {

@@ -238,7 +238,7 @@ impl Cores {
                         finish(fed)?;
                     }
                     let mut piece = Piece::default();
-                    let skipped = skip(reader, &mut *framer, error, &mut piece);
+                    let skipped = piece.skip(reader, &mut *framer, error);
                     finish(Fed::done(Piece { halt: skipped.err().map(Halt::Source), ..piece }))?;
                     continue;
                 }
@@ -472,11 +472,7 @@ impl Task {
             *moved += Amount { records: offsets.len() as u64 - 1, bytes: bytes.len() as u64 };
             if self.counts { Ok(()) } else { send(bytes, offsets) }
         });
-        for (error, raw) in stages.take_failed() {
-            let mut reject = Reject::new(error.with_name(name));
-            reject.add(&raw);
-            piece.rejects.push(reject);
-        }
+        piece.rejects.extend(stages.take_rejects(name));
         passed.map_err(|error| Halt::Output(error.with_name(name)))
     }
 
@@ -496,7 +492,7 @@ impl Task {
                 Ok(Some(all)) => all,
                 Ok(None) => break,
                 Err(error) if self.skips_bad && Reject::is_reason(&error, Some(&self.framing)) => {
-                    skip(reader, framer, error, piece).map_err(Halt::Source)?;
+                    piece.skip(reader, framer, error).map_err(Halt::Source)?;
                     continue;
                 }
                 Err(error) => return Err(Halt::Source(error)),
@@ -512,19 +508,15 @@ impl Task {
     }
 }
 
-/// Skips a bad record and adds it to the rejects.
-fn skip(reader: &mut Reader, framer: &mut (dyn Framer + Send), error: Error, piece: &mut Piece) -> Result<()> {
-    let (mut reject, mut len) = (Reject::new(error), 0);
-    reader.skip_record_with(framer, |bytes| {
-        len += bytes.len() as u64;
-        reject.add(bytes);
-    })?;
-    piece.read.bytes += len;
-    piece.rejects.push(reject);
-    Ok(())
-}
-
 impl Piece {
+    /// Skips a bad record and adds it to the rejects.
+    fn skip(&mut self, reader: &mut Reader, framer: &mut (dyn Framer + Send), error: Error) -> Result<()> {
+        let (reject, len) = Reject::skip(reader, framer, error)?;
+        self.read.bytes += len;
+        self.rejects.push(reject);
+        Ok(())
+    }
+
     /// Adds what the stages keep until they have processed the last record.
     fn finish(&mut self, stages: &mut Stages) {
         let (bytes, offsets) = stages.rest();

@@ -113,7 +113,8 @@ Durations: 10ms, 2s, 1m30s.
 
 Exit status:
   0  complete: every source succeeded, every output has all of the data
-  1  a source or an output failed; standard error says which and why
+  1  a source or an output failed, or --on-bad skip left out records;
+     standard error says which and why
   2  the command line is invalid
 
 If the reader of standard output closes the pipe, millstream ends by

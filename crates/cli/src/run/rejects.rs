@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum, ValueHint};
 use data_encoding::BASE64;
+use millstream::frame::Framer;
 use millstream::splits::Framing;
-use millstream::{CancelToken, Encode, Error, ErrorKind, Result, Writer};
+use millstream::{CancelToken, Encode, Error, ErrorKind, Reader, Result, Writer};
 use serde::Serialize;
 
 use crate::message;
@@ -94,13 +95,22 @@ impl Reject {
         }
     }
 
-    pub(super) fn new(error: Error) -> Reject {
-        Reject { error, raw: Vec::new() }
+    /// Creates a reject from a record and the error of a stage.
+    pub(super) fn new(error: Error, record: &[u8]) -> Reject {
+        Reject { error, raw: record[..record.len().min(MOST)].to_vec() }
     }
 
-    /// Adds bytes of the record.
-    pub(super) fn add(&mut self, bytes: &[u8]) {
-        self.raw.extend_from_slice(&bytes[..bytes.len().min(MOST - self.raw.len())]);
+    /// Skips the record at which reading has failed. Also returns the number of its bytes.
+    ///
+    /// # Errors
+    /// Returns the errors of reading.
+    pub(super) fn skip<F: Framer + ?Sized>(reader: &mut Reader, framer: &mut F, error: Error) -> Result<(Reject, u64)> {
+        let (mut raw, mut len) = (Vec::new(), 0);
+        reader.skip_record_with(framer, |bytes| {
+            len += bytes.len() as u64;
+            raw.extend_from_slice(&bytes[..bytes.len().min(MOST - raw.len())]);
+        })?;
+        Ok((Reject { error, raw }, len))
     }
 }
 

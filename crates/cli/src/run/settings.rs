@@ -69,7 +69,7 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
         "stop_signal" => (
             "The number of the signal that stops a command [default: 15]",
             "A command is stopped if no more of its output is needed, or if the run fails. Its pipes are closed first, \
-             and a command that exits within a second is not signalled.",
+             and a command that exits within a second is not signalled. If a time limit ends it, it is signalled at once.",
         ),
         "stop_grace" => ("How long a command may continue after that signal before it is killed [default: 1s]", ""),
         "pin" => ("Which properties of a source file must not change while it is read", ""),

@@ -576,12 +576,7 @@ impl Transfer<'_> {
                 Ok(Some(batch)) => batch,
                 Ok(None) => return Ok(Reached::End),
                 Err(error) if self.options.bad.skips() && Reject::is_reason(&error, framing.as_ref()) => {
-                    let (mut reject, mut len) = (Reject::new(error), 0);
-                    let skipped = reader.skip_record_with(framer, |bytes| {
-                        len += bytes.len() as u64;
-                        reject.add(bytes);
-                    });
-                    skipped.map_err(Halt::Source)?;
+                    let (reject, len) = Reject::skip(reader, framer, error).map_err(Halt::Source)?;
                     self.read.bytes += len;
                     self.rejects.add(reject).map_err(Halt::Output)?;
                     continue;
@@ -612,9 +607,7 @@ impl Transfer<'_> {
                     .map_err(|error| error.with_name(name.clone())),
             }
             .map_err(Halt::Output)?;
-            for (error, raw) in stages.as_mut().map(|stages| stages.take_failed()).unwrap_or_default() {
-                let mut reject = Reject::new(error.with_name(name.clone()));
-                reject.add(&raw);
+            for reject in stages.iter_mut().flat_map(|stages| stages.take_rejects(&name)) {
                 self.rejects.add(reject).map_err(Halt::Output)?;
             }
             self.locate(reader);

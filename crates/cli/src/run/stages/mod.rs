@@ -22,6 +22,7 @@ use millstream::{Error, ErrorKind, Result};
 
 use super::csv::Ragged;
 use super::header::Header;
+use super::rejects::Reject;
 use content::Content;
 use csv::{Reorder, Select};
 use search::Search;
@@ -143,15 +144,16 @@ impl Stages {
         self
     }
 
-    /// Skips records at which a stage fails; [`take_failed`](Stages::take_failed) returns them.
+    /// Skips records at which a stage fails; [`take_rejects`](Stages::take_rejects) returns them.
     pub(super) fn skip_failed(mut self) -> Stages {
         self.stages = self.stages.map(millstream::pipe::Stages::skip_failed);
         self
     }
 
-    /// Returns the records at which a stage has failed since the last call, as they were read, and why.
-    pub(super) fn take_failed(&mut self) -> Vec<(Error, Vec<u8>)> {
-        self.stages.as_mut().map(millstream::pipe::Stages::take_failed).unwrap_or_default()
+    /// Returns the records of the source of this name at which a stage has failed since the last call.
+    pub(super) fn take_rejects(&mut self, name: &str) -> Vec<Reject> {
+        let failed = self.stages.as_mut().map(millstream::pipe::Stages::take_failed).unwrap_or_default();
+        failed.into_iter().map(|(error, record)| Reject::new(error.with_name(name), &record)).collect()
     }
 
     /// Returns the number of records that pass, and of their bytes, if no result has to be copied to find out.
