@@ -11,7 +11,7 @@ use millstream::frame::{Batch, Csv, Framer, Trim};
 use millstream::pipe::StageStats;
 use millstream::splits::{AssumedSplits, Framing, Split, Splits};
 use millstream::workers::{Work, Workers};
-use millstream::{CancelToken, Decode, Error, ErrorKind, Format, Reader, Result};
+use millstream::{CancelToken, Decode, Error, ErrorKind, Format, Reader, Result, Waits};
 
 use super::csv::Ragged;
 use super::halt::{Amount, Halt};
@@ -28,9 +28,6 @@ const SIZE: u64 = 4 << 20;
 /// The maximum size of the results that a thread collects for one split. Larger results are made by the main thread,
 /// which writes them in pieces.
 const MOST: usize = 64 << 20;
-
-/// A batch with fewer bytes shows that the source is slower than the stages. Then results are not held back.
-const SMALL: usize = 32 << 10;
 
 /// Records: their bytes, and the n + 1 offsets of n records.
 type Records = (Vec<u8>, Vec<u32>);
@@ -247,13 +244,13 @@ impl Cores {
                     break;
                 }
             };
-            let is_slow = batch.bytes().len() < SMALL;
             let mut fed = self.task.copy(&batch);
             let progress = reader.progress();
             fed.encoded = progress.format.map(|_| progress.source_bytes);
             workers.give(fed);
             loop {
-                let waits = is_slow || !workers.has_capacity();
+                // While the source has no data, results are not held back.
+                let waits = !workers.has_capacity() || reader.waits() == Waits::Yes;
                 match if waits { workers.take()? } else { workers.take_done()? } {
                     Some(fed) => finish(fed)?,
                     None => break,
