@@ -6,9 +6,8 @@
 
 use std::borrow::Cow;
 
-use crate::frame::{Batch, Csv, RecordLines, Trim};
-use crate::reader::inner_lines;
-use crate::{Error, ErrorKind, Reader, Result};
+use crate::frame::Csv;
+use crate::{BatchCopy, Error, ErrorKind, Reader, Result};
 
 /// Reads the records of CSV of a [`Reader`]; blank lines and comments are skipped.
 ///
@@ -27,7 +26,7 @@ pub struct Rows {
     reader: Reader,
     csv: Csv,
     header: Option<Header>,
-    lines: Lines,
+    lines: BatchCopy,
     /// The index of the next line in `lines`.
     next: usize,
     /// The parts of the last record that are its fields, with quotes and escape characters.
@@ -40,72 +39,10 @@ struct Header {
     record: ::csv::ByteRecord,
 }
 
-/// A copy of a batch, which lets the reader continue. The copy stays in the cache.
-struct Lines {
-    bytes: Vec<u8>,
-    offsets: Vec<u32>,
-    trim: Trim,
-    terminated: bool,
-    position: (u64, u64),
-    /// The number of line ends inside the records before, if known, and how many lines a record is.
-    inner_lines: Option<u64>,
-    record_lines: RecordLines,
-}
-
-impl Lines {
-    fn batch(&self) -> Batch<'_> {
-        Batch::new(&self.bytes, &self.offsets, self.trim, self.terminated).at(self.position.0, self.position.1)
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.offsets.truncate(1);
-    }
-
-    /// Takes the next batch. Returns false at the end.
-    fn refill(&mut self, reader: &mut Reader, csv: &mut Csv) -> Result<bool> {
-        self.clear();
-        self.inner_lines = reader.inner_lines();
-        let Some(batch) = reader.next_batch(csv)? else { return Ok(false) };
-        self.bytes.extend_from_slice(batch.bytes());
-        self.offsets.clear();
-        self.offsets.extend_from_slice(batch.offsets());
-        (self.trim, self.terminated) = (batch.trim(), batch.terminated());
-        self.position = (batch.offset(), batch.first_record());
-        self.record_lines = reader.batch_lines();
-        Ok(true)
-    }
-
-    /// Adds the place of a byte of a line to an error: its offset, record, line and column.
-    fn locate(&self, error: Error, line: usize, at: usize) -> Error {
-        let start = self.offsets[line] as usize;
-        let error = error.with_offset(self.position.0 + (start + at) as u64).with_record(self.position.1 + line as u64);
-        let ends = self.offsets[1..=line].iter().map(|&end| end as usize);
-        let (Some(inner), Some(inside)) = (self.inner_lines, inner_lines(self.record_lines, &self.bytes, ends)) else {
-            return error;
-        };
-        let (mut number, mut column) = (self.position.1 + line as u64 + inner + inside + 1, at + 1);
-        if let RecordLines::Several(line_end) = self.record_lines {
-            let before = &self.bytes[start..start + at];
-            number += memchr::memchr_iter(line_end, before).count() as u64;
-            column = at - memchr::memrchr(line_end, before).map_or(0, |end| end + 1) + 1;
-        }
-        error.with_line(number).with_column(column as u64)
-    }
-}
-
 impl Rows {
     /// Reads records of `csv` from the reader's current position.
     pub fn new(reader: Reader, csv: Csv) -> Rows {
-        let lines = Lines {
-            bytes: Vec::new(),
-            offsets: vec![0],
-            trim: Trim::NOTHING,
-            terminated: true,
-            position: (0, 0),
-            inner_lines: None,
-            record_lines: RecordLines::Unknown,
-        };
+        let lines = BatchCopy::default();
         Rows { reader, csv, header: None, lines, next: 0, fields: Vec::new() }
     }
 
@@ -160,7 +97,7 @@ impl Rows {
         let line = loop {
             let Some(record) = self.lines.batch().get(self.next) else {
                 self.next = 0;
-                if !self.lines.refill(&mut self.reader, &mut self.csv)? {
+                if !self.lines.refill(&mut self.reader, &mut self.csv, usize::MAX)? {
                     return Ok(None);
                 }
                 continue;
@@ -258,8 +195,8 @@ impl<'a> Row<'a> {
     /// must be removed from its middle.
     pub fn field(&self, index: usize) -> Option<Cow<'a, [u8]>> {
         let range = self.rows.fields.get(index)?.clone();
-        let start = self.rows.lines.offsets[self.line] as usize;
-        Some(self.rows.csv.unquote(&self.rows.lines.bytes[start + range.start..start + range.end]))
+        let start = self.rows.lines.batch().offsets()[self.line] as usize;
+        Some(self.rows.csv.unquote(&self.rows.lines.batch().bytes()[start + range.start..start + range.end]))
     }
 
     /// Returns the content of the field with this name in the header. For many records, [`Rows::index`] is faster.

@@ -47,6 +47,8 @@ pub use os::cancel::CancelToken;
 #[doc(hidden)]
 pub use os::command::guard;
 pub use os::command::{Command, InputStream, ProcessGroup, Stderr, Stdin, Stdout};
+#[doc(hidden)]
+pub use reader::BatchCopy;
 #[doc(hidden)] // for bindings whose reader must not sleep
 pub use reader::handover;
 pub use reader::{

@@ -8,6 +8,7 @@
 
 mod apart;
 mod builder;
+mod copied;
 pub mod handover;
 mod index;
 mod records;
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant};
 
 pub use crate::source::{Decode, Pin, Source};
 pub use builder::{Follow, Latency, ReaderBuilder};
+pub use copied::BatchCopy;
 pub use scan::Values;
 
 use crate::Format;

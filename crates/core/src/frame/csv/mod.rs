@@ -92,6 +92,16 @@ impl Csv {
         self.dialect.delimiter
     }
 
+    /// Returns the byte that begins and ends quoted fields.
+    pub fn quote_byte(&self) -> Option<u8> {
+        self.dialect.quote
+    }
+
+    /// Returns the escape character.
+    pub fn escape_byte(&self) -> Option<u8> {
+        self.dialect.escape
+    }
+
     /// Returns whether a line, without its line end, is not a record: a comment, or a blank line unless blank lines are
     /// records.
     ///

@@ -1,0 +1,410 @@
+//! BatchCopys of records become batches, on this thread or on several.
+
+use crate::infer::Inferred;
+use crate::layout::{Layout, Parsed, show};
+use crate::options::{Infer, OnBad, Options, Reject};
+use crate::rows::Scratch;
+use crate::schema::Schema;
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use millstream::frame::{Csv, Framer, Lines};
+use millstream::workers::{Work, Workers};
+use millstream::{BatchCopy, Error, ErrorKind, Reader, Result};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// The most bytes of the records from which types are inferred.
+const SAMPLE_BYTES: usize = 64 << 20;
+
+/// The longest record: positions in a block are signed 32-bit integers in Arrow.
+const LONGEST: usize = 1 << 30;
+
+/// The records of a reader as batches of columns.
+pub struct Batches {
+    reader: Reader,
+    framer: Box<dyn Framer + Send>,
+    layout: Arc<Layout>,
+    workers: Workers<Piece>,
+    /// The blocks that were read to infer the types, and the error after them.
+    sample: VecDeque<Piece>,
+    spare: Vec<BatchCopy>,
+    /// Whether no more blocks are to be read.
+    is_ended: bool,
+    /// The error that follows all pieces.
+    error: Option<Error>,
+    rejects: Vec<Reject>,
+    rows: u64,
+    rejected: u64,
+}
+
+/// A block on its way.
+struct Piece {
+    block: BatchCopy,
+    /// A record that the framer refused.
+    reject: Option<Reject>,
+    result: Option<Result<Parsed>>,
+}
+
+impl Piece {
+    fn new(block: BatchCopy, reject: Option<Reject>) -> Piece {
+        Piece { block, reject, result: None }
+    }
+}
+
+impl Batches {
+    /// Reads records of CSV.
+    ///
+    /// # Errors
+    /// Returns the errors of reading the header and the records from which types are inferred;
+    /// [`KeyMissing`](ErrorKind::KeyMissing) if the header lacks a column of the schema;
+    /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) if it lacks a name, has one twice, or has one that an inferred schema
+    /// lacks; [`Utf8Invalid`](ErrorKind::Utf8Invalid) if a name is not UTF-8.
+    pub fn csv(mut reader: Reader, csv: Csv, options: &Options) -> Result<Batches> {
+        let (names, count) = names(&mut reader, &csv, options)?;
+        let layout = Layout {
+            csv: Some(csv.clone()),
+            fields: count,
+            picked: None,
+            schema: text_schema(&names)?,
+            nulls: options.nulls.clone(),
+            ragged: options.ragged,
+            goes_on: options.on_bad == OnBad::Skip,
+            how: options.how(),
+        };
+        let mut batches = Batches::new(reader, Box::new(csv), layout, options);
+        let layout = match &options.schema {
+            Some(schema) => {
+                pick(&batches.layout, &names, schema).map_err(|error| error.with_name(batches.reader.name()))?
+            }
+            None => Layout { schema: batches.infer(&names, options)?, ..Layout::clone(&batches.layout) },
+        };
+        batches.use_layout(layout, options);
+        Ok(batches)
+    }
+
+    /// Reads lines as one column of text, `line`. Lines that are not UTF-8 are bad, unless the schema says `binary`.
+    ///
+    /// # Errors
+    /// Returns [`KeyMissing`](ErrorKind::KeyMissing) for a schema with other columns.
+    pub fn lines(reader: Reader, options: &Options) -> Result<Batches> {
+        let names = ["line".to_string()];
+        let layout = Layout {
+            csv: None,
+            fields: 1,
+            picked: None,
+            schema: text_schema(&names)?,
+            nulls: options.nulls.clone(),
+            ragged: options.ragged,
+            goes_on: options.on_bad == OnBad::Skip,
+            how: options.how(),
+        };
+        let mut batches = Batches::new(reader, Box::new(Lines::new()), layout, options);
+        if let Some(schema) = &options.schema {
+            let layout =
+                pick(&batches.layout, &names, schema).map_err(|error| error.with_name(batches.reader.name()))?;
+            batches.use_layout(layout, options);
+        }
+        Ok(batches)
+    }
+
+    fn new(reader: Reader, framer: Box<dyn Framer + Send>, layout: Layout, options: &Options) -> Batches {
+        let layout = Arc::new(layout);
+        Batches {
+            reader,
+            framer,
+            workers: workers(&layout, options.threads),
+            layout,
+            sample: VecDeque::new(),
+            spare: Vec::new(),
+            is_ended: false,
+            error: None,
+            rejects: Vec::new(),
+            rows: 0,
+            rejected: 0,
+        }
+    }
+
+    fn use_layout(&mut self, layout: Layout, options: &Options) {
+        self.layout = Arc::new(layout);
+        self.workers = workers(&self.layout, options.threads);
+    }
+
+    /// Infers the columns from the next records, which stay in the sample.
+    fn infer(&mut self, names: &[String], options: &Options) -> Result<Schema> {
+        let Infer::First(most) = options.infer else { return text_schema(names) };
+        let mut columns = vec![Inferred::default(); names.len()];
+        let (mut records, mut bytes) = (0, 0);
+        let mut scratch = Scratch::default();
+        while records < most && bytes < SAMPLE_BYTES {
+            let Some(piece) = self.read()? else { break };
+            self.layout.observe(&piece.block, &mut scratch, most - records, &mut columns);
+            records += piece.block.batch().len();
+            bytes += piece.block.batch().bytes().len();
+            self.sample.push_back(piece);
+        }
+        let types = columns.iter().map(|column| column.data_type(options.how()).unwrap_or(DataType::Utf8));
+        inferred(names, types)
+    }
+
+    /// Infers the columns from all records of the reader.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Csv};
+    /// use millstream_columns::{Batches, Options};
+    /// let text = "n\n1\n2.5\n";
+    /// let schema = Batches::infer_csv(Reader::memory(text)?, Csv::new(), &Options::new())?;
+    /// let batches = Batches::csv(Reader::memory(text)?, Csv::new(), &Options::new().schema(schema))?;
+    /// assert_eq!(batches.schema().to_json(), r#"{"fields":[{"name":"n","type":"float64"}]}"#);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`Batches::csv`] and of reading.
+    pub fn infer_csv(reader: Reader, csv: Csv, options: &Options) -> Result<Schema> {
+        let first = options.clone().infer(Infer::Off);
+        let mut batches = Batches::csv(reader, csv, &Options { schema: None, ..first })?;
+        let names: Vec<String> =
+            batches.layout.schema.arrow().fields().iter().map(|field| field.name().clone()).collect();
+        let mut columns = vec![Inferred::default(); names.len()];
+        let mut scratch = Scratch::default();
+        while let Some(piece) = batches.read()? {
+            batches.layout.observe(&piece.block, &mut scratch, usize::MAX, &mut columns);
+            batches.spare.push(piece.block);
+        }
+        match batches.error {
+            Some(error) => Err(error),
+            None => {
+                batches.reader.close()?;
+                inferred(&names, columns.iter().map(|column| column.data_type(options.how()).unwrap_or(DataType::Utf8)))
+            }
+        }
+    }
+
+    /// Reads the next block. Returns `None` at the end, or at an error, which is kept.
+    fn read(&mut self) -> Result<Option<Piece>> {
+        if self.is_ended {
+            return Ok(None);
+        }
+        let mut block = self.spare.pop().unwrap_or_default();
+        match block.refill(&mut self.reader, &mut *self.framer, usize::MAX) {
+            Ok(true) if block.batch().bytes().len() <= LONGEST => Ok(Some(Piece::new(block, None))),
+            Ok(true) => {
+                let error = Error::new(ErrorKind::MemoryLimit)
+                    .with_name(self.reader.name())
+                    .with_found(format!("a record of {} bytes", block.batch().bytes().len()))
+                    .with_expected(format!("at most {LONGEST} for columns"));
+                (self.is_ended, self.error) = (true, Some(block.locate(error, 0, 0)));
+                Ok(None)
+            }
+            Ok(false) => {
+                self.is_ended = true;
+                Ok(None)
+            }
+            Err(error) if self.layout.goes_on && is_of_record(&error) => {
+                let mut raw = Vec::new();
+                let skipped = self.reader.skip_record_with(&mut *self.framer, |bytes| {
+                    // The rest of a long record is not kept.
+                    raw.extend_from_slice(&bytes[..bytes.len().min(LONGEST / 1024 - raw.len())]);
+                });
+                match skipped {
+                    Ok(_) => Ok(Some(Piece::new(BatchCopy::default(), Some(Reject { error, raw })))),
+                    Err(error) => {
+                        (self.is_ended, self.error) = (true, Some(error));
+                        Ok(None)
+                    }
+                }
+            }
+            Err(error) => {
+                (self.is_ended, self.error) = (true, Some(error));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Returns the columns.
+    pub fn schema(&self) -> &Schema {
+        &self.layout.schema
+    }
+
+    /// Returns the next batch, which has at least one row; `None` at the end, which means that the source succeeded.
+    ///
+    /// # Errors
+    /// Returns, after all rows before it, the first bad record by default, and errors of the source.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            while self.workers.has_capacity() {
+                let piece = match self.sample.pop_front() {
+                    Some(piece) => Some(piece),
+                    None => self.read()?,
+                };
+                let Some(piece) = piece else { break };
+                self.workers.give(piece);
+            }
+            let Some(piece) = self.workers.take()? else {
+                return match self.error.take() {
+                    Some(error) => Err(error),
+                    None => Ok(None),
+                };
+            };
+            let Piece { mut block, reject, result } = piece;
+            self.rejected += u64::from(reject.is_some());
+            self.rejects.extend(reject);
+            let Some(result) = result else { continue };
+            block.clear();
+            self.spare.push(block);
+            let Parsed { batch, rejects, error } = match result {
+                Ok(parsed) => parsed,
+                Err(error) => return self.fail(error),
+            };
+            self.rejected += rejects.len() as u64;
+            self.rejects.extend(rejects);
+            if let Some(error) = error {
+                // Nothing follows the rows before the error.
+                let error = error.with_name(self.reader.name());
+                while self.workers.take()?.is_some() {}
+                self.sample.clear();
+                self.is_ended = true;
+                self.error = Some(error);
+            }
+            if batch.num_rows() > 0 {
+                self.rows += batch.num_rows() as u64;
+                return Ok(Some(batch));
+            }
+        }
+    }
+
+    fn fail(&mut self, error: Error) -> Result<Option<RecordBatch>> {
+        self.is_ended = true;
+        Err(error)
+    }
+
+    /// Takes the bad records that were left out before the end of the last batch, in order.
+    pub fn take_rejects(&mut self) -> Vec<Reject> {
+        std::mem::take(&mut self.rejects)
+    }
+
+    /// Returns the number of rows of all batches so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Returns the number of bad records that were left out so far.
+    pub fn rejected(&self) -> u64 {
+        self.rejected
+    }
+
+    /// Returns the reader, for its progress.
+    pub fn reader(&self) -> &Reader {
+        &self.reader
+    }
+
+    /// Returns the reader, which must be closed to learn how its source ended if not all batches were read.
+    pub fn into_reader(self) -> Reader {
+        self.reader
+    }
+}
+
+impl Iterator for Batches {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
+    }
+}
+
+impl RecordBatchReader for Batches {
+    fn schema(&self) -> SchemaRef {
+        self.layout.schema.arrow().clone()
+    }
+}
+
+/// Returns whether reading may continue after this error, because it is the error of one record.
+fn is_of_record(error: &Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::CsvInvalid | ErrorKind::RecordTooLong | ErrorKind::JsonInvalid | ErrorKind::TooDeep
+    )
+}
+
+/// Creates the threads that turn blocks into batches.
+fn workers(layout: &Arc<Layout>, threads: usize) -> Workers<Piece> {
+    let layout = layout.clone();
+    let new_work = move || -> Work<Piece> {
+        let (layout, mut scratch) = (layout.clone(), Scratch::default());
+        Box::new(move |piece: &mut Piece| {
+            if piece.reject.is_none() {
+                piece.result = Some(layout.parse_texts(&piece.block, &mut scratch));
+            }
+        })
+    };
+    Workers::with_at_most(if threads > 1 { threads } else { 0 }, new_work)
+}
+
+/// Reads the header. Returns the names of the columns and the number of fields.
+fn names(reader: &mut Reader, csv: &Csv, options: &Options) -> Result<(Vec<String>, usize)> {
+    let mut framer = csv.clone();
+    let name = reader.name().to_string();
+    let locate = |error: Error, record: u64| error.with_name(&*name).with_record(record);
+    loop {
+        let position = reader.position().records;
+        let Some(batch) = reader.next_batch_of(&mut framer, 1)? else { return Ok((Vec::new(), 0)) };
+        let record = batch.get(0).unwrap_or_default();
+        if csv.skips(record) {
+            continue;
+        }
+        let fields: Vec<Vec<u8>> = csv.fields(record).map(std::borrow::Cow::into_owned).collect();
+        if !options.header {
+            // The record is data, too.
+            reader.give_back(1)?;
+            return Ok(((0..fields.len()).map(|i| i.to_string()).collect(), fields.len()));
+        }
+        let mut names = Vec::with_capacity(fields.len());
+        for field in fields {
+            let text = String::from_utf8(field).map_err(|error| {
+                let error = Error::new(ErrorKind::Utf8Invalid).with_found(show(error.as_bytes()));
+                locate(error.with_expected("a name of a column in UTF-8"), position)
+            })?;
+            if names.contains(&text) {
+                let error = Error::new(ErrorKind::ShapeMismatch).with_found(format!("two columns {text:?}"));
+                return Err(locate(error.with_expected("a different name for each, or no header"), position));
+            }
+            names.push(text);
+        }
+        let count = names.len();
+        return Ok((names, count));
+    }
+}
+
+/// The schema of columns of text.
+fn text_schema(names: &[String]) -> Result<Schema> {
+    let fields: Vec<Field> = names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
+    Schema::new(Arc::new(arrow_schema::Schema::new(fields)))
+}
+
+/// The schema of inferred columns.
+fn inferred(names: &[String], types: impl Iterator<Item = DataType>) -> Result<Schema> {
+    let fields: Vec<Field> = names.iter().zip(types).map(|(name, of)| Field::new(name, of, true)).collect();
+    Schema::inferred(Arc::new(arrow_schema::Schema::new(fields)))
+}
+
+/// Finds the columns of a schema among the names of the fields.
+fn pick(layout: &Layout, names: &[String], schema: &Schema) -> Result<Layout> {
+    let found = || if names.is_empty() { "no column".to_string() } else { format!("the columns {}", names.join(", ")) };
+    let picked = schema.arrow().fields().iter().map(|field| {
+        names.iter().position(|name| name == field.name()).ok_or_else(|| {
+            Error::new(ErrorKind::KeyMissing)
+                .with_path(field.name())
+                .with_found(found())
+                .with_expected("those of the schema")
+        })
+    });
+    let picked = picked.collect::<Result<Vec<usize>>>()?;
+    if schema.is_inferred()
+        && let Some(other) = names.iter().find(|&name| schema.arrow().column_with_name(name).is_none())
+    {
+        let error = Error::new(ErrorKind::ShapeMismatch).with_path(other).with_found("a column that was not inferred");
+        return Err(error.with_expected("the columns of the other source, or a schema"));
+    }
+    let picked = (!picked.iter().copied().eq(0..names.len())).then_some(picked);
+    Ok(Layout { picked, schema: schema.clone(), ..layout.clone() })
+}

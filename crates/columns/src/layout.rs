@@ -1,0 +1,60 @@
+//! What all blocks of a source have in common.
+
+use crate::infer::How;
+use crate::options::{Ragged, Reject};
+use crate::schema::{Schema, type_name};
+use millstream::frame::Csv;
+use millstream::{Error, ErrorKind};
+
+/// How blocks of records become batches. All threads share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    /// The dialect of CSV; `None` for lines.
+    pub(crate) csv: Option<Csv>,
+    /// The number of fields of a record.
+    pub(crate) fields: usize,
+    /// The fields that are columns, if these are not all of them in order.
+    pub(crate) picked: Option<Vec<usize>>,
+    pub(crate) schema: Schema,
+    pub(crate) nulls: Vec<Vec<u8>>,
+    pub(crate) ragged: Ragged,
+    pub(crate) goes_on: bool,
+    pub(crate) how: How,
+}
+
+/// What a block has become.
+pub(crate) struct Parsed {
+    pub(crate) batch: arrow_array::RecordBatch,
+    pub(crate) rejects: Vec<Reject>,
+    /// The error that follows the batch.
+    pub(crate) error: Option<Error>,
+}
+
+impl Layout {
+    /// Describes a value that does not fit its column.
+    #[cold]
+    pub(crate) fn misfit(&self, kind: ErrorKind, text: Option<&[u8]>, field: &arrow_schema::Field) -> Error {
+        let name = type_name(field);
+        let found = match text {
+            None => "null".to_string(),
+            Some(text) => show(text),
+        };
+        let (kind, expected) = match self.schema.is_inferred() {
+            // The kind is the same whatever the value is: the type was a guess.
+            true => (ErrorKind::ShapeMismatch, format!("{name}, as in the records from which the type was inferred")),
+            false if text.is_none() => (ErrorKind::ValueMissing, format!("{name}, which is not nullable")),
+            false => (kind, name),
+        };
+        Error::new(kind).with_path(field.name()).with_found(found).with_expected(expected)
+    }
+}
+
+/// Formats a text for a message: without control characters, and shortened.
+pub(crate) fn show(text: &[u8]) -> String {
+    const MOST: usize = 64;
+    match text {
+        [] => "an empty text".to_string(),
+        text if text.len() <= MOST => format!("\"{}\"", text.escape_ascii()),
+        text => format!("\"{}...\"", text[..MOST].escape_ascii()),
+    }
+}

@@ -1,0 +1,144 @@
+//! The options of columns.
+
+use crate::infer::How;
+use crate::schema::Schema;
+use crate::text::Rules;
+use millstream::Error;
+#[cfg(doc)]
+use millstream::ErrorKind;
+
+/// What to do with a record that has another number of fields than the first one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ragged {
+    /// It is bad: [`FieldCountMismatch`](ErrorKind::FieldCountMismatch).
+    #[default]
+    Error,
+    /// Fields that are missing at its end are null. A record with more fields is bad.
+    Pad,
+}
+
+/// What to do with a bad record: one that is not valid, or that has a value which does not fit its column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnBad {
+    /// The error follows the rows before the record.
+    #[default]
+    Stop,
+    /// The record is left out and becomes a [`Reject`].
+    Skip,
+}
+
+/// From which records types are inferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Infer {
+    /// From the first ones, at most this many and 64 MiB.
+    First(usize),
+    /// Columns of CSV are text.
+    Off,
+}
+
+/// A record that was left out.
+#[derive(Debug)]
+pub struct Reject {
+    /// The reason, with the place.
+    pub error: Error,
+    /// The record without its line end.
+    pub raw: Vec<u8>,
+}
+
+/// Options of columns.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) threads: usize,
+    pub(crate) infer: Infer,
+    pub(crate) schema: Option<Schema>,
+    pub(crate) header: bool,
+    pub(crate) nulls: Vec<Vec<u8>>,
+    pub(crate) special_numbers: bool,
+    pub(crate) decimals: bool,
+    pub(crate) ragged: Ragged,
+    pub(crate) on_bad: OnBad,
+}
+
+impl Options {
+    /// The defaults: one thread, types from the first 10,000 records, a header in CSV, no text is null, numbers with a
+    /// fraction are floating point numbers, and a bad record is an error.
+    pub fn new() -> Options {
+        Options {
+            threads: 1,
+            infer: Infer::First(10_000),
+            schema: None,
+            header: true,
+            nulls: Vec::new(),
+            special_numbers: false,
+            decimals: false,
+            ragged: Ragged::Error,
+            on_bad: OnBad::Stop,
+        }
+    }
+
+    /// Sets the number of threads that turn records into columns. With 1, the thread that calls
+    /// [`Batches::next_batch`](crate::Batches::next_batch) does all work.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Options {
+        Options { threads, ..self }
+    }
+
+    /// Sets from which records types are inferred, if there is no schema.
+    #[must_use]
+    pub fn infer(self, infer: Infer) -> Options {
+        Options { infer, ..self }
+    }
+
+    /// Sets the columns. Columns of CSV are found by name; those without a field in the schema are left out.
+    #[must_use]
+    pub fn schema(self, schema: Schema) -> Options {
+        Options { schema: Some(schema), ..self }
+    }
+
+    /// Sets whether the first record of CSV names the columns. Otherwise their names are their numbers: `0`, `1`, ….
+    #[must_use]
+    pub fn header(self, header: bool) -> Options {
+        Options { header, ..self }
+    }
+
+    /// Sets the texts that are null, such as `NA` or the empty text. A field of CSV in quotes is never null.
+    #[must_use]
+    pub fn nulls<T: Into<Vec<u8>>>(self, nulls: impl IntoIterator<Item = T>) -> Options {
+        Options { nulls: nulls.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// Sets whether `NaN`, `inf` and `-inf` can be numbers in inferred columns.
+    #[must_use]
+    pub fn special_numbers(self, special_numbers: bool) -> Options {
+        Options { special_numbers, ..self }
+    }
+
+    /// Sets whether inferred numbers with a fraction are decimal numbers, which keep every digit, and not floating point
+    /// numbers. The digits after the point are as many as the longest fraction has.
+    #[must_use]
+    pub fn decimals(self, decimals: bool) -> Options {
+        Options { decimals, ..self }
+    }
+
+    /// Sets what to do with a record of CSV that has another number of fields than the first one.
+    #[must_use]
+    pub fn ragged(self, ragged: Ragged) -> Options {
+        Options { ragged, ..self }
+    }
+
+    /// Sets what to do with a bad record. The header must be valid in any case.
+    #[must_use]
+    pub fn on_bad(self, on_bad: OnBad) -> Options {
+        Options { on_bad, ..self }
+    }
+
+    pub(crate) fn how(&self) -> How {
+        How { rules: Rules { special: self.special_numbers }, decimals: self.decimals }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options::new()
+    }
+}

@@ -1,0 +1,83 @@
+//! A copy of a batch, which lets the reader continue.
+
+use crate::frame::{Batch, Framer, RecordLines, Trim};
+use crate::{Error, Reader, Result};
+
+use super::inner_lines;
+
+/// A copy of consecutive records of a reader, which can report the line of each of their bytes.
+#[derive(Clone, Debug)]
+pub struct BatchCopy {
+    bytes: Vec<u8>,
+    offsets: Vec<u32>,
+    trim: Trim,
+    terminated: bool,
+    /// The numbers of bytes and records before.
+    position: (u64, u64),
+    /// The number of line ends inside the records before, if known, and how many lines a record is.
+    inner_lines: Option<u64>,
+    record_lines: RecordLines,
+}
+
+impl Default for BatchCopy {
+    fn default() -> BatchCopy {
+        BatchCopy {
+            bytes: Vec::new(),
+            offsets: vec![0],
+            trim: Trim::NOTHING,
+            terminated: true,
+            position: (0, 0),
+            inner_lines: None,
+            record_lines: RecordLines::Unknown,
+        }
+    }
+}
+
+impl BatchCopy {
+    /// The records.
+    pub fn batch(&self) -> Batch<'_> {
+        Batch::new(&self.bytes, &self.offsets, self.trim, self.terminated).at(self.position.0, self.position.1)
+    }
+
+    /// Removes all records, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.offsets.truncate(1);
+    }
+
+    /// Replaces the records by the next batch of the reader, of at most this many records. Returns false at the end.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Reader::next_batch`]. The copy is empty then.
+    pub fn refill<F: Framer + ?Sized>(&mut self, reader: &mut Reader, framer: &mut F, most: usize) -> Result<bool> {
+        self.clear();
+        self.inner_lines = reader.inner_lines();
+        let Some(batch) = reader.next_batch_of(framer, most)? else { return Ok(false) };
+        let (first, end) = (batch.offsets()[0], batch.offsets()[batch.len()]);
+        self.bytes.extend_from_slice(&batch.bytes()[first as usize..end as usize]);
+        self.offsets.clear();
+        self.offsets.extend(batch.offsets().iter().map(|offset| offset - first));
+        (self.trim, self.terminated) = (batch.trim(), batch.terminated());
+        self.position = (batch.offset() + u64::from(first), batch.first_record());
+        self.record_lines = reader.batch_lines();
+        Ok(true)
+    }
+
+    /// Adds the place of a byte of a record to an error: its offset, record, line and column.
+    pub fn locate(&self, error: Error, record: usize, at: usize) -> Error {
+        let start = self.offsets[record] as usize;
+        let error =
+            error.with_offset(self.position.0 + (start + at) as u64).with_record(self.position.1 + record as u64);
+        let ends = self.offsets[1..=record].iter().map(|&end| end as usize);
+        let (Some(inner), Some(inside)) = (self.inner_lines, inner_lines(self.record_lines, &self.bytes, ends)) else {
+            return error;
+        };
+        let (mut line, mut column) = (self.position.1 + record as u64 + inner + inside + 1, at + 1);
+        if let RecordLines::Several(line_end) = self.record_lines {
+            let before = &self.bytes[start..start + at];
+            line += memchr::memchr_iter(line_end, before).count() as u64;
+            column = at - memchr::memrchr(line_end, before).map_or(0, |end| end + 1) + 1;
+        }
+        error.with_line(line).with_column(column as u64)
+    }
+}
