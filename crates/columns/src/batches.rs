@@ -137,8 +137,7 @@ impl Batches {
         let mut scratch = Scratch::default();
         while records < most && bytes < SAMPLE_BYTES {
             let Some(piece) = self.read()? else { break };
-            self.layout.observe(&piece.block, &mut scratch, most - records, &mut columns);
-            records += piece.block.batch().len();
+            records += self.layout.observe(&piece.block, &mut scratch, most - records, &mut columns);
             bytes += piece.block.batch().bytes().len();
             self.sample.push_back(piece);
         }
@@ -257,7 +256,9 @@ impl Batches {
                 Err(error) => return self.fail(error),
             };
             self.rejected += rejects.len() as u64;
-            self.rejects.extend(rejects);
+            let name = self.reader.name();
+            self.rejects
+                .extend(rejects.into_iter().map(|Reject { error, raw }| Reject { error: error.with_name(name), raw }));
             if let Some(error) = error {
                 // Nothing follows the rows before the error.
                 let error = error.with_name(self.reader.name());

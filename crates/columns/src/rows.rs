@@ -1,6 +1,7 @@
 //! The fields of the records of a block of CSV, and lines, as columns.
 
 use crate::build::{self, Misfit, Texts};
+use crate::infer::Inferred;
 use crate::layout::{Layout, Parsed};
 use crate::options::{Ragged, Reject};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
@@ -67,7 +68,7 @@ impl Texts for Column<'_> {
     }
 
     fn byte_len(&self) -> usize {
-        let spans = self.spans[self.index..].iter().step_by(self.stride);
+        let spans = self.spans.iter().skip(self.index).step_by(self.stride);
         spans.map(|span| span.end.saturating_sub(span.start) as usize).sum()
     }
 }
@@ -88,8 +89,9 @@ struct Bad {
 }
 
 impl Layout {
-    /// Splits the records of a block into the spans of the columns. Records with another number of fields are the result.
-    fn spans(&self, block: &BatchCopy, scratch: &mut Scratch) -> Vec<Bad> {
+    /// Splits the records of a block into the spans of the columns. Records with another
+    /// number of fields are the result; by default they end the rows.
+    fn spans(&self, block: &BatchCopy, scratch: &mut Scratch, goes_on: bool) -> Vec<Bad> {
         let Scratch { ends, spans, records } = scratch;
         spans.clear();
         records.clear();
@@ -115,7 +117,7 @@ impl Layout {
                         .with_found(found)
                         .with_expected(format!("{count}, as in the first record"));
                     bad.push(Bad { record: row.index(), at: 0, error });
-                    if !self.goes_on {
+                    if !goes_on {
                         break;
                     }
                     continue;
@@ -159,29 +161,29 @@ impl Layout {
         })
     }
 
-    /// Passes the texts of all rows to inference. Records with another number of fields are left out: reading reports
-    /// them.
+    /// Passes the texts of the first rows to inference, and returns the number of these rows. Records with another number
+    /// of fields are left out: reading reports them.
     pub(crate) fn observe(
         &self,
         block: &BatchCopy,
         scratch: &mut Scratch,
         most: usize,
-        columns: &mut [crate::infer::Inferred],
-    ) {
-        drop(self.spans(block, scratch));
+        columns: &mut [Inferred],
+    ) -> usize {
+        drop(self.spans(block, scratch, true));
         let scratch = &*scratch;
+        let rows = scratch.records.len().min(most);
         for (texts, column) in self.columns(block, scratch).zip(columns) {
-            for row in 0..texts.len().min(most) {
-                if let Some(text) = texts.get(row) {
-                    column.observe(&text, self.how);
-                }
+            for text in (0..rows).filter_map(|row| texts.get(row)) {
+                column.observe(&text, self.how);
             }
         }
+        rows
     }
 
     /// Turns the records of a block into a batch.
     pub(crate) fn parse_texts(&self, block: &BatchCopy, scratch: &mut Scratch) -> Result<Parsed> {
-        let mut bad = self.spans(block, scratch);
+        let mut bad = self.spans(block, scratch, self.goes_on);
         let scratch = &*scratch;
         let fields = self.schema.arrow().fields();
         let how = build::How {
