@@ -100,11 +100,13 @@ impl Written {
         } else if end < rest.len() {
             return None;
         }
-        let mut digits = Some(0u128);
-        for digit in rest[..end].iter().filter(|&&byte| byte != b'.') {
-            let next = |value: u128| value.checked_mul(10)?.checked_add(u128::from(digit - b'0'));
-            digits = digits.and_then(next).filter(|&value| value < 10u128.pow(38));
-        }
+        let all = rest[..whole].iter().chain(rest[..end].iter().skip(whole + 1));
+        let digits = if whole + fraction < 20 {
+            Some(u128::from(all.fold(0u64, |value, digit| value * 10 + u64::from(digit - b'0'))))
+        } else {
+            let next = |value: u128, digit: &u8| value.checked_mul(10)?.checked_add(u128::from(digit - b'0'));
+            all.copied().try_fold(0, |value, digit| next(value, &digit)).filter(|&value| value < 10u128.pow(38))
+        };
         Some(Written {
             is_negative,
             whole: whole as u32,
@@ -135,15 +137,45 @@ fn normal(mut digits: u128, mut exponent: i32) -> Option<(u128, i32)> {
 
 /// Returns whether a double has exactly the decimal value that is written: whether its shortest text has it.
 fn is_float(text: &[u8], written: &Written) -> bool {
-    let Some((digits, exponent)) = written.normal() else { return false };
     // Every decimal number of at most 15 digits is the shortest text of its double, except very large and small ones.
-    if digits < 10u128.pow(15) && (-280..280).contains(&exponent) {
+    let is_short = written.digits.is_some_and(|digits| digits < 10u128.pow(15));
+    if is_short && (-280..280).contains(&(written.exponent - written.fraction as i32)) {
         return true;
     }
+    let Some((digits, exponent)) = written.normal() else { return false };
     let Ok(value) = scan::parse::<f64>(text) else { return false };
     let mut buffer = zmij::Buffer::new();
     let shortest = Written::read(buffer.format(value.abs()).as_bytes());
     shortest.and_then(|shortest| shortest.normal()) == Some((digits, exponent))
+}
+
+/// Powers of ten, which doubles have exactly.
+const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+/// Returns the number of a text without an exponent and leading zeros, of at most 15 digits. Both the digits and the power
+/// of ten are doubles exactly, so their quotient is the nearest double (Clinger, "How to read floating point numbers
+/// accurately", 1990).
+#[inline]
+fn short_float(text: &[u8]) -> Option<f64> {
+    let rest = text.strip_prefix(b"-").unwrap_or(text);
+    if rest.len() > 16 {
+        return None;
+    }
+    let (mut digits, mut point) = (0u64, None);
+    for (at, &byte) in rest.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() => point = Some(at),
+            _ => return None,
+        }
+    }
+    let fraction = point.map_or(0, |at| rest.len() - at - 1);
+    let whole = point.unwrap_or(rest.len());
+    if whole + fraction == 0 || whole + fraction > 15 || (whole > 1 && rest[0] == b'0') {
+        return None;
+    }
+    let value = digits as f64 / POWERS[fraction];
+    Some(if rest.len() < text.len() { -value } else { value })
 }
 
 /// What inference learns from a text.
@@ -274,6 +306,9 @@ impl Values {
 
     #[inline]
     pub(crate) fn float64(self, text: &[u8]) -> Parsed<f64> {
+        if let Some(value) = short_float(text) {
+            return Ok(value);
+        }
         if !self.exact {
             return scan::parse::<f64>(text);
         }
