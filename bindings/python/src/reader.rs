@@ -54,8 +54,6 @@ pub struct Reader {
     token: Token,
     encoding: Encoding,
     items: Items,
-    /// Whether the framer finds lines and removes their ends.
-    plain_lines: bool,
     /// The framer, if it finds records of CSV.
     csv: Option<Csv>,
     /// Whether commands are running until the end.
@@ -152,7 +150,6 @@ impl Reader {
             functions: options.functions(),
             encoding: options.encoding,
             items: options.items,
-            plain_lines: options.framer == Spec::Lines { keep: false },
             csv: options.framer.csv(),
             is_command: false,
             has_failed: AtomicBool::new(false),
@@ -817,7 +814,7 @@ impl Reader {
     ) -> PyResult<Table> {
         let mut open = self.enter(py)?;
         let state: &mut State = &mut open;
-        let layout = Layout::new(py, sep.into_bytes(), &types, missing, self.plain_lines)?;
+        let layout = Layout::new(py, sep.into_bytes(), &types, missing)?;
         if matches!(self.encoding, Encoding::Codec { .. }) && layout.has_text() {
             let (encoding, errors) = self.encoding.names();
             let found = format!("columns of str with encoding={encoding:?}, errors={errors:?}");
@@ -827,7 +824,8 @@ impl Reader {
         if workers == 0 {
             return Err(error::refuse(py, "workers=0", "at least 1"));
         }
-        let (mut table, max) = (Growing::new(layout, workers), max_records.map_or(usize::MAX, |Whole(max)| max));
+        let mut table = Growing::new(layout, workers).map_err(|error| error::raise(py, &error))?;
+        let max = max_records.map_or(usize::MAX, |Whole(max)| max);
         let done = self.slices(py, |deadline| {
             let Some((reader, framer)) = parts(state) else { return Err(Error::new(ErrorKind::Closed)) };
             while table.records() < max {
@@ -841,13 +839,14 @@ impl Reader {
             table.settle().map(Some)
         });
         let raised = match done {
-            Ok(Ok(())) => return Ok(py.detach(|| table.finish())),
+            Ok(Ok(())) => return py.detach(|| table.finish()).map_err(|error| error::raise(py, &error)),
             Ok(Err(error)) => error::raise(py, &error.with_name(&*self.name)),
             Err(raised) => raised,
         };
         // If a signal interrupted it, some blocks are still waiting.
         drop(py.detach(|| table.settle()));
-        raised.value(py).setattr("partial", Py::new(py, table.finish())?)?;
+        let partial = py.detach(|| table.finish()).map_err(|error| error::raise(py, &error))?;
+        raised.value(py).setattr("partial", Py::new(py, partial)?)?;
         Err(raised)
     }
 

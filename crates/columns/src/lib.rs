@@ -25,6 +25,7 @@
 
 mod batches;
 mod build;
+mod delimited;
 mod infer;
 mod layout;
 mod options;
@@ -33,5 +34,6 @@ mod schema;
 mod text;
 
 pub use batches::Batches;
+pub use delimited::Delimited;
 pub use options::{Infer, OnBad, Options, Ragged, Reject};
 pub use schema::Schema;

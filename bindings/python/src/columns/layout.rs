@@ -1,27 +1,36 @@
 //! The definition of the columns.
 
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field};
 use pyo3::prelude::*;
 use pyo3::types::{PyMapping, PyType};
 
-use super::kind::{KINDS, Kind};
 use crate::error;
+
+/// The names of types. NumPy's own types have these names, too.
+const KINDS: &[(&str, DataType)] = &[
+    ("int8", DataType::Int8),
+    ("int16", DataType::Int16),
+    ("int32", DataType::Int32),
+    ("int64", DataType::Int64),
+    ("uint8", DataType::UInt8),
+    ("uint16", DataType::UInt16),
+    ("uint32", DataType::UInt32),
+    ("uint64", DataType::UInt64),
+    ("float32", DataType::Float32),
+    ("float64", DataType::Float64),
+    ("int", DataType::Int64),
+    ("float", DataType::Float64),
+    ("str", DataType::Utf8),
+    ("bytes", DataType::Binary),
+];
 
 /// The columns, and how fields are separated.
 pub struct Layout {
     /// For each field up to the last column, its column if it has one.
-    pub columns: Vec<Option<Column>>,
+    pub columns: Vec<Option<Field>>,
     pub separator: u8,
     /// A field of these bytes is a missing value.
     pub missing: Option<Vec<u8>>,
-    /// Whether records are lines, as the core's number parser requires.
-    pub lines: bool,
-}
-
-/// A field that is a column.
-pub struct Column {
-    pub name: String,
-    pub kind: &'static dyn Kind,
 }
 
 impl Layout {
@@ -31,20 +40,17 @@ impl Layout {
         separator: Vec<u8>,
         types: &Bound<'_, PyAny>,
         missing: Option<String>,
-        lines: bool,
     ) -> PyResult<Layout> {
         let &[separator] = &separator[..] else {
             return Err(error::refuse(py, format!("a separator of {} bytes", separator.len()), "one byte"));
         };
-        if !separator.is_ascii() {
-            return Err(error::refuse(py, format!("the separator 0x{separator:02x}"), "a byte of ASCII"));
-        }
-        let mut columns: Vec<Option<Column>> = Vec::new();
+        let mut columns: Vec<Option<Field>> = Vec::new();
         let mut add = |name: String, kind: &Bound<'_, PyAny>| -> PyResult<()> {
-            if columns.iter().flatten().any(|other| other.name == name) {
+            if columns.iter().flatten().any(|other| *other.name() == name) {
                 return Err(error::refuse(py, format!("two columns {name:?}"), "a name for each"));
             }
-            columns.push(if kind.is_none() { None } else { Some(Column { name, kind: kind_of(kind)? }) });
+            let field = |kind| Field::new(name, kind, missing.is_some());
+            columns.push(if kind.is_none() { None } else { Some(field(kind_of(kind)?)) });
             Ok(())
         };
         match types.cast::<PyMapping>() {
@@ -60,40 +66,21 @@ impl Layout {
                 }
             }
         }
-        while columns.last().is_some_and(Option::is_none) {
-            columns.pop();
-        }
-        if columns.is_empty() {
-            return Err(error::refuse(py, "no column", "at least one type"));
-        }
-        Ok(Layout { columns, separator, missing: missing.map(String::into_bytes), lines })
-    }
-
-    /// The columns, each with the number of its field.
-    pub fn columns(&self) -> impl Iterator<Item = (usize, &Column)> {
-        self.columns.iter().enumerate().filter_map(|(at, column)| Some((at, column.as_ref()?)))
+        Ok(Layout { columns, separator, missing: missing.map(String::into_bytes) })
     }
 
     /// Whether a column is text.
     pub fn has_text(&self) -> bool {
-        self.columns().any(|(_, column)| column.kind.data_type() == DataType::Utf8)
-    }
-
-    /// The name of a field in errors: its column's name, or its number.
-    pub fn name(&self, field: usize) -> String {
-        match self.columns.get(field) {
-            Some(Some(column)) => column.name.clone(),
-            _ => field.to_string(),
-        }
+        self.columns.iter().flatten().any(|column| *column.data_type() == DataType::Utf8)
     }
 }
 
-fn kind_of(python: &Bound<'_, PyAny>) -> PyResult<&'static dyn Kind> {
+fn kind_of(python: &Bound<'_, PyAny>) -> PyResult<DataType> {
     let name = match python.cast::<PyType>() {
         Ok(class) => class.name()?.to_string(),
         Err(_) => python.str()?.to_string(),
     };
-    KINDS.iter().find(|(word, _)| *word == name).map(|(_, kind)| *kind).ok_or_else(|| {
+    KINDS.iter().find(|(word, _)| *word == name).map(|(_, kind)| kind.clone()).ok_or_else(|| {
         let words: Vec<&str> = KINDS.iter().map(|(word, _)| *word).collect();
         error::refuse(python.py(), format!("the type {name}"), format!("{} or None", words.join(", ")))
     })

@@ -14,8 +14,8 @@ pub struct BatchCopy {
     terminated: bool,
     /// The numbers of bytes and records before.
     position: (u64, u64),
-    /// The number of line ends inside the records before, if known, and how many lines a record is.
-    inner_lines: Option<u64>,
+    /// The line of the first record, if it is known, and how many lines a record is.
+    first_line: Option<u64>,
     record_lines: RecordLines,
 }
 
@@ -27,7 +27,7 @@ impl Default for BatchCopy {
             trim: Trim::NOTHING,
             terminated: true,
             position: (0, 0),
-            inner_lines: None,
+            first_line: None,
             record_lines: RecordLines::Unknown,
         }
     }
@@ -51,7 +51,7 @@ impl BatchCopy {
     /// Returns the errors of [`Reader::next_batch`]. The copy is empty then.
     pub fn refill<F: Framer + ?Sized>(&mut self, reader: &mut Reader, framer: &mut F, most: usize) -> Result<bool> {
         self.clear();
-        self.inner_lines = reader.inner_lines();
+        let inner = reader.inner_lines();
         let Some(batch) = reader.next_batch_of(framer, most)? else { return Ok(false) };
         let (first, end) = (batch.offsets()[0], batch.offsets()[batch.len()]);
         self.bytes.extend_from_slice(&batch.bytes()[first as usize..end as usize]);
@@ -59,8 +59,23 @@ impl BatchCopy {
         self.offsets.extend(batch.offsets().iter().map(|offset| offset - first));
         (self.trim, self.terminated) = (batch.trim(), batch.terminated());
         self.position = (batch.offset() + u64::from(first), batch.first_record());
+        self.first_line = inner.map(|inner| self.position.1 + inner + 1);
         self.record_lines = reader.batch_lines();
         Ok(true)
+    }
+
+    /// Appends the records of the next batch of the same framer. Lines are known if all records of the stream are lines.
+    pub fn append(&mut self, batch: &Batch<'_>) {
+        let (first, end) = (batch.offsets()[0], batch.offsets()[batch.len()]);
+        let base = self.bytes.len() as u32;
+        if base == 0 {
+            self.position = (batch.offset() + u64::from(first), batch.first_record());
+            self.first_line = batch.first_line();
+            self.record_lines = if self.first_line.is_some() { RecordLines::One } else { RecordLines::Unknown };
+        }
+        self.bytes.extend_from_slice(&batch.bytes()[first as usize..end as usize]);
+        self.offsets.extend(batch.offsets()[1..].iter().map(|end| end - first + base));
+        (self.trim, self.terminated) = (batch.trim(), batch.terminated());
     }
 
     /// Adds the place of a byte of a record to an error: its offset, record, line and column.
@@ -69,10 +84,10 @@ impl BatchCopy {
         let error =
             error.with_offset(self.position.0 + (start + at) as u64).with_record(self.position.1 + record as u64);
         let ends = self.offsets[1..=record].iter().map(|&end| end as usize);
-        let (Some(inner), Some(inside)) = (self.inner_lines, inner_lines(self.record_lines, &self.bytes, ends)) else {
+        let (Some(first), Some(inside)) = (self.first_line, inner_lines(self.record_lines, &self.bytes, ends)) else {
             return error;
         };
-        let (mut line, mut column) = (self.position.1 + record as u64 + inner + inside + 1, at + 1);
+        let (mut line, mut column) = (first + record as u64 + inside, at + 1);
         if let RecordLines::Several(line_end) = self.record_lines {
             let before = &self.bytes[start..start + at];
             line += memchr::memchr_iter(line_end, before).count() as u64;
