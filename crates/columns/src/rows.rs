@@ -41,6 +41,8 @@ struct Column<'a> {
     /// Whether contents can differ from their bytes without quotes, too.
     has_escape: bool,
     nulls: &'a [Vec<u8>],
+    /// Whether every content is the bytes of its field, and none is null.
+    is_plain: bool,
     is_utf8: bool,
 }
 
@@ -49,18 +51,11 @@ impl Texts for Column<'_> {
         self.spans.len() / self.stride
     }
 
-    #[inline]
+    #[inline(always)]
     fn get(&self, row: usize) -> Option<Cow<'_, [u8]>> {
         let Span { start, end } = self.spans[row * self.stride + self.index];
         let raw = self.bytes.get(start as usize..end as usize)?;
-        let is_quoted = self.quote.is_some() && raw.first().copied() == self.quote;
-        if (is_quoted || self.has_escape)
-            && let Some(csv) = self.csv
-        {
-            let text = csv.unquote(raw);
-            return (is_quoted || !self.is_null(&text)).then_some(text);
-        }
-        (!self.is_null(raw)).then_some(Cow::Borrowed(raw))
+        if self.is_plain { Some(Cow::Borrowed(raw)) } else { self.content(raw) }
     }
 
     fn is_utf8(&self) -> bool {
@@ -73,8 +68,19 @@ impl Texts for Column<'_> {
     }
 }
 
-impl Column<'_> {
-    #[inline]
+impl<'a> Column<'a> {
+    /// The content of a field, from all its bytes.
+    fn content(&self, raw: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        let is_quoted = self.quote.is_some() && raw.first().copied() == self.quote;
+        if (is_quoted || self.has_escape)
+            && let Some(csv) = self.csv
+        {
+            let text = csv.unquote(raw);
+            return (is_quoted || !self.is_null(&text)).then_some(text);
+        }
+        (!self.is_null(raw)).then_some(Cow::Borrowed(raw))
+    }
+
     fn is_null(&self, text: &[u8]) -> bool {
         !self.nulls.is_empty() && self.nulls.iter().any(|null| null == text)
     }
@@ -141,15 +147,20 @@ impl Layout {
         let batch = block.batch();
         let used = &batch.bytes()[..batch.offsets()[batch.len()] as usize];
         let is_utf8 = self.is_ascii_dialect() && str::from_utf8(used).is_ok();
+        let quote = self.csv.as_ref().and_then(Csv::quote_byte);
+        let has_escape = self.csv.as_ref().and_then(Csv::escape_byte).is_some();
+        let has_quotes = quote.is_some_and(|quote| memchr::memchr(quote, used).is_some());
+        let is_plain = !has_quotes && !has_escape && self.nulls.is_empty();
         (0..stride).map(move |index| Column {
             bytes: batch.bytes(),
             spans: &scratch.spans,
             stride,
             index,
             csv: self.csv.as_ref(),
-            quote: self.csv.as_ref().and_then(Csv::quote_byte),
-            has_escape: self.csv.as_ref().and_then(Csv::escape_byte).is_some(),
+            quote,
+            has_escape,
             nulls: &self.nulls,
+            is_plain,
             is_utf8,
         })
     }

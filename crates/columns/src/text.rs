@@ -149,6 +149,29 @@ fn is_float(text: &[u8], written: &Written) -> bool {
     shortest.and_then(|shortest| shortest.normal()) == Some((digits, exponent))
 }
 
+/// Returns an integer of at most 18 digits without leading zeros.
+#[inline]
+fn short_integer(text: &[u8]) -> Option<i64> {
+    let rest = text.strip_prefix(b"-").unwrap_or(text);
+    let is_canonical = match rest {
+        [b'1'..=b'9', ..] => rest.len() <= 18,
+        [b'0'] => text.len() == 1,
+        _ => false,
+    };
+    if !is_canonical {
+        return None;
+    }
+    let mut value = 0;
+    for &byte in rest {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+    }
+    Some(if rest.len() < text.len() { -value } else { value })
+}
+
 /// Powers of ten, which doubles have exactly.
 const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
@@ -291,7 +314,10 @@ impl Values {
     }
 
     #[inline]
-    pub(crate) fn integer<T: scan::Number>(self, text: &[u8]) -> Parsed<T> {
+    pub(crate) fn integer<T: scan::Number + TryFrom<i64>>(self, text: &[u8]) -> Parsed<T> {
+        if let Some(value) = short_integer(text).and_then(|value| T::try_from(value).ok()) {
+            return Ok(value);
+        }
         let is_exact = match text {
             [b'-', b'0', ..] => false,
             [b'0'] => true,
