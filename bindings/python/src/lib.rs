@@ -43,7 +43,7 @@ mod _native {
     #[pymodule_export]
     use crate::bson::Types;
     #[pymodule_export]
-    use crate::bson::columns::Columns;
+    use crate::bson::columns::document_columns;
     #[pymodule_export]
     use crate::bson::decode::{bson_decode_all, bson_loads};
     #[pymodule_export]
@@ -53,7 +53,7 @@ mod _native {
     #[pymodule_export]
     use crate::bson::mapped::Mapped;
     #[pymodule_export]
-    use crate::columns::Table;
+    use crate::columns::{Columns, Table, record_columns};
     #[pymodule_export]
     use crate::command_line::command_line;
     #[pymodule_export]

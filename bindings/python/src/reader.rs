@@ -585,6 +585,15 @@ impl Reader {
         self.token.wait(py, work)
     }
 
+    /// Runs a function that cannot continue after an interrupted wait, for a taken reader.
+    pub fn once<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> PyResult<Result<T, Error>> {
+        once(py, self.token.core(), work)
+    }
+
     fn close_state(&self, py: Python<'_>, state: &mut State) -> PyResult<()> {
         let Some(mut reader) = state.reader.take() else { return Ok(()) };
         if self.token.is_inherited() {

@@ -213,6 +213,11 @@ impl Batches {
                     }
                 }
             }
+            Err(error) if error.kind() == ErrorKind::Cancelled => {
+                // The next call continues.
+                self.spare.push(block);
+                Err(error)
+            }
             Err(error) => {
                 (self.is_ended, self.error) = (true, Some(error));
                 Ok(None)
@@ -228,7 +233,8 @@ impl Batches {
     /// Returns the next batch, which has at least one row; `None` at the end, which means that the source succeeded.
     ///
     /// # Errors
-    /// Returns, after all rows before it, the first bad record by default, and errors of the source.
+    /// Returns, after all rows before it, the first bad record by default, and errors of the source. After
+    /// [`Cancelled`](ErrorKind::Cancelled), the next call continues.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             while self.workers.has_capacity() {

@@ -33,7 +33,7 @@ from ._errors import (
     TooMuchMemory,
     Unsupported,
 )
-from ._native import Batch, Framer, Reader, Split, Splits, Table, Writer, WriterEnd, __version__
+from ._native import Batch, Columns, Framer, Reader, Split, Splits, Table, Writer, WriterEnd, __version__
 from ._native import BinaryReader as _BinaryReader
 from ._native import TextReader as _TextReader
 from ._native import forked as _forked
@@ -47,6 +47,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import aio as aio
     from . import bson as bson
+    from ._columns import columns
     from ._command import CommandEnd, CommandFailed
     from ._kinds import ErrorKind
     from ._pipe.chain import Pipe
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 else:
     _LATE = {
         None: ["aio", "bson"],
+        "_columns": ["columns"],
         "_command": ["CommandEnd", "CommandFailed"],
         "_kinds": ["ErrorKind"],
         "_pipe.chain": ["Pipe"],
@@ -104,6 +106,7 @@ __all__ = [
     "Batch",
     "Cancelled",
     "Closed",
+    "Columns",
     "CommandEnd",
     "CommandFailed",
     "CommandNotStarted",
@@ -140,6 +143,7 @@ __all__ = [
     "__version__",
     "batch",
     "collect",
+    "columns",
     "command",
     "count",
     "flat_map",

@@ -507,22 +507,13 @@ class Mapped:
 
 @final
 class Columns:
-    """Documents as columns, through Arrow's PyCapsule interface. They can be taken once.
+    """Records or documents as columns, through Arrow's PyCapsule interface. They can be taken once.
 
     `columns[name]` is one column as a numpy array, as that of a `Table`. It decodes all columns and keeps them; from
-    then on, they can be taken any number of times."""
+    then on, they can be taken any number of times. The counts are those of the batches that have been taken.
 
-    def __init__(
-        self,
-        source: Buffer | str | PathLike[str] | Reader[Any],
-        *,
-        schema: dict[str, Any] | None = None,
-        infer: int | None = None,
-        mixed: str | None = None,
-        mismatch: str | None = None,
-        unknown: str | None = None,
-        absent: str | None = None,
-    ) -> None: ...
+    `unknown`, `mismatched` and `lost_types` are counted for documents, `rejected` and `rejects` for other records."""
+
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns."""
@@ -538,4 +529,35 @@ class Columns:
     @property
     def lost_types(self) -> dict[str, int]:
         """How many values lost their type, by type: symbols and JavaScript become text, bytes have no subtype."""
+    @property
+    def rejected(self) -> int:
+        """How many bad records were left out."""
+    @property
+    def rejects(self) -> list[tuple[Error, bytes]]:
+        """The first 1,000 bad records that were left out: the error and the bytes of each."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+def document_columns(
+    source: Buffer | str | PathLike[str] | Reader[Any],
+    *,
+    schema: dict[str, Any] | None = None,
+    infer: int | None = None,
+    mixed: str | None = None,
+    mismatch: str | None = None,
+    unknown: str | None = None,
+    absent: str | None = None,
+) -> Columns: ...
+def record_columns(
+    source: Buffer | str | PathLike[str] | Reader[Any],
+    framer: Framer,
+    *,
+    header: bool,
+    schema: str | None,
+    infer: int | None,
+    nulls: list[str],
+    special_numbers: bool,
+    decimals: bool,
+    pads: bool,
+    skips: bool,
+    threads: int,
+) -> Columns: ...

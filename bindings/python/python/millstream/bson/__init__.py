@@ -432,7 +432,7 @@ def columns(
     An error of a document is raised after the batches before it. The consumer of the columns raises it as its own
     exception. Columns can be taken only once, unless one was accessed by its name, which decodes all of them and keeps
     them. The reader cannot be used afterwards."""
-    return _native.Columns(
+    return _native.document_columns(
         source,
         schema=None if schema is None else dict(schema),
         infer=infer,

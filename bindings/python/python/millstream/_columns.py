@@ -1,0 +1,106 @@
+"""Records of CSV and lines as columns."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from ._native import Framer, option_error, record_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ._native import Columns, Reader
+    from ._types import Buffer
+
+#: The type of a column: its name, such as "int64", a list of one type, or a dict of members.
+DataType: TypeAlias = "str | list[Any] | dict[str, Any]"
+
+_FORMATS = {"csv": Framer.csv, "tsv": lambda: Framer.csv(delimiter=b"\t"), "lines": Framer.lines}
+
+_COMPRESSIONS = (".gz", ".bgz", ".zst", ".xz")
+
+
+def columns(
+    source: Buffer | str | os.PathLike[str] | Reader[Any],
+    format: Framer | Literal["csv", "tsv", "lines"] | None = None,
+    *,
+    header: bool = True,
+    schema: Mapping[str, DataType] | str | None = None,
+    infer: int | Literal["off"] = 10_000,
+    nulls: Iterable[str] = (),
+    special_numbers: bool = False,
+    decimals: bool = False,
+    ragged: Literal["error", "pad"] = "error",
+    on_bad: Literal["stop", "skip"] = "stop",
+    threads: int | None = None,
+) -> Columns:
+    """Reads records of a file, a reader or bytes into columns, which pyarrow, pandas and polars accept.
+
+        pyarrow.table(ms.columns("orders.csv.gz"))
+        polars.DataFrame(ms.columns(ms.command(["pg_dump", ...]), "csv"))
+        ms.columns(data, ms.Framer.csv(delimiter=b";"), schema={"id": "int64", "price": "decimal128(12, 2)"})
+
+    `format` is "csv", "tsv" (tabs as delimiters), "lines" (one column, `line`), or a framer with a dialect; by default it
+    follows from the name of a file. The first record of CSV is the header, or `header=False` names columns by numbers.
+
+    Types are those of `schema`, by name ("int64!" for a column without nulls, `["string"]` for a list, a dict for a
+    struct), or JSON as `millstream convert --print-schema` prints it. By default they are inferred from the first `infer`
+    records, and every value prints back losslessly: `007` stays text. The rules are in docs/types.md. `nulls` are texts
+    that are null outside quotes, such as "NA" or "". `special_numbers` accepts NaN, inf and -inf, and `decimals` infers
+    decimals instead of floating point numbers.
+
+    A value that does not fit, and a record that is not valid, is an error with its place, after the batches before it; the
+    consumer of the columns raises it as its own exception. `on_bad="skip"` leaves such records out: `rejected` counts
+    them, and `rejects` has the first 1,000. `ragged="pad"` fills records that have too few fields with nulls.
+
+    `threads` turn records into columns: all processors by default. The reader cannot be used afterwards."""
+    if infer != "off" and infer < 1:
+        raise option_error(f"infer={infer}", '1 or more, or "off"')
+    for option, value, words in (("ragged", ragged, ("error", "pad")), ("on_bad", on_bad, ("stop", "skip"))):
+        if value not in words:
+            raise option_error(f"{option}={value!r}", " or ".join(map(repr, words)))
+    return record_columns(
+        source,
+        _framer(source, format),
+        header=header,
+        schema=schema if schema is None or isinstance(schema, str) else json.dumps({"fields": _fields(schema)}),
+        infer=None if infer == "off" else infer,
+        nulls=list(nulls),
+        special_numbers=special_numbers,
+        decimals=decimals,
+        pads=ragged == "pad",
+        skips=on_bad == "skip",
+        threads=len(os.sched_getaffinity(0)) if threads is None else threads,
+    )
+
+
+def _framer(source: object, format: object) -> Framer:
+    if isinstance(format, Framer):
+        return format
+    if format is None and isinstance(source, (str, os.PathLike)):
+        name = os.fsdecode(source).lower()
+        for compression in _COMPRESSIONS:
+            name = name.removesuffix(compression)
+        format = {".csv": "csv", ".tsv": "tsv", ".txt": "lines"}.get(os.path.splitext(name)[1])
+    if format is None:
+        raise option_error("a source whose name does not tell its format", 'format="csv", "tsv" or "lines"')
+    if format not in _FORMATS:
+        raise option_error(f"format={format!r}", '"csv", "tsv", "lines" or a Framer')
+    return _FORMATS[format]()
+
+
+def _fields(schema: Mapping[str, DataType]) -> list[dict[str, Any]]:
+    return [{"name": name, **_type(of)} for name, of in schema.items()]
+
+
+def _type(of: DataType) -> dict[str, Any]:
+    if isinstance(of, dict):
+        return {"type": "struct", "fields": _fields(of)}
+    if isinstance(of, list):
+        if len(of) != 1:
+            raise option_error(f"a list of {len(of)} types", "a list of one type")
+        return {"type": "list", "item": _type(of[0])}
+    name = of.removesuffix("!")
+    return {"type": name} if name == of else {"type": name, "nullable": False}
