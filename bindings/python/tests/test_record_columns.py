@@ -68,7 +68,10 @@ def test_bad_records_are_left_out_by_option() -> None:
 def test_options_and_a_command() -> None:
     command = ms.command(["printf", "a;b\n1;NA\n2\n"])
     framer = ms.Framer.csv(delimiter=b";")
-    assert pa.table(ms.columns(command, framer, nulls=["NA"], ragged="pad")).to_pydict() == {"a": [1, 2], "b": [None, None]}
+    assert pa.table(ms.columns(command, framer, nulls=["NA"], ragged="pad")).to_pydict() == {
+        "a": [1, 2],
+        "b": [None, None],
+    }
     with pytest.raises(ms.CommandFailed):
         ms.columns(ms.command(["sh", "-c", "echo a; echo 1; exit 3"]), "csv")["a"]
     assert pa.table(ms.columns(b"1,2\n", "csv", header=False)).schema.names == ["0", "1"]

@@ -42,18 +42,19 @@ def columns(
         polars.DataFrame(ms.columns(ms.command(["pg_dump", ...]), "csv"))
         ms.columns(data, ms.Framer.csv(delimiter=b";"), schema={"id": "int64", "price": "decimal128(12, 2)"})
 
-    `format` is "csv", "tsv" (tabs as delimiters), "lines" (one column, `line`), or a framer with a dialect; by default it
-    follows from the name of a file. The first record of CSV is the header, or `header=False` names columns by numbers.
+    `format` is "csv", "tsv" (tabs as delimiters), "lines" (one column, `line`), or a framer with a dialect; by default
+    it follows from the name of a file. The first record of CSV is the header, or `header=False` names columns by
+    numbers.
 
     Types are those of `schema`, by name ("int64!" for a column without nulls, `["string"]` for a list, a dict for a
-    struct), or JSON as `millstream convert --print-schema` prints it. By default they are inferred from the first `infer`
-    records, and every value prints back losslessly: `007` stays text. The rules are in docs/types.md. `nulls` are texts
-    that are null outside quotes, such as "NA" or "". `special_numbers` accepts NaN, inf and -inf, and `decimals` infers
-    decimals instead of floating point numbers.
+    struct), or JSON as `millstream convert --print-schema` prints it. By default they are inferred from the first
+    `infer` records, and every value prints back losslessly: `007` stays text. The rules are in docs/types.md. `nulls`
+    are texts that are null outside quotes, such as "NA" or "". `special_numbers` accepts NaN, inf and -inf, and
+    `decimals` infers decimals instead of floating point numbers.
 
-    A value that does not fit, and a record that is not valid, is an error with its place, after the batches before it; the
-    consumer of the columns raises it as its own exception. `on_bad="skip"` leaves such records out: `rejected` counts
-    them, and `rejects` has the first 1,000. `ragged="pad"` fills records that have too few fields with nulls.
+    A value that does not fit, and a record that is not valid, is an error with its place, after the batches before it;
+    the consumer of the columns raises it as its own exception. `on_bad="skip"` leaves such records out: `rejected`
+    counts them, and `rejects` has the first 1,000. `ragged="pad"` fills records that have too few fields with nulls.
 
     `threads` turn records into columns: all processors by default. The reader cannot be used afterwards."""
     if infer != "off" and infer < 1:
@@ -76,7 +77,7 @@ def columns(
     )
 
 
-def _framer(source: object, format: object) -> Framer:
+def _framer(source: object, format: Framer | str | None) -> Framer:
     if isinstance(format, Framer):
         return format
     if format is None and isinstance(source, (str, os.PathLike)):
