@@ -40,13 +40,15 @@ mod writer;
 
 #[doc(hidden)] // for a `match` that names every format
 pub use millstream_core::internal::Codec;
+#[doc(hidden)] // for the command line
+pub use millstream_core::internal::show_argv;
 pub use millstream_core::{
     CommandEnd, CommandStatus, Error, ErrorKind, Format, Result, error, frame, put, put_parts, scan,
 };
 pub use os::cancel::CancelToken;
-#[doc(hidden)]
-pub use os::command::guard;
 pub use os::command::{Command, InputStream, ProcessGroup, Stderr, Stdin, Stdout};
+#[doc(hidden)] // for the command line
+pub use os::command::{Stopwatch, guard};
 #[doc(hidden)]
 pub use reader::BatchCopy;
 #[doc(hidden)] // for bindings whose reader must not sleep

@@ -87,11 +87,16 @@ fn processes() -> Vec<Pid> {
 
 fn is_in_group(pid: Pid, group: Pid) -> bool {
     let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name, in parentheses, may contain any bytes. It is followed by the state, the parent and the group.
-    let Some(end) = memchr::memrchr(b')', &stat) else { return false };
-    let mut fields = stat[end + 1..].split(|byte| *byte == b' ').filter(|field| !field.is_empty());
+    let Some(mut fields) = stat_fields(&stat) else { return false };
     let (state, of) = (fields.next().unwrap_or_default(), fields.nth(1).unwrap_or_default());
     !matches!(state, b"Z" | b"X") && of == group.to_string().as_bytes()
+}
+
+/// Returns the fields of a process's `stat` file from its state on: the state, the parent, the group, and so on.
+pub(super) fn stat_fields(stat: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    // The name, in parentheses, may contain any bytes.
+    let end = memchr::memrchr(b')', stat)?;
+    Some(stat[end + 1..].split(u8::is_ascii_whitespace).filter(|field| !field.is_empty()))
 }
 
 /// Returns whether a process carries this mark. A zombie no longer has an environment.

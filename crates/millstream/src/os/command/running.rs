@@ -20,6 +20,7 @@ use super::guard::Watched;
 use super::input::Input;
 use super::left::{Left, PATIENCE};
 use super::stderr::StderrWatch;
+use super::stopwatch::Stopwatch;
 use crate::error::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
 use millstream_core::internal::show_argv;
@@ -64,6 +65,7 @@ pub(crate) struct Running {
     guard: Option<Watched>,
     pub(super) input: Option<Input>,
     pub(super) stderr: Option<StderrWatch>,
+    stopwatch: Option<Stopwatch>,
     /// Set when the command has been reaped; from then on its process ID may be reused.
     end: Option<CommandEnd>,
 }
@@ -95,8 +97,17 @@ impl Running {
             guard,
             input: None,
             stderr: None,
+            stopwatch: None,
             end: None,
         }
+    }
+
+    /// Stores the times of the command when it ends.
+    pub(super) fn measure(&mut self, stopwatch: Stopwatch) {
+        if let Some(exited) = self.exited.as_ref().and_then(|exited| exited.try_clone().ok()) {
+            stopwatch.watch(exited);
+        }
+        self.stopwatch = Some(stopwatch);
     }
 
     fn pid(&self) -> Pid {
@@ -241,6 +252,9 @@ impl Running {
             // This happens before the command's number can be reused.
             if let Some(watched) = self.guard.take() {
                 watched.over();
+            }
+            if let Some(stopwatch) = self.stopwatch.take() {
+                stopwatch.stop(self.pid());
             }
             let status = children::reaping(&self.child, || self.child_wait());
             self.ended(status);
