@@ -101,6 +101,9 @@ pub(crate) fn advice_with(error: &Error, has_option: impl Fn(&str) -> bool) -> O
         ErrorKind::OpenFailed => return Some(advice_on_opening(error)),
         // Many commands fail without output.
         ErrorKind::CommandFailed if error.command().is_some_and(|end| end.stderr_tail.is_empty()) => return None,
+        ErrorKind::Unsupported if error.found().is_some_and(|found| found.contains("bash")) => {
+            "install bash, or put the command, or several with --pipeline, after `--`"
+        }
         ErrorKind::Unsupported if has_option("encode") => "--decode off or --encode off leaves the bytes unchanged",
         ErrorKind::DecodeLimit if has_option("decode-memory") && !has_option("decode-limit") => {
             "raise --decode-memory if the source is trusted"

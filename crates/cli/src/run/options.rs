@@ -10,7 +10,7 @@ use millstream::frame::{Csv, JsonLines};
 use millstream::options::WRITER;
 use millstream::splits::{Framing, Split};
 use millstream::{
-    Encode, Error, ErrorKind, Existing, FlushPolicy, Format, Partial, ReaderBuilder, Writer, WriterBuilder,
+    Encode, Error, ErrorKind, Existing, FlushPolicy, Format, Partial, ReaderBuilder, Writer, WriterBuilder, show_argv,
 };
 
 use crate::hash::Algorithm;
@@ -33,9 +33,10 @@ const BUFFER: [&str; 3] = ["capacity", "flush_policy", "flush_delay"];
 pub(crate) const DEFAULT_RECORD_LIMIT: usize = 64 << 20;
 
 /// The options in the summary that `--help` prints.
-pub(crate) const IN_SUMMARY: [&str; 18] = [
+pub(crate) const IN_SUMMARY: [&str; 19] = [
     "sources",
     "command",
+    "shell",
     "help",
     "help_all",
     "output",
@@ -59,7 +60,7 @@ const HELP: &str = "\
 {about-with-newline}
 Examples:
   millstream run --count -- find /usr                   count the records of a command
-  millstream run -o a.sam -- samtools view -h a.bam     keep the output only if the command succeeds
+  millstream run -o c3 --shell 'zcat a.gz | cut -f3'    keep the output only if both succeed
   millstream run huge.txt.gz | sort -u > unique.txt     show the progress of a long job
   millstream run tcp:log.example:5140 --append -o log   log what a server sends
   millstream run a b -o both.zst --hash sha256          join and compress files, with a checksum
@@ -82,6 +83,11 @@ Sources:
   tcp:HOST:PORT   what the peer of a connection sends
   unix:PATH       the same for a Unix socket
   -- COMMAND ...  the output of a command; always the last source
+  --shell LINE    the output of a line for bash; always the last source
+  --pipeline WORD -- COMMAND ... WORD COMMAND ...
+                  the output of the last command of several, without a
+                  shell, each of which reads the output of the previous
+                  one; always the last source
 
 Write a file whose name begins with tcp: or unix: as ./NAME.
 The standard input of a command is /dev/null.
@@ -142,6 +148,25 @@ pub(crate) struct Options {
     /// A command whose standard output is the last source
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) command: Vec<OsString>,
+
+    /// A line for bash, such as 'a | b', whose standard output is the last source
+    ///
+    /// bash runs it with pipefail: it fails if any command of its last pipeline fails, and the error says which one that
+    /// was. To end it at the failure of an earlier command, begin it with 'set -e;'. A command that is killed by SIGPIPE
+    /// because the next one has read enough, as in 'yes | head', has also failed; --success-statuses 0,141 accepts that,
+    /// and --pipeline does not need it.
+    #[arg(long, value_name = "LINE", value_parser = OsStringValueParser::new().try_map(line))]
+    #[arg(conflicts_with = "command", value_hint = ValueHint::CommandString)]
+    pub(crate) shell: Option<OsString>,
+
+    /// Run several commands after '--', separated by this word; each reads the output of the previous one
+    ///
+    /// No shell is involved, so words are passed unchanged: --pipeline : -- zcat a.gz : cut -f3 : sort -u. Choose a word
+    /// that no command has as an argument; it is compared with whole words. All commands must succeed. A command that is
+    /// killed by SIGPIPE because all later ones have read enough and succeeded has not failed. Options for commands apply
+    /// to each of them.
+    #[arg(long, value_name = "WORD", conflicts_with = "shell", value_hint = ValueHint::Other)]
+    pub(crate) pipeline: Option<OsString>,
 
     /// A file, '-', tcp:HOST:PORT or unix:PATH [default: standard output]
     ///
@@ -222,17 +247,19 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SIZE", help_heading = "Flow", value_parser = rate)]
     pub(crate) rate_limit: Option<u64>,
 
-    /// Print a checksum of the output on standard error, like sha256sum
+    /// Print a checksum of the output on standard error: sha256, blake3 or crc32c
     ///
-    /// It covers the bytes of --output or standard output, after compression, so that sha256sum -c agrees; copies made
-    /// by --tee have none. It is printed only if the run is complete. With --append it covers the appended bytes.
+    /// sha256 is printed as by sha256sum, blake3 as by b3sum; crc32c (Castagnoli) detects only accidental changes. The
+    /// checksum covers the bytes of --output or standard output, after compression, so that sha256sum -c agrees; copies
+    /// made by --tee have none. It is printed only if the run is complete. With --append it covers the appended bytes.
     #[arg(long, value_name = "ALGORITHM", help_heading = "Reports", value_enum, conflicts_with = "count")]
+    #[arg(hide_possible_values = true)]
     pub(crate) hash: Option<Algorithm>,
 
     /// Write statistics as JSON to this file, or '-' for standard output
     ///
     /// They contain the records, bytes, seconds, rates, the longest record, waiting times, the checksum, and how each
-    /// source ended. They are also written if the run fails. '-' needs -o for the records, or replaces the output of
+    /// source ended, with the status and the times of each of its commands. They are also written if the run fails. '-' needs -o for the records, or replaces the output of
     /// --count.
     #[arg(long, value_name = "OUTPUT", help_heading = "Reports")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
@@ -246,7 +273,17 @@ pub(crate) struct Options {
 impl Options {
     /// Returns whether standard input is the source because no other is given.
     pub(crate) fn reads_input(&self) -> bool {
-        self.sources.is_empty() && self.command.is_empty() && self.split.is_none()
+        self.sources.is_empty() && !self.has_command() && self.split.is_none()
+    }
+
+    /// Returns whether the last source is a command, several, or a shell line.
+    fn has_command(&self) -> bool {
+        !self.command.is_empty() || self.shell.is_some()
+    }
+
+    /// Returns whether commands are run, as a source or for blocks of records.
+    pub(super) fn runs_command(&self) -> bool {
+        self.has_command() || self.each.each.is_some()
     }
 
     /// Returns how records are found, or `None` for the default, which is lines.
@@ -290,13 +327,21 @@ impl Options {
             return vec![Source::Split(Box::new(split))];
         }
         let mut sources = self.sources.clone();
-        if !self.command.is_empty() {
-            sources.push(Source::Command(self.command.clone()));
+        match (&self.shell, &self.pipeline) {
+            (Some(line), _) => sources.push(Source::Shell(line.clone())),
+            (None, Some(separator)) => sources.push(Source::Pipeline(self.commands(separator))),
+            (None, None) if !self.command.is_empty() => sources.push(Source::Command(self.command.clone())),
+            (None, None) => {}
         }
         if sources.is_empty() {
             sources.push(Source::Stdin);
         }
         sources
+    }
+
+    /// Returns the commands of `--pipeline`.
+    fn commands(&self, separator: &OsStr) -> Vec<Vec<OsString>> {
+        self.command.split(|word| word == separator).map(<[OsString]>::to_vec).collect()
     }
 
     /// Returns the maximum length of a record that is read, or created by a stage.
@@ -336,7 +381,7 @@ impl Options {
 
     /// Returns the names of all sources that are files, unless there is also a command.
     pub(super) fn source_files(&self) -> Vec<&OsStr> {
-        let sources = self.sources.iter().filter(|_| self.command.is_empty());
+        let sources = self.sources.iter().filter(|_| !self.has_command());
         sources
             .filter_map(|source| if let Source::File(path) = source { Some(path.as_os_str()) } else { None })
             .collect()
@@ -424,7 +469,7 @@ impl Options {
                 .with_found("standard input as a source more than once")
                 .with_expected("'-' once: it can be read only once"));
         }
-        if self.split.is_some() && !(self.command.is_empty() && matches!(self.sources[..], [] | [Source::File(_)])) {
+        if self.split.is_some() && (self.has_command() || !matches!(self.sources[..], [] | [Source::File(_)])) {
             return Err(Error::new(ErrorKind::InvalidOption)
                 .with_found("--split with a source other than one file")
                 .with_expected("the file of the split, or no source"));
@@ -437,11 +482,11 @@ impl Options {
                 .with_found("--existing append with --partial keep")
                 .with_expected("one of them: appended bytes stay in any case"));
         }
-        let runs_command = !self.command.is_empty() || self.each.each.is_some();
-        if let Some(option) = self.settings.of_command().filter(|_| !runs_command) {
+        self.check_pipeline()?;
+        if let Some(option) = self.settings.of_command().filter(|_| !self.runs_command()) {
             return Err(Error::new(ErrorKind::InvalidOption)
                 .with_found(format!("--{} without a command", option.replace('_', "-")))
-                .with_expected("a command after --, or --each"));
+                .with_expected("a command after --, --shell or --each"));
         }
         let durable = self.settings.has("durability");
         let options =
@@ -454,6 +499,29 @@ impl Options {
             }
         }
         Ok(())
+    }
+
+    /// Fails if `--pipeline` does not separate commands.
+    fn check_pipeline(&self) -> millstream::Result<()> {
+        let Some(separator) = &self.pipeline else { return Ok(()) };
+        let shown = show_argv(std::slice::from_ref(separator));
+        let wrong = |found: String, expected: String| {
+            Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
+        };
+        let commands = self.commands(separator);
+        if commands.len() < 2 {
+            return wrong(
+                format!("--pipeline {shown} without this word after --"),
+                format!("commands separated by it: -- COMMAND ... {shown} COMMAND ..."),
+            );
+        }
+        match commands.iter().position(|argv| argv.first().is_none_or(|program| program.is_empty())) {
+            Some(at) => wrong(
+                format!("no program as command {} of {} of --pipeline {shown}", at + 1, commands.len()),
+                "a program and its arguments before and after each of these words".into(),
+            ),
+            None => Ok(()),
+        }
     }
 
     /// Fails if `--header` or a `fields` stage does not fit the other options.
@@ -516,6 +584,10 @@ impl Options {
     pub(super) fn wants_records(&self) -> bool {
         self.count || self.stats.is_some() || self.settings.has("record_limit") || self.bad.skips() || self.works()
     }
+}
+
+fn line(text: OsString) -> Result<OsString, String> {
+    if text.is_empty() { Err("expected a line for bash, such as 'a | b'".to_string()) } else { Ok(text) }
 }
 
 fn split(text: &str) -> Result<Split, String> {

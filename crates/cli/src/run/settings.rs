@@ -63,7 +63,7 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
         "total_timeout" => ("Fail if reading a source takes longer than this in total, such as 1h", ""),
         "success_statuses" => (
             "The exit statuses with which a command succeeds, such as 0,1 [default: 0]",
-            "This and the following options apply to the command after -- and to the copies of --each.",
+            "This and the following options apply to the commands after --, to the line of --shell and to the copies of --each.",
         ),
         "success_signals" => ("The numbers of the signals that may kill a command without an error, such as 13,15", ""),
         "stop_signal" => (

@@ -9,14 +9,16 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use millstream::splits::Split;
-use millstream::{Command, Error, ErrorKind, Pin, Reader, ReaderBuilder, Result};
+use millstream::{Command, Error, ErrorKind, Pin, Reader, ReaderBuilder, Result, Stopwatch};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
 use crate::{program, standard};
 
 use super::identity::Identity;
+use super::members::Members;
 use super::settings::Settings;
+use super::shell::Line;
 
 /// A source, as named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,10 @@ pub(crate) enum Source {
     Unix(PathBuf),
     /// The words after `--`.
     Command(Vec<OsString>),
+    /// The commands of `--pipeline`, each of which reads the output of the previous one.
+    Pipeline(Vec<Vec<OsString>>),
+    /// The line of `--shell`.
+    Shell(OsString),
     /// The records of `--split`.
     Split(Box<Split>),
 }
@@ -87,18 +93,38 @@ impl Source {
                 program::find(&argv[0])?;
                 Ok(Preview { identity: None, size: None })
             }
+            Source::Pipeline(commands) => {
+                commands.iter().try_for_each(|argv| program::find(&argv[0]))?;
+                Ok(Preview { identity: None, size: None })
+            }
+            Source::Shell(line) => {
+                Command::shell(line)?;
+                Ok(Preview { identity: None, size: None })
+            }
             Source::Tcp(_) => Ok(Preview { identity: None, size: None }),
         }
     }
 
     /// Opens the source. `settings` has the options of a command.
     pub(crate) fn open(&self, builder: ReaderBuilder, settings: &Settings) -> Result<Reader> {
+        self.open_with_members(builder, settings, false).map(|(reader, _)| reader)
+    }
+
+    /// Opens the source like [`open`](Source::open). Returns also what reports how its commands ended; their times are
+    /// measured if `is_timed`.
+    pub(super) fn open_with_members(
+        &self,
+        builder: ReaderBuilder,
+        settings: &Settings,
+        is_timed: bool,
+    ) -> Result<(Reader, Members)> {
         // Other sources have no content to pin.
         let builder = match self {
             Source::Stdin | Source::File(_) | Source::Split(_) => builder,
-            Source::Tcp(_) | Source::Unix(_) | Source::Command(_) => builder.pin(Pin::Content),
+            Source::Tcp(_) | Source::Unix(_) => builder.pin(Pin::Content),
+            Source::Command(_) | Source::Pipeline(_) | Source::Shell(_) => builder.pin(Pin::Content),
         };
-        match self {
+        let reader = match self {
             Source::Stdin => {
                 standard::Stream::Input.check()?;
                 builder.stdin()
@@ -107,14 +133,44 @@ impl Source {
             Source::Split(split) => builder.split(split),
             Source::Tcp(address) => builder.tcp(address.as_str()),
             Source::Unix(path) => builder.unix(path),
-            Source::Command(argv) => builder.command(settings.command(Command::new(argv.clone()))),
-        }
+            Source::Command(argv) => return start(std::slice::from_ref(argv), builder, settings, is_timed),
+            Source::Pipeline(commands) => return start(commands, builder, settings, is_timed),
+            Source::Shell(line) => {
+                let (line, command) = Line::new(line)?;
+                let reader = builder.command(settings.command(command))?;
+                return Ok((reader, Members::Line(line)));
+            }
+        };
+        Ok((reader?, Members::None))
+    }
+
+    /// Returns whether the source is a command, or several.
+    pub(super) fn is_command(&self) -> bool {
+        matches!(self, Source::Command(_) | Source::Pipeline(_) | Source::Shell(_))
     }
 
     /// Returns whether the source reports that it succeeded. Standard input and sockets only close.
     pub(super) fn vouches_for_its_end(&self) -> bool {
-        matches!(self, Source::File(_) | Source::Command(_) | Source::Split(_))
+        self.is_command() || matches!(self, Source::File(_) | Source::Split(_))
     }
+}
+
+/// Starts the commands, each of which reads the output of the previous one.
+fn start(
+    commands: &[Vec<OsString>],
+    builder: ReaderBuilder,
+    settings: &Settings,
+    is_timed: bool,
+) -> Result<(Reader, Members)> {
+    let stopwatches: Vec<_> = commands.iter().filter(|_| is_timed).map(|_| Stopwatch::default()).collect();
+    let reader = builder.pipeline(commands.iter().enumerate().map(|(at, argv)| {
+        let command = settings.command(Command::new(argv.clone()));
+        match stopwatches.get(at) {
+            Some(stopwatch) => command.timed(stopwatch.clone()),
+            None => command,
+        }
+    }))?;
+    Ok((reader, Members::Commands(stopwatches)))
 }
 
 /// Parses `HOST:PORT` after `tcp:`; the host is looked up when the source is opened.

@@ -11,6 +11,7 @@ use crate::signals::Signals;
 
 use super::checksum::Checksum;
 use super::each;
+use super::members::Member;
 use super::sink::Sink;
 
 /// The complete report. Sizes are in bytes, times in seconds.
@@ -78,10 +79,12 @@ impl From<&Error> for Failure {
 pub(super) struct SourceStats {
     pub(super) name: String,
     pub(super) status: SourceStatus,
-    /// For a command: its exit status, unless it was killed by a signal.
+    /// For a command or a shell line: its exit status, unless it was killed by a signal.
     pub(super) exit_status: Option<i32>,
-    /// For a command: the signal that killed it.
+    /// For a command or a shell line: the signal that killed it.
     pub(super) signal: Option<i32>,
+    /// The commands of a pipeline or of a shell line, or the only command.
+    pub(super) members: Vec<Member>,
     pub(super) records: u64,
     /// The number of bytes that the source delivered, after decoding.
     pub(super) bytes: u64,
@@ -92,11 +95,11 @@ pub(super) struct SourceStats {
 }
 
 impl SourceStats {
-    /// Adds how a command ended.
-    pub(super) fn ended(&mut self, end: &CommandEnd) {
-        match end.status {
-            CommandStatus::Exited(status) => self.exit_status = Some(status),
-            CommandStatus::Signaled(signal) => self.signal = Some(signal),
+    /// Adds how a command ended, unless there are several.
+    pub(super) fn ended(&mut self, ends: &[CommandEnd]) {
+        match ends {
+            [CommandEnd { status: CommandStatus::Exited(status), .. }] => self.exit_status = Some(*status),
+            [CommandEnd { status: CommandStatus::Signaled(signal), .. }] => self.signal = Some(*signal),
             _ => {}
         }
     }

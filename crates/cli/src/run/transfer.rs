@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use millstream::frame::{Batch, Csv, Framer, Lines, Trim};
-use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result};
+use millstream::{CancelToken, Error, ErrorKind, Reader, Result};
 
 use crate::guard;
 use crate::signals::Signals;
@@ -15,6 +15,7 @@ use super::cores::Cores;
 use super::each::{self, Copy, Each};
 use super::halt::{Amount, Halt};
 use super::header::Header;
+use super::members::Members;
 use super::options::{Options, Show};
 use super::outputs::Outputs;
 use super::overlap;
@@ -50,10 +51,10 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
 
     // Opening a FIFO or a connection may wait, and there is nothing to clean up yet, so until then a signal has its
     // normal effect. A command, in contrast, must be stopped.
-    if !options.command.is_empty() || options.each.each.is_some() {
+    if options.runs_command() {
         guard::start();
     }
-    if matches!(sources[0], Source::Command(_)) {
+    if sources[0].is_command() {
         signals.watch()?;
     }
     // The copies of a command may need no more input without a signal.
@@ -67,7 +68,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         None => signals.token().clone(),
     };
     let csv = options.csv()?;
-    let mut first = sources[0].open(reader_builder(options, &input), &options.settings)?;
+    let (mut first, members) = open(&sources[0], options, &input)?;
     signals.watch()?;
     let header = match &csv {
         Some(csv) if options.table.header => {
@@ -151,7 +152,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         place: Place::default(),
         ended: Vec::new(),
     };
-    transfer.run(&sources, first, stats)
+    transfer.run(&sources, (first, members), stats)
 }
 
 /// Fails if a result should be printed to a closed stream.
@@ -188,8 +189,8 @@ fn check_append(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn reader_builder(options: &Options, input: &CancelToken) -> ReaderBuilder {
-    options.reader().cancel(input)
+fn open(source: &Source, options: &Options, input: &CancelToken) -> Result<(Reader, Members)> {
+    source.open_with_members(options.reader().cancel(input), &options.settings, options.stats.is_some())
 }
 
 /// Returns the framer that the options request, if any.
@@ -306,7 +307,7 @@ impl From<Error> for Stop {
 
 impl Transfer<'_> {
     /// Copies all sources, completes the outputs, and writes the report.
-    fn run(mut self, sources: &[Source], first: Reader, report: Option<Report>) -> Result<Moved> {
+    fn run(mut self, sources: &[Source], first: (Reader, Members), report: Option<Report>) -> Result<Moved> {
         let copied = self.copy_all(sources, first);
         let sent = self.send_rest();
         let copied = copied.and(sent);
@@ -364,14 +365,14 @@ impl Transfer<'_> {
         completed.map(|checksum| Moved { records: self.moved.records, bytes: self.moved.bytes, checksum, skipped })
     }
 
-    fn copy_all(&mut self, sources: &[Source], first: Reader) -> Result<()> {
+    fn copy_all(&mut self, sources: &[Source], first: (Reader, Members)) -> Result<()> {
         let mut reached = self.copy(&sources[0], first)?;
         for source in &sources[1..] {
             if reached == Reached::Enough {
                 break;
             }
-            let reader = source.open(reader_builder(self.options, &self.input), &self.options.settings)?;
-            reached = self.copy(source, reader)?;
+            let opened = open(source, self.options, &self.input)?;
+            reached = self.copy(source, opened)?;
         }
         Ok(())
     }
@@ -412,7 +413,7 @@ impl Transfer<'_> {
     }
 
     /// Copies one source, and records how it ended.
-    fn copy(&mut self, source: &Source, mut reader: Reader) -> Result<Reached> {
+    fn copy(&mut self, source: &Source, (mut reader, members): (Reader, Members)) -> Result<Reached> {
         if let Some(progress) = &self.progress {
             progress.source(reader.name());
         }
@@ -452,6 +453,7 @@ impl Transfer<'_> {
             },
             exit_status: None,
             signal: None,
+            members: Vec::new(),
             records: self.read.records - before.records,
             bytes: self.read.bytes - before.bytes,
             source_bytes: progress.source_bytes,
@@ -464,9 +466,13 @@ impl Transfer<'_> {
         self.show();
         // This stops the command if it is still running. The result of reading is already known.
         let _ = reader.try_close();
-        reader.command_ends().iter().for_each(|end| ended.ended(end));
+        ended.ended(reader.command_ends());
+        ended.members = members.report(reader.command_ends());
         self.ended.push(ended);
-        copied.map_err(|(Halt::Source(error) | Halt::Output(error))| error)
+        copied.map_err(|halt| match halt {
+            Halt::Source(error) => members.explain(error),
+            Halt::Output(error) => error,
+        })
     }
 
     /// Copies by records if they are needed, and by windows otherwise.

@@ -13,6 +13,7 @@ mod index;
 mod json;
 mod orphans;
 mod outputs;
+mod pipelines;
 mod place;
 mod records;
 mod reports;

@@ -208,7 +208,12 @@ const COUNTS: &str = "trap 'echo int >> ints' INT; echo begun > /dev/tty; for i 
 fn a_terminals_interrupt_reaches_each_command_once() {
     let place = Place::new().file("in", "1\n2\n");
     let mut terminal = Terminal::new(&place);
-    for line in [format!("-- sh -c \"{COUNTS}\""), format!("in --block 2 -j1 --each \"{COUNTS}\"")] {
+    for line in [
+        format!("-- sh -c \"{COUNTS}\""),
+        format!("--pipeline : -- sh -c \"{COUNTS}\" : cat"),
+        format!("--shell \"{COUNTS}\""),
+        format!("in --block 2 -j1 --each \"{COUNTS}\""),
+    ] {
         let _ = fs::remove_file(place.path("ints"));
         terminal.types(&format!("$MILLSTREAM run --progress=never {line}; echo en''ded $?\n"));
         terminal.shows("begun");
@@ -231,6 +236,8 @@ fn processes_left_on_a_terminal_are_found() {
     for line in [
         format!("--stage take:1 -- sh -c 'echo a; (setsid sleep {nap} &); sleep {nap}'"),
         format!("-- sh -c '(setsid sleep {nap} >/dev/null 2>&1 &); echo a; exit 3'"),
+        format!("--stage take:1 --pipeline : -- sh -c 'echo a; (setsid sleep {nap} &); sleep {nap}' : cat"),
+        format!("--stage take:1 --shell 'echo a; (setsid sleep {nap} &); sleep {nap} | cat'"),
         format!(
             "in --block 2 -j2 --each 'read a; if [ $a = 1 ]; then sleep .2; exit 3; else sleep {nap} & exit 0; fi'"
         ),
