@@ -28,10 +28,13 @@
 //! ```
 
 mod assumed;
+mod chunks;
+mod divided;
 #[cfg(feature = "compression")]
 mod encoded;
 mod framing;
-mod in_order;
+#[doc(hidden)] // for the command line
+pub mod in_order;
 mod parallel;
 mod pin;
 mod plan;
@@ -48,6 +51,7 @@ use crate::error::{Error, ErrorKind, Result};
 use millstream_core::internal::refuse;
 
 pub use assumed::AssumedSplits;
+pub use divided::Divided;
 pub use framing::Framing;
 pub use pin::SplitPin;
 pub use plan::SplitsBuilder;
@@ -60,7 +64,7 @@ pub(crate) use source::Opened;
 /// A plan: the splits of a file, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Splits {
-    splits: Vec<Split>,
+    splits: Arc<Vec<Split>>,
     /// The size of the file in bytes when it was planned.
     size: u64,
     /// The number of records, if planning counted them.
@@ -255,7 +259,7 @@ impl IntoIterator for Splits {
     type IntoIter = std::vec::IntoIter<Split>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.splits.into_iter()
+        Arc::unwrap_or_clone(self.splits).into_iter()
     }
 }
 

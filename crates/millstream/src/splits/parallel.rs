@@ -1,13 +1,11 @@
 //! Processes the splits of a plan on several threads.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::panicked::panicked;
-use crate::workers::{Work, Workers};
 
-use super::{Split, Splits};
+use super::in_order::AtOnce;
+use super::{AssumedSplits, Divided, Split, Splits};
 
 impl Splits {
     /// Calls `work` with each split on `threads` threads, and passes its results to `each` on the caller's thread, in the
@@ -43,6 +41,75 @@ impl Splits {
         &self,
         threads: usize,
         work: impl Fn(&Split) -> Result<T> + Send + Sync + 'static,
+        each: impl FnMut(T) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E>
+    where
+        T: Send + 'static,
+        E: From<Error>,
+    {
+        Divided::from(self).parallel(threads, move |split| work(split).map(|result| (result, 0)), each)
+    }
+}
+
+impl AssumedSplits {
+    /// Calls `work` with each split on `threads` threads, and passes its results to `each` on the caller's thread, in the
+    /// order of the splits, like [`Splits::parallel`](super::Splits::parallel).
+    ///
+    /// All records that begin before [`Split::end`] belong to the split; the reader of the split delivers bytes beyond it.
+    /// `work` also returns the offset after the last record of the split. If it turns out that a split begins elsewhere,
+    /// its result, even an error, is dropped, and `work` is called again with the right one, on the caller's thread.
+    ///
+    /// ```
+    /// use millstream::frame::{Csv, CsvDialect};
+    /// use millstream::splits::{Framing, Split, Splits};
+    /// use millstream::{Error, Reader};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("data.csv");
+    /// std::fs::write(&path, "1,\"a\n2,b\"\n3,c\n")?;
+    /// let dialect = CsvDialect::new();
+    /// let splits = Splits::builder().assume(&path, Framing::Csv { dialect }, 5)?.unwrap();
+    /// let records = move |split: &Split| {
+    ///     let (mut reader, mut csv, mut records) = (Reader::split(split)?, Csv::with(dialect)?, Vec::new());
+    ///     while split.end().is_some_and(|end| reader.position().bytes < end) {
+    ///         let Some(record) = reader.next_frame(&mut csv)? else { break };
+    ///         records.push(String::from_utf8_lossy(record).into_owned());
+    ///     }
+    ///     Ok((records, reader.position().bytes))
+    /// };
+    /// let mut all = Vec::new();
+    /// splits.parallel(2, records, |records| {
+    ///     all.extend(records);
+    ///     Ok::<(), Error>(())
+    /// })?;
+    /// assert_eq!(all, ["1,\"a\n2,b\"", "3,c"]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`Splits::parallel`](super::Splits::parallel), and [`SourceChanged`] or [`SourceShrank`] if the
+    /// file has changed in the meantime.
+    ///
+    /// [`SourceChanged`]: crate::ErrorKind::SourceChanged
+    /// [`SourceShrank`]: crate::ErrorKind::SourceShrank
+    pub fn parallel<T, E>(
+        &self,
+        threads: usize,
+        work: impl Fn(&Split) -> Result<(T, u64)> + Send + Sync + 'static,
+        each: impl FnMut(T) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E>
+    where
+        T: Send + 'static,
+        E: From<Error>,
+    {
+        Divided::from(self).parallel(threads, work, each)
+    }
+}
+
+impl Divided {
+    fn parallel<T, E>(
+        self,
+        threads: usize,
+        work: impl Fn(&Split) -> Result<(T, u64)> + Send + Sync + 'static,
         mut each: impl FnMut(T) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E>
     where
@@ -50,32 +117,12 @@ impl Splits {
         E: From<Error>,
     {
         let work = Arc::new(work);
-        let new_work = move || -> Work<Piece<T>> {
-            let work = work.clone();
-            Box::new(move |piece| {
-                let result = catch_unwind(AssertUnwindSafe(|| work(&piece.split)));
-                piece.result = Some(result.unwrap_or_else(|panic| Err(panicked(&*panic))));
-            })
-        };
-        let mut workers = Workers::with_at_most(if threads > 1 { threads } else { 0 }, new_work);
-        let mut splits = self.iter();
-        loop {
-            while workers.has_capacity() {
-                let Some(split) = splits.next() else { break };
-                workers.give(Piece { split: split.clone(), result: None });
-            }
-            match workers.take()?.and_then(|piece| piece.result) {
-                Some(result) => each(result?)?,
-                None => return Ok(()),
-            }
+        let mut results = self.in_order(threads, false, move |split| AtOnce::new(work(split)));
+        while let Some(result) = results.next()? {
+            each(result?)?;
         }
+        Ok(())
     }
-}
-
-/// A split, and the result of the work on it.
-struct Piece<T> {
-    split: Split,
-    result: Option<Result<T>>,
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use crate::os::source::stamp::shrank;
 use crate::source::Decode;
 use millstream_core::internal::{Guess, Known, SNIFF, guess, is_known, refuse};
 
+use super::chunks::Chunks;
 use super::pin::Pinned;
 use super::walk::walk;
 use super::{AssumedSplits, Encoded, Framing, Split, SplitPin, Splits, Whole, source};
@@ -145,7 +146,7 @@ impl SplitsBuilder {
         let (pin, size) = (Pinned::new(self.pin, &file)?, length(&file)?);
         let path = Some(std::path::absolute(path).map_err(Error::from_io)?);
         let whole = Arc::new(Whole { path, pin, framing, index: None, header: None });
-        Ok(Some(AssumedSplits { whole, file: Arc::new(file), size, step, csv }))
+        Ok(Some(AssumedSplits { whole, chunks: Chunks { file: Arc::new(file), csv, size, step } }))
     }
 
     fn plan_file(self, path: &Path, framing: Framing, size: u64) -> Result<Splits> {
@@ -194,7 +195,7 @@ impl SplitsBuilder {
         if now < size {
             return Err(shrank(now, size));
         }
-        Ok(Splits { splits, size, records, note })
+        Ok(Splits { splits: Arc::new(splits), size, records, note })
     }
 }
 

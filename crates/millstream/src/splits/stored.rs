@@ -209,6 +209,6 @@ impl Splits {
     pub fn from_json(json: &str) -> Result<Splits> {
         let StoredPlan { size, records, note, splits, .. } = parse(json, "a plan")?;
         let splits = splits.into_iter().map(StoredSplit::into_split).collect::<Result<Vec<_>>>()?;
-        Ok(Splits { splits, size, records, note })
+        Ok(Splits { splits: Arc::new(splits), size, records, note })
     }
 }

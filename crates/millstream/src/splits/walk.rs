@@ -11,7 +11,8 @@ use crate::os::{read_at, read_exact_at};
 use crate::workers::processors;
 
 use super::Framing;
-use super::in_order::{Part, in_order};
+use super::chunks::Chunks;
+use super::in_order::{AtOnce, InOrder};
 
 const BLOCK: usize = 256 << 10;
 
@@ -156,34 +157,29 @@ fn chunks(
     progress: &dyn Fn(u64),
     found: &mut dyn FnMut(u64, u64),
 ) -> Result<u64> {
-    let guess = {
-        let (file, csv) = (file.clone(), csv.clone());
-        move |range: &Range<u64>| guess(&file, size, &mut csv.clone(), range)
-    };
     let follow = {
         let (file, csv, wait) = (file.clone(), csv.clone(), wait.clone());
-        move |range: Range<u64>| {
-            let (walked, boundaries) = follow(&file, range, size, step, &mut csv.clone(), &wait)?;
-            let Walked { records, end, is_last } = walked;
-            Ok(Part { result: (records, boundaries, end), end, is_last })
+        move |range: &Range<u64>| {
+            let followed = follow(&file, range.clone(), size, step, &mut csv.clone(), &wait);
+            AtOnce::new(followed.map(|(walked, boundaries)| {
+                let end = walked.end;
+                ((walked, boundaries), end)
+            }))
         }
     };
     let (mut records, threads) = (0, if size > chunk { processors() } else { 0 });
-    in_order(size, chunk, threads, guess, follow, |(more, boundaries, end)| {
+    let parts = Chunks { file: file.clone(), csv: csv.clone(), size, step: chunk };
+    let mut results = InOrder::start(parts, threads, false, follow);
+    while let Some(result) = results.next()? {
+        let (Walked { records: more, end, is_last }, boundaries) = result?;
         boundaries.into_iter().for_each(|(offset, number)| found(offset, records + number));
         records += more;
         progress(end);
-        Ok::<(), Error>(())
-    })?;
+        if is_last {
+            break;
+        }
+    }
     Ok(records)
-}
-
-/// Returns where the first record of a part may begin.
-pub(super) fn guess(file: &File, size: u64, csv: &mut Csv, range: &Range<u64>) -> Option<u64> {
-    // A line may end directly before the part.
-    let mut block = Block { file, bytes: vec![0; BLOCK], start: 0, end: 0, offset: range.start - 1 };
-    block.fill(size).ok()?;
-    csv.guess_line(&block.bytes[..block.end]).map(|len| block.offset + len as u64)
 }
 
 /// Follows a part whose start is the start of a record.

@@ -1,0 +1,105 @@
+//! Files in splits, whose starts are exact or assumed.
+
+use std::ops::Range;
+
+use crate::error::Result;
+
+use super::in_order::{Found, InOrder, Parts, Work};
+use super::{AssumedSplits, Split, Splits};
+
+/// A divided file: [`Splits`] or [`AssumedSplits`].
+#[derive(Clone, Debug)]
+pub enum Divided {
+    /// A plan.
+    Exact(Splits),
+    /// Splits of CSV without a pass.
+    Assumed(AssumedSplits),
+}
+
+impl From<Splits> for Divided {
+    fn from(splits: Splits) -> Divided {
+        Divided::Exact(splits)
+    }
+}
+
+impl From<&Splits> for Divided {
+    fn from(splits: &Splits) -> Divided {
+        Divided::Exact(splits.clone())
+    }
+}
+
+impl From<AssumedSplits> for Divided {
+    fn from(splits: AssumedSplits) -> Divided {
+        Divided::Assumed(splits)
+    }
+}
+
+impl From<&AssumedSplits> for Divided {
+    fn from(splits: &AssumedSplits) -> Divided {
+        Divided::Assumed(splits.clone())
+    }
+}
+
+impl Divided {
+    /// Works on the splits on `threads` threads.
+    #[doc(hidden)]
+    pub fn in_order<F, W>(self, threads: usize, is_unordered: bool, open: F) -> InOrder<Divided, F, W>
+    where
+        F: Fn(&Split) -> W + Clone + Send + 'static,
+        W: Work,
+    {
+        InOrder::start(self, threads, is_unordered, open)
+    }
+}
+
+impl AssumedSplits {
+    /// Returns a split whose first record begins at the start of the range.
+    fn split(&self, range: Range<u64>) -> Split {
+        Split {
+            whole: self.whole.clone(),
+            begin: range.start,
+            end: Some(range.end),
+            is_exact: range.end >= self.chunks.size,
+            record: None,
+            encoded: None,
+            hash: None,
+        }
+    }
+}
+
+impl Parts for Divided {
+    type Part = Split;
+
+    fn count(&self) -> usize {
+        match self {
+            Divided::Exact(splits) => splits.len(),
+            Divided::Assumed(splits) => splits.chunks.count(),
+        }
+    }
+
+    fn guess(&self, index: usize) -> Option<(Split, u64)> {
+        match self {
+            Divided::Exact(splits) => splits.splits.get(index).map(|split| (split.clone(), split.begin)),
+            Divided::Assumed(splits) => splits.chunks.guess(index).map(|(range, begin)| (splits.split(range), begin)),
+        }
+    }
+
+    fn check(&self, index: usize, guess: Option<u64>, begin: u64) -> Found<Split> {
+        match self {
+            Divided::Exact(_) if guess.is_some() => Found::Right,
+            Divided::Exact(splits) => Found::Other(splits.splits[index].clone()),
+            Divided::Assumed(splits) => match splits.chunks.check(index, guess, begin) {
+                Found::Right => Found::Right,
+                Found::Other(range) => Found::Other(splits.split(range)),
+                Found::Contained(until) => Found::Contained(until),
+            },
+        }
+    }
+
+    fn finish(&self) -> Result<()> {
+        match self {
+            Divided::Exact(_) => Ok(()),
+            Divided::Assumed(splits) => Ok(splits.whole.pin.check(&splits.chunks.file)?),
+        }
+    }
+}
