@@ -2,7 +2,7 @@
 
 """
 Finds the ends of records: [`Lines`](@ref), [`Delimiter`](@ref), [`AnyOf`](@ref), [`Fixed`](@ref),
-[`LengthPrefixed`](@ref), [`Documents`](@ref) or [`Csv`](@ref). """
+[`LengthPrefixed`](@ref), [`Documents`](@ref), [`Csv`](@ref) or [`JsonLines`](@ref). """
 mutable struct Framer
     handle::Ptr{Cvoid}
     # The call that creates it.
@@ -92,6 +92,36 @@ end
 Records are consecutive BSON documents, as written by mongodump. """
 Documents() = framer("Documents()") do out
     @call millstream_framer_bson(out)
+end
+
+"""
+    JsonLines(; check = false, depth = 128)
+
+Records are lines of newline-delimited JSON. With `check`, each line that is not blank is one value in UTF-8, with at
+most `depth` arrays and objects inside each other; any other line is an error of kind `:json_invalid` or `:too_deep`.
+All lines are records; [`skips`](@ref) is true for blank ones. The elements of an array are records by the option
+`json_elements` of readers.
+"""
+function JsonLines(; check::Bool = false, depth::Union{Nothing,Integer} = nothing)
+    depth === nothing || check || wrong(:depth, depth, "no limit for lines that are not checked, or check = true")
+    limit = something(depth, 128)
+    options = check ? "; check = true$(depth === nothing ? "" : ", depth = $depth")" : ""
+    framer("JsonLines($options)") do out
+        @call millstream_framer_json_lines(check, limit, out)
+    end
+end
+
+"""
+    skips(framer, content)
+
+Returns whether the content of a record that this framer has found is not a record of the format: a blank line of
+newline-delimited JSON or of CSV, or a comment of CSV.
+"""
+function skips(framer::Framer, content::Union{AbstractString,AbstractVector{UInt8}})
+    bytes = content isa AbstractVector ? content : codeunits(content)
+    found = Ref(false)
+    @call millstream_framer_skips(framer, bytes, length(bytes), found)
+    found[]
 end
 
 """

@@ -1222,7 +1222,7 @@ millstream_code millstream_command_set_stderr_limit(millstream_command *command,
  *
  * Splits bytes into records, many at a time.
  *
- * A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix, CSV.
+ * A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix, CSV, JSON.
  * It does no I/O; readers use it, and millstream_framer_batch() works on any memory.
  *
  * A batch is one block of bytes and count + 1 offsets into it: record i is bytes[offsets[i]] up to bytes[offsets[i +
@@ -1442,6 +1442,30 @@ millstream_code millstream_framer_bson(millstream_framer **framer,
 millstream_code millstream_framer_csv(const char *dialect,
                                       millstream_framer **framer,
                                       millstream_error **error);
+
+/**
+ * Creates a framer for newline-delimited JSON, whose lines end with LF or CRLF. With `check`, each line is exactly one value
+ * in UTF-8 by the grammar of RFC 8259, with at most `depth` arrays and objects inside each other (128 in other languages),
+ * or it is blank; any other line fails with MILLSTREAM_JSON_INVALID or MILLSTREAM_TOO_DEEP. Without it, lines are not
+ * examined, and `depth` is not used.
+ *
+ * All lines are records of this framer, so that together they are the input; millstream_framer_skips() is true for blank
+ * lines. The elements of an array are records by millstream_reader_options_set_json_elements().
+ */
+millstream_code millstream_framer_json_lines(bool check,
+                                             size_t depth,
+                                             millstream_framer **framer,
+                                             millstream_error **error);
+
+/**
+ * Returns whether the content of a record that this framer has found is not a record of the format: a blank line of
+ * newline-delimited JSON or of CSV, or a comment of CSV.
+ */
+millstream_code millstream_framer_skips(const millstream_framer *framer,
+                                        const void *content,
+                                        size_t len,
+                                        bool *skips,
+                                        millstream_error **error);
 
 /**
  * Splits the records of a batch into fields; `framer` is the framer of the batch, and was created by

@@ -1,6 +1,6 @@
 //! Splits bytes into records, many at a time.
 //!
-//! A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix, CSV.
+//! A framer decides where records end: lines, a delimiter, any of several bytes, a fixed length, a length prefix, CSV, JSON.
 //! It does no I/O; readers use it, and millstream_framer_batch() works on any memory.
 //!
 //! A batch is one block of bytes and count + 1 offsets into it: record i is bytes[offsets[i]] up to bytes[offsets[i +
@@ -13,7 +13,8 @@ use std::mem::MaybeUninit;
 
 use millstream::Result;
 use millstream::frame::{
-    self, Batch, Bson, Csv, CsvDialect, Delimiter, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixWidth, Trim,
+    self, Batch, Bson, Csv, CsvDialect, Delimiter, Fixed, Framer, JsonLines, LengthPrefixed, Lines, Predicate,
+    PrefixWidth, Trim,
 };
 
 use crate::boundary::{bytes, call, choice, chosen, free, given, invalid, items, lend, out, text};
@@ -334,6 +335,49 @@ pub unsafe extern "C" fn millstream_framer_csv(
         let csv = Csv::with(dialect)?;
         let rows = Some(Rows::new(csv.clone()));
         to.write(Box::new(millstream_framer { framer: Box::new(csv), offsets: Vec::new(), rows }));
+        Ok(())
+    })
+}
+
+/// Creates a framer for newline-delimited JSON, whose lines end with LF or CRLF. With `check`, each line is exactly one value
+/// in UTF-8 by the grammar of RFC 8259, with at most `depth` arrays and objects inside each other (128 in other languages),
+/// or it is blank; any other line fails with MILLSTREAM_JSON_INVALID or MILLSTREAM_TOO_DEEP. Without it, lines are not
+/// examined, and `depth` is not used.
+///
+/// All lines are records of this framer, so that together they are the input; millstream_framer_skips() is true for blank
+/// lines. The elements of an array are records by millstream_reader_options_set_json_elements().
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_framer_json_lines(
+    check: bool,
+    depth: usize,
+    framer: Option<&mut MaybeUninit<Box<millstream_framer>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        make(framer, || {
+            Ok(match check {
+                true => Box::new(JsonLines::checked().depth(depth)),
+                false => Box::new(JsonLines::new()),
+            })
+        })
+    })
+}
+
+/// Returns whether the content of a record that this framer has found is not a record of the format: a blank line of
+/// newline-delimited JSON or of CSV, or a comment of CSV.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_framer_skips(
+    framer: Option<&millstream_framer>,
+    content: *const c_void,
+    len: usize,
+    skips: Option<&mut MaybeUninit<bool>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = out(skips, "skips")?;
+        // SAFETY: C lends the bytes for this call.
+        let content = unsafe { bytes(content, len, "content")? };
+        to.write(given(framer, "framer")?.framer.skips(content));
         Ok(())
     })
 }

@@ -179,6 +179,9 @@ fn documented(indent: &str, about: &str, choices: &[Choices]) -> String {
     comment(&format!("{indent}///"), &about)
 }
 
+/// Options whose empty text differs from no text.
+const MAY_BE_EMPTY: [&str; 1] = ["json_elements"];
+
 /// Generates the fields of an option: a single one or, if it takes a function, also one for each other argument.
 fn field(setting: &Setting) -> String {
     let Setting { name, parameters, .. } = setting;
@@ -190,7 +193,7 @@ fn field(setting: &Setting) -> String {
     }
     match &parameters[..] {
         [(_, Kind::Cancel)] => format!("    const cancel_token *{name} = nullptr;\n"),
-        [(_, Kind::Text)] => format!("    std::string {name}{{}};\n"),
+        [(_, Kind::Text)] if !MAY_BE_EMPTY.contains(&&**name) => format!("    std::string {name}{{}};\n"),
         [(_, kind)] => format!("    std::optional<{}> {name}{{}};\n", type_of(kind)),
         several => {
             let types = joined(several, ", ", |(_, kind)| type_of(kind));
@@ -218,6 +221,7 @@ fn passed_on(builder: &str, setting: &Setting) -> String {
     let option = format!("options.{name}");
     let (condition, arguments) = match &parameters[..] {
         [(_, Kind::Cancel)] => (format!("{option} != nullptr"), format!("{option}->get()")),
+        [(_, Kind::Text)] if MAY_BE_EMPTY.contains(&&**name) => (option.clone(), format!("c_text(*{option}).c_str()")),
         [(_, Kind::Text)] => (format!("!{option}.empty()"), format!("c_text({option}).c_str()")),
         [(_, Kind::Time)] => (option.clone(), format!("c_time(*{option})")),
         [(_, Kind::Choice(of))] => (option.clone(), format!("static_cast<millstream_{}>(*{option})", snake_case(of))),

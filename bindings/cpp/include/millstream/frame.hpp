@@ -72,6 +72,14 @@ struct csv_dialect {
     bool detect_mark = true;
 };
 
+/// How newline-delimited JSON is read.
+struct json_lines_options {
+    /// Whether each line that is not blank is checked to be one value in UTF-8.
+    bool check = false;
+    /// The maximum number of arrays and objects inside each other in lines that are checked.
+    std::size_t depth = 128;
+};
+
 namespace detail {
 
 /// The dialect as the C ABI parses it.
@@ -268,6 +276,22 @@ class framer {
     /// allow is reported as `csv_invalid`.
     static framer csv(const csv_dialect &dialect = {}) {
         return made(millstream_framer_csv, detail::text_of(dialect).c_str());
+    }
+
+    /// Records are lines of newline-delimited JSON. All lines are records, so that together they are the input; `skips` is
+    /// true for blank lines. A line that is checked and is not one value is reported as `json_invalid` or `too_deep`. The
+    /// elements of an array are records by `reader_options::json_elements`.
+    static framer json_lines(const json_lines_options &options = {}) {
+        return made(millstream_framer_json_lines, options.check, options.depth);
+    }
+
+    /// Returns whether the content of a record that this framer has found is not a record of the format: a blank line of
+    /// newline-delimited JSON or of CSV, or a comment of CSV.
+    bool skips(std::string_view content) const {
+        bool skips = false;
+        detail::call(millstream_framer_skips, handle_.get(), static_cast<const void *>(content.data()), content.size(),
+                     &skips);
+        return skips;
     }
 
     /// Returns at most `max` complete records at the front of `input`. They are valid as long as the input, until the

@@ -75,7 +75,7 @@ struct reader_options {
     /// delimiter finds the records; all other bytes of the document are checked and removed. What is wrong in the
     /// document is reported after the last whole element. The offset of this error counts in the document, that of any
     /// other error in the bytes that are read. A split cannot be read so.
-    std::string json_elements{};
+    std::optional<std::string> json_elements{};
     /// How many arrays and objects of a JSON document may be inside each other: 128 by default. Deeper ones fail with
     /// `too_deep`.
     std::optional<std::size_t> json_depth{};
@@ -115,8 +115,8 @@ inline void set(const reader_options &options, millstream_reader_options *to) {
         call(millstream_reader_options_set_cancel, to, options.cancel->get());
     if (!options.name.empty())
         call(millstream_reader_options_set_name, to, c_text(options.name).c_str());
-    if (!options.json_elements.empty())
-        call(millstream_reader_options_set_json_elements, to, c_text(options.json_elements).c_str());
+    if (options.json_elements)
+        call(millstream_reader_options_set_json_elements, to, c_text(*options.json_elements).c_str());
     if (options.json_depth)
         call(millstream_reader_options_set_json_depth, to, *options.json_depth);
 }

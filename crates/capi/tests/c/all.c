@@ -614,6 +614,29 @@ static void csv(void) {
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_csv(NULL, NULL, &error));
 }
 
+static void json_lines(void) {
+    millstream_framer *framer;
+    millstream_batch batch;
+    bool skips = false;
+
+    MUST(millstream_framer_json_lines(false, 0, &framer, &error));
+    gives_records(framer, "{}\r\n \nx", "{}| |x|");
+    MUST(millstream_framer_json_lines(true, 1, &framer, &error));
+    MUST(millstream_framer_batch(framer, "[1]\n\n[[\n", 8, true, 99, &batch, &error));
+    CHECK(batch.count == 2);
+    FAILS(MILLSTREAM_TOO_DEEP, millstream_framer_batch(framer, "[[\n", 3, true, 99, &batch, &error));
+    FAILS(MILLSTREAM_JSON_INVALID, millstream_framer_batch(framer, "[x\n", 3, true, 99, &batch, &error));
+    MUST(millstream_framer_skips(framer, "", 0, &skips, &error));
+    CHECK(skips);
+    MUST(millstream_framer_skips(framer, " 1", 2, &skips, &error));
+    CHECK(!skips);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_skips(NULL, "", 0, &skips, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_skips(framer, NULL, 1, &skips, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_skips(framer, "", 0, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_framer_json_lines(true, 1, NULL, &error));
+    millstream_framer_free(framer);
+}
+
 static void framers(void) {
     millstream_framer *framer;
     millstream_batch batch;
@@ -1836,6 +1859,7 @@ int main(int argc, char **argv) {
     commands();
     framers();
     csv();
+    json_lines();
     sources();
     memory_sources();
     callback_sources();
