@@ -2153,7 +2153,7 @@ millstream_code millstream_reader_options_set_name(millstream_reader_options *op
  * this JSON pointer (RFC 6901), such as `/a/items`. Each element is followed by the byte 0x1e, by which a delimiter
  * finds the records; all other bytes of the document are checked and removed. What is wrong in the document is
  * reported after the last whole element. The offset of this error counts in the document, that of any other error in
- * the bytes that are read. A split cannot be read so.
+ * the bytes that are read. A split of a document says itself how it is read.
  */
 millstream_code millstream_reader_options_set_json_elements(millstream_reader_options *options,
                                                             const char *pointer,

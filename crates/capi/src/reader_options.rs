@@ -230,7 +230,7 @@ pub unsafe extern "C" fn millstream_reader_options_set_name(
 /// this JSON pointer (RFC 6901), such as `/a/items`. Each element is followed by the byte 0x1e, by which a delimiter
 /// finds the records; all other bytes of the document are checked and removed. What is wrong in the document is
 /// reported after the last whole element. The offset of this error counts in the document, that of any other error in
-/// the bytes that are read. A split cannot be read so.
+/// the bytes that are read. A split of a document says itself how it is read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_reader_options_set_json_elements(
     options: Option<&mut millstream_reader_options>,

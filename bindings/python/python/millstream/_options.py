@@ -72,7 +72,7 @@ class ReaderSettings(TypedDict, total=False):
     #: this JSON pointer (RFC 6901), such as `/a/items`. Each element is followed by the byte 0x1e, by which a delimiter
     #: finds the records; all other bytes of the document are checked and removed. What is wrong in the document is
     #: reported after the last whole element. The offset of this error counts in the document, that of any other error
-    #: in the bytes that are read. A split cannot be read so.
+    #: in the bytes that are read. A split of a document says itself how it is read.
     json_elements: str
     #: How many arrays and objects of a JSON document may be inside each other: 128 by default. Deeper ones fail with
     #: `too_deep`.

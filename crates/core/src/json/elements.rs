@@ -34,6 +34,17 @@ pub struct JsonElements {
     elements: u64,
 }
 
+/// What [`follow`](JsonElements::follow) has found.
+#[derive(Debug)]
+pub struct Followed {
+    /// The number of bytes of the input that have been followed.
+    pub used: usize,
+    /// How many of them, the last ones, are part of an element.
+    pub kept: usize,
+    /// Whether they are the end of an element. An error has its place in the document.
+    pub ended: Result<bool>,
+}
+
 /// An open array or object that contains the elements.
 #[derive(Clone, Copy, Debug)]
 struct Level {
@@ -89,6 +100,81 @@ impl JsonElements {
         JsonElements { limit, ..self }
     }
 
+    /// Returns the filter after a whole element of the array. The document has `offset` bytes and `elements` elements before.
+    /// `objects` says of each value around the array whether it is an object, outermost first.
+    ///
+    /// # Errors
+    /// Returns [`InvalidOption`](ErrorKind::InvalidOption) if the pointer leads through other values.
+    pub fn after(self, objects: &[bool], offset: u64, elements: u64) -> Result<JsonElements> {
+        let fits = |(token, is_object): (&Token, &bool)| *is_object || token.index().is_some();
+        if objects.len() != self.tokens.len() || !self.tokens.iter().zip(objects).all(fits) || elements == 0 {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found("a place in a document to which the JSON pointer does not lead")
+                .with_expected("a place after an element of the array"));
+        }
+        let around = self.tokens.iter().zip(objects).map(|(token, &is_object)| Level {
+            is_object,
+            index: if is_object { 0 } else { token.index().unwrap_or(0).saturating_add(1) },
+            is_found: true,
+        });
+        let levels = around.chain([Level { is_object: false, index: elements, is_found: false }]).collect();
+        Ok(JsonElements { levels, place: Place::Next, offset, elements, ..self })
+    }
+
+    /// Returns for each value around the array whether it is an object, outermost first, if the last byte was that of a
+    /// whole element, or followed by whitespace.
+    pub fn around(&self) -> Option<Vec<bool>> {
+        let is_after = self.place == Place::Next && self.levels.len() == self.tokens.len() + 1 && self.elements > 0;
+        is_after.then(|| self.levels[..self.tokens.len()].iter().map(|level| level.is_object).collect())
+    }
+
+    /// Ends a number that is the last element of a part of a document, and returns whether there was one.
+    pub fn end_number(&mut self) -> bool {
+        let ends = self.place == Place::Element && self.value.may_end();
+        if ends {
+            self.elements += 1;
+            self.place = Place::Next;
+        }
+        ends
+    }
+
+    /// Returns the number of whole elements.
+    pub fn elements(&self) -> u64 {
+        self.elements
+    }
+
+    /// Follows the document through `input`, at most up to the end of an element.
+    pub fn follow(&mut self, input: &[u8]) -> Followed {
+        let mut at = 0;
+        while at < input.len() {
+            if self.place != Place::Element {
+                match self.between(&input[at..]) {
+                    Ok(used) => {
+                        at += used;
+                        self.offset += used as u64;
+                    }
+                    Err(error) => return Followed { used: at, kept: 0, ended: Err(self.at(error)) },
+                }
+                continue;
+            }
+            let (used, ended) = match self.value.advance(&input[at..]) {
+                Ok(Some(used)) => (used, Ok(true)),
+                Ok(None) => (input.len() - at, Ok(false)),
+                Err(error) => {
+                    let used = error.offset().unwrap_or(0) as usize;
+                    return Followed { used: at + used, kept: used, ended: Err(self.at(self.shown_depth(error))) };
+                }
+            };
+            self.offset += used as u64;
+            if let Ok(true) = ended {
+                self.elements += 1;
+                self.place = Place::Next;
+            }
+            return Followed { used: at + used, kept: used, ended };
+        }
+        Followed { used: at, kept: 0, ended: Ok(false) }
+    }
+
     /// Follows the bytes of the document `memory[from..]`, `from` being at least 1. Moves the elements to the front, and
     /// returns the number of their bytes. The bytes before an error are valid.
     ///
@@ -100,34 +186,17 @@ impl JsonElements {
         // document that is not kept.
         let (mut kept, mut at) = (0, from);
         while at < memory.len() {
-            if self.place != Place::Element {
-                match self.between(&memory[at..]) {
-                    Ok(used) => {
-                        at += used;
-                        self.offset += used as u64;
-                    }
-                    Err(error) => return (kept, Err(self.at(error))),
+            let followed = self.follow(&memory[at..]);
+            at += followed.used;
+            memory.copy_within(at - followed.kept..at, kept);
+            kept += followed.kept;
+            match followed.ended {
+                Ok(true) => {
+                    memory[kept] = SEPARATOR;
+                    kept += 1;
                 }
-                continue;
-            }
-            let ended = match self.value.advance(&memory[at..]) {
-                Ok(ended) => ended,
-                Err(error) => {
-                    let until = at + error.offset().unwrap_or(0) as usize;
-                    memory.copy_within(at..until, kept);
-                    return (kept + until - at, Err(self.at(self.shown_depth(error))));
-                }
-            };
-            let used = ended.unwrap_or(memory.len() - at);
-            memory.copy_within(at..at + used, kept);
-            kept += used;
-            at += used;
-            self.offset += used as u64;
-            if ended.is_some() {
-                memory[kept] = SEPARATOR;
-                kept += 1;
-                self.elements += 1;
-                self.place = Place::Next;
+                Ok(false) => {}
+                Err(error) => return (kept, Err(error)),
             }
         }
         (kept, Ok(()))

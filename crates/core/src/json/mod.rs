@@ -7,7 +7,7 @@ mod elements;
 mod pointer;
 mod value;
 
-pub use elements::{JsonElements, SEPARATOR};
+pub use elements::{Followed, JsonElements, SEPARATOR};
 pub use value::Value;
 
 /// The depth limit by default.

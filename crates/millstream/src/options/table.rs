@@ -147,7 +147,7 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
     },
     Setting {
         name: "json_elements",
-        about: "Reads the elements of an array of a JSON document: with an empty text the document itself, otherwise the array at this JSON pointer (RFC 6901), such as `/a/items`. Each element is followed by the byte 0x1e, by which a delimiter finds the records; all other bytes of the document are checked and removed. What is wrong in the document is reported after the last whole element. The offset of this error counts in the document, that of any other error in the bytes that are read. A split cannot be read so.",
+        about: "Reads the elements of an array of a JSON document: with an empty text the document itself, otherwise the array at this JSON pointer (RFC 6901), such as `/a/items`. Each element is followed by the byte 0x1e, by which a delimiter finds the records; all other bytes of the document are checked and removed. What is wrong in the document is reported after the last whole element. The offset of this error counts in the document, that of any other error in the bytes that are read. A split of a document says itself how it is read.",
         set: Set::Text(|builder, text| builder.json_elements(text)),
     },
     Setting {

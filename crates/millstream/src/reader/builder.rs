@@ -252,7 +252,7 @@ impl ReaderBuilder {
     /// finds the records; all other bytes of the document are checked and removed.
     ///
     /// What is wrong in the document is reported after the last whole element. The offset of this error counts in the
-    /// document, that of any other error in the bytes that are read. A split cannot be read so.
+    /// document, that of any other error in the bytes that are read. A split of a document says itself how it is read.
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader, frame::Delimiter};
@@ -462,10 +462,17 @@ impl ReaderBuilder {
         let bytes = self.decoded(bytes, decode, split.path().filter(|_| split.begin() == 0), resume, &meter);
         let first_record = split.first_record().unwrap_or(0);
         let has_line = split.first_record().is_some() && split.framing().is_lines();
+        let (elements, is_part) = (split.elements()?, split.ends_between_elements());
         let source = OpenedSplit::start(split, check, bytes, &plan.wait)?;
-        let start = Position { bytes: source.offset(), records: first_record };
+        let offset = elements.as_ref().map_or(source.offset(), |(_, kept)| *kept);
+        let start = Position { bytes: offset, records: first_record };
         let buffer = Buffer::new(self.capacity.min(MOST)).map_err(Error::from)?.starting_at(start.bytes);
-        let supply = Supply::new(Box::new(source), plan);
+        let source: Box<dyn ByteSource> = match elements {
+            Some((elements, _)) if is_part => Box::new(ElementsSource::part(Box::new(source), elements)),
+            Some((elements, _)) => Box::new(ElementsSource::new(Box::new(source), elements)),
+            None => Box::new(source),
+        };
+        let supply = Supply::new(source, plan);
         let all_lines = start.bytes == 0 || has_line;
         let inner_lines = all_lines.then_some(0);
         Ok(Reader { start, records: first_record, all_lines, inner_lines, ..self.reader(buffer, supply, name, meter) })
@@ -592,8 +599,8 @@ impl ReaderBuilder {
             ),
             (
                 self.json_elements.is_some() && kind == Kind::Split,
-                &"the elements of a JSON document in a split",
-                &"the whole file",
+                &"the elements of a JSON document in a split of other records",
+                &"a split of a plan for elements, which says how it is read",
             ),
             (
                 self.json_depth.is_some() && self.json_elements.is_none(),

@@ -3,12 +3,14 @@
 use super::{ByteSource, Nature};
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
-use millstream_core::internal::JsonElements;
+use millstream_core::internal::{JsonElements, SEPARATOR};
 
 /// A source of elements, over a source of the document. All bytes before an error are delivered first.
 pub(crate) struct ElementsSource {
     source: Box<dyn ByteSource>,
     filter: JsonElements,
+    /// Whether the source ends between two elements, and not with the document.
+    is_part: bool,
     /// The separator that did not fit into the caller's last byte.
     held: Option<u8>,
     /// The error after the bytes that were delivered last.
@@ -17,7 +19,12 @@ pub(crate) struct ElementsSource {
 
 impl ElementsSource {
     pub(crate) fn new(source: Box<dyn ByteSource>, filter: JsonElements) -> ElementsSource {
-        ElementsSource { source, filter, held: None, failure: None }
+        ElementsSource { source, filter, is_part: false, held: None, failure: None }
+    }
+
+    /// Creates a source of elements for a part of a document that ends after an element.
+    pub(crate) fn part(source: Box<dyn ByteSource>, filter: JsonElements) -> ElementsSource {
+        ElementsSource { is_part: true, ..ElementsSource::new(source, filter) }
     }
 
     /// Reads once into `space`, which has at least two bytes, and returns the number of bytes that were kept, or `None` at
@@ -25,7 +32,18 @@ impl ElementsSource {
     fn read_once(&mut self, space: &mut [u8], wait: &Wait) -> Result<Option<usize>> {
         let count = self.source.read(&mut space[1..], wait)?;
         if count == 0 {
-            return match self.filter.finish() {
+            if self.is_part && self.filter.end_number() {
+                space[0] = SEPARATOR;
+                return Ok(Some(1));
+            }
+            let ended = match self.is_part {
+                true if self.filter.around().is_some() => Ok(()),
+                true => Err(Error::new(ErrorKind::SourceChanged)
+                    .with_found("a split of a JSON document that does not end after an element")
+                    .with_expected("the document of the plan")),
+                false => self.filter.finish(),
+            };
+            return match ended {
                 Ok(()) => Ok(None),
                 // If the source has failed, that is what cut the document short.
                 Err(error) => Err(self.source.finish(wait, &mut Vec::new()).err().unwrap_or(error)),

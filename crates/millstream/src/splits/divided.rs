@@ -61,6 +61,7 @@ impl AssumedSplits {
             end: Some(range.end),
             is_exact: range.end >= self.chunks.size,
             record: None,
+            json: None,
             encoded: None,
             hash: None,
         }

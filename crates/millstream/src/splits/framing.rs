@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::error::Result;
 use crate::frame::{Bson, Csv, CsvDialect, Delimiter, Fixed, Framer, JsonLines, LengthPrefixed, Lines};
+use millstream_core::internal::{DEPTH, JsonElements, SEPARATOR};
 
 /// How the records of a divided file are found. Unlike a [`Framer`], it can be stored.
 ///
@@ -55,14 +56,23 @@ pub enum Framing {
         /// Whether each line is checked to be one value.
         checked: bool,
     },
+    /// The elements of an array of a JSON document, each followed by the byte 0x1e; see
+    /// [`json_elements`](crate::ReaderBuilder::json_elements).
+    JsonElements {
+        /// The JSON pointer of the array; empty for the document.
+        pointer: String,
+        /// The maximum number of arrays and objects inside each other; 128 by default.
+        #[serde(default = "usual_depth")]
+        depth: usize,
+    },
 }
 
 impl Framing {
     /// Returns a framer for these records.
     ///
     /// # Errors
-    /// Returns [`InvalidOption`](crate::ErrorKind::InvalidOption) for a delimiter or a record of 0 bytes, and for a dialect
-    /// that contradicts itself.
+    /// Returns [`InvalidOption`](crate::ErrorKind::InvalidOption) for a delimiter or a record of 0 bytes, for a dialect
+    /// that contradicts itself, and for a text that is not a JSON pointer.
     pub fn framer(&self) -> Result<Box<dyn Framer + Send>> {
         Ok(match self {
             Framing::Lines => Box::new(Lines::new()),
@@ -73,6 +83,10 @@ impl Framing {
             Framing::Csv { dialect } => Box::new(Csv::with(*dialect)?),
             Framing::JsonLines { checked: false } => Box::new(JsonLines::new()),
             Framing::JsonLines { checked: true } => Box::new(JsonLines::checked()),
+            Framing::JsonElements { pointer, .. } => {
+                JsonElements::new(pointer)?;
+                Box::new(Delimiter::byte(SEPARATOR))
+            }
         })
     }
 
@@ -88,6 +102,7 @@ impl Framing {
                 (!overlaps && !bytes.is_empty()).then_some(bytes)
             }
             Framing::Fixed { .. } | Framing::LengthPrefixed { .. } | Framing::Bson | Framing::Csv { .. } => None,
+            Framing::JsonElements { .. } => None,
         }
     }
 
@@ -110,6 +125,10 @@ impl Framing {
     pub(super) fn finder(&self) -> Option<Finder<'static>> {
         self.searchable().map(|bytes| Finder::new(bytes).into_owned())
     }
+}
+
+fn usual_depth() -> usize {
+    DEPTH
 }
 
 fn to_hex<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {

@@ -48,7 +48,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use millstream_core::internal::refuse;
+use millstream_core::internal::{JsonElements, refuse};
 
 pub use assumed::AssumedSplits;
 pub use divided::Divided;
@@ -88,6 +88,8 @@ pub struct Split {
     is_exact: bool,
     /// The number of records before the split, if planning counted them.
     record: Option<u64>,
+    /// If records are the elements of a JSON document, the place in it.
+    json: Option<JsonPlace>,
     /// If the file is compressed, where decoding begins.
     encoded: Option<Encoded>,
     /// The hash of the split's bytes.
@@ -105,6 +107,18 @@ struct Whole {
     index: Option<PathBuf>,
     /// The header of a file of CSV, if that was requested.
     header: Option<String>,
+}
+
+/// The place of a split in a JSON document: at its start, or after an element.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JsonPlace {
+    /// Whether each value around the array is an object, outermost first; nothing at the start of the document.
+    objects: Vec<bool>,
+    /// The number of bytes that the elements before have as records.
+    kept: u64,
+    /// Whether the end of the split is that of the document.
+    last: bool,
 }
 
 /// A position in a compressed file at which decoding can begin.
@@ -153,8 +167,9 @@ impl Splits {
     ///
     /// Lines, delimiters that cannot overlap themselves, and records of a fixed length need no pass: a plan of a file of
     /// any size is made without reading it. For delimiters such as `aa`, the whole file is searched; for BSON and
-    /// length-prefixed records, the lengths are followed. Such a plan knows the number of the first record of each
-    /// split. A framing error ends the division: the last split contains everything from there on.
+    /// length-prefixed records, the lengths are followed, and all of a JSON document is checked. Such a plan knows the
+    /// number of the first record of each split. An error of the framing or in the document ends the division: the last
+    /// split contains everything from there on.
     ///
     /// A compressed file is divided at its bgzf blocks or zstd frames, and `size` and all offsets are of decoded bytes.
     /// Frames need the size of their content, which `zstd FILE` writes. Plain gzip is divided at the points of its index
@@ -264,7 +279,8 @@ impl IntoIterator for Splits {
 }
 
 impl Split {
-    /// Returns the offset at which the split begins, in bytes from the start of the (decoded) file.
+    /// Returns the offset at which the split begins, in bytes from the start of the (decoded) file. For elements of a JSON
+    /// document, it counts in the document, and the position of a reader in its records.
     pub fn begin(&self) -> u64 {
         self.begin
     }
@@ -305,6 +321,25 @@ impl Split {
     #[must_use]
     pub fn with_path(self, path: impl Into<PathBuf>) -> Split {
         Split { whole: Arc::new(Whole { path: Some(path.into()), ..(*self.whole).clone() }), ..self }
+    }
+
+    /// Returns the filter for the elements of a JSON document, and the position of the first one in the records, if
+    /// records are elements.
+    pub(crate) fn elements(&self) -> Result<Option<(JsonElements, u64)>> {
+        let (Framing::JsonElements { pointer, depth }, Some(place)) = (self.framing(), &self.json) else {
+            return Ok(None);
+        };
+        let elements = JsonElements::new(pointer)?.depth(*depth);
+        let elements = match self.begin {
+            0 => elements,
+            begin => elements.after(&place.objects, begin, self.record.unwrap_or(0))?,
+        };
+        Ok(Some((elements, place.kept)))
+    }
+
+    /// Returns whether the split ends between two elements of a JSON document.
+    pub(crate) fn ends_between_elements(&self) -> bool {
+        self.json.as_ref().is_some_and(|place| !place.last)
     }
 
     /// Returns the path, which a split from JSON may lack.

@@ -15,12 +15,12 @@ use crate::os::cancel::{CancelToken, Wait};
 use crate::os::read_exact_at;
 use crate::os::source::stamp::shrank;
 use crate::source::Decode;
-use millstream_core::internal::{Guess, Known, SNIFF, guess, is_known, refuse};
+use millstream_core::internal::{Guess, JsonElements, Known, SNIFF, guess, is_known, refuse};
 
 use super::chunks::Chunks;
 use super::pin::Pinned;
-use super::walk::walk;
-use super::{AssumedSplits, Encoded, Framing, Split, SplitPin, Splits, Whole, source};
+use super::walk::{walk, walk_elements};
+use super::{AssumedSplits, Encoded, Framing, JsonPlace, Split, SplitPin, Splits, Whole, source};
 
 /// The maximum number of splits of a plan.
 const MOST: u64 = 1 << 24;
@@ -180,6 +180,8 @@ impl SplitsBuilder {
             plan.by_length(len as u64)?;
         } else if plan.whole.framing.searchable().is_some() {
             plan.by_search()?;
+        } else if matches!(plan.whole.framing, Framing::JsonElements { .. }) {
+            records = Some(plan.by_elements(&file, &wait, &progress)?);
         } else {
             records = Some(plan.by_records(&file, &wait, &progress)?);
         }
@@ -212,7 +214,9 @@ struct Planning {
 impl Planning {
     fn add(&mut self, begin: u64, end: Option<u64>, is_exact: bool, record: Option<u64>) {
         let whole = self.whole.clone();
-        self.splits.push(Split { whole, begin, end, is_exact, record, encoded: None, hash: None });
+        let is_json = matches!(whole.framing, Framing::JsonElements { .. });
+        let json = is_json.then(|| JsonPlace { last: true, ..JsonPlace::default() });
+        self.splits.push(Split { whole, begin, end, is_exact, record, json, encoded: None, hash: None });
     }
 
     /// Divides a compressed file at its bgzf blocks, zstd frames or points of its index. Returns why it has fewer splits
@@ -318,6 +322,29 @@ impl Planning {
         })?;
         self.add(begin, Some(size), true, Some(record));
         Ok(records)
+    }
+
+    /// Divides a JSON document after the first element of the array that ends at or after each multiple of `step`. Returns
+    /// the number of elements.
+    fn by_elements(&mut self, file: &File, wait: &Wait, progress: &dyn Fn(u64)) -> Result<u64> {
+        self.check_count(self.size.div_ceil(self.step))?;
+        let (whole, size, step) = (self.whole.clone(), self.size, self.step);
+        let Framing::JsonElements { pointer, depth } = &whole.framing else { return Ok(0) };
+        let mut elements = JsonElements::new(pointer)?.depth(*depth);
+        let (mut begin, mut record, mut next) = (0, 0, step);
+        let (mut place, mut kept) = (JsonPlace::default(), 0);
+        walk_elements(file, size, &mut elements, wait, progress, |elements, offset, bytes| {
+            kept += bytes;
+            if let (true, Some(objects)) = (offset >= next && offset < size, elements.around()) {
+                self.add(begin, Some(offset), true, Some(record));
+                self.splits.last_mut().expect("it was added").json = Some(place.clone());
+                place = JsonPlace { objects, kept, last: false };
+                (begin, record, next) = (offset, elements.elements(), (offset / step + 1).saturating_mul(step));
+            }
+        })?;
+        self.add(begin, Some(size), true, Some(record));
+        self.splits.last_mut().expect("it was added").json = Some(JsonPlace { last: true, ..place });
+        Ok(elements.elements())
     }
 }
 

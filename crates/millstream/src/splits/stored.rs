@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, ErrorKind, Result};
 
 use super::pin::Pinned;
-use super::{Encoded, Framing, Split, Splits, Whole};
+use super::{Encoded, Framing, JsonPlace, Split, Splits, Whole};
 
 /// The version that this library writes. It reads this version and all earlier ones.
 const VERSION: u32 = 1;
@@ -36,9 +36,9 @@ struct StoredSplit<'a> {
     end: Option<u64>,
     exact: bool,
     record: Option<u64>,
-    /// The state of the framing at `begin`. No framing of this version has one.
+    /// The state of the framing at `begin`, which only the elements of a JSON document have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    state: Option<Cow<'a, serde_json::Value>>,
+    state: Option<Cow<'a, JsonPlace>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     encoded: Option<Encoded>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ impl Split {
             end: self.end,
             exact: self.is_exact,
             record: self.record,
-            state: None,
+            state: self.json.as_ref().map(Cow::Borrowed),
             encoded: self.encoded.clone(),
             hash: self.hash.as_deref().map(Cow::Borrowed),
         };
@@ -135,14 +135,13 @@ fn text(path: Option<&Path>) -> Option<Cow<'_, str>> {
 impl StoredSplit<'_> {
     fn into_split(self) -> Result<Split> {
         check_version(self.version)?;
-        if self.state.is_some() {
-            return Err(Error::new(ErrorKind::Unsupported)
-                .with_found("a split with a state")
-                .with_expected("a split of a framing without one"));
-        }
         let (pin, framing) = (self.pin.into_owned(), self.framing.into_owned());
         framing.framer()?;
         let contradiction = match self.end {
+            _ if self.state.is_some() != matches!(framing, Framing::JsonElements { .. }) => {
+                Some("whose state does not fit its framing")
+            }
+            _ if self.state.is_some() && self.record.is_none() => Some("of elements without a record number"),
             Some(end) if end < self.begin => Some("that ends before it begins"),
             _ if !self.exact && framing.searchable().is_none() => Some("whose first record cannot be searched for"),
             None if self.encoded.is_none() => Some("without an end"),
@@ -159,7 +158,7 @@ impl StoredSplit<'_> {
                 .with_found(format!("a split {contradiction}"))
                 .with_expected("an unchanged split of a plan"));
         }
-        Ok(Split {
+        let split = Split {
             whole: Arc::new(Whole {
                 path: self.path.map(|path| path.into_owned().into()),
                 pin,
@@ -171,9 +170,12 @@ impl StoredSplit<'_> {
             end: self.end,
             is_exact: self.exact,
             record: self.record,
+            json: self.state.map(Cow::into_owned),
             encoded: self.encoded,
             hash: self.hash.map(Cow::into_owned),
-        })
+        };
+        split.elements()?;
+        Ok(split)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::frame::{Csv, Framer, Resume, Step};
 use crate::os::cancel::Wait;
 use crate::os::{read_at, read_exact_at};
 use crate::workers::processors;
+use millstream_core::internal::JsonElements;
 
 use super::Framing;
 use super::chunks::Chunks;
@@ -140,6 +141,36 @@ fn part(
             }
         }
     }
+}
+
+/// Follows a JSON document from its start. Calls `found` after each element with its end, and the number of bytes that it has
+/// as a record. The end of the file or an error ends the traversal.
+pub(super) fn walk_elements(
+    file: &File,
+    size: u64,
+    elements: &mut JsonElements,
+    wait: &Wait,
+    progress: &dyn Fn(u64),
+    mut found: impl FnMut(&JsonElements, u64, u64),
+) -> Result<()> {
+    let mut block = Block { file, bytes: vec![0; BLOCK], start: 0, end: 0, offset: 0 };
+    // The bytes of the element so far, in earlier blocks.
+    let mut kept = 0;
+    while block.fill(size)? > 0 {
+        wait.check()?;
+        while block.start < block.end {
+            let followed = elements.follow(&block.bytes[block.start..block.end]);
+            block.consume(followed.used);
+            kept += followed.kept as u64;
+            match followed.ended {
+                Ok(true) => found(elements, block.offset, std::mem::take(&mut kept) + 1),
+                Ok(false) => {}
+                Err(_) => return Ok(()),
+            }
+        }
+        progress(block.offset);
+    }
+    Ok(())
 }
 
 /// The first records at or after multiples of a step: their offsets, and the numbers of records before them.

@@ -1,6 +1,7 @@
 //! Exact splits: reading the splits of a plan in order gives what one reader of the whole file gives.
 
 mod changes;
+mod elements;
 #[cfg(feature = "compression")]
 mod encoded;
 mod stored;
