@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::HumanBytes;
-use millstream::Decode;
 use millstream::splits::{Framing, SplitPin, Splits};
+use millstream::{Decode, Error, ErrorKind};
 
-use crate::run::{CsvOptions, Progress, Records, Show};
+use crate::run::{CsvOptions, JsonOptions, Progress, Records, Show};
 use crate::standard::Stream;
 use crate::{Ending, message, size};
 
@@ -25,7 +25,7 @@ const LARGE: u64 = 10_000_000_000;
 ///     parallel --keep-order millstream run --split {} --stage match:error
 ///
 /// Lines, most delimiters and records of a fixed size need no pass over the file. BSON, length-prefixed records and CSV
-/// are followed from the start of the file. A bgzf or zstd file is divided at its blocks or frames, a gzip file at the
+/// are followed from the start of the file, and a JSON document is checked as a whole. A bgzf or zstd file is divided at its blocks or frames, a gzip file at the
 /// points of its index ('millstream index'), and sizes are of decoded bytes; files of other formats, and gzip files
 /// without an index, are one split, and "note" says why.
 #[derive(Args)]
@@ -53,6 +53,13 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     records: Records,
+
+    #[command(flatten)]
+    json: JsonOptions,
+
+    /// How many arrays and objects of a JSON document may be inside each other [default: 128]
+    #[arg(long, value_name = "NUMBER", help_heading = "Records")]
+    json_depth: Option<usize>,
 
     #[command(flatten)]
     csv: CsvOptions,
@@ -94,11 +101,21 @@ pub(crate) fn run(options: &Options) -> Ending {
         Stream::Output.check()?;
         let framing = match options.csv.framer()? {
             Some(csv) => Framing::Csv { dialect: *csv.dialect() },
-            None => options.records.framing().unwrap_or(Framing::Lines),
+            None => {
+                let elements = options.json.framing(options.json_depth);
+                if elements.is_none() && options.json_depth.is_some() {
+                    return Err(Error::new(ErrorKind::InvalidOption)
+                        .with_found("--json-depth without a JSON document")
+                        .with_expected("--json or --json-pointer"));
+                }
+                elements.or_else(|| options.records.framing()).unwrap_or(Framing::Lines)
+            }
         };
         let size = std::fs::metadata(&options.file).map_or(0, |metadata| metadata.len());
-        let is_read = matches!(framing, Framing::Csv { .. } | Framing::Bson | Framing::LengthPrefixed { .. })
-            || matches!(options.pin, Pin::Full);
+        let is_read = matches!(
+            framing,
+            Framing::Csv { .. } | Framing::Bson | Framing::LengthPrefixed { .. } | Framing::JsonElements { .. }
+        ) || matches!(options.pin, Pin::Full);
         if is_read && size > LARGE {
             message::say(&format!("{}: reading all of its {}", options.file.display(), HumanBytes(size)));
         }

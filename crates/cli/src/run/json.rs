@@ -7,6 +7,9 @@ use millstream::splits::Framing;
 /// The byte after each element, by which records are found.
 const SEPARATOR: u8 = 0x1e;
 
+/// The depth limit by default, which is the library's default.
+const DEPTH: usize = 128;
+
 /// How JSON documents are read.
 #[derive(Args)]
 pub(crate) struct JsonOptions {
@@ -19,7 +22,7 @@ pub(crate) struct JsonOptions {
 
     /// Like --json, for the array at this JSON pointer, such as /a/items
     #[arg(long, value_name = "PATH", help_heading = "Records")]
-    #[arg(conflicts_with_all = ["delimiter", "null", "fixed", "length_prefixed", "bson", "csv", "jsonl", "json_check", "split"])]
+    #[arg(conflicts_with_all = ["delimiter", "null", "fixed", "length_prefixed", "bson", "csv", "jsonl", "json_check"])]
     json_pointer: Option<String>,
 }
 
@@ -33,9 +36,10 @@ impl JsonOptions {
         self.pointer().is_some()
     }
 
-    /// Returns how records are found, after [`apply`](JsonOptions::apply).
-    pub(super) fn framing(&self) -> Option<Framing> {
-        self.is_given().then(|| Framing::Delimiter { bytes: vec![SEPARATOR] })
+    /// Returns how records are found, after [`apply`](JsonOptions::apply) or by a split.
+    pub(crate) fn framing(&self, depth: Option<usize>) -> Option<Framing> {
+        let pointer = self.pointer()?.to_string();
+        Some(Framing::JsonElements { pointer, depth: depth.unwrap_or(DEPTH) })
     }
 
     /// Makes a reader return the elements.
@@ -45,17 +49,15 @@ impl JsonOptions {
             None => builder,
         }
     }
+}
 
-    /// Returns records as they are written, if they differ from how they are read.
-    pub(super) fn written(&self, bytes: &[u8], offsets: &[u32]) -> Option<Vec<u8>> {
-        self.is_given().then(|| {
-            let mut bytes = bytes.to_vec();
-            for &end in &offsets[1..] {
-                if let Some(last @ &mut SEPARATOR) = end.checked_sub(1).and_then(|at| bytes.get_mut(at as usize)) {
-                    *last = b'\n';
-                }
-            }
-            bytes
-        })
+/// Returns elements as they are written.
+pub(super) fn written(bytes: &[u8], offsets: &[u32]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    for &end in &offsets[1..] {
+        if let Some(last @ &mut SEPARATOR) = end.checked_sub(1).and_then(|at| bytes.get_mut(at as usize)) {
+            *last = b'\n';
+        }
     }
+    bytes
 }

@@ -34,6 +34,7 @@ mod transfer;
 
 pub(crate) use csv::CsvOptions;
 pub(crate) use framing::Records;
+pub(crate) use json::JsonOptions;
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
 pub(crate) use progress::Progress;
 pub(crate) use rejects::OnBad;

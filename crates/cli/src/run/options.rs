@@ -215,7 +215,7 @@ pub(crate) struct Options {
     /// The split says how records are found, and names its file; a SOURCE replaces the name, for a copy of the file. The
     /// bytes are unchanged: the outputs of all splits, in order, are the file.
     #[arg(long, value_name = "ELEMENT", help_heading = "Records", value_parser = split)]
-    #[arg(conflicts_with_all = ["delimiter", "null", "fixed", "length_prefixed", "bson", "jsonl", "json"])]
+    #[arg(conflicts_with_all = ["delimiter", "null", "fixed", "length_prefixed", "bson", "jsonl", "json", "json_pointer"])]
     pub(crate) split: Option<Split>,
 
     #[command(flatten)]
@@ -290,7 +290,10 @@ impl Options {
     pub(super) fn framing(&self) -> Option<Framing> {
         match &self.split {
             Some(split) => Some(split.framing().clone()).filter(|framing| *framing != Framing::Lines),
-            None => self.json.framing().or_else(|| self.records.framing()),
+            None => {
+                let depth = self.settings.number("json_depth").map(|depth| depth as usize);
+                self.json.framing(depth).or_else(|| self.records.framing())
+            }
         }
     }
 
@@ -566,7 +569,15 @@ impl Options {
 
     /// Returns whether records are values of JSON.
     fn has_json(&self) -> bool {
-        self.json.is_given() || matches!(self.framing(), Some(Framing::JsonLines { .. }))
+        self.has_elements() || matches!(self.framing(), Some(Framing::JsonLines { .. }))
+    }
+
+    /// Returns whether records are the elements of a JSON document.
+    pub(super) fn has_elements(&self) -> bool {
+        match &self.split {
+            Some(split) => matches!(split.framing(), Framing::JsonElements { .. }),
+            None => self.json.is_given(),
+        }
     }
 
     /// Returns whether records are processed.

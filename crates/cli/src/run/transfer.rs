@@ -15,6 +15,7 @@ use super::cores::Cores;
 use super::each::{self, Copy, Each};
 use super::halt::{Amount, Halt};
 use super::header::Header;
+use super::json;
 use super::members::Members;
 use super::options::{Options, Show};
 use super::outputs::Outputs;
@@ -112,7 +113,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let destination = match &options.each.each {
         Some(command) => {
             // With --json, the copies read and write lines.
-            let framer = || match options.json.is_given() {
+            let framer = || match options.has_elements() {
                 true => Ok(Box::new(Lines::new()) as Box<dyn Framer + Send>),
                 false => framer_or_lines(options),
             };
@@ -684,7 +685,7 @@ impl Transfer<'_> {
     /// Passes on records: n + 1 `offsets` into `bytes` for n of them.
     fn send(&mut self, bytes: &[u8], offsets: &[u32]) -> Result<()> {
         self.moved.records += offsets.len() as u64 - 1;
-        let written = self.options.json.written(bytes, offsets);
+        let written = self.options.has_elements().then(|| json::written(bytes, offsets));
         let bytes = written.as_deref().unwrap_or(bytes);
         match &mut self.destination {
             Destination::Outputs(_) => self.put(bytes),

@@ -61,6 +61,52 @@ fn a_broken_document_fails_after_its_last_whole_element() {
 }
 
 #[test]
+fn splits_of_elements_are_exact() {
+    let elements: Vec<String> = (0..200).map(|i| format!("{{\"id\": {i}, \"x\": \"]\\n,[\"}}")).collect();
+    let items = elements.join(" ,\n");
+    for (options, document) in [
+        ("--json", format!("[{items}]")),
+        ("--json-pointer /a/items", format!("{{\"n\": [1, 2], \"a\": {{\"items\": [{items}]}}, \"z\": 3}}\n")),
+    ] {
+        let place = Place::new().file("f", &document);
+        let plan = String::from_utf8(place.words(&format!("split --size 1000 f {options}")).succeeds().stdout).unwrap();
+        let splits: Vec<_> =
+            plan.lines().filter(|line| line.contains("begin")).map(|line| line.trim_end_matches(',')).collect();
+        assert!(splits.len() > 5, "{plan}");
+        let read = |words: &str| {
+            let outputs = splits.iter().map(|split| place.run(words).word("--split").word(split).succeeds().stdout);
+            String::from_utf8(outputs.collect::<Vec<_>>().concat()).unwrap()
+        };
+        assert_eq!(read(""), format!("{}\n", elements.join("\n")));
+        assert_eq!(
+            read("--stage match:7,"),
+            String::from_utf8(place.run("f --stage match:7,").and(options).succeeds().stdout).unwrap()
+        );
+        assert_eq!(read("--each cat"), read(""));
+        place.run("--stage fields:1 --split").word(splits[0]).gets_refused().complains_of(&["with JSON"]);
+        place.run("--json-pointer /a --split").word(splits[0]).exits(2);
+    }
+}
+
+#[test]
+fn splits_of_a_broken_document() {
+    let place = Place::new().file("f", format!("[{}1, 2", "1, ".repeat(100))).file("deep", "[[[1]]]");
+    let plan = String::from_utf8(place.words("split --json --size 100 f").succeeds().stdout).unwrap();
+    let splits: Vec<_> =
+        plan.lines().filter(|line| line.contains("begin")).map(|line| line.trim_end_matches(',')).collect();
+    let (last, whole) = splits.split_last().unwrap();
+    for split in whole {
+        place.run("--split").word(split).succeeds();
+    }
+    place.run("--split").word(last).fails().complains_of(&["document truncated", "byte 305", "record 101"]);
+    place.words("split --json-depth 2 f").exits(2).complains_of(&["--json-depth without a JSON document"]);
+    let plan = String::from_utf8(place.words("split --json --json-depth 2 deep").succeeds().stdout).unwrap();
+    assert!(plan.contains("\"depth\":2") && plan.contains("\"records\":0"), "{plan}");
+    place.words("split --json --csv f").exits(2).complains_of(&["cannot be used with"]);
+    place.words("split --json-pointer a f").exits(2).complains_of(&["the JSON pointer \"a\""]);
+}
+
+#[test]
 fn lines_of_json() {
     let place = Place::new().file("a", "{\"a\":1}\n\n").file("b", " \r\n2");
     // One source is copied unchanged. Several are joined by their records, as those of CSV are.
