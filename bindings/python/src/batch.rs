@@ -56,6 +56,11 @@ impl Loose {
         CoreBatch::new(&self.bytes, &self.offsets, self.trim, self.terminated).at(self.position.0, self.position.1)
     }
 
+    /// Returns the line number of a record, if it and all records before it are lines.
+    pub fn line(&self, index: usize) -> Option<u64> {
+        self.first_line.map(|first| first + index as u64)
+    }
+
     pub fn into_batch(self, py: Python<'_>, encoding: Encoding, name: Arc<str>) -> PyResult<Batch> {
         Ok(Batch {
             data: Py::new(py, Memory(Owner::Bytes(self.bytes)))?,

@@ -2,7 +2,7 @@
 
 use millstream::frame::{
     Bson, Csv, CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvLineEnd, CsvStrayQuotes, Delimiter, Endian, Fixed,
-    Framer as CoreFramer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
+    Framer as CoreFramer, JsonLines, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
 };
 use millstream::splits::Framing;
 use millstream::{Error, ErrorKind};
@@ -21,16 +21,34 @@ pub struct Framer {
 
 #[derive(Clone, PartialEq)]
 pub enum Spec {
-    Lines { keep: bool },
-    Delimiter { bytes: Vec<u8>, keep: bool },
-    AnyOf { bytes: Vec<u8>, keep: bool },
+    Lines {
+        keep: bool,
+    },
+    Delimiter {
+        bytes: Vec<u8>,
+        keep: bool,
+    },
+    AnyOf {
+        bytes: Vec<u8>,
+        keep: bool,
+    },
     Fixed(usize),
     LengthPrefixed(LengthPrefixed),
     Bson,
     Csv(CsvDialect),
+    /// The depth limit, if lines are checked.
+    JsonLines(Option<usize>),
 }
 
+/// The depth limit of JSON by default.
+pub const JSON_DEPTH: usize = 128;
+
 impl Spec {
+    /// The elements of an array of a JSON document, as a reader with `json_elements` delivers them.
+    pub fn elements() -> Spec {
+        Spec::Delimiter { bytes: vec![0x1e], keep: false }
+    }
+
     /// The framing that a plan stores. A plan stores neither several delimiters nor whether records keep theirs.
     pub fn framing(&self) -> Result<Framing, Error> {
         Ok(match self {
@@ -40,10 +58,17 @@ impl Spec {
             Spec::LengthPrefixed(prefix) => Framing::LengthPrefixed { prefix: *prefix },
             Spec::Bson => Framing::Bson,
             Spec::Csv(dialect) => Framing::Csv { dialect: *dialect },
+            Spec::JsonLines(None) => Framing::JsonLines { checked: false },
+            Spec::JsonLines(Some(JSON_DEPTH)) => Framing::JsonLines { checked: true },
+            Spec::JsonLines(Some(_)) => {
+                return Err(Error::new(ErrorKind::InvalidOption)
+                    .with_found("Framer.json_lines with another depth for a plan")
+                    .with_expected("the framer without it, and open_split(split, framer=Framer.json_lines(...))"));
+            }
             Spec::AnyOf { .. } => {
                 return Err(Error::new(ErrorKind::InvalidOption)
                     .with_found("Framer.any_of for a plan")
-                    .with_expected("Framer.lines, delimiter, fixed, length_prefixed, bson or csv"));
+                    .with_expected("Framer.lines, delimiter, fixed, length_prefixed, bson, csv or json_lines"));
             }
             Spec::Lines { keep: true } | Spec::Delimiter { keep: true, .. } => {
                 return Err(Error::new(ErrorKind::InvalidOption)
@@ -56,6 +81,15 @@ impl Spec {
     /// The framer for records of CSV, if it is one.
     pub fn csv(&self) -> Option<Csv> {
         if let Spec::Csv(dialect) = self { Csv::with(*dialect).ok() } else { None }
+    }
+
+    /// The framer for newline-delimited JSON, if it is one.
+    pub fn json_lines(&self) -> Option<JsonLines> {
+        match self {
+            Spec::JsonLines(None) => Some(JsonLines::new()),
+            Spec::JsonLines(Some(depth)) => Some(JsonLines::checked().depth(*depth)),
+            _ => None,
+        }
     }
 
     /// The core's framer.
@@ -76,6 +110,7 @@ impl Spec {
             Spec::LengthPrefixed(prefix) => Box::new(*prefix),
             Spec::Bson => Box::new(Bson::new()),
             Spec::Csv(dialect) => Box::new(Csv::with(*dialect)?),
+            Spec::JsonLines(_) => Box::new(self.json_lines().unwrap_or_default()),
         })
     }
 }
@@ -91,6 +126,8 @@ impl TryFrom<&Framing> for Spec {
             Framing::LengthPrefixed { prefix } => Spec::LengthPrefixed(*prefix),
             Framing::Bson => Spec::Bson,
             Framing::Csv { dialect } => Spec::Csv(*dialect),
+            Framing::JsonLines { checked } => Spec::JsonLines(checked.then_some(JSON_DEPTH)),
+            Framing::JsonElements { .. } => Spec::elements(),
             other => return Err(Error::new(ErrorKind::Unsupported).with_found(format!("{other:?}"))),
         })
     }
@@ -155,6 +192,19 @@ impl Framer {
     #[staticmethod]
     fn bson() -> Framer {
         Framer { spec: Spec::Bson }
+    }
+
+    /// Lines of newline-delimited JSON, with or without a carriage return before the line feed. With `check`, each line that
+    /// is not blank is one value in UTF-8, with at most `depth` arrays and objects inside each other (128 by default).
+    /// Blank lines are not removed from the records, but `Reader.json` skips them.
+    #[staticmethod]
+    #[pyo3(signature = (*, check = false, depth = None))]
+    fn json_lines(py: Python<'_>, check: bool, depth: Option<Whole<usize>>) -> PyResult<Framer> {
+        if depth.is_some() && !check {
+            return Err(error::refuse(py, "depth for lines that are not checked", "check=True, or no depth"));
+        }
+        let depth = depth.map_or(JSON_DEPTH, |Whole(depth)| depth);
+        Ok(Framer { spec: Spec::JsonLines(check.then_some(depth)) })
     }
 
     /// Records of CSV: RFC 4180 with any line end by default. Blank lines and comments are not removed from the records,

@@ -19,6 +19,8 @@ pub struct Options {
     pub encoding: Encoding,
     pub framer: Spec,
     pub items: Items,
+    /// Whether records are the elements of an array of a JSON document.
+    pub has_elements: bool,
     pub stall_timeout: Option<Duration>,
     observer: Option<(Function, Duration)>,
     settings: Settings<ReaderBuilder>,
@@ -39,7 +41,8 @@ impl Options {
     /// Takes all options out of the keywords; the remaining ones are unknown.
     pub fn new(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<Options> {
         let encoding = Encoding::new(py, take(keywords, "encoding")?, take(keywords, "errors")?)?;
-        let (framer, is_default) = framer(py, keywords)?;
+        let has_elements = keywords.get_item("json_elements")?.is_some_and(|pointer| !pointer.is_none());
+        let (framer, is_default) = framer(py, keywords, has_elements)?;
         if matches!(framer, Spec::Lines { .. }) && !encoding.has_lines(py)? {
             return Err(error::refuse(
                 py,
@@ -56,6 +59,7 @@ impl Options {
             },
             encoding,
             framer,
+            has_elements,
             stall_timeout: seconds(py, keywords, "stall_timeout")?,
             observer: {
                 let every = seconds(py, keywords, "observer_interval")?;
@@ -105,7 +109,7 @@ impl Options {
 }
 
 /// Returns the framer, and whether it is the default.
-fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(Spec, bool)> {
+fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>, has_elements: bool) -> PyResult<(Spec, bool)> {
     let kept = take(keywords, "keep_delimiter")?;
     let keep = kept.unwrap_or(false);
     let framer = take::<Py<Framer>>(keywords, "framer")?;
@@ -118,6 +122,7 @@ fn framer(py: Python<'_>, keywords: &Bound<'_, PyDict>) -> PyResult<(Spec, bool)
         }
         (Some(framer), None) => framer.get().spec.clone(),
         (None, Some(delimiter)) => Spec::Delimiter { bytes: delimiter.into_bytes(), keep },
+        (None, None) if has_elements && kept.is_none() => Spec::elements(),
         (None, None) => Spec::Lines { keep },
     };
     Ok((spec, is_default))

@@ -3,6 +3,7 @@
 //! Buffered data is taken while holding the interpreter lock; everything else is done without it. A reader serves one
 //! call at a time: a call from another thread raises an exception and never waits.
 
+mod json;
 #[allow(unsafe_code)] // a type for C
 mod lines;
 mod rows;
@@ -14,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use millstream::frame::{Csv, Delimiter, Framer as CoreFramer, Lines};
 
+use millstream::splits::Framing;
 use millstream::{Command, CommandEnd, Error, ErrorKind, Position, Reader as CoreReader, ReaderBuilder, Waits};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -33,6 +35,7 @@ use crate::options::{Items, Options, take};
 use crate::record::{Encoding, Place};
 use crate::splits::Split;
 use crate::wait::{Deadline, Patience, Token, once, unclosed};
+use json::{JsonRecords, Values};
 use rows::{Pending, Rows};
 
 /// Reads a source record by record, as `bytes`, or as `str` if an encoding is given.
@@ -56,6 +59,8 @@ pub struct Reader {
     items: Items,
     /// The framer, if it finds records of CSV.
     csv: Option<Csv>,
+    /// How values of JSON are found, if records are JSON.
+    json: Option<JsonRecords>,
     /// Whether commands are running until the end.
     is_command: bool,
     /// Whether an error has been reported; then dropping the reader reports none.
@@ -79,7 +84,7 @@ struct State {
     ends: Vec<CommandEnd>,
     /// Python's decoder of a number of characters, and the offset up to which it has decoded.
     decoder: Option<(Py<PyAny>, u64)>,
-    /// The batch of an iterator over the rows of CSV. Every other call makes its unused records unread again.
+    /// The batch of an iterator over the rows of CSV or the values of JSON. Every other call makes its unused records unread again.
     rows: Option<Pending>,
     /// The header of CSV, once it has been read.
     header: Option<Vec<Py<PyAny>>>,
@@ -151,6 +156,10 @@ impl Reader {
             encoding: options.encoding,
             items: options.items,
             csv: options.framer.csv(),
+            json: match options.framer.json_lines() {
+                _ if options.has_elements => Some(JsonRecords::Elements),
+                lines => lines.map(JsonRecords::Lines),
+            },
             is_command: false,
             has_failed: AtomicBool::new(false),
             name: reader.name().into(),
@@ -635,10 +644,13 @@ impl Reader {
             }
         }
         // Finding the first record may take long, and would start again after each signal.
-        Reader::open_by(py, &options, |token, options| {
+        let mut reader = Reader::open_by(py, &options, |token, options| {
             once(py, token.core(), || options.builder().cancel(token.core()).split(split))
-        })?
-        .into_object(py)
+        })?;
+        if matches!(split.framing(), Framing::JsonElements { .. }) {
+            reader.json = Some(JsonRecords::Elements);
+        }
+        reader.into_object(py)
     }
 
     #[staticmethod]
@@ -776,6 +788,22 @@ impl Reader {
     /// the iterator continues with the next record.
     fn dicts(slf: Py<Self>, py: Python<'_>) -> PyResult<Rows> {
         Reader::new_rows(slf, py, true)
+    }
+
+    /// An iterator over the records of JSON as values, for a reader with `Framer.json_lines` or `json_elements`. Blank lines
+    /// are not records.
+    ///
+    /// `loads` gets the bytes of a record, such as `orjson.loads`: `json.loads` by default, for UTF-8. If it raises a
+    /// `ValueError`, that is the cause of an error of the kind `json_invalid` with the record and its line, and the
+    /// iterator continues with the next record.
+    #[pyo3(signature = (loads = None))]
+    fn json(slf: Py<Self>, py: Python<'_>, loads: Option<Py<PyAny>>) -> PyResult<Values> {
+        let Some(records) = slf.get().json.clone() else {
+            let expected = "a reader with framer=Framer.json_lines(), or with json_elements";
+            return Err(error::refuse(py, "values of records that are not JSON", expected));
+        };
+        let loads = loads.map(|loads| Function::new(py, loads)).transpose()?;
+        Ok(Values::new(slf, records, loads))
     }
 
     /// Counts the records up to the end, without creating them. The record limit does not apply.

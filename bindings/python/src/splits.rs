@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PySlice, PyTuple, PyType};
 
 use crate::error;
-use crate::framer::{Framer, Spec};
+use crate::framer::{Framer, JSON_DEPTH, Spec};
 use crate::number::Whole;
 use crate::wait::once;
 
@@ -52,15 +52,20 @@ impl Splits {
     /// the compressed bytes themselves are divided. `index` is the path of the index of a gzip file: that of the file
     /// with the suffix `.gzidx` by default, if it can be used.
     ///
+    /// `json_elements` divides a JSON document after elements of its array, with the limit `json_depth`; they are those of
+    /// readers. All of the document is checked.
+    ///
     /// `pin` is what each split stores to detect another file or another version of it. `"none"`: nothing, only a shorter
     /// file is detected. `"identity"`: size, modification time and inode, for one machine. `"ends"`: size and a hash of
     /// 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the file is read
     /// once.
     #[staticmethod]
     #[pyo3(
-        signature = (path, framer = None, *, size = Whole(256 << 20), pin = "identity", decode = "auto", index = None),
-        text_signature = "(path, framer=None, *, size=268435456, pin='identity', decode='auto', index=None)"
+        signature = (path, framer = None, *, size = Whole(256 << 20), pin = "identity", decode = "auto", index = None,
+            json_elements = None, json_depth = None),
+        text_signature = "(path, framer=None, *, size=268435456, pin='identity', decode='auto', index=None, json_elements=None, json_depth=None)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn plan(
         py: Python<'_>,
         path: PathBuf,
@@ -69,8 +74,21 @@ impl Splits {
         pin: &str,
         decode: &str,
         index: Option<PathBuf>,
+        json_elements: Option<String>,
+        json_depth: Option<Whole<usize>>,
     ) -> PyResult<Splits> {
-        let framing = framer.map_or(Ok(Framing::Lines), |framer| framer.get().spec.framing());
+        let framing = match (framer, json_elements) {
+            (Some(_), Some(_)) => return Err(error::refuse(py, "a framer and json_elements", "one of them")),
+            (None, Some(pointer)) => {
+                let depth = json_depth.map_or(JSON_DEPTH, |Whole(depth)| depth);
+                Ok(Framing::JsonElements { pointer, depth })
+            }
+            (_, None) if json_depth.is_some() => {
+                return Err(error::refuse(py, "json_depth without json_elements", "both, or neither"));
+            }
+            (Some(framer), None) => framer.get().spec.framing(),
+            (None, None) => Ok(Framing::Lines),
+        };
         let framing = framing.map_err(|error| error::raise(py, &error))?;
         let pin = match pin {
             "none" => SplitPin::None,

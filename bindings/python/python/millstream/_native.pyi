@@ -67,6 +67,11 @@ class Framer:
     def bson() -> Framer:
         """BSON documents."""
     @staticmethod
+    def json_lines(*, check: bool = False, depth: int | None = None) -> Framer:
+        """Lines of newline-delimited JSON, with or without a carriage return before the line feed. With `check`, each
+        line that is not blank is one value in UTF-8, with at most `depth` arrays and objects inside each other (128 by
+        default). Blank lines are not removed from the records, but `Reader.json` skips them."""
+    @staticmethod
     def csv(
         delimiter: bytes | str | int = ",",
         *,
@@ -100,6 +105,8 @@ class Splits(Sequence[Split]):
         pin: Literal["none", "identity", "ends", "full"] = "identity",
         decode: Decode = "auto",
         index: str | PathLike[str] | None = None,
+        json_elements: str | None = None,
+        json_depth: int | None = None,
     ) -> Splits:
         """Divides a regular file into splits of about `size` bytes: 256 MiB by default. Records are lines by default.
 
@@ -112,6 +119,9 @@ class Splits(Sequence[Split]):
         sizes and offsets are of decoded bytes. Other compressed files are one split, and `note` says why. With
         `decode="off"`, the compressed bytes themselves are divided. `index` is the path of the index of a gzip file:
         that of the file with the suffix `.gzidx` by default, if it can be used.
+
+        `json_elements` divides a JSON document after elements of its array, with the limit `json_depth`; they are those
+        of readers. All of the document is checked.
 
         `pin` is what each split stores to detect another file or another version of it. `"none"`: nothing, only a
         shorter file is detected. `"identity"`: size, modification time and inode, for one machine. `"ends"`: size and a
@@ -272,6 +282,13 @@ class Reader(Iterator[T], Generic[T]):
         """An iterator over the records of CSV, each as a dict from the header's names to its fields. The header is the
         first record, which the reader keeps for later iterators. A record with another number of fields is an error,
         after which the iterator continues with the next record."""
+    def json(self, loads: Callable[[bytes], Any] | None = None) -> Iterator[Any]:
+        """An iterator over the records of JSON as values, for a reader with `Framer.json_lines` or `json_elements`.
+        Blank lines are not records.
+
+        `loads` gets the bytes of a record, such as `orjson.loads`: `json.loads` by default, for UTF-8. If it raises a
+        `ValueError`, that is the cause of an error of the kind `json_invalid` with the record and its line, and the
+        iterator continues with the next record."""
     def count(self) -> int:
         """Counts the records up to the end, without creating them. The record limit does not apply."""
     def columns(

@@ -22,6 +22,19 @@ pub struct Pending {
 }
 
 impl Pending {
+    pub fn new(batch: Loose) -> Pending {
+        Pending { batch, next: 0 }
+    }
+
+    /// Returns the next record with its offset and its number, and its line if it is one.
+    pub fn next(&mut self) -> Option<(&[u8], u64, u64, Option<u64>)> {
+        let (core, index) = (self.batch.core(), self.next);
+        let record = core.get(index)?;
+        self.next += 1;
+        let offset = core.offset() + u64::from(core.offsets()[index]);
+        Some((record, offset, core.first_record() + index as u64, self.batch.line(index)))
+    }
+
     /// Returns the number of records that have not been used.
     pub fn left(&self) -> usize {
         self.batch.core().len() - self.next
@@ -49,12 +62,8 @@ impl Rows {
     fn fields<'py>(&self, py: Python<'py>, state: &mut State) -> PyResult<Option<Row<'py>>> {
         let reader = self.reader.get();
         loop {
-            if let Some(Pending { batch, next }) = &mut state.rows {
-                let core = batch.core();
-                while let Some(record) = core.get(*next) {
-                    let (offset, number) =
-                        (core.offset() + u64::from(core.offsets()[*next]), core.first_record() + *next as u64);
-                    *next += 1;
+            if let Some(pending) = &mut state.rows {
+                while let Some((record, offset, number, _)) = pending.next() {
                     if self.csv.skips(record) {
                         continue;
                     }
@@ -78,7 +87,7 @@ impl Rows {
             let next =
                 reader.wait(py, state, |reader, framer| Ok(reader.next_batch_of(framer, BATCH)?.map(Loose::from)))?;
             let Some(batch) = next else { return Ok(None) };
-            state.rows = Some(Pending { batch, next: 0 });
+            state.rows = Some(Pending::new(batch));
         }
     }
 }
