@@ -5,8 +5,8 @@
 //! `PIPESTATUS` to a pipe of this process when bash exits, whatever in the line causes that. The trap opens the pipe by
 //! its name in `/proc`, so that bash and the commands of the line inherit no descriptor.
 //!
-//! The statuses are unknown if the line sets a trap on EXIT, if it ends with `exec`, if bash is killed, or without
-//! `/proc`. Whether the line succeeded does not depend on them: the status of bash decides that.
+//! The statuses are unknown if the line sets a trap on EXIT, if it ends with `exec`, if bash is killed, without `/proc`, or
+//! if the environment puts bash into its POSIX mode, in which it does not read `BASH_ENV`. Whether the line succeeded does not depend on them: the status of bash decides that.
 
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
@@ -31,7 +31,7 @@ impl Line {
     /// Returns [`ErrorKind::Unsupported`](millstream::ErrorKind::Unsupported) if there is no bash.
     pub(super) fn new(line: &OsStr) -> Result<(Line, Command)> {
         let command = Command::shell(line)?;
-        let channel = channel::Channel::new();
+        let channel = if is_posix() { None } else { channel::Channel::new() };
         let command = match &channel {
             Some(channel) => command.env(BASH_ENV, channel.preamble()),
             None => command,
@@ -68,6 +68,14 @@ impl Line {
         });
         Some(failed.collect::<Vec<_>>().join(", and "))
     }
+}
+
+/// Returns whether the environment puts bash into its POSIX mode. The commands of the line would then inherit the name of
+/// the file, because bash would not read the file, which restores the variable.
+fn is_posix() -> bool {
+    let options = std::env::var_os("SHELLOPTS").unwrap_or_default();
+    std::env::var_os("POSIXLY_CORRECT").is_some()
+        || options.as_bytes().split(|byte| *byte == b':').any(|on| on == b"posix")
 }
 
 /// Parses the numbers that the trap has written.

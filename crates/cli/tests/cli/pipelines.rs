@@ -107,6 +107,18 @@ fn a_line_inherits_nothing() {
     }
 }
 
+/// In its POSIX mode, bash does not read the file that reports the statuses.
+#[test]
+fn a_line_in_posix_mode_inherits_nothing() {
+    let place = Place::new();
+    for (variable, value) in [("POSIXLY_CORRECT", ""), ("SHELLOPTS", "braceexpand:posix")] {
+        let mut words = line(place.run("--stats stats"), "env | grep BASH_ENV; set -o | grep posix").into_command();
+        let seen = words.env(variable, value).env_remove("BASH_ENV").output().unwrap();
+        assert_eq!(String::from_utf8(seen.stdout).unwrap().split_whitespace().collect::<Vec<_>>(), ["posix", "on"]);
+        assert_eq!(members(&place).0, [""; 0]);
+    }
+}
+
 #[test]
 fn without_bash_a_line_is_refused() {
     let place = Place::new();
