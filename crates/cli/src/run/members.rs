@@ -20,8 +20,8 @@ pub(super) enum Members {
 pub(super) struct Member {
     /// The command line, if it is known. That of a member of a shell line is known if the line is only a pipeline.
     command: Option<String>,
-    /// Its exit status, unless it was killed by a signal. For a member of a shell line, bash reports 128 plus the number
-    /// of the signal.
+    /// Its exit status, unless it was killed by a signal. For a member of a shell line, bash reports 128 plus the
+    /// number of the signal.
     exit_status: Option<i32>,
     signal: Option<i32>,
     /// How long it ran, unless it is a member of a shell line.

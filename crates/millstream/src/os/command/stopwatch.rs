@@ -41,8 +41,8 @@ impl Stopwatch {
         let _ = self.0.begun.set(Instant::now());
     }
 
-    /// Stores the time when `exited`, the command's pidfd, becomes readable. Without a thread, the time when the command
-    /// is reaped is used.
+    /// Stores the time when `exited`, the command's pidfd, becomes readable. Without a thread, the time when the
+    /// command is reaped is used.
     pub(super) fn watch(&self, exited: OwnedFd) {
         let times = self.0.clone();
         let watch = move || {
