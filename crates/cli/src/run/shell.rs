@@ -5,9 +5,9 @@
 //! `PIPESTATUS` to a pipe of this process when bash exits, whatever in the line causes that. The trap opens the pipe by
 //! its name in `/proc`, so that bash and the commands of the line inherit no descriptor.
 //!
-//! The statuses are unknown if the line sets a trap on EXIT, if it ends with `exec`, if bash is killed, without `/proc`,
-//! or if the environment puts bash into its POSIX mode, in which it does not read `BASH_ENV`. Whether the line succeeded
-//! does not depend on them: the status of bash decides that.
+//! The statuses are unknown if the line sets a trap on EXIT, if it ends with `exec`, if bash is killed, without
+//! `/proc`, or if the environment puts bash into its POSIX mode, in which it does not read `BASH_ENV`. Whether the
+//! line succeeded does not depend on them: the status of bash decides that.
 
 use std::cell::OnceCell;
 use std::ffi::{OsStr, OsString};
@@ -224,7 +224,8 @@ mod tests {
     #[test]
     fn what_may_be_no_pipeline_has_no_commands() {
         let lines = "a; b | c,a && b | c,a || b,a | b &,(a | b),{ a | b },a $(b | c),a `b | c`,a \"$(b | c)\",\
-                     a \"`b`\",a <<X | b,a | b # | c,a |& b,a $'b\\'|' c,a | 'b,a |,case x in a|b) c,a <(b | c),a\nb | c,";
+                     a \"`b`\",a <<X | b,a | b # | c,a |& b,a $'b\\'|' c,a | 'b,a |,case x in a|b) c,a <(b | c),\
+                     a\nb | c,";
         for line in lines.split(',') {
             assert_eq!(split(line), None, "{line}");
         }
