@@ -1,5 +1,7 @@
-//! Counts the lines of a file, one split after the other: `cargo run --example splits -- huge.log`
+//! Counts the lines of a file, one split after the other, and on four threads its lines with an error after the first one:
+//! `cargo run --example splits -- huge.log`
 
+use millstream::pipe::Pipe;
 use millstream::splits::{Framing, Splits};
 use millstream::{Reader, Result};
 
@@ -14,5 +16,11 @@ fn main() -> Result<()> {
         }
     }
     println!("{lines}");
+
+    let plan = Splits::plan(&path, Framing::Lines, 4 << 20)?;
+    let mut errors = Pipe::from_splits(&plan)
+        .parallel(4, |stages| stages.filter(|line| line.windows(5).any(|word| word == b"error")))
+        .skip(1);
+    println!("{}", errors.count()?);
     Ok(())
 }

@@ -41,8 +41,8 @@ fn count_lines_counts_and_reports_failures() {
 fn splits_counts_the_lines_of_all_splits() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("three.txt");
-    std::fs::write(&path, "one\ntwo\nthree").unwrap();
-    assert_eq!(stdout(&example("splits").arg(&path).output().unwrap()), "3\n");
+    std::fs::write(&path, "an error\ntwo\nthe next error").unwrap();
+    assert_eq!(stdout(&example("splits").arg(&path).output().unwrap()), "3\n1\n");
 }
 
 #[cfg(feature = "serde")]

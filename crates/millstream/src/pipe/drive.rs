@@ -53,7 +53,8 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
             State::Ended => return Ok(()),
             State::Failed => return Err(Error::new(ErrorKind::Closed)),
         }
-        if self.chain.is_done() && !self.chain.holds() {
+        // Stages that read themselves need not begin.
+        if self.chain.is_done() && (!self.chain.holds() || self.feed.summary.records == 0) {
             return self.end_early();
         }
         if self.feed.cancel.as_ref().is_some_and(|token| token.is_cancelled()) {
@@ -88,8 +89,8 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
                 self.deal_with(flow)
             }
             Next::Ended(reader) => feed.end(reader),
+            Next::End if self.chain.holds() => self.settle(sink),
             Next::End => {
-                self.settle_all(sink)?;
                 self.feed.state = State::Ended;
                 Ok(())
             }
@@ -133,7 +134,16 @@ impl<C: Chain<Bytes, Out = O>, O: Item> Pipe<Attached<'_>, Bytes, C, O> {
                 sink(record, item)
             })
         });
-        self.deal_with(flow)
+        summary.records += run.read.take();
+        let failed = run.source_error.take();
+        self.deal_with(flow)?;
+        match failed {
+            // The stages that read have stopped.
+            Some(error) if matches!(self.feed.state, State::Open) => {
+                self.source_failed(error, sink).inspect_err(|_| self.feed.state = State::Failed)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks for errors, and for the end of the pipe.

@@ -88,6 +88,8 @@ pub use batches::{BatchMemory, Stopped};
 pub use chain::{Chain, Each, Start, Then};
 pub use hand::Stages;
 pub use item::{Bytes, Item, Value};
+#[cfg(feature = "splits")]
+pub use parallel::{FromSplits, OnSplits};
 pub use parallel::{Parallel, SendItem, Stateless, Threads};
 pub use scope::{Flow, Scope};
 pub use stage::Stage;
@@ -216,8 +218,14 @@ impl Pipe<Unframed, (), (), ()> {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn frames<'p>(self, framer: impl Framer + Send + 'static) -> Pipe<Attached<'p>, Bytes, Start, Bytes> {
-        let feed = Attached {
-            feed: Feed::new(self.feed.0, self.feed.1, Box::new(framer)),
+        Pipe { feed: Attached::new(self.feed.0, self.feed.1, Box::new(framer)), chain: Start, kinds: PhantomData }
+    }
+}
+
+impl Attached<'_> {
+    fn new(readers: Vec<Reader>, order: Order, framer: Box<dyn Framer + Send>) -> Self {
+        Attached {
+            feed: Feed::new(readers, order, framer),
             on_error: OnError::Stop,
             cancel: None,
             run: Run::new(),
@@ -225,8 +233,7 @@ impl Pipe<Unframed, (), (), ()> {
             summary: Summary::default(),
             elapsed: Duration::ZERO,
             state: State::Open,
-        };
-        Pipe { feed, chain: Start, kinds: PhantomData }
+        }
     }
 }
 

@@ -40,6 +40,13 @@ impl Origin {
         }
     }
 
+    /// Adds the number of records before a split, whose records were counted from its start.
+    #[cfg(feature = "splits")]
+    pub(super) fn shift(&mut self, records: u64) {
+        self.first += records;
+        self.first_in_source += records;
+    }
+
     /// Returns the place of a record, if it is in this batch.
     pub(super) fn place(&self, record: u64) -> Option<Place<'_>> {
         let index = usize::try_from(record.checked_sub(self.first)?).ok()?;

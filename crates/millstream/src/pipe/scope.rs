@@ -151,6 +151,10 @@ pub(super) struct Run {
     pub(super) kept: Cell<usize>,
     /// The origins of items that were held back and have been passed on since the last batch arrived.
     pub(super) handed: RefCell<Vec<Arc<Origin>>>,
+    /// The number of records that stages have read themselves since the last batch arrived, and the error that ended
+    /// their reading.
+    pub(super) read: Cell<u64>,
+    pub(super) source_error: RefCell<Option<Error>>,
     /// The record that a stage is processing, which locates a panic.
     pub(super) current: Cell<u64>,
     /// The origin of this batch's items; absent until a stage that holds items back requests it.
@@ -171,6 +175,8 @@ impl Run {
             kept: Cell::new(0),
             handed: RefCell::default(),
             origin: RefCell::default(),
+            read: Cell::new(0),
+            source_error: RefCell::default(),
             current: Cell::new(0),
             failures: RefCell::default(),
         }

@@ -49,7 +49,8 @@ impl Parts for Chunks {
         let range = self.range(index);
         let begin = match index {
             0 => 0,
-            _ => self.guess_start(range.start)?,
+            // A part in which no record begins has no start.
+            _ => self.guess_start(range.start).filter(|&begin| begin < range.end)?,
         };
         Some((begin..range.end, begin))
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::error::Result;
 
 use super::in_order::{Found, InOrder, Parts, Work};
-use super::{AssumedSplits, Split, Splits};
+use super::{AssumedSplits, Framing, Split, Splits};
 
 /// A divided file: [`Splits`] or [`AssumedSplits`].
 #[derive(Clone, Debug)]
@@ -41,13 +41,24 @@ impl From<&AssumedSplits> for Divided {
 }
 
 impl Divided {
-    /// Works on the splits on `threads` threads.
+    /// Returns how the records are found.
+    pub fn framing(&self) -> &Framing {
+        match self {
+            // A plan is never empty.
+            Divided::Exact(splits) => splits.splits[0].framing(),
+            Divided::Assumed(splits) => &splits.whole.framing,
+        }
+    }
+
+    /// Works on the splits on `threads` threads. The results for assumed splits are always in order: they are confirmed by
+    /// those before them.
     #[doc(hidden)]
     pub fn in_order<F, W>(self, threads: usize, is_unordered: bool, open: F) -> InOrder<Divided, F, W>
     where
         F: Fn(&Split) -> W + Clone + Send + 'static,
         W: Work,
     {
+        let is_unordered = is_unordered && matches!(self, Divided::Exact(_));
         InOrder::start(self, threads, is_unordered, open)
     }
 }

@@ -4,6 +4,7 @@ mod changes;
 mod elements;
 #[cfg(feature = "compression")]
 mod encoded;
+mod pipe;
 mod stored;
 mod union;
 mod vectors;

@@ -12,12 +12,16 @@
 mod chunk;
 mod crew;
 mod queue;
+#[cfg(feature = "splits")]
+mod splits;
 mod worker;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 pub use chunk::SendItem;
+#[cfg(feature = "splits")]
+pub use splits::{FromSplits, OnSplits};
 
 use super::chain::{Chain, MOMENT, Start, Then, hand_on};
 use super::item::Item;
@@ -389,7 +393,7 @@ where
         self.send();
         let Some(mut chunk) = self.next_done(patience) else { return Flow::Continue(()) };
         self.learn(&chunk, scope);
-        let flow = unpack(&mut chunk, scope, sink);
+        let flow = unpack(&mut chunk, 0, scope, sink);
         match flow {
             Flow::Break(()) => self.abandon(),
             Flow::Continue(()) => self.recycle(chunk),
@@ -447,14 +451,16 @@ where
     }
 }
 
-/// Passes on the results of a chunk: its items, and its errors at their positions.
+/// Passes on the results of a chunk: its items, and its errors at their positions. `base` is added to the numbers of the
+/// items' records.
 fn unpack<'a, M: SendItem, O: SendItem>(
     chunk: &mut Chunk<M, O>,
+    base: u64,
     scope: Scope<'a>,
     sink: &mut impl FnMut(u64, O::Of<'a>) -> Flow,
 ) -> Flow {
     scope.run.hand(&chunk.origins);
-    let mut items = O::land(&mut chunk.made, scope.arena);
+    let mut items = O::land(&mut chunk.made, scope.arena).map(|(record, item)| (record + base, item));
     let mut handed = 0;
     for (at, failure) in chunk.failures.drain(..) {
         hand_on(items.by_ref().take(at - handed), scope, sink)?;
