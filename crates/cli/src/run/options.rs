@@ -151,20 +151,20 @@ pub(crate) struct Options {
 
     /// A line for bash, such as 'a | b', whose standard output is the last source
     ///
-    /// bash runs it with pipefail: it fails if any command of its last pipeline fails, and the error says which one that
-    /// was. To end it at the failure of an earlier command, begin it with 'set -e;'. A command that is killed by SIGPIPE
-    /// because the next one has read enough, as in 'yes | head', has also failed; --success-statuses 0,141 accepts that,
-    /// and --pipeline does not need it.
+    /// bash runs it with pipefail: it fails if any command of its last pipeline fails, and the error says which one
+    /// that was. To end it at the failure of an earlier command, begin it with 'set -e;'. A command that is killed by
+    /// SIGPIPE because the next one has read enough, as in 'yes | head', has also failed; --success-statuses 0,141
+    /// accepts that, and --pipeline does not need it.
     #[arg(long, value_name = "LINE", value_parser = OsStringValueParser::new().try_map(line))]
     #[arg(conflicts_with = "command", value_hint = ValueHint::CommandString)]
     pub(crate) shell: Option<OsString>,
 
     /// Run several commands after '--', separated by this word; each reads the output of the previous one
     ///
-    /// No shell is involved, so words are passed unchanged: --pipeline : -- zcat a.gz : cut -f3 : sort -u. Choose a word
-    /// that no command has as an argument; it is compared with whole words. All commands must succeed. A command that is
-    /// killed by SIGPIPE because all later ones have read enough and succeeded has not failed. Options for commands apply
-    /// to each of them.
+    /// No shell is involved, so words are passed unchanged: --pipeline : -- zcat a.gz : cut -f3 : sort -u. Choose a
+    /// word that no command has as an argument; it is compared with whole words. All commands must succeed. A command
+    /// that is killed by SIGPIPE because all later ones have read enough and succeeded has not failed. Options for
+    /// commands apply to each of them.
     #[arg(long, value_name = "WORD", conflicts_with = "shell", value_hint = ValueHint::Other)]
     pub(crate) pipeline: Option<OsString>,
 
@@ -259,8 +259,8 @@ pub(crate) struct Options {
     /// Write statistics as JSON to this file, or '-' for standard output
     ///
     /// They contain the records, bytes, seconds, rates, the longest record, waiting times, the checksum, and how each
-    /// source ended, with the status and the times of each of its commands. They are also written if the run fails. '-' needs -o for the records, or replaces the output of
-    /// --count.
+    /// source ended, with the status and the times of each of its commands. They are also written if the run fails.
+    /// '-' needs -o for the records, or replaces the output of --count.
     #[arg(long, value_name = "OUTPUT", help_heading = "Reports")]
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
     pub(crate) stats: Option<Sink>,
