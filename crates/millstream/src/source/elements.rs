@@ -23,6 +23,7 @@ impl ElementsSource {
     }
 
     /// Creates a source of elements for a part of a document that ends after an element.
+    #[cfg(feature = "splits")]
     pub(crate) fn part(source: Box<dyn ByteSource>, filter: JsonElements) -> ElementsSource {
         ElementsSource { is_part: true, ..ElementsSource::new(source, filter) }
     }
