@@ -52,6 +52,7 @@ export {
   type Step,
 } from "./frame.js";
 export { type FromOptions, from, type Input, lines } from "./from.js";
+export { type JsonLinesOptions, type JsonOptions, jsonLines } from "./json.js";
 export { stampingAllowed } from "./pipe/loop.js";
 export { matching } from "./pipe/matching.js";
 export { type Ending, type Pipe, Pipeline, pipe } from "./pipe/pipe.js";

@@ -24,6 +24,7 @@ interface Exports {
   fixed(length: number): void;
   length_prefixed(width: number, isBig: boolean, countsItself: boolean): void;
   documents(): void;
+  json_lines(isChecked: boolean, depth: number): void;
   csv(length: number): boolean;
   batch(length: number, eof: boolean, max: number): number;
   ends(): number;

@@ -63,6 +63,9 @@ export interface Framer {
    * the ends.
    */
   readonly delimiter?: number | undefined;
+
+  /** Whether each record is one line, so that errors name the line. A framer whose `delimiter` is a line feed finds lines. */
+  readonly findsLines?: boolean | undefined;
 }
 
 /** A growable list of offsets. */
@@ -214,6 +217,8 @@ export function batchOf(framer: Framer, input: Uint8Array, eof: boolean, max: nu
   return terminated;
 }
 
+const LF = 10;
+
 /** The number of bytes that one call examines if the end of a record can be anywhere. */
 const WINDOW = 256 << 10;
 
@@ -232,6 +237,7 @@ export class CoreFramer implements Framer {
     /** The maximum size of a delimiter: 0 if records have a length. */
     readonly tail: number,
     readonly delimiter?: number,
+    readonly findsLines = delimiter === LF,
   ) {}
 
   step(input: Uint8Array, scanned: number, eof: boolean, state = 0): Step {

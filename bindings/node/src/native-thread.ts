@@ -47,12 +47,13 @@ function waking(target: { call(): void }): () => void {
 
 /** Converts an error of the native part. */
 export function nativeError(failure: NativeFailure, stream: string): MillstreamError {
-  const { found, expected, what, lastLine } = failure;
+  const { found, expected, offset, what, lastLine } = failure;
   const command = failure.command && commandEnd(failure.command);
   return new MillstreamError(failure, {
     stream,
     found,
     expected,
+    offset,
     what,
     lastLine,
     command,

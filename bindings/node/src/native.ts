@@ -28,6 +28,7 @@ export interface NativeFailure {
   readonly lastLine?: string | undefined;
   readonly found?: string | undefined;
   readonly expected?: string | undefined;
+  readonly offset?: number | undefined;
   readonly errno?: number | undefined;
   readonly system?: string | undefined;
 }

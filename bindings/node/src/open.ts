@@ -6,6 +6,7 @@ import { misuse } from "./error.js";
 import { INVALID_OPTION } from "./errors.js";
 import type { Input } from "./from.js";
 import { CommandInput } from "./input.js";
+import { elementFramer } from "./json.js";
 import { type NativeOptions, nativeOptions, neededBinding } from "./native.js";
 import { type Check, checkOption, range, refuseTogether, show, type Tables } from "./options.js";
 import { pathOf } from "./path.js";
@@ -63,7 +64,7 @@ export function open<A extends As = "text">(path: string | URL, options: OpenOpt
   const name = pathOf("open", path);
   const { NativeReader } = neededBinding("open");
   const start = (wake: () => void) => NativeReader.path(name, settings(options), wake);
-  return new Reader<ItemOf<A>>(NativeSource.late(name, start), options);
+  return readerOf(NativeSource.late(name, start), options);
 }
 
 /** Reads a file descriptor of a file, a pipe or a socket. The caller still owns the descriptor. */
@@ -72,7 +73,7 @@ export function fd<A extends As = "text">(fd: number, options: OpenOptions<A> = 
   checkReaderOptions("fd", options, OPEN_RULES);
   const { NativeReader } = neededBinding("fd");
   const start = (wake: () => void) => NativeReader.fd(fd, settings(options), wake);
-  return new Reader<ItemOf<A>>(NativeSource.late(`fd ${fd}`, start), options);
+  return readerOf(NativeSource.late(`fd ${fd}`, start), options);
 }
 
 /** Reads standard input. */
@@ -154,7 +155,14 @@ export function started<A extends As>(
     nativeCommand(words, options, { ...(index === 0 ? first : { stdin: "null" }), stdout: "inherit" }),
   );
   const start = (wake: () => void) => NativeReader.commands(all, settings(options), wake, fed?.pipe);
-  return new Reader<ItemOf<A>>(NativeSource.started(name, start, fed), options);
+  return readerOf(NativeSource.started(name, start, fed), options);
+}
+
+/** Returns a reader. Its records are elements by default if it reads a document of JSON. */
+function readerOf<A extends As>(source: NativeSource, options: OpenOptions<A>): Reader<ItemOf<A>> {
+  const { jsonElements, keepDelimiter, framer } = options;
+  const isDocument = jsonElements !== undefined && framer === undefined && keepDelimiter === undefined;
+  return new Reader<ItemOf<A>>(source, isDocument ? { ...options, framer: elementFramer() } : options);
 }
 
 function connected(stdin: NonNullable<CommandReaderOptions["stdin"]>) {

@@ -21,10 +21,12 @@ import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError, misus
 import { CLOSED, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } from "./errors.js";
 import { forgotten } from "./forgotten.js";
 import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, lineFramer } from "./frame.js";
+import type { JsonOptions, ValueFramer } from "./json.js";
 import {
   BOOLEAN,
   checkOption,
   checkOptions,
+  FUNCTION,
   INFINITE,
   POSITIVE,
   type Rules,
@@ -186,6 +188,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   readonly #view: View;
   readonly #recordLimit: number;
   readonly #invalidUtf8: InvalidUtf8;
+  /** The same for values of JSON, which by default must be UTF-8. */
+  readonly #jsonUtf8: InvalidUtf8;
   readonly #signal: AbortSignal | undefined;
   /** The header of CSV, after `objects` has read it. */
   readonly #header: Header = {};
@@ -257,6 +261,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#view = { framer: options.framer ?? lineFramer({ keepDelimiter }), as };
     this.#recordLimit = recordLimit;
     this.#invalidUtf8 = invalidUtf8;
+    this.#jsonUtf8 = options.invalidUtf8 ?? "error";
     this.#signal = options.signal;
     this.name = options.name ?? source.name;
     abandoned?.register(this, source, this);
@@ -324,6 +329,26 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
    */
   objects(): AsyncIterableIterator<{ [name: string]: T }> {
     return this.#iterate(this.#viewOfRows("objects", this.#header));
+  }
+
+  /** Iterates over the remaining records of JSON as values, for a reader with `framer: jsonLines()` or with `jsonElements`.
+   *
+   * Blank lines are not records. Text that is not a value is an error of kind `json_invalid`, and text that is not UTF-8 one
+   * of kind `utf8_invalid`, unless the reader has `invalidUtf8: "replace"`; no record follows such an error.
+   *
+   * @throws `argument_invalid` for other readers.
+   */
+  json<V = any>(options: JsonOptions = {}): AsyncIterableIterator<V> {
+    checkOptions("json", options, [{ parse: FUNCTION }]);
+    const { parse = JSON.parse } = options;
+    const { framer } = this.#view;
+    const { values } = framer as Partial<ValueFramer>;
+    if (values === undefined) {
+      const found = "a reader of records that are not JSON";
+      throw misuse({ stream: "json", found, expected: "a reader with framer: jsonLines(), or with jsonElements" });
+    }
+    const split = (batch: Batch) => values.call(framer, batch, (text) => parse(text), this.#jsonUtf8);
+    return this.#iterate({ framer, as: "text", split });
   }
 
   #viewOfRows(call: string, header: Header | undefined): View {
@@ -517,7 +542,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Makes this framer scan the unread bytes from their start if another one has scanned them. */
   #scanWith(framer: Framer): void {
-    this.#isText &&= framer.delimiter === LF;
+    this.#isText &&= framer.findsLines ?? framer.delimiter === LF;
     if (this.#scanner === framer) return;
     this.#scanner = framer;
     this.#scanned = 0;

@@ -13,10 +13,21 @@ import {
   lengthPrefixed,
   lineFramer,
 } from "./frame.js";
+import { elementFramer, jsonLines } from "./json.js";
 import { neededBinding } from "./native.js";
 import { nativeError, Waker } from "./native-thread.js";
 import { OPEN_RULES, type OpenOptions, settings } from "./open.js";
-import { type Check, checkOptions, POSITIVE, type Rules, SIGNAL, show } from "./options.js";
+import {
+  type Check,
+  checkOptions,
+  POSITIVE,
+  type Rules,
+  refuseTogether,
+  SIGNAL,
+  show,
+  TEXT,
+  WHOLE,
+} from "./options.js";
 import { pathOf } from "./path.js";
 import { type As, checkReaderOptions, type ItemOf, Reader } from "./reader.js";
 import { DECODE, type Decode } from "./settings.js";
@@ -30,7 +41,9 @@ export type Framing =
   | { readonly kind: "fixed"; readonly len: number }
   | { readonly kind: "length_prefixed"; readonly prefix: string }
   | { readonly kind: "bson" }
-  | { readonly kind: "csv"; readonly dialect: string };
+  | { readonly kind: "csv"; readonly dialect: string }
+  | { readonly kind: "json_lines"; readonly checked: boolean }
+  | { readonly kind: "json_elements"; readonly pointer: string; readonly depth: number };
 
 /** One part of a file, complete by itself: plain data, which can be sent to a worker thread or stored as JSON.
  *
@@ -77,6 +90,12 @@ export interface PlanOptions {
   pin?: "none" | "identity" | "ends" | "full" | undefined;
   /** Whether a compressed file is decoded, which is the default, or divided as it is. */
   decode?: Decode | undefined;
+  /** Divides a JSON document after elements of its array, which are those of `jsonElements` of readers. All of the document
+   * is checked.
+   */
+  jsonElements?: string | undefined;
+  /** The limit for arrays and objects inside each other in the document: 128 by default. */
+  jsonDepth?: number | undefined;
   /** The index of a gzip file: by default that of the file with the suffix `.gzidx`, if it can be used. */
   index?: string | URL | undefined;
   /** Ends the planning when it is triggered, with an error of kind `cancelled`. */
@@ -94,6 +113,8 @@ const PLAN_RULES: Rules<PlanOptions> = {
   pin: ["none", "identity", "ends", "full"],
   decode: DECODE,
   index: PATH,
+  jsonElements: TEXT,
+  jsonDepth: WHOLE,
   signal: SIGNAL,
 };
 
@@ -113,7 +134,14 @@ export async function planSplits(path: string | URL, options: PlanOptions = {}):
   checkOptions("planSplits", options, [PLAN_RULES]);
   const name = pathOf("planSplits", path);
   const { framer = lineFramer(), size = 256 << 20, pin = "identity", decode = "auto", index, signal } = options;
-  const framing = JSON.stringify(framingOf(framer));
+  refuseTogether("planSplits", options, "framer", "jsonElements");
+  const { jsonElements: pointer, jsonDepth } = options;
+  if (jsonDepth !== undefined && pointer === undefined) {
+    const found = "jsonDepth without jsonElements";
+    throw misuse({ stream: "planSplits", found, expected: "both, or neither" }, INVALID_OPTION);
+  }
+  const elements: Framing = { kind: "json_elements", pointer: pointer ?? "", depth: jsonDepth ?? 128 };
+  const framing = JSON.stringify(pointer === undefined ? framingOf(framer) : elements);
   const { NativePlan } = neededBinding("planSplits");
   if (signal?.aborted) throw cancelled(signal, { stream: name });
   const waker = new Waker();
@@ -153,7 +181,7 @@ export function openSplit<A extends As = "text">(
   const start = (wake: () => void) => NativeReader.split(json, settings(options), wake);
   const source = NativeSource.late(path ?? "a split", start);
   source.isPart = true;
-  source.hasLineNumbers = framing.kind === "lines" && record !== null;
+  source.hasLineNumbers = (framing.kind === "lines" || framing.kind === "json_lines") && record !== null;
   const { keepDelimiter, framer = framerOf(framing, keepDelimiter) } = options;
   return new Reader<ItemOf<A>>(source, { ...options, framer, keepDelimiter: undefined });
 }
@@ -205,13 +233,17 @@ function framingOf(framer: Framer): Framing {
         framing = { kind: "csv", dialect: platform.decode(bytes, 0, bytes.length) };
         return true;
       },
+      json_lines(checked: boolean, depth: number) {
+        if (depth === 128) framing = { kind: "json_lines", checked };
+      },
       any_of() {},
     },
   };
   if (framer instanceof CoreFramer) framer.select(core as unknown as Parameters<typeof framer.select>[0]);
   if (framing !== undefined) return framing;
-  const found = "a framer that cannot be stored: your own, one of anyOf, or one with keepDelimiter";
-  const expected = "lineFramer, delimiter, fixed, lengthPrefixed, bson or csv, and keepDelimiter in openSplit";
+  const found = "a framer that cannot be stored: your own, one of anyOf, or one with keepDelimiter or another depth";
+  const expected =
+    "lineFramer, delimiter, fixed, lengthPrefixed, bson, csv or jsonLines, and keepDelimiter in openSplit";
   throw misuse({ stream: "planSplits", found, expected }, INVALID_OPTION);
 }
 
@@ -241,6 +273,10 @@ function framerOf(framing: Framing, keepDelimiter: boolean | undefined): Framer 
       return documentFramer();
     case "csv":
       return csv(Object.fromEntries(framing.dialect.split(" ").filter(Boolean).map(csvOption)));
+    case "json_elements":
+      return elementFramer();
+    case "json_lines":
+      return jsonLines({ check: framing.checked });
     default: {
       const found = `a split with records of the kind ${show((framing as Framing).kind)}`;
       throw misuse({ stream: "openSplit", found, expected: "a kind that this version knows" }, INVALID_OPTION);

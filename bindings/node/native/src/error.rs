@@ -1,7 +1,7 @@
 //! Errors of the core as plain data. TypeScript creates the exception from it, so that there is only one class of
 //! errors.
 
-use millstream::{CommandEnd, CommandStatus, Error};
+use millstream::{CommandEnd, CommandStatus, Error, ErrorKind};
 use napi::bindgen_prelude::Buffer;
 use napi_derive::napi;
 
@@ -35,6 +35,8 @@ pub struct Failure {
     pub found: Option<String>,
     /// What was expected.
     pub expected: Option<String>,
+    /// The place in a JSON document. TypeScript knows that of any other error.
+    pub offset: Option<f64>,
     /// The system's error number.
     pub errno: Option<i32>,
     /// The message of the system, or of a library.
@@ -53,6 +55,18 @@ impl From<&CommandEnd> for End {
     }
 }
 
+/// Returns whether the elements of a JSON document fail with an error of this kind.
+fn is_of_json(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::JsonInvalid
+            | ErrorKind::DocumentTruncated
+            | ErrorKind::ShapeMismatch
+            | ErrorKind::KeyMissing
+            | ErrorKind::TooDeep
+    )
+}
+
 impl From<&Error> for Failure {
     fn from(error: &Error) -> Failure {
         Failure {
@@ -63,6 +77,7 @@ impl From<&Error> for Failure {
             last_line: error.command().and_then(CommandEnd::last_line),
             found: error.found().map(str::to_owned),
             expected: error.expected().map(str::to_owned),
+            offset: error.offset().filter(|_| is_of_json(error.kind())).map(|offset| offset as f64),
             errno: error.errno(),
             system: error.io().map(ToString::to_string),
         }

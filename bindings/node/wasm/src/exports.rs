@@ -11,8 +11,8 @@ use std::cell::RefCell;
 
 use millstream_bson::internal::path_at as path_in;
 use millstream_core::frame::{
-    Batch, Bson, Csv, Delimiter, Endian, Fixed, Framer, LengthPrefixed, Lines, Predicate, PrefixCounts, PrefixWidth,
-    Resume, Step,
+    Batch, Bson, Csv, Delimiter, Endian, Fixed, Framer, JsonLines, LengthPrefixed, Lines, Predicate, PrefixCounts,
+    PrefixWidth, Resume, Step,
 };
 
 use crate::documents::{self, Filler, Sample};
@@ -127,6 +127,13 @@ pub extern "C" fn length_prefixed(width: u32, is_big: bool, counts_itself: bool)
 #[unsafe(no_mangle)]
 pub extern "C" fn documents() {
     host(|host| host.framer = Box::new(Bson::new()));
+}
+
+/// Selects lines of newline-delimited JSON, which are checked with this limit or not examined.
+#[unsafe(no_mangle)]
+pub extern "C" fn json_lines(is_checked: bool, depth: usize) {
+    let lines = if is_checked { JsonLines::checked().depth(depth) } else { JsonLines::new() };
+    host(|host| host.framer = Box::new(lines));
 }
 
 /// Selects records of CSV in the dialect whose text is in `input`. Returns false on failure; then `reply` contains the
