@@ -1,16 +1,18 @@
 //! `-j` without `--each`: the splits of the files are read on several threads, each with its own stages. The output is
-//! the output of one thread.
+//! the output of one thread, or with `--unordered` the same records in another order.
 //!
 //! A stage that remembers records, such as `uniq`, runs on the main thread, and so do all stages after it. The main thread
 //! reads sources that cannot be divided, such as commands, and finds their records.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use millstream::frame::{Batch, Csv, Framer, Trim};
 use millstream::pipe::StageStats;
-use millstream::splits::{AssumedSplits, Framing, Split, Splits};
-use millstream::workers::{Work, Workers};
+use millstream::splits::in_order::Work;
+use millstream::splits::{Divided, Framing, Split, Splits};
+use millstream::workers::{self, Workers};
 use millstream::{CancelToken, Decode, Error, ErrorKind, Format, Reader, Result, Waits};
 
 use super::csv::Ragged;
@@ -25,9 +27,15 @@ use super::stages::{Blanks, Order, StageText, Stages, Table};
 /// The size of a split. It is the unit of work of a thread, and of memory.
 const SIZE: u64 = 4 << 20;
 
-/// The maximum size of the results that a thread collects for one split. Larger results are made by the main thread,
-/// which writes them in pieces.
+/// The maximum size of the results that a thread collects for one batch of a source that the main thread reads. Larger
+/// results are made by the main thread, which writes them in pieces.
 const MOST: usize = 64 << 20;
+
+/// The target size of the results of a split in one piece.
+const PIECE: usize = 1 << 20;
+
+/// The number of records in the first batch, before the size of the results is known.
+const FIRST_BATCH: usize = 64;
 
 /// Records: their bytes, and the n + 1 offsets of n records.
 type Records = (Vec<u8>, Vec<u32>);
@@ -38,6 +46,8 @@ type Sink<'a> = &'a mut dyn FnMut(&[u8], &[u32]) -> Result<()>;
 /// Work for several threads.
 pub(super) struct Cores {
     threads: usize,
+    /// Whether records may be written as soon as they are ready.
+    is_unordered: bool,
     /// The plans of the sources.
     plans: Vec<Plan>,
     task: Task,
@@ -52,8 +62,7 @@ pub(super) struct Cores {
 
 /// How a source is divided.
 enum Plan {
-    Exact(Splits),
-    Assumed(AssumedSplits),
+    Divided(Divided),
     /// The main thread reads it.
     Stream,
 }
@@ -77,6 +86,8 @@ struct Task {
     skips_bad: bool,
     /// The memory of results that have been written.
     spare: Arc<Mutex<Vec<Records>>>,
+    /// The maximum number of records in a batch of a split. It shrinks if the stages make records long.
+    most: Arc<AtomicUsize>,
 }
 
 /// The result for a split.
@@ -90,8 +101,6 @@ pub(super) struct Piece {
     pub(super) read: Amount,
     pub(super) moved: Amount,
     pub(super) longest_record: usize,
-    /// The offset after the last one.
-    end: u64,
     /// The compression of the source.
     pub(super) format: Option<Format>,
     /// The number of bytes of a compressed source that have been read.
@@ -99,8 +108,8 @@ pub(super) struct Piece {
     pub(super) stats: Vec<StageStats>,
     rejects: Vec<Reject>,
     halt: Option<Halt>,
-    /// The split whose results were too large to be collected.
-    pub(super) too_large: Option<Split>,
+    /// Whether it ends its split.
+    is_last: bool,
     /// Whether record numbers count from the start of the split.
     is_relative: bool,
     /// The number of records that were taken, skipped lines included, and of line ends inside them, if known.
@@ -143,12 +152,12 @@ impl Cores {
             }
             let builder = Splits::builder().cancel(input).decode(decode);
             if let Some(splits) = builder.clone().assume(path, framing.clone(), SIZE)? {
-                return Ok(Plan::Assumed(splits));
+                return Ok(Plan::Divided(splits.into()));
             }
             let plan = builder.plan(path, framing.clone(), SIZE)?;
             let is_small = |split: &Split| split.end().is_none_or(|end| end - split.begin() <= 8 * SIZE);
             let is_divided = plan.note().is_none() && plan.iter().all(is_small);
-            Ok(if is_divided { Plan::Exact(plan) } else { Plan::Stream })
+            Ok(if is_divided { Plan::Divided(plan.into()) } else { Plan::Stream })
         };
         let plans = sources.iter().map(plan).collect::<Result<Vec<_>>>()?;
         if stages == 0 && plans.iter().any(|plan| matches!(plan, Plan::Stream)) {
@@ -169,9 +178,20 @@ impl Cores {
             counts: options.count && rest.is_empty(),
             skips_bad: options.bad.skips(),
             spare: Arc::default(),
+            most: Arc::new(AtomicUsize::new(FIRST_BATCH)),
         };
         let header = task.new_stages(&*task.framing.framer()?)?.and_then(|stages| stages.header().cloned());
-        Ok(Some(Cores { threads, plans, task, stages, header: header.map(Arc::new), stats: Vec::new(), format: None }))
+        let is_unordered = options.each.unordered;
+        Ok(Some(Cores {
+            threads,
+            is_unordered,
+            plans,
+            task,
+            stages,
+            header: header.map(Arc::new),
+            stats: Vec::new(),
+            format: None,
+        }))
     }
 
     /// Returns whether the main thread reads a source.
@@ -184,13 +204,19 @@ impl Cores {
         &self,
         source: usize,
         reader: &mut Reader,
-        each: impl FnMut(Piece) -> std::result::Result<(), E>,
+        mut each: impl FnMut(Piece) -> std::result::Result<(), E>,
     ) -> std::result::Result<(), E> {
         let (task, name) = (self.task.clone(), reader.name().to_string());
         match &self.plans[source] {
             Plan::Stream => self.feed(reader, &name, each),
-            Plan::Exact(splits) => splits.parallel(self.threads, move |split| Ok(task.collect(split, &name).0), each),
-            Plan::Assumed(splits) => splits.parallel(self.threads, move |split| Ok(task.collect(split, &name)), each),
+            Plan::Divided(splits) => {
+                let begin = move |split: &Split| SplitWork::new(task.clone(), split, &name);
+                let mut pieces = splits.clone().in_order(self.threads, self.is_unordered, begin);
+                while let Some(piece) = pieces.next()? {
+                    each(piece)?;
+                }
+                Ok(())
+            }
         }
     }
 
@@ -204,7 +230,7 @@ impl Cores {
         let mut framer = self.task.framing.framer()?;
         let (task, name) = (self.task.clone(), name.to_string());
         let (for_threads, mut stages) = ((task.clone(), name.clone()), None);
-        let mut workers = Workers::with_at_most(self.threads, move || -> Work<Fed> {
+        let mut workers = Workers::with_at_most(self.threads, move || -> workers::Work<Fed> {
             let ((task, name), mut stages) = (for_threads.clone(), None);
             Box::new(move |fed| fed.piece = task.collect_batch(fed, &name, &mut stages))
         });
@@ -261,13 +287,6 @@ impl Cores {
             finish(fed)?;
         }
         finish(Fed::done(Piece { halt, ..Piece::default() }))
-    }
-
-    /// Processes a split on this thread, and passes results to `send` as they arrive.
-    pub(super) fn stream(&self, split: &Split, name: &str, send: Sink<'_>) -> Piece {
-        let mut piece = Piece::default();
-        piece.halt = self.task.run(split, name, &mut piece, send).err();
-        piece
     }
 
     /// Reuses the memory of results.
@@ -386,27 +405,6 @@ impl Task {
         worked
     }
 
-    /// Processes a split and collects the results. Also returns the offset after the split's last record.
-    fn collect(&self, split: &Split, name: &str) -> (Piece, u64) {
-        let (mut piece, mut records, mut total, mut is_too_large) = (Piece::default(), Vec::new(), 0, false);
-        let halt = self.run(split, name, &mut piece, &mut |bytes, offsets| {
-            total += bytes.len() + 4 * offsets.len();
-            if total > MOST {
-                // Reading goes on, because the end of the split is needed.
-                (is_too_large, records) = (true, Vec::new());
-            } else if offsets.len() > 1 {
-                records.push(self.copy_records(bytes, offsets));
-            }
-            Ok(())
-        });
-        let end = piece.end;
-        let piece = match is_too_large {
-            true => Piece { too_large: Some(split.clone()), ..Piece::default() },
-            false => Piece { records, halt: halt.err(), ..piece },
-        };
-        (piece, end)
-    }
-
     /// Creates the stages, if there are any.
     fn new_stages(&self, framer: &dyn Framer) -> Result<Option<Stages>> {
         if self.stages.is_empty() {
@@ -419,29 +417,19 @@ impl Task {
         Ok(Some(if self.is_measured { stages.measured() } else { stages }))
     }
 
-    /// Processes a split.
-    fn run(&self, split: &Split, name: &str, piece: &mut Piece, send: Sink<'_>) -> std::result::Result<(), Halt> {
-        piece.is_relative = split.first_record().is_none();
+    /// Opens a split.
+    fn open(&self, split: &Split, name: &str) -> std::result::Result<Opened, Halt> {
         let builder = self.settings.reader().cancel(&self.input).name(name);
         let mut reader = builder.split(split).map_err(Halt::Source)?;
-        if piece.is_relative {
+        if split.first_record().is_none() {
             reader.count_lines_from_here();
         }
         if let (Some(csv), true) = (self.csv.as_ref().filter(|_| self.header.is_some()), split.begin() == 0) {
             Header::read(&mut reader, csv).map_err(Halt::Source)?;
         }
-        let mut framer = self.framing.framer().map_err(Halt::Source)?;
-        let mut stages = self.new_stages(&*framer).map_err(Halt::Output)?;
-        let end = split.end().filter(|_| split.is_assumed()).unwrap_or(u64::MAX);
-        let outcome = self.read(&mut reader, &mut *framer, end, stages.as_mut(), piece, send);
-        let (progress, position) = (reader.progress(), reader.position());
-        piece.taken = (position.records - split.first_record().unwrap_or(0), reader.inner_lines());
-        piece.end = position.bytes;
-        (piece.longest_record, piece.format) = (progress.longest_record, progress.format);
-        if let Some(stages) = &mut stages {
-            piece.finish(stages);
-        }
-        outcome
+        let framer = self.framing.framer().map_err(Halt::Source)?;
+        let stages = self.new_stages(&*framer).map_err(Halt::Output)?;
+        Ok(Opened { reader, framer, stages })
     }
 
     /// Processes a batch.
@@ -472,36 +460,130 @@ impl Task {
         piece.rejects.extend(stages.take_rejects(name));
         passed.map_err(|error| Halt::Output(error.with_name(name)))
     }
+}
 
-    /// Processes the records that begin before `end`.
-    fn read(
-        &self,
-        reader: &mut Reader,
-        framer: &mut (dyn Framer + Send),
-        end: u64,
-        mut stages: Option<&mut Stages>,
-        piece: &mut Piece,
-        send: Sink<'_>,
-    ) -> std::result::Result<(), Halt> {
-        let name = reader.name().to_string();
-        while reader.position().bytes < end {
-            let all = match reader.next_batch(framer) {
+/// The work on a split.
+struct SplitWork {
+    task: Task,
+    name: String,
+    opened: std::result::Result<Opened, Option<Halt>>,
+    /// The records that begin before this offset belong to the split.
+    end: u64,
+    /// The number of records before the split, if it is known.
+    first_record: Option<u64>,
+    /// How reading ended, until that has been returned.
+    ended: Option<Option<Halt>>,
+    is_over: bool,
+}
+
+struct Opened {
+    reader: Reader,
+    framer: Box<dyn Framer + Send>,
+    stages: Option<Stages>,
+}
+
+impl SplitWork {
+    fn new(task: Task, split: &Split, name: &str) -> SplitWork {
+        SplitWork {
+            name: name.to_string(),
+            opened: task.open(split, name).map_err(Some),
+            task,
+            end: split.end().filter(|_| split.is_assumed()).unwrap_or(u64::MAX),
+            first_record: split.first_record(),
+            ended: None,
+            is_over: false,
+        }
+    }
+
+    /// Reads batches until there are enough results for a piece. Returns whether the split has not ended.
+    fn fill(&mut self, piece: &mut Piece) -> std::result::Result<bool, Halt> {
+        let SplitWork { task, name, opened, end, .. } = self;
+        let Opened { reader, framer, stages } = match opened {
+            Ok(opened) => opened,
+            Err(halt) => return halt.take().map_or(Ok(false), Err),
+        };
+        let mut size = 0;
+        while size < PIECE && piece.read.bytes < SIZE {
+            if reader.position().bytes >= *end {
+                return Ok(false);
+            }
+            let most = task.most.load(Ordering::Relaxed);
+            let all = match reader.next_batch_of(&mut **framer, most) {
                 Ok(Some(all)) => all,
-                Ok(None) => break,
-                Err(error) if self.skips_bad && Reject::is_reason(&error, Some(&self.framing)) => {
-                    piece.skip(reader, framer, error).map_err(Halt::Source)?;
+                Ok(None) => return Ok(false),
+                Err(error) if task.skips_bad && Reject::is_reason(&error, Some(&task.framing)) => {
+                    piece.skip(reader, &mut **framer, error).map_err(Halt::Source)?;
                     continue;
                 }
                 Err(error) => return Err(Halt::Source(error)),
             };
-            let count = all.offsets()[..all.len()].partition_point(|&start| all.offset() + u64::from(start) < end);
+            let count = all.offsets()[..all.len()].partition_point(|&start| all.offset() + u64::from(start) < *end);
             let (batch, later) = (all.first(count), all.len() - count);
-            self.pass(batch, &name, stages.as_deref_mut(), piece, send)?;
+            let (mut records, before) = (Vec::new(), size);
+            let passed = task.pass(batch, name, stages.as_mut(), piece, &mut |bytes, offsets| {
+                size += bytes.len() + 4 * offsets.len();
+                if offsets.len() > 1 {
+                    records.push(task.copy_records(bytes, offsets));
+                }
+                Ok(())
+            });
+            piece.records.append(&mut records);
+            passed?;
+            let next = if size - before <= PIECE { most.saturating_mul(2) } else { (most / 2).max(1) };
+            task.most.store(next, Ordering::Relaxed);
             if later > 0 {
                 reader.give_back(later).map_err(Halt::Source)?;
             }
         }
-        Ok(())
+        Ok(true)
+    }
+}
+
+impl Work for SplitWork {
+    type Piece = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        if self.is_over {
+            return None;
+        }
+        let (is_relative, taken) = (self.first_record.is_none(), (0, Some(0)));
+        let mut piece = Piece { is_relative, taken, ..Piece::default() };
+        if self.ended.is_none() {
+            match self.fill(&mut piece) {
+                Ok(true) => return Some(piece),
+                Ok(false) => self.ended = Some(None),
+                Err(halt) => self.ended = Some(Some(halt)),
+            }
+            // The end is returned alone, because the results before it may be free.
+            if !piece.records.is_empty() {
+                return Some(piece);
+            }
+        }
+        piece.halt = self.ended.take().flatten();
+        piece.is_last = true;
+        self.is_over = true;
+        if let Ok(Opened { reader, stages, .. }) = &mut self.opened {
+            let progress = reader.progress();
+            piece.taken = (reader.position().records - self.first_record.unwrap_or(0), reader.inner_lines());
+            (piece.longest_record, piece.format) = (progress.longest_record, progress.format);
+            if let Some(stages) = stages {
+                piece.finish(stages);
+            }
+        }
+        Some(piece)
+    }
+
+    fn end(&self) -> u64 {
+        self.opened.as_ref().map_or(u64::MAX, |opened| opened.reader.position().bytes)
+    }
+
+    /// Records may be written before those of earlier splits, but errors and rejects come after everything before them.
+    fn is_free(piece: &Piece) -> bool {
+        !piece.is_last && piece.rejects.is_empty()
+    }
+
+    fn size(piece: &Piece) -> usize {
+        piece.records.iter().map(|(bytes, offsets)| bytes.len() + 4 * offsets.len()).sum()
     }
 }
 

@@ -37,8 +37,8 @@ pub(crate) struct EachOptions {
     /// The number of threads, or of copies of --each [without N: one per processor]
     ///
     /// With --each there is one copy per processor by default. Without --each, N threads read parts of the source files
-    /// and run the stages; the output is the same as with one thread, which is the default. A thread holds the results of
-    /// up to three parts of 4 MiB, at most 64 MiB each. Stages that remember records (take, skip, sample and uniq), and all
+    /// and run the stages; the output is the same as with one thread, which is the default. For each thread, at most
+    /// 16 MiB of results wait for those before them. Stages that remember records (take, skip, sample and uniq), and all
     /// stages after them, run on one thread. One thread reads sources that cannot be divided, such as commands and plain
     /// gzip files, and all sources with --decode-limit, --decode-ratio or --total-timeout; the others run the stages. A
     /// file that changes meanwhile is an error. Write -j after the sources, or with N.
@@ -49,8 +49,13 @@ pub(crate) struct EachOptions {
     #[arg(long, value_name = "SIZE", help_heading = "Work", requires = "each", value_parser = block_size)]
     pub(crate) block: Option<usize>,
 
-    /// Write each copy's output, in one piece, as soon as the copy ends
-    #[arg(long, help_heading = "Work", requires = "each", conflicts_with = "round_robin")]
+    /// Write each copy's output, in one piece, as soon as the copy ends; without --each, records as soon as they are ready
+    ///
+    /// Without --each, the threads of -j pass on records of a file, up to about 1 MiB of them at a time, as soon as they
+    /// have been through the stages. The records of one such piece stay in order. CSV and sources that cannot be divided
+    /// keep their order. Refused with stages that remember records (take, skip, sample and uniq) and with --hash, whose
+    /// results depend on the order.
+    #[arg(long, help_heading = "Work", conflicts_with = "round_robin")]
     pub(crate) unordered: bool,
 
     /// Keep the copies alive and give them blocks in turn; the order of the output is lost

@@ -13,6 +13,7 @@ mod csv;
 mod each;
 mod each_options;
 mod framing;
+mod gzip_index;
 mod halt;
 mod header;
 mod identity;

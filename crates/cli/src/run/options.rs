@@ -1,6 +1,7 @@
 //! The options of `millstream run`, and their values.
 
 use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,9 @@ use super::stages::{Blanks, StageText};
 
 /// The options of a writer's buffer.
 const BUFFER: [&str; 3] = ["capacity", "flush_policy", "flush_delay"];
+
+/// The options for files that the reader opens and decodes itself.
+const OF_DECODED_FILES: [&str; 6] = ["decode", "decode_limit", "decode_ratio", "decode_memory", "follow", "pin"];
 
 /// The default limit for records, which is the library's default.
 pub(crate) const DEFAULT_RECORD_LIMIT: usize = 64 << 20;
@@ -265,6 +269,13 @@ pub(crate) struct Options {
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse), value_hint = ValueHint::FilePath)]
     pub(crate) stats: Option<Sink>,
 
+    /// Write an index of the source, a gzip file, to this file while reading it: see 'millstream index'
+    ///
+    /// The index appears if the run succeeds. With it, a later 'millstream run -j' decodes the file on several threads if
+    /// the index is called FILE.gzidx. The source is one file or standard input.
+    #[arg(long, value_name = "FILE", help_heading = "Output", value_hint = ValueHint::FilePath)]
+    pub(crate) index: Option<PathBuf>,
+
     /// Show progress on standard error; auto: only on a terminal
     #[arg(long, value_name = "WHEN", help_heading = "Reports", value_enum, default_value_t = Show::Auto)]
     pub(crate) progress: Show,
@@ -478,6 +489,8 @@ impl Options {
                 .with_expected("the file of the split, or no source"));
         }
         self.check_fields()?;
+        self.check_unordered()?;
+        self.check_index()?;
         self.bad.check()?;
         let has_file = self.sinks().any(|(sink, _)| matches!(sink, Sink::File(_)));
         if self.appends() && self.keeps_partial() {
@@ -525,6 +538,57 @@ impl Options {
             ),
             None => Ok(()),
         }
+    }
+
+    /// Fails if `--unordered` has no effect, or makes a result depend on chance.
+    fn check_unordered(&self) -> millstream::Result<()> {
+        if !self.each.unordered || self.each.each.is_some() {
+            return Ok(());
+        }
+        let wrong = |found: String, expected: &str| {
+            Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
+        };
+        if self.each.jobs.is_none() {
+            return wrong("--unordered without threads".into(), "-j N, or --each COMMAND");
+        }
+        if let Some(stage) = self.stages.iter().find(|stage| stage.remembers()) {
+            let found = format!("--unordered with --stage {}, whose result depends on the order", stage.text());
+            return wrong(found, "-j N alone, which keeps the order");
+        }
+        if self.hash.is_some() {
+            return wrong(
+                "--unordered with --hash, which would be another one at every run".into(),
+                "-j N alone, which keeps the order",
+            );
+        }
+        Ok(())
+    }
+
+    /// Fails if the index cannot be made.
+    fn check_index(&self) -> millstream::Result<()> {
+        if self.index.is_none() {
+            return Ok(());
+        }
+        let wrong = |found: String, expected: &str| {
+            Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
+        };
+        let sources = self.all_sources();
+        let [Source::File(_) | Source::Stdin] = sources.as_slice() else {
+            return wrong("--index with other sources".into(), "one gzip file, or standard input");
+        };
+        if self.each.jobs.is_some() && self.each.each.is_none() {
+            return wrong("--index with -j".into(), "one of them: without an index, one thread decodes the file");
+        }
+        if let Some(name) = OF_DECODED_FILES.into_iter().find(|name| self.settings.has(name)) {
+            return wrong(format!("--index with --{}", name.replace('_', "-")), "one of them");
+        }
+        if let Some(stage) = self.stages.iter().find(|stage| stage.ends_early()) {
+            return wrong(
+                format!("--index with --stage {}, which ends before the file", stage.text()),
+                "stages that read the whole file",
+            );
+        }
+        Ok(())
     }
 
     /// Fails if `--header` or a `fields` stage does not fit the other options.

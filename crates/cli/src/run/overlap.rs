@@ -46,10 +46,11 @@ fn written_files(options: &Options) -> Vec<(String, Writing, Identity)> {
         Sink::Tcp(_) | Sink::Unix(_) => None,
     };
     let sinks = options.sinks().filter_map(|(sink, _)| file(sink, writing));
-    // Replacing a source with statistics or bad records would certainly be a mistake.
+    // Replacing a source with statistics, bad records or an index would certainly be a mistake.
     let stats = options.stats.iter().filter_map(|sink| file(sink, Writing::InPlace));
-    let rejects = options.bad.file().map(|path| Sink::File(path.into()));
-    sinks.chain(stats).chain(rejects.iter().filter_map(|sink| file(sink, Writing::InPlace))).collect()
+    let others = [options.bad.file(), options.index.as_deref()];
+    let others: Vec<Sink> = others.into_iter().flatten().map(|path| Sink::File(path.into())).collect();
+    sinks.chain(stats).chain(others.iter().filter_map(|sink| file(sink, Writing::InPlace))).collect()
 }
 
 fn conflict(name: &str, expected: &str) -> Error {

@@ -13,6 +13,7 @@ use crate::standard::Stream;
 use super::checksum::Checksum;
 use super::cores::Cores;
 use super::each::{self, Copy, Each};
+use super::gzip_index::{self, Indexing};
 use super::halt::{Amount, Halt};
 use super::header::Header;
 use super::json;
@@ -48,6 +49,9 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let previews = sources.iter().map(Source::preview).collect::<Result<Vec<_>>>()?;
     let identities: Vec<_> = previews.iter().map(|preview| preview.identity.clone()).collect();
     overlap::check(options, &identities)?;
+    if options.index.is_some() {
+        gzip_index::check_format(&sources)?;
+    }
     check_append(options)?;
 
     // Opening a FIFO or a connection may wait, and there is nothing to clean up yet, so until then a signal has its
@@ -69,7 +73,11 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         None => signals.token().clone(),
     };
     let csv = options.csv()?;
-    let (mut first, members) = open(&sources[0], options, &input)?;
+    let index = options.index.as_ref().map(|path| Indexing::open(path, signals.token())).transpose()?;
+    let (mut first, members) = match &index {
+        Some(index) => (index.reader(&sources[0], options.reader().cancel(&input), previews[0].size)?, Members::None),
+        None => open(&sources[0], options, &input)?,
+    };
     signals.watch()?;
     let header = match &csv {
         Some(csv) if options.table.header => {
@@ -107,7 +115,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let rejects = Rejects::open(&options.bad, signals.token())?;
     let outputs = Outputs::open(options, signals.token())?;
     let size = previews.iter().enumerate().map(|(i, preview)| match i {
-        0 => first.progress().source_size,
+        0 if index.is_none() => first.progress().source_size,
         _ => preview.size,
     });
     let destination = match &options.each.each {
@@ -138,6 +146,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         stages,
         cores,
         open_record: None,
+        index,
         rejects,
         csv,
         header,
@@ -220,6 +229,8 @@ struct Transfer<'a> {
     cores: Option<Cores>,
     /// The last record of the sources so far, if it came from `cores` and has no terminator.
     open_record: Option<Vec<u8>>,
+    /// The index that is made of the source.
+    index: Option<Indexing>,
     rejects: Rejects,
     /// The framer, if records are those of CSV: not every line is a record.
     csv: Option<Csv>,
@@ -337,6 +348,14 @@ impl Transfer<'_> {
                 Err(error)
             }
         };
+        let completed = match (completed, self.index) {
+            (completed, None) => completed,
+            (Ok(checksum), Some(index)) => index.close().map(|()| checksum),
+            (Err(error), Some(index)) => {
+                index.abandon();
+                Err(error)
+            }
+        };
         let (mut completed, skipped) = (completed, skipped.and(left_out));
         if let Some(report) = report {
             let elapsed = self.started.elapsed();
@@ -433,6 +452,10 @@ impl Transfer<'_> {
             None => self.copy_records(&mut reader),
         });
         let mut progress = reader.progress();
+        if let Some(index) = &self.index {
+            let (format, read) = index.progress();
+            (progress.format, progress.source_bytes) = (Some(format), read);
+        }
         if let Some(cores) = self.cores.as_ref().filter(|cores| !cores.is_streamed(self.ended.len())) {
             progress.format = cores.format;
             progress.source_bytes = match (cores.format, &copied) {
@@ -489,18 +512,9 @@ impl Transfer<'_> {
 
     /// Copies a source on several threads.
     fn copy_on_cores(&mut self, cores: &mut Cores, reader: &mut Reader) -> Result<Reached, Halt> {
-        let name = reader.name().to_string();
         let mut stages = self.stages.take();
         let (mut before, mut stats, mut format) = ((0, Some(0)), Vec::new(), None);
         let ended = cores.run(self.ended.len(), reader, |mut piece| {
-            let mut streamed = Ok(());
-            if let Some(split) = piece.too_large.take() {
-                piece = cores.stream(&split, &name, &mut |bytes, offsets| {
-                    streamed = self.accept(stages.as_mut(), bytes, offsets, true);
-                    streamed.as_ref().map_or_else(|_| Err(Error::new(ErrorKind::Cancelled)), |()| Ok(()))
-                });
-            }
-            streamed?;
             for (bytes, offsets) in piece.records.drain(..) {
                 self.accept(stages.as_mut(), &bytes, &offsets, true)?;
                 cores.reuse((bytes, offsets));
@@ -720,6 +734,7 @@ impl Transfer<'_> {
         if self.progress.is_some() {
             let progress = reader.progress();
             self.place.encoded = progress.format.map(|_| progress.source_bytes);
+            self.place.encoded = self.index.as_ref().map(|index| index.progress().1).or(self.place.encoded);
         }
     }
 

@@ -97,6 +97,19 @@ fn contradictory_options() {
         let _ = seen.complains_of(&["found standard input as a source more than once", "expected '-' once"]);
         assert_eq!(place.names(), ["in"]);
     }
+    for (words, found) in [
+        ("--unordered --stage match:x", "--unordered without threads"),
+        (
+            "-j 2 --unordered --stage match:x --stage uniq",
+            "--unordered with --stage uniq, whose result depends on the order",
+        ),
+        ("-j 2 --unordered --stage take:3", "--unordered with --stage take:3,"),
+        ("-j 2 --unordered --stage match:x --hash sha256", "--unordered with --hash,"),
+    ] {
+        let place = Place::new().file("a", "one\n");
+        place.run(words).and("-o out a").gets_refused().complains_of(&[found, "expected -j N"]);
+        assert_eq!(place.names(), ["a"]);
+    }
     refused("--each cat --unordered --round-robin", "the argument '--unordered' cannot be used with '--round-robin'");
 }
 

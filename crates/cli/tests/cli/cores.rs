@@ -109,6 +109,56 @@ fn results_larger_than_a_thread_may_collect_are_written_in_pieces() {
     assert_eq!(place.read("out").len(), 31 * (3 << 20));
 }
 
+/// Returns the lines in an order that does not depend on theirs.
+fn sorted(text: &[u8]) -> Vec<Vec<u8>> {
+    let mut lines: Vec<_> = text.split(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn unordered_results_are_the_same_records() {
+    let place = Place::new().file("a", lines()).file("t", table()).file("b", "1 2\n7 3");
+    for words in [
+        "a --stage match:7",
+        "a b a --stage not:xyz --stage replace/7/8",
+        "a --stage fields:2:\\x20",
+        "t --csv --stage fields:2",
+        "t --csv --header --stage match:7",
+        "a --stage match:7 --count",
+    ] {
+        let expected = place.run(words).succeeds().stdout;
+        let found = place.run(words).and("-j 3 --unordered").succeeds().stdout;
+        assert_eq!(found.len(), expected.len(), "{words}");
+        assert!(sorted(&found) == sorted(&expected), "{words}");
+    }
+}
+
+#[test]
+fn an_error_with_unordered_results_comes_after_everything_before_it() {
+    // The record in the middle is too long.
+    let text = lines();
+    let (first, second) = text.split_at(text.len() / 2 / 7 * 7);
+    let place = Place::new().file("a", format!("{first}\n{}\n{second}", "7".repeat(100)));
+    let words = "a --record-limit 50 --stage match:7";
+    let expected = place.run(words).fails();
+    let found = place.run(words).and("-j 3 --unordered").fails();
+    assert_eq!(found.stderr, expected.stderr);
+    let records = sorted(&found.stdout);
+    assert!(expected.stdout.len() > 1 << 20);
+    assert!(sorted(&expected.stdout).iter().all(|record| records.binary_search(record).is_ok()));
+
+    // Bad records are reported in order.
+    for end in ["--rejects bad", "--on-bad skip"] {
+        let words = format!("{words} {end}");
+        let seen = |jobs: &str| {
+            let seen = place.run(&words).and(jobs).into_command().output().unwrap();
+            (seen.status.code(), String::from_utf8_lossy(&seen.stderr).into_owned(), sorted(&seen.stdout))
+        };
+        assert!(seen("") == seen("-j 3 --unordered"), "{words}");
+    }
+}
+
 /// Sources that cannot be divided.
 #[test]
 fn the_output_of_streams_is_that_of_one_thread() {

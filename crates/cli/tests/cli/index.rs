@@ -76,3 +76,61 @@ fn a_gzip_file_with_an_index_is_read_on_several_threads() {
         assert!(!place.names().contains(&"out".to_string()));
     }
 }
+
+#[test]
+fn an_index_can_be_made_while_a_file_is_moved() {
+    let place = packed();
+    let expected = {
+        place.words("index a.gz -o expected").succeeds();
+        place.read("expected")
+    };
+    let read = |name: &str| {
+        let index = place.read(name);
+        assert!(index == expected, "{name}");
+        std::fs::remove_file(place.path(name)).unwrap();
+    };
+    let data = place.read("a");
+    assert!(place.run("a.gz --index i").succeeds().stdout == data);
+    read("i");
+    place.run("a.gz --index i --count").succeeds().prints(format!("300000 records, {} bytes\n", data.len()));
+    read("i");
+    let seen = place.run("a.gz --index i -o out --stage match:77 --each cat -j 2 --stats -").succeeds();
+    let stats = String::from_utf8(seen.stdout).unwrap();
+    let size = format!("\"source_bytes\": {}", place.read("a.gz").len());
+    assert!(stats.contains(&size) && stats.contains("\"decoded\": \"gzip\""), "{stats}");
+    read("i");
+    assert!(place.run("--index i").stdin(place.read("a.gz")).succeeds().stdout == data);
+    read("i");
+    // The index is used.
+    place.run("a.gz --index a.gz.gzidx --count").succeeds();
+    assert!(place.run("a.gz -j 2 --stage match:77").succeeds().stdout == place.read("out"));
+}
+
+#[test]
+fn no_index_appears_if_the_run_fails_or_cannot_make_one() {
+    let place = packed();
+    let content = place.read("a.gz");
+    let place = place.file("cut.gz", &content[..content.len() - 1]);
+    place.run("a -o a.zst").succeeds();
+    let names = place.names();
+    place.run("cut.gz --index i -o out").fails().complains_of(&["cut.gz: decode truncated", "a gzip member"]);
+    place.run("a.gz --index i --record-limit 3 -o out").fails().complains_of(&["a.gz: record too long"]);
+    for other in ["a", "a.zst"] {
+        let wrong = ["--index for a file that does not begin as gzip does", "expected a gzip file"];
+        place.run(other).and("--index i -o out").fails().complains_of(&wrong);
+    }
+    place.run("--index i -o out").stdin("no gzip").fails().complains_of(&["standard input: decode damaged"]);
+    for (words, found) in [
+        ("a.gz a.gz", "--index with other sources"),
+        ("-- cat a.gz", "--index with other sources"),
+        ("a.gz -j 2 --stage match:7", "--index with -j"),
+        ("a.gz --decode off", "--index with --decode"),
+        ("a.gz --pin content", "--index with --pin"),
+        ("a.gz --stage take:3", "--index with --stage take:3"),
+    ] {
+        place.run("--index i -o out").and(words).gets_refused().complains_of(&[found]);
+    }
+    place.run("a.gz --index a.gz -o out").fails().complains_of(&["a.gz: open failed", "not one of the sources"]);
+    place.run("a.gz --index out -o out").fails().complains_of(&["out: open failed", "not also another output"]);
+    assert_eq!(place.names(), names);
+}

@@ -121,6 +121,11 @@ impl StageText {
         matches!(self.work, Work::Take(_) | Work::Skip(_) | Work::Sample { .. } | Work::Uniq)
     }
 
+    /// Returns whether the stage ends a run before the end of its sources.
+    pub(crate) fn ends_early(&self) -> bool {
+        matches!(self.work, Work::Take(_))
+    }
+
     /// Returns whether the stage may fail at a record.
     pub(crate) fn may_fail(&self) -> bool {
         self.work.changes_length()
