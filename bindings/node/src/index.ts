@@ -22,7 +22,15 @@ export { type Native, native } from "./native.js";
 export { type CommandReaderOptions, command, fd, type OpenOptions, open, pipeline, shell, stdin } from "./open.js";
 export { type ParallelOptions, parallel } from "./pipe/parallel.js";
 export type { Stderr, Stdin, Stdout } from "./settings.js";
-export { type Framing, openSplit, type PlanOptions, planSplits, type Split, type Splits } from "./splits.js";
+export {
+  type Framing,
+  openSplit,
+  type PlanOptions,
+  planSplits,
+  type Split,
+  type Splits,
+  shardSplits,
+} from "./splits.js";
 export { type ThroughOptions, through, throughShell } from "./through.js";
 export {
   type CommandWriterOptions,

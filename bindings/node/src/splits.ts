@@ -163,6 +163,45 @@ export async function planSplits(path: string | URL, options: PlanOptions = {}):
   }
 }
 
+/** Returns the splits of worker `index` of `count`, in a random order that `seed` determines. Each split belongs to one
+ * worker, and the numbers of splits differ by at most one. For each epoch of a training loop, use another seed.
+ *
+ * The result depends only on the plan and the arguments, in every language, in every version and on every machine.
+ *
+ * @throws `invalid_option` if `index` is not less than `count`, or for numbers that are not integers of at least 0.
+ */
+export function shardSplits(plan: Splits, index: number, count: number, seed: number | bigint): Split[] {
+  const stream = "shardSplits";
+  const isCount = (value: number) => Number.isSafeInteger(value) && value >= 0;
+  if (!isCount(index) || !isCount(count) || index >= count) {
+    const expected = "a worker from 0 to one less than their number";
+    throw misuse({ stream, found: `worker ${show(index)} of ${show(count)}`, expected }, INVALID_OPTION);
+  }
+  const isSeed = typeof seed === "bigint" ? BigInt.asUintN(64, seed) === seed : isCount(seed);
+  if (!isSeed) {
+    throw misuse(
+      { stream, found: `the seed ${show(seed)}`, expected: "an integer from 0 to 2^64 - 1" },
+      INVALID_OPTION,
+    );
+  }
+  const shuffled = [...plan.splits];
+  let state = BigInt(seed);
+  // Fisher and Yates' algorithm, with SplitMix64.
+  const below = (bound: number) => {
+    state = BigInt.asUintN(64, state + 0x9e3779b97f4a7c15n);
+    let z = state;
+    z = BigInt.asUintN(64, (z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n);
+    z = BigInt.asUintN(64, (z ^ (z >> 27n)) * 0x94d049bb133111ebn);
+    // The high half of the product maps the number to the range.
+    return Number(((z ^ (z >> 31n)) * BigInt(bound)) >> 64n);
+  };
+  for (let last = shuffled.length - 1; last > 0; last--) {
+    const other = below(last + 1);
+    [shuffled[last], shuffled[other]] = [shuffled[other] as Split, shuffled[last] as Split];
+  }
+  return shuffled.filter((_, position) => position % count === index);
+}
+
 /** Reads one split of a file: an element of `splits`, or its JSON. The split's framer finds the records by default.
  *
  * Offsets count from the start of the file; record numbers too if the plan knows them, and otherwise from the start of

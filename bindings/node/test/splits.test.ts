@@ -20,6 +20,7 @@ import {
   open,
   openSplit,
   planSplits,
+  shardSplits,
 } from "millstream";
 import { cases, failure, toArray } from "./twin.js";
 
@@ -169,4 +170,31 @@ test("wrong arguments are refused", async () => {
   assert.equal((await failure(toArray(openSplit({ ...plan.splits[0], version: 99 })))).kind, "unsupported");
   const { splits: documents } = await planSplits(path, { framer: fixed(4) });
   assert.throws(() => openSplit(documents[0], { keepDelimiter: true }), { kind: "invalid_option" });
+});
+
+test("a shard is every nth split in a random order", async () => {
+  writeFileSync(path, "0123456\n".repeat(10));
+  const plan = await planSplits(path, { size: 8 });
+  const begins = (index: number, count: number, seed: number | bigint) =>
+    shardSplits(plan, index, count, seed).map((split) => split.begin / 8);
+  // These numbers must never change. They are those of the other languages.
+  const seed1 = [9, 0, 1, 4, 8, 2, 3, 7, 6, 5];
+  assert.deepEqual(begins(0, 1, 1), seed1);
+  assert.deepEqual(
+    begins(1, 3, 1n),
+    seed1.filter((_, i) => i % 3 === 1),
+  );
+  assert.notDeepEqual(begins(0, 1, 2n ** 64n - 1n), seed1);
+  assert.equal(plan.splits[0]?.begin, 0, "the plan is unchanged");
+  for (const [index, count] of [
+    [2, 2],
+    [0, 0],
+    [-1, 2],
+    [0.5, 2],
+  ] as const) {
+    assert.throws(() => shardSplits(plan, index, count, 1), { kind: "invalid_option", found: /worker/ });
+  }
+  for (const seed of [-1, 0.5, -1n, 2n ** 64n]) {
+    assert.throws(() => shardSplits(plan, 0, 1, seed), { kind: "invalid_option", found: /seed/ });
+  }
 });
