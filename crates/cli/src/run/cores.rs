@@ -212,7 +212,7 @@ impl Cores {
             Plan::Divided(splits) => {
                 let begin = move |split: &Split| SplitWork::new(task.clone(), split, &name);
                 let mut pieces = splits.clone().in_order(self.threads, self.is_unordered, begin);
-                while let Some(piece) = pieces.next()? {
+                while let Some(piece) = pieces.next_piece()? {
                     each(piece)?;
                 }
                 Ok(())

@@ -139,7 +139,7 @@ where
     ///
     /// # Errors
     /// Returns the error of a panic in the work, and those of [`Parts::finish`].
-    pub fn next(&mut self) -> Result<Option<W::Piece>> {
+    pub fn next_piece(&mut self) -> Result<Option<W::Piece>> {
         self.try_next().inspect_err(|_| self.current = Current::Ended)
     }
 
@@ -558,16 +558,16 @@ mod tests {
             let numbers = Numbers { ends: Arc::new(ends.clone()), step, wrong };
             let mut results = start(&numbers, threads, false, None);
             let mut found = Vec::new();
-            while let Some(end) = results.next().unwrap() {
+            while let Some(end) = results.next_piece().unwrap() {
                 found.push(end);
             }
             prop_assert_eq!(&found, &ends);
-            prop_assert!(results.next().unwrap().is_none());
+            prop_assert!(results.next_piece().unwrap().is_none());
 
             // Stops early.
             let mut results = start(&numbers, threads, false, None);
             for &end in ends.iter().take(taken) {
-                prop_assert_eq!(results.next().unwrap(), Some(end));
+                prop_assert_eq!(results.next_piece().unwrap(), Some(end));
             }
             drop(results);
 
@@ -576,7 +576,7 @@ mod tests {
             let mut results = start(&numbers, threads, false, panics_at);
             let mut before = ends.iter().take_while(|&&end| panics_at.is_none_or(|at| end <= at));
             let ended = loop {
-                match results.next() {
+                match results.next_piece() {
                     Ok(Some(end)) => prop_assert_eq!(Some(&end), before.next()),
                     ended => break ended.map_err(|error| error.kind()),
                 }
@@ -617,7 +617,7 @@ mod tests {
         let open = move |&(at, end): &(u64, u64)| Ends { all: all.clone(), at, end, panics_at: None };
         let mut results = InOrder::start(Exact(numbers), 3, true, open);
         let mut found = Vec::new();
-        while let Some(end) = results.next().unwrap() {
+        while let Some(end) = results.next_piece().unwrap() {
             found.push(end);
         }
         let (odd, even): (Vec<u64>, Vec<u64>) = found.iter().partition(|&&end| end % 2 == 1);

@@ -118,7 +118,7 @@ impl Divided {
     {
         let work = Arc::new(work);
         let mut results = self.in_order(threads, false, move |split| AtOnce::new(work(split)));
-        while let Some(result) = results.next()? {
+        while let Some(result) = results.next_piece()? {
             each(result?)?;
         }
         Ok(())

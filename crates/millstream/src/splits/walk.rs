@@ -201,7 +201,7 @@ fn chunks(
     let (mut records, threads) = (0, if size > chunk { processors() } else { 0 });
     let parts = Chunks { file: file.clone(), csv: csv.clone(), size, step: chunk };
     let mut results = InOrder::start(parts, threads, false, follow);
-    while let Some(result) = results.next()? {
+    while let Some(result) = results.next_piece()? {
         let (Walked { records: more, end, is_last }, boundaries) = result?;
         boundaries.into_iter().for_each(|(offset, number)| found(offset, records + number));
         records += more;

@@ -55,7 +55,7 @@ impl Pipe<FromSplits, (), (), ()> {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn from_splits(plan: impl Into<Divided>) -> Self {
-        let feed = FromSplits { plan: plan.into(), open: Arc::new(|split| Reader::split(split)) };
+        let feed = FromSplits { plan: plan.into(), open: Arc::new(Reader::split) };
         Pipe { feed, chain: (), kinds: std::marker::PhantomData }
     }
 
@@ -160,7 +160,7 @@ where
     P: Chain<Bytes, Out = O> + Send + 'static,
 {
     fn next(&mut self) -> Result<Option<Piece<O>>> {
-        InOrder::next(self)
+        self.next_piece()
     }
 }
 
