@@ -1,13 +1,14 @@
 //! BatchCopys of records become batches, on this thread or on several.
 
 use crate::infer::Inferred;
-use crate::layout::{Layout, Parsed, show};
+use crate::json::{self, Guesses, MOST_COLUMNS};
+use crate::layout::{Format, Layout, Names, Parsed, show};
 use crate::options::{Infer, OnBad, Options, Reject};
-use crate::rows::Scratch;
+use crate::rows;
 use crate::schema::Schema;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
-use millstream::frame::{Csv, Framer, Lines};
+use millstream::frame::{Csv, Delimiter, Framer, JsonLines, Lines};
 use millstream::workers::{Work, Workers};
 use millstream::{BatchCopy, Error, ErrorKind, Reader, Result};
 use std::collections::VecDeque;
@@ -62,7 +63,7 @@ impl Batches {
     pub fn csv(mut reader: Reader, csv: Csv, options: &Options) -> Result<Batches> {
         let (names, count) = names(&mut reader, &csv, options)?;
         let layout = Layout {
-            csv: Some(csv.clone()),
+            format: Format::Csv(csv.clone()),
             fields: count,
             picked: None,
             schema: text_schema(&names)?,
@@ -89,7 +90,7 @@ impl Batches {
     pub fn lines(reader: Reader, options: &Options) -> Result<Batches> {
         let names = ["line".to_string()];
         let layout = Layout {
-            csv: None,
+            format: Format::Lines,
             fields: 1,
             picked: None,
             schema: text_schema(&names)?,
@@ -105,6 +106,141 @@ impl Batches {
             batches.use_layout(layout, options);
         }
         Ok(batches)
+    }
+
+    /// Reads lines of JSON. Each is an object, whose members are the columns; blank lines are not records.
+    ///
+    /// Numbers are converted from their text. Strings are `string`, whatever they contain, objects `struct` and arrays
+    /// `list`. Columns of values of different types, and of objects that are always empty, are `json`: the text of each
+    /// value. A member that is missing is null.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// use millstream_columns::{Batches, Options};
+    /// let text = "{\"id\": 1, \"tags\": [\"a\"]}\n{\"id\": 2.5, \"tags\": null}\n";
+    /// let mut batches = Batches::json_lines(Reader::memory(text)?, &Options::new())?;
+    /// assert_eq!(
+    ///     batches.schema().to_json(),
+    ///     r#"{"fields":[{"name":"id","type":"float64"},{"name":"tags","type":"list","item":{"type":"string"}}]}"#,
+    /// );
+    /// assert_eq!(batches.next_batch()?.map(|batch| batch.num_rows()), Some(2));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of reading the records from which types are inferred;
+    /// [`MemoryLimit`](ErrorKind::MemoryLimit) if these have more than 10,000 columns, with those inside others;
+    /// [`InvalidOption`](ErrorKind::InvalidOption) for [`Options::nulls`].
+    pub fn json_lines(reader: Reader, options: &Options) -> Result<Batches> {
+        Batches::json(reader, Box::new(JsonLines::new()), options)
+    }
+
+    /// Reads the elements of an array of a JSON document like [lines of JSON](Batches::json_lines). The reader must have
+    /// the option [`json_elements`](millstream::ReaderBuilder::json_elements).
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// use millstream_columns::{Batches, Options};
+    /// let reader = Reader::builder().json_elements("/items").memory(r#"{"items": [{"a": true}, {"a": null}]}"#)?;
+    /// let mut batches = Batches::json_elements(reader, &Options::new())?;
+    /// assert_eq!(batches.next_batch()?.map(|batch| batch.num_rows()), Some(2));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`Batches::json_lines`].
+    pub fn json_elements(reader: Reader, options: &Options) -> Result<Batches> {
+        Batches::json(reader, Box::new(elements()), options)
+    }
+
+    fn json(reader: Reader, framer: Box<dyn Framer + Send>, options: &Options) -> Result<Batches> {
+        if !options.nulls.is_empty() {
+            let error = Error::new(ErrorKind::InvalidOption).with_found("texts that are null, for JSON");
+            return Err(error.with_expected("no such texts: null is a value of JSON").with_name(reader.name()));
+        }
+        let given = options.schema.clone();
+        let names = Names { duplicates: options.duplicates, is_closed: given.as_ref().is_none_or(Schema::is_inferred) };
+        let needs_types = given.is_none();
+        let layout = Layout {
+            format: Format::Json(names),
+            fields: 0,
+            picked: None,
+            schema: given.map_or_else(|| text_schema(&[]), Ok)?,
+            nulls: Vec::new(),
+            ragged: options.ragged,
+            goes_on: options.on_bad == OnBad::Skip,
+            how: options.how(),
+        };
+        let mut batches = Batches::new(reader, framer, layout, options);
+        if needs_types {
+            let schema = batches.infer_json(options)?;
+            let layout = Layout { schema, ..Layout::clone(&batches.layout) };
+            batches.use_layout(layout, options);
+        }
+        Ok(batches)
+    }
+
+    /// Infers the columns of JSON from the next records, which stay in the sample.
+    fn infer_json(&mut self, options: &Options) -> Result<Schema> {
+        let most = if let Infer::First(most) = options.infer { most } else { 10_000 };
+        let mut guesses = Guesses::default();
+        let (mut records, mut bytes, mut columns) = (0, 0, 0);
+        while records < most && bytes < SAMPLE_BYTES {
+            let Some(piece) = self.read()? else { break };
+            records += json::observe(&piece.block, most - records, options.how(), &mut guesses, &mut columns);
+            bytes += piece.block.batch().bytes().len();
+            self.sample.push_back(piece);
+        }
+        self.json_schema(&guesses, columns, options)
+    }
+
+    fn json_schema(&self, guesses: &Guesses, columns: usize, options: &Options) -> Result<Schema> {
+        if columns > MOST_COLUMNS {
+            return Err(Error::new(ErrorKind::MemoryLimit)
+                .with_name(self.reader.name())
+                .with_found(format!("more than {MOST_COLUMNS} columns, with those inside others"))
+                .with_expected("at most that many, or a schema in which objects with varying names are json"));
+        }
+        let fields = match options.infer {
+            Infer::First(_) => guesses.fields(options.how()),
+            Infer::Off => guesses.json_fields(),
+        };
+        Schema::inferred(Arc::new(arrow_schema::Schema::new(fields)))
+    }
+
+    /// Infers the columns from all records of the reader, which [`Batches::json_lines`] accepts as schema.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Batches::json_lines`] and of reading.
+    pub fn infer_json_lines(reader: Reader, options: &Options) -> Result<Schema> {
+        Batches::infer_all_json(reader, Box::new(JsonLines::new()), options)
+    }
+
+    /// Infers the columns from all elements of the reader, which [`Batches::json_elements`] accepts as schema.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Batches::json_elements`] and of reading.
+    pub fn infer_json_elements(reader: Reader, options: &Options) -> Result<Schema> {
+        Batches::infer_all_json(reader, Box::new(elements()), options)
+    }
+
+    fn infer_all_json(reader: Reader, framer: Box<dyn Framer + Send>, options: &Options) -> Result<Schema> {
+        let options = Options { schema: Some(text_schema(&[])?), ..options.clone() };
+        let mut batches = Batches::json(reader, framer, &options)?;
+        let (mut guesses, mut columns) = (Guesses::default(), 0);
+        while let Some(piece) = batches.read()? {
+            json::observe(&piece.block, usize::MAX, options.how(), &mut guesses, &mut columns);
+            batches.spare.push(piece.block);
+            if columns > MOST_COLUMNS {
+                break;
+            }
+        }
+        if let Some(error) = batches.error.take() {
+            return Err(error);
+        }
+        let schema = batches.json_schema(&guesses, columns, &options)?;
+        batches.reader.close()?;
+        Ok(schema)
     }
 
     fn new(reader: Reader, framer: Box<dyn Framer + Send>, layout: Layout, options: &Options) -> Batches {
@@ -134,7 +270,7 @@ impl Batches {
         let Infer::First(most) = options.infer else { return text_schema(names) };
         let mut columns = vec![Inferred::default(); names.len()];
         let (mut records, mut bytes) = (0, 0);
-        let mut scratch = Scratch::default();
+        let mut scratch = rows::Scratch::default();
         while records < most && bytes < SAMPLE_BYTES {
             let Some(piece) = self.read()? else { break };
             records += self.layout.observe(&piece.block, &mut scratch, most - records, &mut columns);
@@ -165,7 +301,7 @@ impl Batches {
         let names: Vec<String> =
             batches.layout.schema.arrow().fields().iter().map(|field| field.name().clone()).collect();
         let mut columns = vec![Inferred::default(); names.len()];
-        let mut scratch = Scratch::default();
+        let mut scratch = rows::Scratch::default();
         while let Some(piece) = batches.read()? {
             batches.layout.observe(&piece.block, &mut scratch, usize::MAX, &mut columns);
             batches.spare.push(piece.block);
@@ -325,12 +461,31 @@ impl RecordBatchReader for Batches {
     }
 }
 
+/// The framer of the elements that a reader delivers.
+fn elements() -> Delimiter {
+    const SEPARATOR: u8 = 0x1e;
+    Delimiter::byte(SEPARATOR)
+}
+
 /// Returns whether reading may continue after this error, because it is the error of one record.
 fn is_of_record(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::CsvInvalid | ErrorKind::RecordTooLong | ErrorKind::JsonInvalid | ErrorKind::TooDeep
-    )
+    // Those about JSON are errors of a document, which ends there. Records of JSON are checked when they are parsed.
+    matches!(error.kind(), ErrorKind::CsvInvalid | ErrorKind::RecordTooLong)
+}
+
+/// Memory that one thread uses for one block after another.
+#[derive(Default)]
+struct Scratch {
+    texts: rows::Scratch,
+    json: json::Scratch,
+}
+
+/// Turns the records of a block into a batch.
+fn parse(layout: &Layout, block: &BatchCopy, scratch: &mut Scratch) -> Result<Parsed> {
+    match layout.format {
+        Format::Json(names) => layout.parse_json(names, block, &mut scratch.json),
+        Format::Lines | Format::Csv(_) => layout.parse_texts(block, &mut scratch.texts),
+    }
 }
 
 /// Creates the threads that turn blocks into batches.
@@ -340,7 +495,7 @@ fn workers(layout: &Arc<Layout>, threads: usize) -> Workers<Piece> {
         let (layout, mut scratch) = (layout.clone(), Scratch::default());
         Box::new(move |piece: &mut Piece| {
             if piece.reject.is_none() {
-                piece.result = Some(layout.parse_texts(&piece.block, &mut scratch));
+                piece.result = Some(parse(&layout, &piece.block, &mut scratch));
             }
         })
     };

@@ -27,6 +27,7 @@ mod batches;
 mod build;
 mod delimited;
 mod infer;
+mod json;
 mod layout;
 mod options;
 mod rows;
@@ -35,5 +36,5 @@ mod text;
 
 pub use batches::Batches;
 pub use delimited::Delimited;
-pub use options::{Infer, OnBad, Options, Ragged, Reject};
+pub use options::{Duplicates, Infer, OnBad, Options, Ragged, Reject};
 pub use schema::Schema;

@@ -27,12 +27,25 @@ pub enum OnBad {
     Skip,
 }
 
+/// Which member of an object is taken of several with the same name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Duplicates {
+    /// None: the record is bad, [`JsonInvalid`](ErrorKind::JsonInvalid).
+    #[default]
+    Error,
+    /// The first one.
+    First,
+    /// The last one.
+    Last,
+}
+
 /// From which records types are inferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Infer {
     /// From the first ones, at most this many and 64 MiB.
     First(usize),
-    /// Columns of CSV are text.
+    /// From none. Columns of CSV are text, and those of JSON the text of their values, `json`. The names in JSON are those of
+    /// the first 10,000 records.
     Off,
 }
 
@@ -56,6 +69,7 @@ pub struct Options {
     pub(crate) special_numbers: bool,
     pub(crate) decimals: bool,
     pub(crate) ragged: Ragged,
+    pub(crate) duplicates: Duplicates,
     pub(crate) on_bad: OnBad,
 }
 
@@ -72,6 +86,7 @@ impl Options {
             special_numbers: false,
             decimals: false,
             ragged: Ragged::Error,
+            duplicates: Duplicates::Error,
             on_bad: OnBad::Stop,
         }
     }
@@ -89,7 +104,8 @@ impl Options {
         Options { infer, ..self }
     }
 
-    /// Sets the columns. Columns of CSV are found by name; those without a field in the schema are left out.
+    /// Sets the columns. Columns of CSV and members of objects of JSON are found by name; those without a field in the schema
+    /// are left out.
     #[must_use]
     pub fn schema(self, schema: Schema) -> Options {
         Options { schema: Some(schema), ..self }
@@ -101,7 +117,8 @@ impl Options {
         Options { header, ..self }
     }
 
-    /// Sets the texts that are null, such as `NA` or the empty text. A field of CSV in quotes is never null.
+    /// Sets the texts that are null, such as `NA` or the empty text. A field of CSV in quotes is never null. JSON has its own
+    /// null, and refuses this option.
     #[must_use]
     pub fn nulls<T: Into<Vec<u8>>>(self, nulls: impl IntoIterator<Item = T>) -> Options {
         Options { nulls: nulls.into_iter().map(Into::into).collect(), ..self }
@@ -124,6 +141,13 @@ impl Options {
     #[must_use]
     pub fn ragged(self, ragged: Ragged) -> Options {
         Options { ragged, ..self }
+    }
+
+    /// Sets which member of an object of JSON is taken of several with the same name. Members without a column may
+    /// have the same name in any case.
+    #[must_use]
+    pub fn duplicates(self, duplicates: Duplicates) -> Options {
+        Options { duplicates, ..self }
     }
 
     /// Sets what to do with a bad record. The header must be valid in any case.

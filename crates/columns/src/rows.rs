@@ -109,7 +109,7 @@ impl Layout {
             let start = (raw.as_ptr().addr() - begin) as u32;
             Span { start, end: start + raw.len() as u32 }
         };
-        let Some(csv) = &self.csv else {
+        let Some(csv) = self.csv() else {
             spans.extend(batch.iter().map(span));
             records.extend(0..batch.len() as u32);
             return bad;
@@ -147,8 +147,8 @@ impl Layout {
         let batch = block.batch();
         let used = &batch.bytes()[..batch.offsets()[batch.len()] as usize];
         let is_utf8 = self.is_ascii_dialect() && str::from_utf8(used).is_ok();
-        let quote = self.csv.as_ref().and_then(Csv::quote_byte);
-        let has_escape = self.csv.as_ref().and_then(Csv::escape_byte).is_some();
+        let quote = self.csv().and_then(Csv::quote_byte);
+        let has_escape = self.csv().and_then(Csv::escape_byte).is_some();
         let has_quotes = quote.is_some_and(|quote| memchr::memchr(quote, used).is_some());
         let is_plain = !has_quotes && !has_escape && self.nulls.is_empty();
         (0..stride).map(move |index| Column {
@@ -156,7 +156,7 @@ impl Layout {
             spans: &scratch.spans,
             stride,
             index,
-            csv: self.csv.as_ref(),
+            csv: self.csv(),
             quote,
             has_escape,
             nulls: &self.nulls,
@@ -167,7 +167,7 @@ impl Layout {
 
     /// Whether parts of valid UTF-8 between the bytes of the dialect are valid, too.
     fn is_ascii_dialect(&self) -> bool {
-        self.csv.as_ref().is_none_or(|csv| {
+        self.csv().is_none_or(|csv| {
             [Some(csv.delimiter()), csv.quote_byte(), csv.escape_byte()].iter().flatten().all(u8::is_ascii)
         })
     }
