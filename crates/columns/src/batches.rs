@@ -7,7 +7,7 @@ use crate::options::{Infer, OnBad, Options, Reject};
 use crate::rows;
 use crate::schema::Schema;
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
 use millstream::frame::{Csv, Delimiter, Framer, JsonLines, Lines};
 use millstream::workers::{Work, Workers};
 use millstream::{BatchCopy, Error, ErrorKind, Reader, Result};
@@ -20,6 +20,9 @@ const SAMPLE_BYTES: usize = 64 << 20;
 /// The longest record: positions in a block are signed 32-bit integers in Arrow.
 const LONGEST: usize = 1 << 30;
 
+/// The most values of a block of JSON, null or not.
+const MOST_CELLS: usize = 4 << 20;
+
 /// The records of a reader as batches of columns.
 pub struct Batches {
     reader: Reader,
@@ -29,6 +32,8 @@ pub struct Batches {
     /// The blocks that were read to infer the types, and the error after them.
     sample: VecDeque<Piece>,
     spare: Vec<BatchCopy>,
+    /// The most records of a block.
+    most_records: usize,
     /// Whether no more blocks are to be read.
     is_ended: bool,
     /// The error that follows all pieces.
@@ -246,6 +251,7 @@ impl Batches {
     fn new(reader: Reader, framer: Box<dyn Framer + Send>, layout: Layout, options: &Options) -> Batches {
         let layout = Arc::new(layout);
         Batches {
+            most_records: most_records(&layout),
             reader,
             framer,
             workers: workers(&layout, options.threads),
@@ -262,6 +268,7 @@ impl Batches {
 
     fn use_layout(&mut self, layout: Layout, options: &Options) {
         self.layout = Arc::new(layout);
+        self.most_records = most_records(&self.layout);
         self.workers = workers(&self.layout, options.threads);
     }
 
@@ -321,7 +328,7 @@ impl Batches {
             return Ok(None);
         }
         let mut block = self.spare.pop().unwrap_or_default();
-        match block.refill(&mut self.reader, &mut *self.framer, usize::MAX) {
+        match block.refill(&mut self.reader, &mut *self.framer, self.most_records) {
             Ok(true) if block.batch().bytes().len() <= LONGEST => Ok(Some(Piece::new(block, None))),
             Ok(true) => {
                 let error = Error::new(ErrorKind::MemoryLimit)
@@ -485,6 +492,23 @@ fn parse(layout: &Layout, block: &BatchCopy, scratch: &mut Scratch) -> Result<Pa
     match layout.format {
         Format::Json(names) => layout.parse_json(names, block, &mut scratch.json),
         Format::Lines | Format::Csv(_) => layout.parse_texts(block, &mut scratch.texts),
+    }
+}
+
+/// Returns the most records of a block. A record of JSON can be shorter than its row, which has all columns.
+fn most_records(layout: &Layout) -> usize {
+    fn count(fields: &Fields) -> usize {
+        let inner = |field: &FieldRef| match field.data_type() {
+            DataType::Struct(members) => count(members),
+            _ => 1,
+        };
+        fields.iter().map(inner).sum()
+    }
+    match (&layout.format, count(layout.schema.arrow().fields())) {
+        (Format::Lines | Format::Csv(_), _) => usize::MAX,
+        // The columns are not known yet.
+        (Format::Json(_), 0) => 1_000,
+        (Format::Json(_), columns) => (MOST_CELLS / columns).max(100),
     }
 }
 

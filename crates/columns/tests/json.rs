@@ -317,6 +317,17 @@ fn too_many_columns() {
 }
 
 #[test]
+fn rows_of_many_columns_are_in_small_batches() {
+    let members: Vec<String> = (0..5_000).map(|i| format!("\"k{i}\":1")).collect();
+    let text = format!("{{\"a\":{{{}}}}}\n{}", members.join(","), "{}\n".repeat(5_000));
+    for options in [Options::new(), Options::new().infer(Infer::First(1))] {
+        let outcome = lines(text.clone(), &options);
+        assert_eq!(outcome.rows(), 5_001);
+        assert!(outcome.batches.iter().all(|batch| batch.num_rows() <= 1_000));
+    }
+}
+
+#[test]
 fn a_document_that_ends_early_is_an_error() {
     for text in ["[{\"a\": 1}, {\"a\"", "[{\"a\": 1}, {\"a\": 2} x", "[{\"a\": 1},]", "[{\"a\": 1}] 7"] {
         for on_bad in [OnBad::Stop, OnBad::Skip] {
