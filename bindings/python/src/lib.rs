@@ -31,6 +31,7 @@ mod options;
 mod reader;
 mod record;
 mod splits;
+mod streams;
 mod wait;
 mod writer;
 mod writer_options;
@@ -53,7 +54,7 @@ mod _native {
     #[pymodule_export]
     use crate::bson::mapped::Mapped;
     #[pymodule_export]
-    use crate::columns::{Columns, Table, record_columns};
+    use crate::columns::Table;
     #[pymodule_export]
     use crate::command_line::command_line;
     #[pymodule_export]
@@ -68,6 +69,8 @@ mod _native {
     use crate::reader::{BinaryReader, Reader, TextReader};
     #[pymodule_export]
     use crate::splits::{Split, Splits};
+    #[pymodule_export]
+    use crate::streams::{Columns, record_columns};
     #[pymodule_export]
     use crate::wait::forked;
     #[pymodule_export]

@@ -10,8 +10,8 @@ use millstream::{Error, ErrorKind};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
-use crate::columns::{Batched, Columns, Counts, Source};
 use crate::error;
+use crate::streams::{Batched, Columns, Counts, Source};
 
 /// The default number of documents to infer columns from, and their maximum size, as in the command.
 const SAMPLE: (usize, usize) = (10_000, 32 << 20);

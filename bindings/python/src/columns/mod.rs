@@ -3,16 +3,11 @@
 //!
 //! - `layout`: the definition of the columns, from Python's arguments. `growing`: from batches to a table. `table`: the
 //!   Python object.
-//! - `stream`: batches of columns from any source. `records`: those of CSV and lines.
 
 mod growing;
 mod layout;
-mod records;
-mod stream;
 mod table;
 
 pub use growing::{Growing, enough_workers};
 pub use layout::Layout;
-pub use records::record_columns;
-pub use stream::{Batched, Columns, Counts, Source};
 pub use table::Table;

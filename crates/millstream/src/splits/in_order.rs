@@ -502,7 +502,7 @@ mod tests {
     struct Ends {
         all: Arc<Vec<u64>>,
         at: u64,
-        end: u64,
+        until: u64,
         panics_at: Option<u64>,
     }
 
@@ -510,7 +510,7 @@ mod tests {
         type Piece = u64;
 
         fn next(&mut self) -> Option<u64> {
-            if self.at >= self.end {
+            if self.at >= self.until {
                 return None;
             }
             assert!(self.panics_at != Some(self.at), "requested by the test");
@@ -527,7 +527,7 @@ mod tests {
         }
 
         fn is_free(piece: &u64) -> bool {
-            piece % 2 == 0
+            piece.is_multiple_of(2)
         }
     }
 
@@ -538,7 +538,7 @@ mod tests {
         panics_at: Option<u64>,
     ) -> InOrder<Numbers, impl Fn(&(u64, u64)) -> Ends + Clone + Send + 'static, Ends> {
         let all = numbers.ends.clone();
-        let open = move |&(at, end): &(u64, u64)| Ends { all: all.clone(), at, end, panics_at };
+        let open = move |&(at, until): &(u64, u64)| Ends { all: all.clone(), at, until, panics_at };
         InOrder::start(numbers.clone(), threads, is_unordered, open)
     }
 
@@ -614,7 +614,7 @@ mod tests {
             }
         }
         let all = numbers.ends.clone();
-        let open = move |&(at, end): &(u64, u64)| Ends { all: all.clone(), at, end, panics_at: None };
+        let open = move |&(at, until): &(u64, u64)| Ends { all: all.clone(), at, until, panics_at: None };
         let mut results = InOrder::start(Exact(numbers), 3, true, open);
         let mut found = Vec::new();
         while let Some(end) = results.next_piece().unwrap() {

@@ -1,4 +1,10 @@
 //! Columns of any source: a stream of Arrow record batches, which pyarrow, pandas and polars accept without a copy.
+//!
+//! - `records`: those of CSV, lines and JSON. Those of documents are in `bson::columns`.
+
+mod records;
+
+pub use records::record_columns;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +18,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
 
-use super::table::Table;
+use crate::columns::Table;
 use crate::reader::Reader;
 use crate::{arrow, error, foreign};
 

@@ -6,7 +6,7 @@ use millstream::{Error, ErrorKind};
 use millstream_columns::{Batches, Infer, OnBad, Options, Ragged, Reject, Schema};
 use pyo3::prelude::*;
 
-use super::stream::{Batched, Columns, Counts, Source};
+use super::{Batched, Columns, Counts, Source};
 use crate::error;
 use crate::framer::{Framer, Spec};
 use crate::number::Whole;
