@@ -35,7 +35,8 @@ use crate::options::{Items, Options, take};
 use crate::record::{Encoding, Place};
 use crate::splits::Split;
 use crate::wait::{Deadline, Patience, Token, once, unclosed};
-use json::{JsonRecords, Values};
+pub use json::JsonRecords;
+use json::Values;
 use rows::{Pending, Rows};
 
 /// Reads a source record by record, as `bytes`, or as `str` if an encoding is given.
@@ -592,6 +593,16 @@ impl Reader {
         work: impl FnMut() -> Result<T, Error> + Send,
     ) -> PyResult<Result<T, Error>> {
         self.token.wait(py, work)
+    }
+
+    /// The framer, if it finds records of CSV.
+    pub fn csv(&self) -> Option<Csv> {
+        self.csv.clone()
+    }
+
+    /// How values of JSON are found, if records are JSON.
+    pub fn json_records(&self) -> Option<&JsonRecords> {
+        self.json.as_ref()
     }
 
     /// Runs a function that cannot continue after an interrupted wait, for a taken reader.

@@ -39,7 +39,7 @@ def test_the_format_follows_from_the_name(tmp_path: Path) -> None:
     for source, format in [(b"a\n1\n", None), (tmp_path / "x.dat", None), (b"a\n1\n", "xml")]:
         with pytest.raises(ms.OptionError, match="format"):
             ms.columns(source, format)  # type: ignore[arg-type]
-    with pytest.raises(ms.OptionError, match="Framer"):
+    with pytest.raises(ms.OptionError, match="a framer of other records"):
         ms.columns(b"", ms.Framer.bson())
 
 
@@ -78,6 +78,32 @@ def test_options_and_a_command() -> None:
     for options in [{"infer": 0}, {"ragged": "x"}, {"on_bad": "x"}, {"schema": {"a": "int"}}, {"schema": {"a": []}}]:
         with pytest.raises(ms.OptionError):
             ms.columns(b"a\n1\n", "csv", **options)  # type: ignore[arg-type]
+
+
+LINES = b'{"id": 1, "tags": ["a"], "at": {"x": 0.5}}\n{"id": 2, "tags": [], "at": null}\n'
+ROWS = [{"id": 1, "tags": ["a"], "at": {"x": 0.5}}, {"id": 2, "tags": [], "at": None}]
+
+
+def test_json(tmp_path: Path) -> None:
+    assert pa.table(ms.columns(LINES, "jsonl")).to_pylist() == ROWS
+    array = b'{"items": [' + LINES.replace(b"}\n{", b"},{") + b"]}"
+    (tmp_path / "a.json").write_bytes(array)
+    reader = ms.open(tmp_path / "a.json", json_elements="/items")
+    assert pa.table(ms.columns(reader)).to_pylist() == ROWS
+    (tmp_path / "b.json").write_bytes(array[10:-1])
+    assert pa.table(ms.columns(tmp_path / "b.json")).to_pylist() == ROWS
+    assert pa.table(ms.columns(array[10:-1], "json")).to_pylist() == ROWS
+    (tmp_path / "c.ndjson").write_bytes(LINES)
+    assert pa.table(ms.columns(tmp_path / "c.ndjson", schema={"at": {"x": "float64"}})).to_pydict() == {
+        "at": [{"x": 0.5}, None]
+    }
+    twice = b'{"a": 1, "a": 2}\n'
+    assert ms.columns(twice, "jsonl", duplicates="last")["a"].tolist() == [2]
+    with pytest.raises(ms.Error):
+        ms.columns(twice, "jsonl")["a"]
+    for reader in [ms.from_bytes(LINES), ms.from_bytes(LINES, framer=ms.Framer.bson())]:
+        with pytest.raises(ms.OptionError, match="format"):
+            ms.columns(reader)
 
 
 @pytest.mark.parametrize("case", cases("infer.tsv"), ids=lambda case: case[0])

@@ -1,4 +1,4 @@
-"""Records of CSV and lines as columns."""
+"""Records of CSV, lines and JSON as columns."""
 
 from __future__ import annotations
 
@@ -6,25 +6,42 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ._native import Framer, option_error, record_columns
+from ._native import Framer, Reader, option_error, record_columns
+from ._open import from_bytes, open
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ._native import Columns, Reader
+    from ._native import Columns
     from ._types import Buffer
 
 #: The type of a column: its name, such as "int64", a list of one type, or a dict of members.
 DataType: TypeAlias = "str | list[Any] | dict[str, Any]"
 
-_FORMATS = {"csv": Framer.csv, "tsv": lambda: Framer.csv(delimiter=b"\t"), "lines": Framer.lines}
+#: The framers of formats; that of the elements of a JSON document is an option of the reader.
+_FORMATS = {
+    "csv": Framer.csv,
+    "tsv": lambda: Framer.csv(delimiter=b"\t"),
+    "lines": Framer.lines,
+    "jsonl": Framer.json_lines,
+    "json": None,
+}
+
+_ENDINGS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".txt": "lines",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+}
 
 _COMPRESSIONS = (".gz", ".bgz", ".zst", ".xz")
 
 
 def columns(
     source: Buffer | str | os.PathLike[str] | Reader[Any],
-    format: Framer | Literal["csv", "tsv", "lines"] | None = None,
+    format: Framer | Literal["csv", "tsv", "lines", "jsonl", "json"] | None = None,
     *,
     header: bool = True,
     schema: Mapping[str, DataType] | str | None = None,
@@ -32,6 +49,7 @@ def columns(
     nulls: Iterable[str] = (),
     special_numbers: bool = False,
     decimals: bool = False,
+    duplicates: Literal["error", "first", "last"] = "error",
     ragged: Literal["error", "pad"] = "error",
     on_bad: Literal["stop", "skip"] = "stop",
     threads: int | None = None,
@@ -42,8 +60,9 @@ def columns(
         polars.DataFrame(ms.columns(ms.command(["pg_dump", ...]), "csv"))
         ms.columns(data, ms.Framer.csv(delimiter=b";"), schema={"id": "int64", "price": "decimal128(12, 2)"})
 
-    `format` is "csv", "tsv" (tabs as delimiters), "lines" (one column, `line`), or a framer with a dialect; by default
-    it follows from the name of a file. The first record of CSV is the header, or `header=False` names columns by
+    `format` is "csv", "tsv" (tabs as delimiters), "lines" (one column, `line`), "jsonl" (each line is an object),
+    "json" (the elements of an array), or a framer with a dialect; by default it follows from the name of a file, or from the
+    framer and `json_elements` of a reader. The first record of CSV is the header, or `header=False` names columns by
     numbers.
 
     Types are those of `schema`, by name ("int64!" for a column without nulls, `["string"]` for a list, a dict for a
@@ -55,41 +74,56 @@ def columns(
     A value that does not fit, and a record that is not valid, is an error with its place, after the batches before it;
     the consumer of the columns raises it as its own exception. `on_bad="skip"` leaves such records out: `rejected`
     counts them, and `rejects` has the first 1,000. `ragged="pad"` fills records that have too few fields with nulls.
+    `duplicates` says which of equal keys in an object of JSON counts.
 
     `threads` turn records into columns: all processors by default. The reader cannot be used afterwards."""
     if infer != "off" and infer < 1:
         raise option_error(f"infer={infer}", '1 or more, or "off"')
-    for option, value, words in (("ragged", ragged, ("error", "pad")), ("on_bad", on_bad, ("stop", "skip"))):
+    choices = {
+        "duplicates": (duplicates, ("error", "first", "last")),
+        "ragged": (ragged, ("error", "pad")),
+        "on_bad": (on_bad, ("stop", "skip")),
+    }
+    for option, (value, words) in choices.items():
         if value not in words:
             raise option_error(f"{option}={value!r}", " or ".join(map(repr, words)))
+    source, framer = _opened(source, format)
     return record_columns(
         source,
-        _framer(source, format),
+        framer,
         header=header,
         schema=schema if schema is None or isinstance(schema, str) else json.dumps({"fields": _fields(schema)}),
         infer=None if infer == "off" else infer,
         nulls=list(nulls),
         special_numbers=special_numbers,
         decimals=decimals,
+        duplicates=duplicates,
         pads=ragged == "pad",
         skips=on_bad == "skip",
         threads=len(os.sched_getaffinity(0)) if threads is None else threads,
     )
 
 
-def _framer(source: object, format: Framer | str | None) -> Framer:
-    if isinstance(format, Framer):
-        return format
+def _opened(source: Any, format: Framer | str | None) -> tuple[Any, Framer | None]:
+    """Returns the source and the framer of its records; without one, the reader knows."""
+    if isinstance(format, Framer) or (format is None and isinstance(source, Reader)):
+        return source, format
     if format is None and isinstance(source, (str, os.PathLike)):
         name = os.fsdecode(source).lower()
         for compression in _COMPRESSIONS:
             name = name.removesuffix(compression)
-        format = {".csv": "csv", ".tsv": "tsv", ".txt": "lines"}.get(os.path.splitext(name)[1])
+        format = _ENDINGS.get(os.path.splitext(name)[1])
+    words = '"csv", "tsv", "lines", "jsonl", "json" or a Framer'
     if format is None:
-        raise option_error("a source whose name does not tell its format", 'format="csv", "tsv" or "lines"')
+        raise option_error("a source whose name does not tell its format", f"format={words}")
     if format not in _FORMATS:
-        raise option_error(f"format={format!r}", '"csv", "tsv", "lines" or a Framer')
-    return _FORMATS[format]()
+        raise option_error(f"format={format!r}", words)
+    framer = _FORMATS[format]
+    if framer is not None:
+        return source, framer()
+    if not isinstance(source, Reader):
+        source = (open if isinstance(source, (str, os.PathLike)) else from_bytes)(source, json_elements="")
+    return source, None
 
 
 def _fields(schema: Mapping[str, DataType]) -> list[dict[str, Any]]:

@@ -566,7 +566,7 @@ def document_columns(
 ) -> Columns: ...
 def record_columns(
     source: Buffer | str | PathLike[str] | Reader[Any],
-    framer: Framer,
+    framer: Framer | None,
     *,
     header: bool,
     schema: str | None,
@@ -574,6 +574,7 @@ def record_columns(
     nulls: list[str],
     special_numbers: bool,
     decimals: bool,
+    duplicates: str,
     pads: bool,
     skips: bool,
     threads: int,

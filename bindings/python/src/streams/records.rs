@@ -1,35 +1,47 @@
-//! Records of CSV and lines as columns.
+//! Records of CSV, lines and JSON as columns.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use millstream::frame::Csv;
 use millstream::{Error, ErrorKind};
-use millstream_columns::{Batches, Infer, OnBad, Options, Ragged, Reject, Schema};
+use millstream_columns::{Batches, Duplicates, Infer, OnBad, Options, Ragged, Reject, Schema};
 use pyo3::prelude::*;
 
 use super::{Batched, Columns, Counts, Source};
 use crate::error;
 use crate::framer::{Framer, Spec};
 use crate::number::Whole;
+use crate::reader::{JsonRecords, Reader};
 
 /// The number of bad records that are kept.
 const KEPT: usize = 1_000;
 
 struct RecordBatches(Batches);
 
-/// Columns of records of CSV or lines. The options are checked by the caller, which names them as Python does.
+/// What the records are.
+enum Records {
+    Csv(Box<Csv>),
+    Lines,
+    JsonLines,
+    JsonElements,
+}
+
+/// Columns of records. The options are checked by the caller, which names them as Python does. Without a framer, the
+/// records are those of the reader.
 #[pyfunction]
-#[pyo3(signature = (source, framer, *, header, schema, infer, nulls, special_numbers, decimals, pads, skips, threads))]
+#[pyo3(signature = (source, framer, *, header, schema, infer, nulls, special_numbers, decimals, duplicates, pads, skips, threads))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword")]
 pub fn record_columns(
     py: Python<'_>,
     source: Source,
-    framer: &Framer,
+    framer: Option<&Framer>,
     header: bool,
     schema: Option<&str>,
     infer: Option<Whole<usize>>,
     nulls: Vec<String>,
     special_numbers: bool,
     decimals: bool,
+    duplicates: &str,
     pads: bool,
     skips: bool,
     threads: Whole<usize>,
@@ -42,26 +54,56 @@ pub fn record_columns(
         .nulls(nulls)
         .special_numbers(special_numbers)
         .decimals(decimals)
+        .duplicates(match duplicates {
+            "first" => Duplicates::First,
+            "last" => Duplicates::Last,
+            _ => Duplicates::Error,
+        })
         .ragged(if pads { Ragged::Pad } else { Ragged::Error })
         .on_bad(if skips { OnBad::Skip } else { OnBad::Stop });
     if let Some(schema) = schema {
         options = options.schema(Schema::from_json(schema).map_err(raised)?);
     }
-    let csv = framer.spec.csv();
-    if csv.is_none() && framer.spec != (Spec::Lines { keep: false }) {
-        let error = Error::new(ErrorKind::InvalidOption).with_found("a framer of other records than CSV and lines");
-        return Err(raised(error.with_expected("Framer.csv() or Framer.lines()")));
-    }
+    let records = match (framer, &source) {
+        (Some(framer), _) => records(framer),
+        (None, Source::Reader(reader)) => records_of(reader.get()),
+        (None, _) => None,
+    };
+    let records = records.ok_or_else(|| {
+        let found = "a framer of other records than those of CSV, lines and JSON";
+        let error = Error::new(ErrorKind::InvalidOption).with_found(found);
+        raised(error.with_expected("format=\"csv\", \"tsv\", \"lines\", \"jsonl\" or \"json\", or such a framer"))
+    })?;
     let (core, reader) = source.open(py)?;
-    let work = || match csv {
-        Some(csv) => Batches::csv(core, csv, &options),
-        None => Batches::lines(core, &options),
+    let work = || match records {
+        Records::Csv(csv) => Batches::csv(core, *csv, &options),
+        Records::Lines => Batches::lines(core, &options),
+        Records::JsonLines => Batches::json_lines(core, &options),
+        Records::JsonElements => Batches::json_elements(core, &options),
     };
     let batches = match &reader {
         Some(reader) => reader.get().once(py, work)?,
         None => py.detach(work),
     };
     Ok(Columns::new(RecordBatches(batches.map_err(raised)?), reader))
+}
+
+/// The records that a reader finds, if it is known that they can be columns.
+fn records_of(reader: &Reader) -> Option<Records> {
+    match reader.json_records() {
+        Some(JsonRecords::Lines(_)) => Some(Records::JsonLines),
+        Some(JsonRecords::Elements) => Some(Records::JsonElements),
+        None => reader.csv().map(|csv| Records::Csv(Box::new(csv))),
+    }
+}
+
+/// The records that a framer finds, if they can be columns.
+fn records(framer: &Framer) -> Option<Records> {
+    match &framer.spec {
+        Spec::Lines { keep: false } => Some(Records::Lines),
+        Spec::JsonLines(_) => Some(Records::JsonLines),
+        _ => framer.spec.csv().map(|csv| Records::Csv(Box::new(csv))),
+    }
 }
 
 impl Batched for RecordBatches {
