@@ -2171,6 +2171,195 @@ millstream_code millstream_reader_options_set_json_depth(millstream_reader_optio
 }  // extern "C"
 #endif  // __cplusplus
 
+/* ---- columns ----
+ *
+ * Records of CSV and lines as columns, through Arrow's C data interface:
+ * <https://arrow.apache.org/docs/format/CDataInterface.html>.
+ *
+ *     millstream_columns *columns;
+ *     struct ArrowArray batch;
+ *     code = millstream_columns_new(reader, "delimiter=3b null=NA", NULL, &columns, &error);
+ *     while (code == MILLSTREAM_OK &&
+ *            (code = millstream_columns_next(columns, &batch, &error)) == MILLSTREAM_OK && batch.release != NULL) {
+ *         use(&batch);
+ *         batch.release(&batch);
+ *     }
+ *
+ * A batch is a struct array: its children are the columns. Types are inferred from the first records or given by a
+ * schema; docs/types.md has the rules. A value that does not fit is an error with its place, or, by option, a bad
+ * record that is left out and counted. It never becomes null. The end means that the source succeeded.
+ *
+ * millstream_columns_stream() gives the batches to a library that reads the C stream interface.
+ */
+
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+  // Array type description
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  struct ArrowSchema** children;
+  struct ArrowSchema* dictionary;
+
+  // Release callback
+  void (*release)(struct ArrowSchema*);
+  // Opaque producer-specific data
+  void* private_data;
+};
+
+struct ArrowArray {
+  // Array data description
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void** buffers;
+  struct ArrowArray** children;
+  struct ArrowArray* dictionary;
+
+  // Release callback
+  void (*release)(struct ArrowArray*);
+  // Opaque producer-specific data
+  void* private_data;
+};
+
+#endif  // ARROW_C_DATA_INTERFACE
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+  // Callbacks providing stream functionality
+  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema* out);
+  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray* out);
+  const char* (*get_last_error)(struct ArrowArrayStream*);
+
+  // Release callback
+  void (*release)(struct ArrowArrayStream*);
+
+  // Opaque producer-specific data
+  void* private_data;
+};
+
+#endif  // ARROW_C_STREAM_INTERFACE
+
+/**
+ * Reads records as columns. It is freed by millstream_columns_free().
+ */
+typedef struct millstream_columns millstream_columns;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Creates columns of the records that `reader` has not delivered yet. It takes ownership of the reader, even if this
+ * fails: the caller must neither use nor free it again. The options of the reader still apply, such as cancel tokens
+ * and time limits. The header and the records from which types are inferred are read during this call.
+ *
+ * `options` is NULL or a text of options, `name=value` separated by spaces, such as "header=off null=NA null=":
+ *
+ * - format=csv: `csv`, `tsv`, which is CSV with tabs as delimiters, or `lines`, which are one column of text, `line`;
+ * - header=on: whether the first record of CSV names the columns; with `off` their names are 0, 1, ...;
+ * - infer=10000: the number of records from which types are inferred; with `off`, columns are text;
+ * - null=TEXT: a text that is null outside quotes; several can be given, and none is by default. `%` and two
+ *   hexadecimal digits are a byte, such as `%20`;
+ * - special_numbers=off: whether NaN, inf and -inf are numbers;
+ * - decimals=off: whether inferred numbers with a fraction are decimals instead of floating point numbers;
+ * - ragged=error: what to do with a record that has another number of fields than the first one; `pad` fills missing
+ *   fields at its end with nulls;
+ * - on_bad=stop: what to do with a record that is not valid or has a value that does not fit; `skip` leaves it out and
+ *   counts it;
+ * - threads=N: the number of threads that turn records into columns, by default that of the processors;
+ * - all options of millstream_framer_csv().
+ *
+ * `schema` is NULL or a JSON text of the columns and their types, which are not inferred then, such as
+ * {"fields": [{"name": "id", "type": "int64", "nullable": false}]}.
+ */
+millstream_code millstream_columns_new(millstream_reader *reader,
+                                       const char *options,
+                                       const char *schema,
+                                       millstream_columns **columns,
+                                       millstream_error **error);
+
+/**
+ * Returns the columns and their types as the JSON text that millstream_columns_new() takes; NULL only if `columns` is
+ * NULL. It is valid until the columns are freed.
+ */
+const char *millstream_columns_schema_json(const millstream_columns *columns);
+
+/**
+ * Returns the name of the source in error messages; NULL only if `columns` is NULL. It is valid until the columns are
+ * freed.
+ */
+const char *millstream_columns_name(const millstream_columns *columns);
+
+/**
+ * Writes the type of all batches to `schema`: a struct whose children are the columns. The caller releases it.
+ */
+millstream_code millstream_columns_schema(const millstream_columns *columns,
+                                          struct ArrowSchema *schema,
+                                          millstream_error **error);
+
+/**
+ * Writes the next batch to `batch`, which has at least one row. The caller releases it; it stays valid after the
+ * columns are freed. At the end, its `release` is NULL. The rows before a bad record or an error of the source come
+ * first; after the error the columns are at their end, except that the next call continues after MILLSTREAM_CANCELLED.
+ */
+millstream_code millstream_columns_next(millstream_columns *columns,
+                                        struct ArrowArray *batch,
+                                        millstream_error **error);
+
+/**
+ * Writes a stream of the batches that were not read yet to `stream`. Its consumer releases it, before or after the
+ * columns are freed. Both read the same records. After its get_next() has failed, get_last_error() returns the
+ * message, and millstream_columns_failure() the error.
+ *
+ * Calls on the stream and on the columns may run at the same time: each waits until the other has returned.
+ */
+millstream_code millstream_columns_stream(const millstream_columns *columns,
+                                          struct ArrowArrayStream *stream,
+                                          millstream_error **error);
+
+/**
+ * Fails with the last error that a stream of these columns has reported, if this function has not returned it yet.
+ */
+millstream_code millstream_columns_failure(const millstream_columns *columns,
+                                           millstream_error **error);
+
+/**
+ * Returns the numbers of rows that were delivered and of bad records that were left out so far.
+ */
+millstream_code millstream_columns_counts(const millstream_columns *columns,
+                                          uint64_t *rows,
+                                          uint64_t *rejected,
+                                          millstream_error **error);
+
+/**
+ * Closes the columns and their streams, as millstream_reader_close() closes a reader: a command that still runs is
+ * stopped. Batches stay valid, and the columns must still be freed.
+ */
+millstream_code millstream_columns_close(millstream_columns *columns,
+                                         millstream_error **error);
+
+/**
+ * Frees columns, and their reader once their streams are released. NULL is accepted.
+ */
+void millstream_columns_free(millstream_columns *columns);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
 /* ---- scan ----
  *
  * Scanning numbers and words in text.

@@ -28,6 +28,11 @@ pub(crate) fn call(error: ErrorOut<'_>, act: impl FnOnce() -> Result<()>) -> mil
     }
 }
 
+/// Runs `act` where its panic cannot become a code, and converts it to an error.
+pub(crate) fn caught<T>(act: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| Err(panicked(&*panic)))
+}
+
 #[cold]
 fn report(failure: Error, error: ErrorOut<'_>) -> millstream_code {
     let code = failure.code();
@@ -320,6 +325,7 @@ mod tests {
         assert_eq!(millstream_error_code(Some(&error)), 20);
         assert!(message(&error).starts_with("internal: found a panic: of 3 elephants"), "{}", message(&error));
         assert_eq!(call(None, || std::panic::panic_any(1)), 20);
+        assert_eq!(caught(|| -> Result<()> { panic!("once") }).unwrap_err().code(), 20);
     }
 
     #[test]

@@ -67,6 +67,8 @@ mod bson_type;
 mod bson_write;
 mod callback;
 mod cancel;
+mod columns;
+mod columns_options;
 mod command;
 mod command_options;
 mod enums;

@@ -13,7 +13,7 @@ use crate::tables::ErrorKind;
 use crate::text::each;
 
 /// The modules, ordered so that each depends only on earlier ones.
-pub const MODULES: [&str; 25] = [
+pub const MODULES: [&str; 26] = [
     "version",
     "error",
     "enums",
@@ -25,6 +25,7 @@ pub const MODULES: [&str; 25] = [
     "format",
     "reader",
     "reader_options",
+    "columns",
     "scan",
     "writer",
     "writer_options",
@@ -50,6 +51,72 @@ const TOP: &str = r#"
 #include <stdint.h>
 "#;
 
+/// The structures of Arrow's C interfaces, as its specification prints them.
+const ARROW: &str = "#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+
+#define ARROW_FLAG_DICTIONARY_ORDERED 1
+#define ARROW_FLAG_NULLABLE 2
+#define ARROW_FLAG_MAP_KEYS_SORTED 4
+
+struct ArrowSchema {
+  // Array type description
+  const char* format;
+  const char* name;
+  const char* metadata;
+  int64_t flags;
+  int64_t n_children;
+  struct ArrowSchema** children;
+  struct ArrowSchema* dictionary;
+
+  // Release callback
+  void (*release)(struct ArrowSchema*);
+  // Opaque producer-specific data
+  void* private_data;
+};
+
+struct ArrowArray {
+  // Array data description
+  int64_t length;
+  int64_t null_count;
+  int64_t offset;
+  int64_t n_buffers;
+  int64_t n_children;
+  const void** buffers;
+  struct ArrowArray** children;
+  struct ArrowArray* dictionary;
+
+  // Release callback
+  void (*release)(struct ArrowArray*);
+  // Opaque producer-specific data
+  void* private_data;
+};
+
+#endif  // ARROW_C_DATA_INTERFACE
+
+#ifndef ARROW_C_STREAM_INTERFACE
+#define ARROW_C_STREAM_INTERFACE
+
+struct ArrowArrayStream {
+  // Callbacks providing stream functionality
+  int (*get_schema)(struct ArrowArrayStream*, struct ArrowSchema* out);
+  int (*get_next)(struct ArrowArrayStream*, struct ArrowArray* out);
+  const char* (*get_last_error)(struct ArrowArrayStream*);
+
+  // Release callback
+  void (*release)(struct ArrowArrayStream*);
+
+  // Opaque producer-specific data
+  void* private_data;
+};
+
+#endif  // ARROW_C_STREAM_INTERFACE
+
+";
+
+/// Those structures, whose names have a prefix in C.
+const OF_ARROW: [&str; 3] = ["ArrowArray", "ArrowArrayStream", "ArrowSchema"];
+
 const BOTTOM: &str = r#"
 #include "millstream/numbers.h"
 #include "millstream/window.h"
@@ -74,7 +141,12 @@ fn config(choices: &[Choices]) -> Config {
         usize_is_size_t: true,
         enumeration: EnumConfig { rename_variants: RenameRule::QualifiedScreamingSnakeCase, ..EnumConfig::default() },
         // The enum of codes is generated here. The included types are used only by modules other than their own.
-        export: ExportConfig { include, exclude: vec!["millstream_code".into()], ..ExportConfig::default() },
+        export: ExportConfig {
+            include,
+            exclude: vec!["millstream_code".into()],
+            rename: OF_ARROW.map(|name| (name.to_string(), format!("struct {name}"))).into(),
+            ..ExportConfig::default()
+        },
         ..Config::default()
     }
 }
@@ -120,12 +192,16 @@ fn introduction(file: &Path) -> Result<String, String> {
 /// Generates a module's part of the header: the text at the beginning of its file, then its types and functions.
 fn section(sources: &Path, module: &str, kinds: &[ErrorKind], choices: &[Choices]) -> Result<String, String> {
     let file = sources.join(module).with_extension("rs");
-    let codes = if module == "error" { codes(kinds) } else { String::new() };
+    let first = match module {
+        "error" => codes(kinds),
+        "columns" => ARROW.to_string(),
+        _ => String::new(),
+    };
     let mut generated = Vec::new();
     let bindings = cbindgen::Builder::new().with_config(config(choices)).with_src(&file).generate();
     bindings.map_err(|error| format!("{}: {error}", file.display()))?.write(&mut generated);
     let generated = String::from_utf8_lossy(&generated);
-    Ok(format!("\n/* ---- {module} ----\n *\n{} */\n\n{codes}{}", introduction(&file)?, generated.trim_start()))
+    Ok(format!("\n/* ---- {module} ----\n *\n{} */\n\n{first}{}", introduction(&file)?, generated.trim_start()))
 }
 
 /// Generates `millstream.h`.

@@ -156,6 +156,8 @@ fn type_of(abi: &Declarations, of: &Type, is_text: bool) -> Result<String, Strin
         "usize" => "Csize_t".into(),
         "isize" => "Cssize_t".into(),
         "millstream_code" => "UInt32".into(),
+        // `arrow.jl` declares them.
+        "ArrowArray" | "ArrowArrayStream" | "ArrowSchema" => "Cvoid".into(),
         _ if abi.enums.iter().any(|found| found.name == name) => "UInt32".into(),
         _ if abi.callbacks.contains(&name) => "Ptr{Cvoid}".into(),
         _ if abi.structures.iter().any(|found| found.name == name) => structure_name(&name),

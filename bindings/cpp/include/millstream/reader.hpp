@@ -110,6 +110,8 @@ inline reader_options_handle made(const reader_options &options, std::unique_ptr
 template <scannable... Values>
 class value_range;
 
+class columns;
+
 namespace bson {
 class documents;
 namespace detail {
@@ -486,6 +488,7 @@ class reader {
 
   private:
     friend class bson::documents;   // which takes all of it
+    friend class columns;           // the same
     friend struct bson::detail::io; // which rethrows the exception of its callback
 
     using handle_type = detail::handle<millstream_reader, millstream_reader_free>;

@@ -1028,6 +1028,201 @@ static void stopping_early(void) {
     millstream_command_free(command);
 }
 
+/* ---- columns ---- */
+
+static millstream_columns *columns_of(const char *text, const char *options, const char *schema) {
+    millstream_columns *columns;
+    MUST(millstream_columns_new(memory_reader(text), options, schema, &columns, &error));
+    return columns;
+}
+
+/* Batches are struct arrays whose children are the columns. */
+static void columns_of_csv(void) {
+    static const char schema[] = "{\"fields\":[{\"name\":\"n\",\"type\":\"int8\",\"nullable\":false}]}";
+    millstream_columns *columns = columns_of("name;n\nann;1\n;-2\nNA;3\n", "delimiter=3b null=NA threads=1", NULL);
+    const int32_t *offsets;
+    struct ArrowSchema type;
+    struct ArrowArray batch, end;
+    uint64_t rows = 9, rejected = 9;
+
+    CHECK(strcmp(millstream_columns_name(columns), "memory") == 0 && millstream_columns_name(NULL) == NULL);
+    CHECK(strcmp(millstream_columns_schema_json(columns),
+                 "{\"fields\":[{\"name\":\"name\",\"type\":\"string\"},{\"name\":\"n\",\"type\":\"int64\"}]}") == 0);
+    CHECK(millstream_columns_schema_json(NULL) == NULL);
+    MUST(millstream_columns_schema(columns, &type, &error));
+    CHECK(strcmp(type.format, "+s") == 0 && type.n_children == 2);
+    CHECK(strcmp(type.children[0]->name, "name") == 0 && strcmp(type.children[0]->format, "u") == 0);
+    CHECK(strcmp(type.children[1]->format, "l") == 0 && (type.children[1]->flags & ARROW_FLAG_NULLABLE) != 0);
+    type.release(&type);
+
+    MUST(millstream_columns_counts(columns, &rows, &rejected, &error));
+    CHECK(rows == 0 && rejected == 0);
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.length == 3 && batch.n_children == 2);
+    CHECK(batch.children[0]->null_count == 1 && (*(const uint8_t *)batch.children[0]->buffers[0] & 7) == 3);
+    offsets = (const int32_t *)batch.children[0]->buffers[1];
+    CHECK(offsets[0] == 0 && offsets[1] == 3 && offsets[2] == 3);
+    CHECK(memcmp(batch.children[0]->buffers[2], "ann", 3) == 0);
+    CHECK(((const int64_t *)batch.children[1]->buffers[1])[1] == -2);
+    MUST(millstream_columns_next(columns, &end, &error));
+    CHECK(end.release == NULL);
+    MUST(millstream_columns_counts(columns, &rows, &rejected, &error));
+    CHECK(rows == 3 && rejected == 0);
+    MUST(millstream_columns_failure(columns, &error));
+    MUST(millstream_columns_close(columns, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_columns_next(columns, &end, &error));
+    FAILS(MILLSTREAM_CLOSED, millstream_columns_close(columns, &error));
+    millstream_columns_free(columns);
+    /* A batch owns its memory. */
+    CHECK(((const int64_t *)batch.children[1]->buffers[1])[2] == 3);
+    batch.release(&batch);
+
+    columns = columns_of("n\n1\n", NULL, schema);
+    CHECK(strcmp(millstream_columns_schema_json(columns), schema) == 0);
+    millstream_columns_free(columns);
+    columns = columns_of("n\n1\n", "format=lines", NULL);
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.length == 2);
+    batch.release(&batch);
+    millstream_columns_free(columns);
+}
+
+/* The rows before a bad record, its place, and bad records that are left out. */
+static void columns_of_bad_records(void) {
+    static const char text[] = "n\n1\n2\nx\n4\n";
+    static const char schema[] = "{\"fields\":[{\"name\":\"n\",\"type\":\"int64\"}]}";
+    millstream_columns *columns = columns_of(text, "threads=1", schema);
+    struct ArrowArray batch;
+    struct ArrowArrayStream stream;
+    struct ArrowSchema type;
+    uint64_t rows, rejected, number = 0;
+    const char *message;
+
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.length == 2);
+    batch.release(&batch);
+    CHECK(millstream_columns_next(columns, &batch, &error) == MILLSTREAM_NUMBER_INVALID && batch.release == NULL);
+    CHECK(millstream_error_line(error, &number) && number == 4 && strcmp(millstream_error_path(error), "n") == 0);
+    CHECK(millstream_error_column(error, &number) && number == 1);
+    millstream_error_free(error);
+    error = NULL;
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.release == NULL);
+    millstream_columns_free(columns);
+
+    columns = columns_of(text, "on_bad=skip", schema);
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.length == 3);
+    batch.release(&batch);
+    MUST(millstream_columns_counts(columns, &rows, &rejected, &error));
+    CHECK(rows == 3 && rejected == 1);
+    millstream_columns_free(columns);
+
+    /* The same as a stream, which outlives the columns. */
+    columns = columns_of(text, NULL, schema);
+    MUST(millstream_columns_stream(columns, &stream, &error));
+    CHECK(stream.get_schema(&stream, &type) == 0 && strcmp(type.children[0]->name, "n") == 0);
+    type.release(&type);
+    CHECK(stream.get_next(&stream, &batch) == 0 && batch.length == 2);
+    batch.release(&batch);
+    CHECK(stream.get_next(&stream, &batch) == EINVAL);
+    message = stream.get_last_error(&stream);
+    CHECK(strstr(message, "found \"x\"") != NULL && strstr(message, "at line 4, column 1") != NULL);
+    CHECK(millstream_columns_failure(columns, &error) == MILLSTREAM_NUMBER_INVALID);
+    CHECK(millstream_error_line(error, &number) && number == 4);
+    millstream_error_free(error);
+    error = NULL;
+    MUST(millstream_columns_failure(columns, &error));
+    MUST(millstream_columns_counts(columns, &rows, &rejected, &error));
+    CHECK(rows == 2);
+    millstream_columns_free(columns);
+    CHECK(stream.get_next(&stream, &batch) == 0 && batch.release == NULL);
+    stream.release(&stream);
+}
+
+/* A command that fails is an error after its rows; one that is still running is stopped; a token interrupts. */
+static void columns_of_commands(void) {
+    millstream_command *command = shell_command("echo n; echo 1; exit 3");
+    millstream_cancel_token *token;
+    millstream_reader_options *options;
+    millstream_columns *columns;
+    millstream_reader *reader;
+    struct ArrowArrayStream stream;
+    struct ArrowArray batch;
+
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    MUST(millstream_columns_new(reader, NULL, "{\"fields\":[{\"name\":\"n\",\"type\":\"int64\"}]}", &columns, &error));
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.length == 1);
+    batch.release(&batch);
+    FAILS(MILLSTREAM_COMMAND_FAILED, millstream_columns_next(columns, &batch, &error));
+    FAILS(MILLSTREAM_COMMAND_FAILED, millstream_columns_close(columns, &error));
+    millstream_columns_free(columns);
+    millstream_command_free(command);
+
+    command = shell_command("yes");
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    MUST(millstream_columns_new(reader, "format=lines", NULL, &columns, &error));
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.length > 0);
+    batch.release(&batch);
+    MUST(millstream_columns_stream(columns, &stream, &error));
+    MUST(millstream_columns_close(columns, &error));
+    CHECK(stream.get_next(&stream, &batch) == EINVAL);
+    FAILS(MILLSTREAM_CLOSED, millstream_columns_failure(columns, &error));
+    stream.release(&stream);
+    millstream_columns_free(columns);
+    millstream_command_free(command);
+
+    command = shell_command("echo 1; exec sleep 60");
+    MUST(millstream_cancel_token_new(&token, &error));
+    MUST(millstream_reader_options_new(&options, &error));
+    MUST(millstream_reader_options_set_cancel(options, token, &error));
+    MUST(millstream_reader_command(command, options, &reader, &error));
+    MUST(millstream_columns_new(reader, "format=lines threads=1", NULL, &columns, &error));
+    millstream_cancel_token_cancel(token);
+    FAILS(MILLSTREAM_CANCELLED, millstream_columns_next(columns, &batch, &error));
+    millstream_cancel_token_reset(token);
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.length == 1);
+    batch.release(&batch);
+    millstream_columns_free(columns);
+    millstream_reader_options_free(options);
+    millstream_cancel_token_free(token);
+    millstream_command_free(command);
+}
+
+static void columns_mistakes(void) {
+    millstream_columns *columns;
+    struct ArrowArray batch;
+    struct ArrowSchema type;
+    struct ArrowArrayStream stream;
+    uint64_t rows, rejected;
+
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_new(NULL, NULL, NULL, &columns, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_new(memory_reader("a\n"), NULL, NULL, NULL, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_columns_new(memory_reader("a\n"), "header=no", NULL, &columns, &error));
+    CHECK(columns == NULL);
+    FAILS(MILLSTREAM_JSON_INVALID, millstream_columns_new(memory_reader("a\n"), NULL, "{}", &columns, &error));
+    FAILS(MILLSTREAM_KEY_MISSING,
+          millstream_columns_new(memory_reader("a\n"), NULL, "{\"fields\":[{\"name\":\"b\",\"type\":\"bool\"}]}",
+                                 &columns, &error));
+    FAILS(MILLSTREAM_SHAPE_MISMATCH, millstream_columns_new(memory_reader("a,a\n"), NULL, NULL, &columns, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_schema(NULL, &type, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_next(NULL, &batch, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_stream(NULL, &stream, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_failure(NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_counts(NULL, &rows, &rejected, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_close(NULL, &error));
+    columns = columns_of("a\n", NULL, NULL);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_schema(columns, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_next(columns, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_stream(columns, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_counts(columns, &rows, NULL, &error));
+    millstream_columns_free(columns);
+    millstream_columns_free(NULL);
+}
+
 /* ---- scan ---- */
 
 static void scanning(void) {
@@ -1867,6 +2062,10 @@ int main(int argc, char **argv) {
     reading_bytes();
     reading_records();
     stopping_early();
+    columns_of_csv();
+    columns_of_bad_records();
+    columns_of_commands();
+    columns_mistakes();
     scanning();
     inlined_scanning();
     columns();

@@ -1,0 +1,297 @@
+//! Records of CSV and lines as columns, through Arrow's C data interface:
+//! <https://arrow.apache.org/docs/format/CDataInterface.html>.
+//!
+//!     millstream_columns *columns;
+//!     struct ArrowArray batch;
+//!     code = millstream_columns_new(reader, "delimiter=3b null=NA", NULL, &columns, &error);
+//!     while (code == MILLSTREAM_OK &&
+//!            (code = millstream_columns_next(columns, &batch, &error)) == MILLSTREAM_OK && batch.release != NULL) {
+//!         use(&batch);
+//!         batch.release(&batch);
+//!     }
+//!
+//! A batch is a struct array: its children are the columns. Types are inferred from the first records or given by a
+//! schema; docs/types.md has the rules. A value that does not fit is an error with its place, or, by option, a bad
+//! record that is left out and counted. It never becomes null. The end means that the source succeeded.
+//!
+//! millstream_columns_stream() gives the batches to a library that reads the C stream interface.
+
+use std::ffi::{CString, c_char};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use ::millstream_columns::{Batches, Schema};
+use arrow_array::ffi::{FFI_ArrowArray as ArrowArray, FFI_ArrowSchema as ArrowSchema};
+use arrow_array::ffi_stream::FFI_ArrowArrayStream as ArrowArrayStream;
+use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
+use arrow_schema::{ArrowError, SchemaRef};
+use millstream::{Error, ErrorKind, Result};
+
+use crate::boundary::{c_string, call, caught, free, given, out, text};
+use crate::columns_options::Options;
+use crate::error::{millstream_code, millstream_error};
+use crate::reader::millstream_reader;
+
+/// Reads records as columns. It is freed by millstream_columns_free().
+pub struct millstream_columns {
+    shared: Arc<Shared>,
+    // Text that C reads:
+    name: CString,
+    schema: CString,
+}
+
+/// What the handle and the streams created from it have in common.
+struct Shared {
+    state: Mutex<State>,
+    schema: SchemaRef,
+    rows: AtomicU64,
+    rejected: AtomicU64,
+}
+
+struct State {
+    /// `None` once closed.
+    batches: Option<Batches>,
+    /// The last error that a stream has reported.
+    failure: Option<Error>,
+}
+
+impl Shared {
+    /// Waits until no other call uses the batches.
+    fn lock(&self) -> Result<MutexGuard<'_, State>> {
+        self.state
+            .lock()
+            .map_err(|_| Error::new(ErrorKind::Closed).with_found("a handle whose last call has not returned"))
+    }
+
+    fn next(&self) -> Result<Option<RecordBatch>> {
+        let mut state = self.lock()?;
+        let batches = state.batches.as_mut().ok_or_else(|| Error::new(ErrorKind::Closed))?;
+        let next = batches.next_batch();
+        // They are only counted.
+        drop(batches.take_rejects());
+        self.rows.store(batches.rows(), Ordering::Relaxed);
+        self.rejected.store(batches.rejected(), Ordering::Relaxed);
+        next.map_err(|error| advise(error, batches.schema()))
+    }
+}
+
+/// Adds the options that can help to an error.
+fn advise(error: Error, schema: &Schema) -> Error {
+    if error.kind() != ErrorKind::ShapeMismatch || !schema.is_inferred() {
+        return error;
+    }
+    let expected = error.expected().unwrap_or_default().to_string();
+    error.with_expected(format!("{expected} (increase infer, pass a schema, or set on_bad to skip)"))
+}
+
+/// The batches as a stream of Arrow.
+struct Stream(Arc<Shared>);
+
+impl Iterator for Stream {
+    type Item = std::result::Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let error = match caught(|| self.0.next()) {
+            Ok(next) => return next.map(Ok),
+            Err(error) => error,
+        };
+        // A NUL would end the text for C.
+        let message = error.to_string().replace('\0', "\u{fffd}");
+        if let Ok(mut state) = self.0.lock() {
+            state.failure = Some(error);
+        }
+        Some(Err(ArrowError::ExternalError(message.into())))
+    }
+}
+
+impl RecordBatchReader for Stream {
+    fn schema(&self) -> SchemaRef {
+        self.0.schema.clone()
+    }
+}
+
+fn export(schema: &SchemaRef) -> Result<ArrowSchema> {
+    ArrowSchema::try_from(&**schema).map_err(|_| {
+        Error::new(ErrorKind::ShapeMismatch)
+            .with_found("a NUL in the name of a column")
+            .with_expected("names without it")
+    })
+}
+
+/// Creates columns of the records that `reader` has not delivered yet. It takes ownership of the reader, even if this
+/// fails: the caller must neither use nor free it again. The options of the reader still apply, such as cancel tokens
+/// and time limits. The header and the records from which types are inferred are read during this call.
+///
+/// `options` is NULL or a text of options, `name=value` separated by spaces, such as "header=off null=NA null=":
+///
+/// - format=csv: `csv`, `tsv`, which is CSV with tabs as delimiters, or `lines`, which are one column of text, `line`;
+/// - header=on: whether the first record of CSV names the columns; with `off` their names are 0, 1, ...;
+/// - infer=10000: the number of records from which types are inferred; with `off`, columns are text;
+/// - null=TEXT: a text that is null outside quotes; several can be given, and none is by default. `%` and two
+///   hexadecimal digits are a byte, such as `%20`;
+/// - special_numbers=off: whether NaN, inf and -inf are numbers;
+/// - decimals=off: whether inferred numbers with a fraction are decimals instead of floating point numbers;
+/// - ragged=error: what to do with a record that has another number of fields than the first one; `pad` fills missing
+///   fields at its end with nulls;
+/// - on_bad=stop: what to do with a record that is not valid or has a value that does not fit; `skip` leaves it out and
+///   counts it;
+/// - threads=N: the number of threads that turn records into columns, by default that of the processors;
+/// - all options of millstream_framer_csv().
+///
+/// `schema` is NULL or a JSON text of the columns and their types, which are not inferred then, such as
+/// {"fields": [{"name": "id", "type": "int64", "nullable": false}]}.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_columns_new(
+    reader: Option<Box<millstream_reader>>,
+    options: *const c_char,
+    schema: *const c_char,
+    columns: Option<&mut MaybeUninit<Box<millstream_columns>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let reader = given(reader, "reader")?;
+        let made = out(columns, "columns")?;
+        // SAFETY: C lends strings for this call.
+        let (options, schema) = unsafe {
+            let options = if options.is_null() { "" } else { text(options, "options")? };
+            (options, if schema.is_null() { None } else { Some(text(schema, "schema")?) })
+        };
+        let mut options: Options = options.parse()?;
+        if let Some(schema) = schema {
+            options.columns = options.columns.schema(Schema::from_json(schema)?);
+        }
+        let reader = reader.into_core()?;
+        let name = c_string(reader.name());
+        let batches = match options.csv {
+            Some(csv) => Batches::csv(reader, csv, &options.columns)?,
+            None => Batches::lines(reader, &options.columns)?,
+        };
+        let arrow = batches.schema().arrow().clone();
+        // This cannot fail later.
+        drop(export(&arrow).map_err(|error| error.with_name(batches.reader().name()))?);
+        let schema = c_string(batches.schema().to_json());
+        let (rows, rejected) = (AtomicU64::new(0), AtomicU64::new(0));
+        let state = Mutex::new(State { batches: Some(batches), failure: None });
+        let shared = Arc::new(Shared { state, schema: arrow, rows, rejected });
+        made.write(Box::new(millstream_columns { shared, name, schema }));
+        Ok(())
+    })
+}
+
+/// Returns the columns and their types as the JSON text that millstream_columns_new() takes; NULL only if `columns` is
+/// NULL. It is valid until the columns are freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_columns_schema_json(columns: Option<&millstream_columns>) -> *const c_char {
+    columns.map_or(std::ptr::null(), |columns| columns.schema.as_ptr())
+}
+
+/// Returns the name of the source in error messages; NULL only if `columns` is NULL. It is valid until the columns are
+/// freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_columns_name(columns: Option<&millstream_columns>) -> *const c_char {
+    columns.map_or(std::ptr::null(), |columns| columns.name.as_ptr())
+}
+
+/// Writes the type of all batches to `schema`: a struct whose children are the columns. The caller releases it.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_columns_schema(
+    columns: Option<&millstream_columns>,
+    schema: Option<&mut MaybeUninit<ArrowSchema>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = out(schema, "schema")?;
+        to.write(export(&given(columns, "columns")?.shared.schema)?);
+        Ok(())
+    })
+}
+
+/// Writes the next batch to `batch`, which has at least one row. The caller releases it; it stays valid after the
+/// columns are freed. At the end, its `release` is NULL. The rows before a bad record or an error of the source come
+/// first; after the error the columns are at their end, except that the next call continues after MILLSTREAM_CANCELLED.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_columns_next(
+    columns: Option<&mut millstream_columns>,
+    batch: Option<&mut MaybeUninit<ArrowArray>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = out(batch, "batch")?;
+        if let Some(next) = given(columns, "columns")?.shared.next()? {
+            to.write(ArrowArray::new(&StructArray::from(next).to_data()));
+        }
+        Ok(())
+    })
+}
+
+/// Writes a stream of the batches that were not read yet to `stream`. Its consumer releases it, before or after the
+/// columns are freed. Both read the same records. After its get_next() has failed, get_last_error() returns the
+/// message, and millstream_columns_failure() the error.
+///
+/// Calls on the stream and on the columns may run at the same time: each waits until the other has returned.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_columns_stream(
+    columns: Option<&millstream_columns>,
+    stream: Option<&mut MaybeUninit<ArrowArrayStream>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let to = out(stream, "stream")?;
+        let shared = given(columns, "columns")?.shared.clone();
+        to.write(ArrowArrayStream::new(Box::new(Stream(shared))));
+        Ok(())
+    })
+}
+
+/// Fails with the last error that a stream of these columns has reported, if this function has not returned it yet.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_columns_failure(
+    columns: Option<&millstream_columns>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || match given(columns, "columns")?.shared.lock()?.failure.take() {
+        Some(failure) => Err(failure),
+        None => Ok(()),
+    })
+}
+
+/// Returns the numbers of rows that were delivered and of bad records that were left out so far.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_columns_counts(
+    columns: Option<&millstream_columns>,
+    rows: Option<&mut MaybeUninit<u64>>,
+    rejected: Option<&mut MaybeUninit<u64>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (rows, rejected) = (out(rows, "rows")?, out(rejected, "rejected")?);
+        let shared = &given(columns, "columns")?.shared;
+        rows.write(shared.rows.load(Ordering::Relaxed));
+        rejected.write(shared.rejected.load(Ordering::Relaxed));
+        Ok(())
+    })
+}
+
+/// Closes the columns and their streams, as millstream_reader_close() closes a reader: a command that still runs is
+/// stopped. Batches stay valid, and the columns must still be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_columns_close(
+    columns: Option<&mut millstream_columns>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let columns = given(columns, "columns")?;
+        let batches = columns.shared.lock()?.batches.take();
+        match batches {
+            Some(batches) => batches.into_reader().close().map(drop),
+            None => Err(Error::new(ErrorKind::Closed).with_name(columns.name.to_string_lossy())),
+        }
+    })
+}
+
+/// Frees columns, and their reader once their streams are released. NULL is accepted.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_columns_free(columns: Option<Box<millstream_columns>>) {
+    free(columns);
+}

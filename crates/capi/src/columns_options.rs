@@ -1,0 +1,181 @@
+//! The options of columns as a text.
+
+use std::str::FromStr;
+
+use millstream::frame::Csv;
+use millstream::{Error, ErrorKind, Result};
+use millstream_columns::{Infer, OnBad, Ragged};
+
+/// What `millstream_columns_new` documents.
+pub(crate) struct Options {
+    /// `None` for lines.
+    pub(crate) csv: Option<Csv>,
+    pub(crate) columns: millstream_columns::Options,
+}
+
+/// The options of the dialect, which parses them.
+const OF_CSV: [&str; 9] = [
+    "delimiter",
+    "quote",
+    "escape",
+    "doubled_quotes",
+    "comment",
+    "line_end",
+    "blank_records",
+    "literal_quotes",
+    "detect_mark",
+];
+
+const ACCEPTED: &str = "format, header, infer, null, special_numbers, decimals, ragged, on_bad or threads with a \
+                        value, such as header=off, or an option of the dialect of CSV";
+
+impl FromStr for Options {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Options> {
+        let (mut format, mut dialect, mut nulls) = ("csv", Vec::new(), Vec::new());
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let mut columns = millstream_columns::Options::new().threads(threads);
+        for option in text.split(' ').filter(|option| !option.is_empty()) {
+            let refused = || {
+                let error =
+                    Error::new(ErrorKind::InvalidOption).with_found(format!("{option:?} in the options of columns"));
+                error.with_expected(ACCEPTED)
+            };
+            let (name, value) = option.split_once('=').ok_or_else(refused)?;
+            let with = match name {
+                "format" => ["csv", "tsv", "lines"].contains(&value).then(|| format = value).map(|()| columns),
+                "header" => is_on(value).map(|header| columns.header(header)),
+                "infer" if value == "off" => Some(columns.infer(Infer::Off)),
+                "infer" => natural(value).map(|most| columns.infer(Infer::First(most))),
+                "null" => bytes(value).map(|null| nulls.push(null)).map(|()| columns),
+                "special_numbers" => is_on(value).map(|special| columns.special_numbers(special)),
+                "decimals" => is_on(value).map(|decimals| columns.decimals(decimals)),
+                "ragged" => match value {
+                    "error" => Some(columns.ragged(Ragged::Error)),
+                    "pad" => Some(columns.ragged(Ragged::Pad)),
+                    _ => None,
+                },
+                "on_bad" => match value {
+                    "stop" => Some(columns.on_bad(OnBad::Stop)),
+                    "skip" => Some(columns.on_bad(OnBad::Skip)),
+                    _ => None,
+                },
+                "threads" => natural(value).map(|threads| columns.threads(threads)),
+                _ if OF_CSV.contains(&name) => {
+                    dialect.push(option);
+                    Some(columns)
+                }
+                _ => None,
+            };
+            columns = with.ok_or_else(refused)?;
+        }
+        if format == "lines" && !dialect.is_empty() {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found(format!("{:?} for lines", dialect[0]))
+                .with_expected("format=csv or format=tsv"));
+        }
+        if format == "tsv" {
+            dialect.insert(0, "delimiter=09");
+        }
+        let csv = (format != "lines").then(|| Csv::with(dialect.join(" ").parse()?)).transpose()?;
+        Ok(Options { csv, columns: columns.nulls(nulls) })
+    }
+}
+
+fn is_on(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+fn natural(value: &str) -> Option<usize> {
+    value.parse().ok().filter(|&number| number > 0 && !value.starts_with('+'))
+}
+
+/// Replaces `%` and two digits by a byte.
+fn bytes(value: &str) -> Option<Vec<u8>> {
+    let mut parts = value.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let digits = part.get(..2).filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend_from_slice(&part.as_bytes()[2..]);
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use millstream::Reader;
+    use millstream_columns::Batches;
+
+    fn schema(options: &str, text: &str) -> String {
+        let Options { csv, columns } = options.parse().unwrap();
+        let reader = Reader::memory(text.to_string()).unwrap();
+        let batches = match csv {
+            Some(csv) => Batches::csv(reader, csv, &columns),
+            None => Batches::lines(reader, &columns),
+        };
+        let schema = batches.unwrap().schema().to_json();
+        schema
+            .replace(r#"{"fields":["#, "")
+            .replace("]}", "")
+            .replace(r#""name":"#, "")
+            .replace(r#","type""#, "")
+            .replace('"', "")
+    }
+
+    #[test]
+    fn each_option_has_an_effect() {
+        for (options, text, expected) in [
+            ("", "a,b\n1,x\n", "{a:int64},{b:string}"),
+            ("format=csv header=on infer=10000", "a,b\n1,x\n", "{a:int64},{b:string}"),
+            ("format=tsv", "a\tb\n1\t2.5\n", "{a:int64},{b:float64}"),
+            ("format=tsv delimiter=7c", "a\tb|c\n1|2\n", "{a\\tb:int64},{c:int64}"),
+            ("delimiter=3b quote=27", "a;b\n1;'2'\n", "{a:int64},{b:int64}"),
+            ("format=lines", "a,b\n", "{line:string}"),
+            ("header=off", "1,x\n", "{0:int64},{1:string}"),
+            ("infer=off", "a\n1\n", "{a:string}"),
+            ("infer=1", "a\n1\n2.5\n", "{a:int64}"),
+            ("null=NA null= null=%20%2d", "a\n1\nNA\n -\n2\n", "{a:int64}"),
+            ("special_numbers=on", "a\nNaN\n", "{a:float64}"),
+            ("decimals=on", "a\n2.5\n", "{a:decimal128(38, 1)}"),
+        ] {
+            assert_eq!(schema(options, text), expected, "{options}");
+        }
+    }
+
+    #[test]
+    fn wrong_options_are_refused() {
+        for options in [
+            "format=json",
+            "header",
+            "header=",
+            "header=yes",
+            "infer=0",
+            "infer=-1",
+            "infer=+1",
+            "null=%",
+            "null=%0",
+            "null=%+1",
+            "null=%€",
+            "ragged=skip",
+            "on_bad=pad",
+            "threads=0",
+            "delimiter=;",
+            "column=a",
+            "format=lines delimiter=3b",
+            "delimiter=22",
+            "escape=2c",
+        ] {
+            let error = options.parse::<Options>().err().unwrap_or_else(|| panic!("{options} was accepted"));
+            assert_eq!(error.kind(), ErrorKind::InvalidOption, "{options}");
+        }
+        let error = "columns=a".parse::<Options>().err().unwrap();
+        assert!(error.to_string().contains("found \"columns=a\" in the options of columns"), "{error}");
+    }
+}
