@@ -7,9 +7,11 @@ mutable struct Framer
     handle::Ptr{Cvoid}
     # The call that creates it.
     text::String
+    # The dialect as the library parses it, of a framer for CSV.
+    dialect::Union{String,Nothing}
 
-    function Framer(handle, text)
-        framer = new(handle, text)
+    function Framer(handle, text, dialect)
+        framer = new(handle, text, dialect)
         finalizer(framer -> (@c millstream_framer_free(framer.handle)), framer)
     end
 end
@@ -17,10 +19,10 @@ end
 Base.unsafe_convert(::Type{Ptr{Cvoid}}, framer::Framer) = framer.handle
 
 # Creates a framer with a function that stores its handle in a reference.
-function framer(make, text)
+function framer(make, text, dialect = nothing)
     out = Ref{Ptr{Cvoid}}(C_NULL)
     make(out)
-    Framer(out[], text)
+    Framer(out[], text, dialect)
 end
 
 delimited(keep) = keep ? 0x00000001 : 0x00000000
@@ -145,7 +147,7 @@ function Csv(; options...)
     check_options(:Csv, options, csv_options)
     dialect = join(("$(option === :quotechar ? :quote : option)=$(csv_value(option, value))" for (option, value) in pairs(options)), " ")
     shown = join(("$option = $(repr(value))" for (option, value) in pairs(options)), ", ")
-    framer(isempty(shown) ? "Csv()" : "Csv(; $shown)") do out
+    framer(isempty(shown) ? "Csv()" : "Csv(; $shown)", dialect) do out
         @call millstream_framer_csv(dialect, out)
     end
 end

@@ -26,6 +26,9 @@ Base.show(io::IO, records::Records{typeof(decoded)}) = print(io, "documents(", r
 Base.show(io::IO, rows::Rows) =
     print(io, rows.make === plain ? "rows" : rows.make === named ? "namedtuples" : "dicts", "(", rows.batches.reader, ", ", rows.batches.framer, ")")
 
+Base.show(io::IO, batches::ColumnBatches) =
+    print(io, "ColumnBatches(", batches.handle == C_NULL ? "closed" : repr(name(batches)), ")")
+
 Base.show(io::IO, stage::Stage) = print(io, stage.in_threads ? "parallel" : "map_async", "(", stage.call, ", ", stage.source, ")")
 
 Base.show(io::IO, token::CancelToken) = print(io, "CancelToken(", iscancelled(token) ? "cancelled" : "", ")")
