@@ -274,7 +274,9 @@ impl Batches {
 
     /// Infers the columns from the next records, which stay in the sample.
     fn infer(&mut self, names: &[String], options: &Options) -> Result<Schema> {
-        let Infer::First(most) = options.infer else { return text_schema(names) };
+        let Infer::First(most) = options.infer else {
+            return inferred(names, names.iter().map(|_| DataType::Utf8));
+        };
         let mut columns = vec![Inferred::default(); names.len()];
         let (mut records, mut bytes) = (0, 0);
         let mut scratch = rows::Scratch::default();
