@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMat
 use clap_complete::Shell;
 
 use crate::run::{IN_SUMMARY, Options, Source};
-use crate::{Ending, bench, bson, forgotten, index, message, split};
+use crate::{Ending, bench, bson, convert, forgotten, index, message, split};
 
 /// The help of the command itself, which begins with examples.
 const HELP: &str = "\
@@ -17,6 +17,7 @@ const HELP: &str = "\
 Examples:
   millstream run --count big.csv.gz        count records and bytes
   millstream run -o out.txt -- pg_dump db  write out.txt only if the command succeeds
+  millstream convert t.csv -o t.parquet    make a table with inferred types
   millstream bson cat dump/orders.bson.gz  print documents as JSON
   millstream bench lines big.csv           measure each way to read it on this machine
 
@@ -56,6 +57,8 @@ pub(crate) enum Subcommand {
     Run(Box<Options>),
     /// Inspect, check and convert BSON documents
     Bson(Box<Deferred<bson::Options>>),
+    // The documentation is in its options.
+    Convert(Box<Deferred<convert::Options>>),
     /// Write an index of a gzip file, with which decoding can start at many places of it
     Index(Deferred<index::Options>),
     // The documentation is in its options.
@@ -103,6 +106,7 @@ impl<T: FromArgMatches> FromArgMatches for Deferred<T> {
 pub(crate) enum Page {
     Run,
     Bson,
+    Convert,
     Index,
     Split,
     Bench,
@@ -116,6 +120,7 @@ impl Page {
         match self {
             Page::Run => "run",
             Page::Bson => "bson",
+            Page::Convert => "convert",
             Page::Index => "index",
             Page::Split => "split",
             Page::Bench => "bench",
@@ -158,6 +163,7 @@ pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
     let (command, reads_input, page) = match &arguments.subcommand {
         Subcommand::Run(options) => (Some(&options.command[..]), options.reads_input(), "run"),
         Subcommand::Bson(options) => (options.0.command(), options.0.reads_input(), "bson"),
+        Subcommand::Convert(options) => (options.0.command(), options.0.reads_input(), "convert"),
         _ => return Ok(arguments),
     };
     if command.is_some_and(|words| words.first().map_or(ends_open, |program| program.is_empty())) {
@@ -191,7 +197,7 @@ fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> 
     let page = match subcommand {
         Some(page) => format!("see `millstream {} --help`", page.name()),
         None => {
-            line.push_str(": expected run, bson, index, split, bench, completions or man");
+            line.push_str(": expected run, bson, convert, index, split, bench, completions or man");
             "see `millstream --help`".to_string()
         }
     };

@@ -12,6 +12,7 @@
 mod arguments;
 mod bench;
 mod bson;
+mod convert;
 mod ending;
 mod escape;
 mod forgotten;
@@ -27,6 +28,7 @@ mod signals;
 mod size;
 mod split;
 mod standard;
+mod tables;
 
 pub use ending::Ending;
 pub use standard::Closed;
@@ -57,6 +59,7 @@ pub fn main_with(args: impl IntoIterator<Item = impl Into<OsString>>, closed: Cl
     let ending = match arguments::parse(args.into_iter().map(Into::into).collect()) {
         Ok(Arguments { subcommand: Subcommand::Run(options) }) => run::run(&options),
         Ok(Arguments { subcommand: Subcommand::Bson(options) }) => bson::run(&options.0),
+        Ok(Arguments { subcommand: Subcommand::Convert(options) }) => convert::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Index(options) }) => index::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Split(options) }) => split::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Bench(options) }) => bench::run(&options.0),

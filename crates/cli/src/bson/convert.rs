@@ -8,11 +8,15 @@ use millstream::bson::columns::{DataType, Field, OnAbsent, OnMismatch, OnMixed, 
 use millstream::{Error, ErrorKind, Result, Writer};
 
 use crate::escape::is_trick;
+#[cfg(feature = "parquet")]
+use crate::run::{DEFAULT_RECORD_LIMIT, Decoding, Source};
 use crate::run::{OnBad, Show, Sink, count_text};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
-use super::formats::{self, Format, Packing};
+use crate::tables::{Packing, ParquetOptions};
+
+use super::formats::{self, Format};
 use super::get::is_seen;
 use super::input::{Limit, Stream};
 use super::{Done, unusable};
@@ -66,9 +70,9 @@ pub(super) struct Options {
     #[arg(long, value_name = "HOW", value_enum, requires = "column")]
     absent: Option<Absent>,
 
-    /// The compression of Parquet [default: zstd]
-    #[arg(long, value_name = "HOW", value_enum)]
-    compression: Option<Compression>,
+    /// The compression of Parquet: zstd, zstd:LEVEL, snappy or none [default: zstd:3]
+    #[arg(long, value_name = "HOW", value_parser = Packing::parse)]
+    compression: Option<Packing>,
 
     /// The text for null in CSV; equal text and empty text are quoted [default: empty]
     #[arg(long, value_name = "TEXT", value_parser = null_text)]
@@ -90,10 +94,61 @@ pub(super) struct Options {
     /// shows it even without this option.
     #[arg(long)]
     count: bool,
+
+    /// How Parquet is written, apart from the compression.
+    #[arg(skip)]
+    parquet: ParquetOptions,
+
+    /// Whether `millstream convert` has been called, which has fewer options.
+    #[arg(skip)]
+    is_general: bool,
+}
+
+/// A conversion that `millstream convert` requests.
+#[cfg(feature = "parquet")]
+pub(crate) struct Conversion {
+    pub(crate) source: Source,
+    pub(crate) decoding: Decoding,
+    pub(crate) progress: Show,
+    pub(crate) record_limit: Option<usize>,
+    pub(crate) to: To,
+    pub(crate) output: Option<Sink>,
+    pub(crate) infer: Option<u32>,
+    pub(crate) parquet: ParquetOptions,
+    pub(crate) null: Option<String>,
+    pub(crate) on_bad: Option<OnBad>,
+    pub(crate) count: bool,
+}
+
+#[cfg(feature = "parquet")]
+impl From<Conversion> for Options {
+    fn from(wanted: Conversion) -> Options {
+        let Conversion { source, decoding, progress, record_limit, to, output, infer, parquet, null, on_bad, count } =
+            wanted;
+        Options {
+            stream: Stream::new(source, decoding, progress),
+            limit: Limit { record_limit: record_limit.unwrap_or(DEFAULT_RECORD_LIMIT) },
+            to,
+            output,
+            column: Vec::new(),
+            infer,
+            mixed: None,
+            mismatch: None,
+            unknown: None,
+            absent: None,
+            compression: None,
+            null,
+            canonical: false,
+            on_bad: on_bad.unwrap_or(OnBad::Stop),
+            count,
+            parquet,
+            is_general: true,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum To {
+pub(crate) enum To {
     /// An Arrow IPC file (Feather)
     Arrow,
     /// An Arrow IPC stream, for a pipe
@@ -132,13 +187,6 @@ enum Unknown {
 enum Absent {
     Error,
     Null,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Compression {
-    Zstd,
-    Snappy,
-    None,
 }
 
 /// Parses the text for null in CSV, which is never quoted.
@@ -227,11 +275,10 @@ impl Options {
             Some(Absent::Null) => OnAbsent::Null,
             Some(Absent::Error) | None => OnAbsent::Error,
         };
-        options.packing = match self.compression {
-            Some(Compression::Zstd) | None => Packing::Zstd,
-            Some(Compression::Snappy) => Packing::Snappy,
-            Some(Compression::None) => Packing::None,
-        };
+        options.parquet = self.parquet;
+        if let Some(packing) = self.compression {
+            options.parquet.packing = packing;
+        }
         options.json = if self.canonical { Json::Canonical } else { Json::Relaxed };
         // A column usually takes at most four times the memory of its values.
         options.memory_limit = self.limit.record_limit.saturating_mul(4).clamp(256 << 20, i32::MAX as usize);
@@ -244,6 +291,9 @@ impl Options {
     fn advice(&self, error: &Error) -> Option<&'static str> {
         let is_repeated = error.expected().is_some_and(|expected| expected.starts_with("each key once"));
         match error.kind() {
+            ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange if self.is_general => {
+                Some("raise --infer, or use 'millstream bson convert', which has --column, --mismatch and --unknown")
+            }
             ErrorKind::ShapeMismatch if is_repeated => Some("--unknown count keeps the first value"),
             ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange if self.column.is_empty() => {
                 Some("raise --infer, name the columns with --column, or see --mismatch and --unknown")

@@ -5,16 +5,14 @@
 //! the source and the sink, and shows the progress.
 //!
 //! Arrow and Parquet store embedded documents as structs and arrays as lists. CSV has only plain columns: each member
-//! of an embedded document gets a column, which is named by the member's path, and arrays become Extended JSON. CSV is
-//! implemented here, because the `csv` crate cannot quote one empty field (text) and leave another (null) without
-//! quotes.
+//! of an embedded document gets a column, which is named by the member's path, and arrays become Extended JSON.
 
-#[cfg(feature = "parquet")]
-mod tables;
 #[cfg(all(test, feature = "parquet"))]
 mod tests;
 
 use data_encoding::BASE64;
+#[cfg(feature = "parquet")]
+use millstream::bson::columns::RecordBatches;
 use millstream::bson::columns::{
     Batches, Column, Columns, DataType, Field, LostTypes, OnAbsent, OnMismatch, OnMixed, OnUnknown, Sample, Schema,
     Values,
@@ -22,7 +20,10 @@ use millstream::bson::columns::{
 use millstream::bson::{DateTime, Decimal128, Documents, Json, ObjectId, Skipped, join_path};
 use millstream::{Error, ErrorKind, Result, Writer};
 
-use crate::escape::visible_lines;
+use crate::tables::csv::{CsvText, empty_line, separate};
+#[cfg(feature = "parquet")]
+use crate::tables::{self, Table, TextOptions};
+use crate::tables::{ParquetOptions, left_out};
 
 use super::json::Style;
 
@@ -54,27 +55,8 @@ impl Format {
     /// Returns [`ErrorKind::Unsupported`], with advice on how to get the format.
     pub fn check(self) -> Result<()> {
         let needs_arrow = matches!(self, Format::Arrow | Format::ArrowStream | Format::Parquet);
-        if needs_arrow && !cfg!(feature = "parquet") { Err(left_out()) } else { Ok(()) }
+        if needs_arrow && !cfg!(feature = "parquet") { Err(left_out("ndjson, csv, or ")) } else { Ok(()) }
     }
-}
-
-/// Returns the error for Arrow and Parquet, which are optional because they take as long to compile as all other code.
-fn left_out() -> Error {
-    Error::new(ErrorKind::Unsupported)
-        .with_found("Arrow or Parquet, which this build of millstream does not include")
-        .with_expected("ndjson, csv, or a build with all features: cargo install --path crates/cli --features full")
-}
-
-/// How Parquet is compressed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Packing {
-    /// zstd, level 3: smaller output than snappy in slightly more time, and supported by every current reader.
-    #[default]
-    Zstd,
-    /// snappy, for readers that support nothing else.
-    Snappy,
-    /// No compression.
-    None,
 }
 
 /// The options for converting documents.
@@ -94,9 +76,9 @@ pub struct Options {
     pub unknown: OnUnknown,
     /// What happens to a column for which no document has a member.
     pub absent: OnAbsent,
-    /// The compression of Parquet.
+    /// How Parquet is written.
     #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
-    pub packing: Packing,
+    pub parquet: ParquetOptions,
     /// The kind of Extended JSON to write.
     pub json: Json,
     /// The maximum size of the columns of one batch, less than 2 GiB.
@@ -119,7 +101,7 @@ impl Options {
             mismatch: OnMismatch::Error,
             unknown: OnUnknown::Error,
             absent: OnAbsent::Error,
-            packing: Packing::default(),
+            parquet: ParquetOptions::default(),
             json: Json::Relaxed,
             memory_limit: 1 << 30,
             null: String::new(),
@@ -207,9 +189,9 @@ pub fn convert(
     let (written, batches) = match options.format {
         Format::Csv => (csv(&mut batches, options, sink, &mut progress), batches),
         #[cfg(feature = "parquet")]
-        format => tables::write(batches, format, options.packing, sink, &mut progress),
+        format => tables(batches, format, options, sink, &mut progress),
         #[cfg(not(feature = "parquet"))]
-        _ => (Err(left_out()), batches),
+        _ => (Err(left_out("ndjson, csv, or ")), batches),
     };
     let counts = Counts::of(batches.columns());
     converted(written, batches.into_documents(), counts)
@@ -290,6 +272,40 @@ fn flatten(keys: Vec<String>, name: String, data_type: &DataType, out: &mut Vec<
     Ok(())
 }
 
+/// Writes Arrow or Parquet. Also returns the batches, which contain the source.
+#[cfg(feature = "parquet")]
+fn tables(
+    batches: Batches,
+    format: Format,
+    options: &Options,
+    sink: &mut Writer,
+    progress: &mut impl FnMut(&Documents),
+) -> (Result<u64>, Batches) {
+    let kind = match format {
+        Format::Parquet => tables::Kind::Parquet,
+        Format::ArrowStream => tables::Kind::ArrowStream,
+        _ => tables::Kind::Arrow,
+    };
+    let mut batches = RecordBatches::new(batches);
+    let write = || {
+        let schema = batches.batches().columns().schema().to_arrow();
+        let name = [batches.batches().documents().reader().name().to_string()];
+        let source = tables::source_metadata(&name);
+        let mut table = Table::new(kind, &schema, &options.parquet, &TextOptions::default(), &source, sink)?;
+        let mut rows = 0;
+        while let Some(batch) = batches.next_batch()? {
+            table.write(&batch)?;
+            rows += batch.num_rows() as u64;
+            progress(batches.batches().documents());
+        }
+        let rejected = batches.batches().documents().skipped().count();
+        table.finish(&tables::metadata(&name, rows, rejected))?;
+        Ok(rows)
+    };
+    let written = write();
+    (written, batches.into_batches())
+}
+
 fn csv(
     batches: &mut Batches,
     options: &Options,
@@ -297,35 +313,27 @@ fn csv(
     progress: &mut impl FnMut(&Documents),
 ) -> Result<u64> {
     let names: Vec<String> = batches.columns().schema().fields().iter().map(|field| field.name().to_string()).collect();
+    let text = CsvText { null: options.null.clone(), is_seen: options.is_seen };
     let (mut rows, mut line, mut value) = (0, Vec::new(), Vec::new());
-    for (i, name) in names.iter().enumerate() {
-        end_field(&mut line, i);
-        append_quoted(&mut line, name.as_bytes(), options);
-    }
-    if !names.is_empty() {
-        line.push(b'\n');
-        sink.write(&line)?;
-    }
+    text.append_names(&mut line, names.iter().map(String::as_str));
+    sink.write(&line)?;
     while let Some(columns) = batches.next_batch()? {
         for row in 0..columns.len() {
             line.clear();
             for (i, column) in columns.iter().enumerate() {
-                end_field(&mut line, i);
+                separate(&mut line, i);
                 if !column.is_valid(row) {
-                    line.extend_from_slice(options.null.as_bytes());
+                    text.append_null(&mut line);
                 } else if is_text(column) {
                     value.clear();
                     append_text(&mut value, column, row);
-                    append_quoted(&mut line, &value, options);
+                    text.append(&mut line, &value);
                 } else {
                     append_text(&mut line, column, row);
                 }
             }
             if line.is_empty() && !names.is_empty() {
-                // Most readers skip empty lines.
-                return Err(Error::new(ErrorKind::InvalidOption)
-                    .with_found(format!("null in the only column, {}, which would become an empty line", names[0]))
-                    .with_expected("a column that every document has, or a text for null: --null TEXT"));
+                return Err(empty_line(&names[0]));
             }
             line.push(b'\n');
             sink.write(&line)?;
@@ -336,32 +344,9 @@ fn csv(
     Ok(rows)
 }
 
-/// Ends the previous field.
-fn end_field(line: &mut Vec<u8>, index: usize) {
-    if index > 0 {
-        line.push(b',');
-    }
-}
-
 /// Returns whether values of the column could be empty, or contain something that CSV has to quote.
 fn is_text(column: &Column) -> bool {
     matches!(column.values(), Values::String(_) | Values::Json(_) | Values::Binary(_))
-}
-
-/// Appends a field of text, which is quoted if it is empty, reads as null, or contains a comma, a quote or a line end.
-fn append_quoted(line: &mut Vec<u8>, text: &[u8], options: &Options) {
-    let shown =
-        if options.is_seen { visible_lines(&String::from_utf8_lossy(text)).into_owned().into_bytes() } else { vec![] };
-    let text = if options.is_seen { &shown } else { text };
-    if !text.is_empty() && text != options.null.as_bytes() && !text.iter().any(|byte| b",\"\r\n".contains(byte)) {
-        line.extend_from_slice(text);
-        return;
-    }
-    line.push(b'"');
-    for &byte in text {
-        line.extend_from_slice(if byte == b'"' { b"\"\"" } else { std::slice::from_ref(&byte) });
-    }
-    line.push(b'"');
 }
 
 /// Appends a value in CSV: numbers and text unchanged, ids in hexadecimal, dates as in RFC 3339, bytes in Base64.

@@ -202,6 +202,6 @@ fn write_julia(graph: &Graph<'_>, out: &mut Writer) -> Result<()> {
 }
 
 /// Returns whether the output is a terminal, which would interpret control characters.
-pub(super) fn is_seen() -> bool {
+pub(crate) fn is_seen() -> bool {
     std::io::stdout().is_terminal()
 }

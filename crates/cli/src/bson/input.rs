@@ -160,6 +160,14 @@ pub(super) fn element<'a>(document: Document<'a>, keys: &[String]) -> Result<Ele
 }
 
 impl Stream {
+    #[cfg(feature = "parquet")]
+    pub(super) fn new(source: Source, decoding: Decoding, progress: Show) -> Stream {
+        match source {
+            Source::Command(command) => Stream { source: None, command, decoding, progress },
+            source => Stream { source: Some(source), command: Vec::new(), decoding, progress },
+        }
+    }
+
     /// Returns the words after `--`.
     pub(super) fn command(&self) -> &[OsString] {
         &self.command

@@ -27,6 +27,11 @@ use crate::signals::Signals;
 use crate::standard::{STANDARD_OUTPUT, Stream};
 use crate::{Ending, message};
 
+#[cfg(feature = "parquet")]
+pub(crate) use convert::{Conversion, To};
+#[cfg(feature = "parquet")]
+pub(crate) use get::is_seen;
+
 /// The end of `--help` and of the manual page.
 const MORE_HELP: &str = "\
 Paths:
@@ -121,6 +126,12 @@ pub(crate) fn run(options: &Options) -> Ending {
         Action::Count(options) => count::run(options, &mut signals),
     };
     signals.or(done.unwrap_or_else(|error| explain(&error, &signals)))
+}
+
+/// Runs a conversion that was requested by `millstream convert`.
+#[cfg(feature = "parquet")]
+pub(crate) fn convert(conversion: Conversion) -> Ending {
+    run(&Options { action: Action::Convert(Box::new(conversion.into())) })
 }
 
 /// Reports why the subcommand failed, unless the user or the reader of the output caused the failure.

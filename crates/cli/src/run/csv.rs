@@ -1,6 +1,6 @@
 //! `--csv` and the options of its dialect.
 
-use clap::{Args, ValueEnum};
+use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use millstream::Result;
 use millstream::frame::{Csv, CsvBlankLines, CsvDialect, CsvLineEnd, CsvStrayQuotes};
 
@@ -15,36 +15,43 @@ pub(crate) struct CsvOptions {
     #[arg(long, help_heading = "Records", group = "framing")]
     pub(crate) csv: bool,
 
+    #[command(flatten)]
+    dialect: WithCsv,
+}
+
+/// The dialect of CSV.
+#[derive(Args)]
+pub(crate) struct DialectOptions {
     /// The byte between two fields; accepts \t \xHH [default: ,]
-    #[arg(long, value_name = "BYTE", help_heading = "Records", requires = "csv", value_parser = byte)]
+    #[arg(long, value_name = "BYTE", help_heading = "Records", value_parser = byte)]
     csv_delimiter: Option<u8>,
 
     /// The byte around quoted fields, or 'none' [default: "]
-    #[arg(long, value_name = "BYTE", help_heading = "Records", requires = "csv", value_parser = byte_or_none)]
+    #[arg(long, value_name = "BYTE", help_heading = "Records", value_parser = byte_or_none)]
     csv_quote: Option<Byte>,
 
     /// The byte that makes the next byte content [default: none]
-    #[arg(long, value_name = "BYTE", help_heading = "Records", requires = "csv", value_parser = byte_or_none)]
+    #[arg(long, value_name = "BYTE", help_heading = "Records", value_parser = byte_or_none)]
     csv_escape: Option<Byte>,
 
     /// Lines that begin with this byte are not records [default: none]
-    #[arg(long, value_name = "BYTE", help_heading = "Records", requires = "csv", value_parser = byte_or_none)]
+    #[arg(long, value_name = "BYTE", help_heading = "Records", value_parser = byte_or_none)]
     csv_comment: Option<Byte>,
 
     /// The bytes that end a record
-    #[arg(long, value_name = "END", help_heading = "Records", requires = "csv", value_enum)]
+    #[arg(long, value_name = "END", help_heading = "Records", value_enum)]
     csv_line_end: Option<LineEnd>,
 
     /// Two quotes inside a quoted field are an error, not a quote
-    #[arg(long, help_heading = "Records", requires = "csv")]
+    #[arg(long, help_heading = "Records")]
     csv_no_doubled_quotes: bool,
 
     /// A quote inside a field that does not begin with one is content, not an error
-    #[arg(long, help_heading = "Records", requires = "csv")]
+    #[arg(long, help_heading = "Records")]
     csv_literal_quotes: bool,
 
     /// A blank line is a record of one empty field
-    #[arg(long, help_heading = "Records", requires = "csv")]
+    #[arg(long, help_heading = "Records")]
     csv_blank_records: bool,
 }
 
@@ -107,10 +114,59 @@ impl CsvOptions {
     /// # Errors
     /// Returns [`InvalidOption`](millstream::ErrorKind::InvalidOption) for options that contradict each other.
     pub(crate) fn framer(&self) -> Result<Option<Csv>> {
-        if !self.csv {
-            return Ok(None);
+        if self.csv { self.dialect.0.framer(CsvDialect::new()).map(Some) } else { Ok(None) }
+    }
+}
+
+/// The options of the dialect, which require `--csv`.
+struct WithCsv(DialectOptions);
+
+impl Args for WithCsv {
+    fn augment_args(command: Command) -> Command {
+        let options = DialectOptions::augment_args(Command::new("csv"));
+        command.args(options.get_arguments().map(|arg| arg.clone().requires("csv")))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        WithCsv::augment_args(command)
+    }
+}
+
+impl FromArgMatches for WithCsv {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<WithCsv, clap::Error> {
+        DialectOptions::from_arg_matches(matches).map(WithCsv)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+impl DialectOptions {
+    /// Returns the first of these options that was given.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            (self.csv_delimiter.is_some(), "--csv-delimiter"),
+            (self.csv_quote.is_some(), "--csv-quote"),
+            (self.csv_escape.is_some(), "--csv-escape"),
+            (self.csv_comment.is_some(), "--csv-comment"),
+            (self.csv_line_end.is_some(), "--csv-line-end"),
+            (self.csv_no_doubled_quotes, "--csv-no-doubled-quotes"),
+            (self.csv_literal_quotes, "--csv-literal-quotes"),
+            (self.csv_blank_records, "--csv-blank-records"),
+        ];
+        given.into_iter().find_map(|(is_given, option)| is_given.then_some(option))
+    }
+
+    /// Returns the framer of a dialect with these options.
+    ///
+    /// # Errors
+    /// Returns [`InvalidOption`](millstream::ErrorKind::InvalidOption) for options that contradict each other.
+    pub(crate) fn framer(&self, mut dialect: CsvDialect) -> Result<Csv> {
+        if self.csv_no_doubled_quotes {
+            dialect = dialect.doubled_quotes(false);
         }
-        let mut dialect = CsvDialect::new().doubled_quotes(!self.csv_no_doubled_quotes);
         if let Some(byte) = self.csv_delimiter {
             dialect = dialect.delimiter(byte);
         }
@@ -137,7 +193,7 @@ impl CsvOptions {
         if self.csv_blank_records {
             dialect = dialect.blank_lines(CsvBlankLines::Records);
         }
-        Csv::with(dialect).map(Some)
+        Csv::with(dialect)
     }
 }
 

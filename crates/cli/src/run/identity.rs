@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The identity of a file, which does not depend on its names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Identity {
+pub(crate) enum Identity {
     /// A regular file that exists.
     Existing { device: u64, inode: u64 },
     /// A file that does not exist yet, identified by the place where it will be.

@@ -33,15 +33,21 @@ mod stages;
 mod stats;
 mod transfer;
 
-pub(crate) use csv::CsvOptions;
+pub(crate) use csv::{CsvOptions, DialectOptions};
 pub(crate) use framing::Records;
 pub(crate) use json::JsonOptions;
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
+#[cfg(feature = "parquet")]
+pub(crate) use overlap::check_outputs;
 pub(crate) use progress::Progress;
 pub(crate) use rejects::OnBad;
-pub(crate) use settings::{Decoding, Settings, record_size};
+#[cfg(feature = "parquet")]
+pub(crate) use rejects::{BadOptions, Reject, Rejects};
+pub(crate) use settings::{Decoding, Reading, Settings, record_size};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
+#[cfg(feature = "parquet")]
+pub(crate) use stats::{Failure, Report};
 
 use std::time::Duration;
 

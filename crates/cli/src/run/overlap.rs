@@ -21,8 +21,23 @@ enum Writing {
 
 /// Fails if two outputs are the same file, or if an output would change a source while it is read.
 pub(super) fn check(options: &Options, sources: &[Option<Identity>]) -> Result<()> {
+    check_files(written_files(options), sources)
+}
+
+/// Fails like [`check`], for outputs that appear when they are complete, and others that must not replace a source.
+#[cfg(feature = "parquet")]
+pub(crate) fn check_outputs<'a>(
+    complete: impl Iterator<Item = &'a Sink>,
+    others: impl Iterator<Item = &'a Sink>,
+    sources: &[Option<Identity>],
+) -> Result<()> {
+    let complete = complete.filter_map(|sink| file(sink, Writing::Beside));
+    check_files(complete.chain(others.filter_map(|sink| file(sink, Writing::InPlace))).collect(), sources)
+}
+
+fn check_files(files: Vec<(String, Writing, Identity)>, sources: &[Option<Identity>]) -> Result<()> {
     let mut outputs: Vec<(String, Identity)> = Vec::new();
-    for (name, writing, identity) in written_files(options) {
+    for (name, writing, identity) in files {
         if writing == Writing::InPlace && sources.contains(&Some(identity.clone())) {
             return Err(conflict(&name, "a file that is not one of the sources"));
         }
@@ -37,20 +52,23 @@ pub(super) fn check(options: &Options, sources: &[Option<Identity>]) -> Result<(
 /// Returns every existing or future regular file that the options name as an output, and standard output.
 fn written_files(options: &Options) -> Vec<(String, Writing, Identity)> {
     let writing = if options.is_in_place() { Writing::InPlace } else { Writing::Beside };
-    let file = |sink: &Sink, writing| match sink {
-        Sink::Stdout => {
-            let identity = Identity::of_descriptor(io::stdout()).unwrap_or(Identity::Stdout);
-            Some((STANDARD_OUTPUT.to_string(), Writing::InPlace, identity))
-        }
-        Sink::File(path) => Some((path.display().to_string(), writing, Identity::of_output(path)?)),
-        Sink::Tcp(_) | Sink::Unix(_) => None,
-    };
     let sinks = options.sinks().filter_map(|(sink, _)| file(sink, writing));
     // Replacing a source with statistics, bad records or an index would certainly be a mistake.
     let stats = options.stats.iter().filter_map(|sink| file(sink, Writing::InPlace));
     let others = [options.bad.file(), options.index.as_deref()];
     let others: Vec<Sink> = others.into_iter().flatten().map(|path| Sink::File(path.into())).collect();
     sinks.chain(stats).chain(others.iter().filter_map(|sink| file(sink, Writing::InPlace))).collect()
+}
+
+fn file(sink: &Sink, writing: Writing) -> Option<(String, Writing, Identity)> {
+    match sink {
+        Sink::Stdout => {
+            let identity = Identity::of_descriptor(io::stdout()).unwrap_or(Identity::Stdout);
+            Some((STANDARD_OUTPUT.to_string(), Writing::InPlace, identity))
+        }
+        Sink::File(path) => Some((path.display().to_string(), writing, Identity::of_output(path)?)),
+        Sink::Tcp(_) | Sink::Unix(_) => None,
+    }
 }
 
 fn conflict(name: &str, expected: &str) -> Error {

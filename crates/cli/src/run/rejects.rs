@@ -56,18 +56,24 @@ impl From<OnBad> for millstream::bson::OnBad {
 }
 
 impl BadOptions {
+    /// Creates the options of a command that has them in another form.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn new(on_bad: Option<OnBad>, rejects: Option<PathBuf>) -> BadOptions {
+        BadOptions { on_bad, rejects }
+    }
+
     /// Returns whether reading continues after a bad record.
-    pub(super) fn skips(&self) -> bool {
+    pub(crate) fn skips(&self) -> bool {
         self.rejects.is_some() || self.on_bad == Some(OnBad::Skip)
     }
 
     /// Returns the file of `--rejects`.
-    pub(super) fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         self.rejects.as_deref()
     }
 
     /// Fails if the options contradict each other.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match (&self.rejects, self.on_bad) {
             (Some(_), Some(OnBad::Stop)) => Err(Error::new(ErrorKind::InvalidOption)
                 .with_found("--rejects with --on-bad stop")
@@ -78,7 +84,7 @@ impl BadOptions {
 }
 
 /// A bad record.
-pub(super) struct Reject {
+pub(crate) struct Reject {
     pub(super) error: Error,
     /// The record as it was read, or its beginning.
     pub(super) raw: Vec<u8>,
@@ -96,7 +102,7 @@ impl Reject {
     }
 
     /// Creates a reject from a record and the error of a stage.
-    pub(super) fn new(error: Error, record: &[u8]) -> Reject {
+    pub(crate) fn new(error: Error, record: &[u8]) -> Reject {
         Reject { error, raw: record[..record.len().min(MOST)].to_vec() }
     }
 
@@ -128,7 +134,7 @@ struct Line<'a> {
 }
 
 /// The bad records of a run.
-pub(super) struct Rejects {
+pub(crate) struct Rejects {
     file: Option<(Writer, PathBuf)>,
     count: u64,
     first: Option<ErrorKind>,
@@ -137,7 +143,7 @@ pub(super) struct Rejects {
 impl Rejects {
     /// # Errors
     /// Returns the errors of creating the file.
-    pub(super) fn open(options: &BadOptions, token: &CancelToken) -> Result<Rejects> {
+    pub(crate) fn open(options: &BadOptions, token: &CancelToken) -> Result<Rejects> {
         let open = |path: &PathBuf| {
             Writer::builder().cancel(token).encode(Encode::Off).path(path).map(|writer| (writer, path.clone()))
         };
@@ -146,7 +152,7 @@ impl Rejects {
 
     /// # Errors
     /// Returns the errors of writing.
-    pub(super) fn add(&mut self, reject: Reject) -> Result<()> {
+    pub(crate) fn add(&mut self, reject: Reject) -> Result<()> {
         let Reject { error, raw } = reject;
         self.count += 1;
         self.first.get_or_insert(error.kind());
@@ -173,15 +179,21 @@ impl Rejects {
     }
 
     /// Returns the number of bad records.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
+    }
+
+    /// Returns the kind of the first error.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn first(&self) -> Option<ErrorKind> {
+        self.first
     }
 
     /// Completes the file. Without one, bad records are an error.
     ///
     /// # Errors
     /// Returns the errors of completing the file.
-    pub(super) fn close(self) -> Result<Result<()>> {
+    pub(crate) fn close(self) -> Result<Result<()>> {
         let Some(first) = self.first else {
             return match self.file {
                 Some((writer, _)) => writer.close().map(|_| Ok(())),
@@ -201,7 +213,7 @@ impl Rejects {
     }
 
     /// Removes the file of a run that failed.
-    pub(super) fn abandon(self) {
+    pub(crate) fn abandon(self) {
         if let Some((mut writer, _)) = self.file {
             writer.abort();
         }

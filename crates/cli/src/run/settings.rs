@@ -258,6 +258,76 @@ impl FromArgMatches for Decoding {
     }
 }
 
+/// The options of sources, for a subcommand that has its own outputs.
+#[cfg_attr(not(feature = "parquet"), allow(dead_code))]
+pub(crate) struct Reading(Settings);
+
+impl Reading {
+    /// Returns a reader builder with these options, and this capacity by default. Compressed sources are decoded by default.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn reader(&self, capacity: usize) -> ReaderBuilder {
+        self.0.apply(READER, |_| true, Reader::builder().decode(Decode::Auto).capacity(capacity))
+    }
+
+    /// Returns the options, of which [`Source::open`](super::Source::open) uses those for commands.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0
+    }
+
+    /// Returns the first option for commands that was given.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn of_command(&self) -> Option<&'static str> {
+        self.0.of_command()
+    }
+
+    /// Returns the options that other subcommands have, too.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn decoding(&self) -> Decoding {
+        let of_both = |name: &str| Decoding::NAMES.contains(&name);
+        Decoding(Settings(self.0.0.iter().filter(|(name, _)| of_both(name)).cloned().collect()))
+    }
+
+    /// Returns the first option that [`decoding`](Reading::decoding) does not contain, except these.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn others(&self, except: &[&str]) -> Option<&'static str> {
+        let names = self.0.0.iter().map(|&(name, _)| name);
+        names.into_iter().find(|name| !Decoding::NAMES.contains(name) && !except.contains(name))
+    }
+
+    /// Returns the maximum length of a record, if it was given.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn record_limit(&self) -> Option<usize> {
+        self.0.number("record_limit").map(|bytes| bytes as usize)
+    }
+}
+
+impl Args for Reading {
+    fn augment_args(command: Command) -> Command {
+        let reader = READER.iter().filter_map(|option| arg(option).map(|arg| arg.help_heading("Flow")));
+        let commands = COMMAND.iter().filter_map(|option| arg(option).map(|arg| arg.help_heading("Commands")));
+        command.args(reader).args(commands)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Reading::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Reading {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Reading, clap::Error> {
+        let mut reading = Reading(Settings(Vec::new()));
+        reading.update_from_arg_matches(matches)?;
+        Ok(reading)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        let names = READER.iter().map(|option| option.name).chain(COMMAND.iter().map(|option| option.name));
+        self.0.add(matches, names);
+        Ok(())
+    }
+}
+
 /// Returns the argument of an option, unless the command has it in another form.
 fn arg<B>(option: &Setting<B>) -> Option<Arg> {
     if OTHERWISE.contains(&option.name) {

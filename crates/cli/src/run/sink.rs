@@ -58,7 +58,7 @@ impl Sink {
     ///
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`] for a standard stream that was closed when the process began.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let stream = match self {
             Sink::Stdout => Some(Stream::Output),
             Sink::File(path) => Stream::of_path(path),

@@ -44,9 +44,9 @@ pub(crate) enum Source {
 /// What is known about a source before it is opened.
 pub(crate) struct Preview {
     /// The identity of the source's file, if this is a regular file.
-    pub(super) identity: Option<Identity>,
+    pub(crate) identity: Option<Identity>,
     /// The number of the source's bytes.
-    pub(super) size: Option<u64>,
+    pub(crate) size: Option<u64>,
 }
 
 impl Source {

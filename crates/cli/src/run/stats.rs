@@ -62,7 +62,7 @@ impl From<StageStats> for StageReport {
 
 /// An error for programs: the meaning of a kind never changes.
 #[derive(Serialize)]
-pub(super) struct Failure {
+pub(crate) struct Failure {
     pub(super) kind: &'static str,
     pub(super) code: u32,
     pub(super) message: String,
@@ -128,7 +128,7 @@ pub(super) fn per_second(count: u64, time: Duration) -> f64 {
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// The destination of the report.
-pub(super) struct Report {
+pub(crate) struct Report {
     writer: Writer,
     /// Interrupts the wait for the reader of the destination. A signal triggers it, but not permanently, because an
     /// interrupted run also has a report.
@@ -137,7 +137,7 @@ pub(super) struct Report {
 
 impl Report {
     /// Opens the destination before the run, so that an invalid name fails early.
-    pub(super) fn open(sink: &Sink, signals: &Signals) -> Result<Report> {
+    pub(crate) fn open(sink: &Sink, signals: &Signals) -> Result<Report> {
         let token = CancelToken::new()?;
         let cancelled = token.clone();
         signals.on_arrival(move || cancelled.cancel())?;
@@ -146,7 +146,7 @@ impl Report {
     }
 
     /// Writes the complete report.
-    pub(super) fn write(self, stats: &Stats) -> Result<()> {
+    pub(crate) fn write(self, stats: &impl Serialize) -> Result<()> {
         let Report { mut writer, token } = self;
         let mut json = serde_json::to_vec_pretty(stats).map_err(|error| Error::from_io(error.into()))?;
         json.push(b'\n');

@@ -4,6 +4,8 @@ mod bad_use;
 mod bench;
 mod bson;
 mod bson_memory;
+#[cfg(feature = "parquet")]
+mod convert;
 mod cores;
 mod csv;
 mod each;

@@ -3,6 +3,7 @@
 use std::io;
 
 use super::*;
+use crate::tables::Packing;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, RecordBatch};
@@ -63,8 +64,9 @@ fn arrow_comes_back() {
 
 #[test]
 fn parquet_comes_back() {
-    for packing in [Packing::Zstd, Packing::Snappy, Packing::None] {
-        let (bytes, _) = converted(orders(), &Options { packing, ..Options::new(Format::Parquet) });
+    for packing in [Packing::Zstd(3), Packing::Snappy, Packing::None] {
+        let parquet = ParquetOptions { packing, ..ParquetOptions::default() };
+        let (bytes, _) = converted(orders(), &Options { parquet, ..Options::new(Format::Parquet) });
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();
         let builder = ParquetRecordBatchReaderBuilder::try_new(file.reopen().unwrap()).unwrap();

@@ -1,0 +1,190 @@
+//! Chooses the formats, and refuses options that do not fit together. Nothing has been opened yet.
+
+use millstream::{Encode, Error, ErrorKind, Result};
+
+use crate::run::{Sink, Source};
+
+use super::formats::{From, To, name};
+use super::options::{Infer, Options};
+
+/// Returns an error of the command line.
+fn refused<T>(found: impl Into<String>, expected: impl Into<String>) -> Result<T> {
+    Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
+}
+
+/// The sources, in order.
+pub(super) fn sources(options: &Options) -> Vec<Source> {
+    let mut sources = options.sources.clone();
+    if !options.command.is_empty() {
+        sources.push(Source::Command(options.command.clone()));
+    }
+    if sources.is_empty() {
+        sources.push(Source::Stdin);
+    }
+    sources
+}
+
+/// Returns the format of the sources.
+pub(super) fn from(options: &Options, sources: &[Source]) -> Result<From> {
+    if sources.iter().filter(|source| **source == Source::Stdin).count() > 1 {
+        return refused("standard input as a source more than once", "'-' once: it can be read only once");
+    }
+    if let Some(from) = options.from {
+        return Ok(from);
+    }
+    let mut chosen: Option<(From, String)> = None;
+    for source in sources {
+        let Source::File(path) = source else {
+            let what = match source {
+                Source::Command(_) => "a command as source",
+                Source::Stdin => "standard input as source",
+                _ => "a connection as source",
+            };
+            return refused(what, "its format: --from FORMAT");
+        };
+        let Some(from) = From::of_name(path) else {
+            return refused(format!("{}, whose name implies no format", path.display()), "--from FORMAT");
+        };
+        match &chosen {
+            Some((first, other)) if *first != from => {
+                return refused(
+                    format!("{other} ({}) and {} ({})", name(*first), path.display(), name(from)),
+                    "sources of one format, or --from FORMAT",
+                );
+            }
+            _ => chosen = Some((from, path.display().to_string())),
+        }
+    }
+    match chosen {
+        Some((from, _)) => Ok(from),
+        None => refused("no source", "a file, or a command after --"),
+    }
+}
+
+/// Returns the format of the output.
+pub(super) fn to(options: &Options) -> Result<To> {
+    if let Some(to) = options.to {
+        return Ok(to);
+    }
+    match &options.output {
+        Some(Sink::File(path)) => match To::of_name(path) {
+            Some(to) => Ok(to),
+            None => refused(format!("{}, whose name implies no format", path.display()), "--to FORMAT"),
+        },
+        Some(Sink::Tcp(_) | Sink::Unix(_)) => refused("a connection as output", "its format: --to FORMAT"),
+        Some(Sink::Stdout) | None => refused("standard output as output", "its format: --to FORMAT, or -o FILE"),
+    }
+}
+
+/// Returns the compression of the output as a whole.
+pub(super) fn encode(to: To, sink: &Sink) -> Result<Encode> {
+    let encode = sink.encode().or_else(|error| {
+        let expected = error.expected().unwrap_or_default();
+        refused(error.found().unwrap_or_default(), format!("{expected}, or no compression"))
+    })?;
+    match to {
+        To::Parquet | To::Arrow if encode != Encode::Off => refused(
+            format!("--to {} with a name that implies compression", name(to)),
+            "a name without it: readers need to seek in the file; see --compression",
+        ),
+        _ => Ok(encode),
+    }
+}
+
+/// Fails if an option has no use. `to` is `None` if only the schema is printed.
+pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Option<To>) -> Result<()> {
+    let text = !from.is_typed();
+    let parquet = to == Some(To::Parquet);
+    let rejects = options.rejects.is_some() || options.max_rejects.is_some();
+    let dialect = options.dialect.first_given();
+    let of_from = [
+        (options.no_header, "--no-header", "csv or tsv", from.is_csv()),
+        (options.ragged.is_some(), "--ragged", "csv or tsv", from.is_csv()),
+        (dialect.is_some(), dialect.unwrap_or_default(), "csv or tsv", from.is_csv()),
+        (options.infer.is_some(), "--infer", "csv, tsv or bson", from.is_csv() || from == From::Bson),
+        (options.schema.is_some(), "--schema", "lines, csv or tsv", text),
+        (options.decimals, "--decimals", "csv or tsv", from.is_csv()),
+        (options.special_numbers, "--special-numbers", "csv or tsv", from.is_csv()),
+        (!options.null.is_empty(), "--null", "lines, csv or tsv, or --to csv", text || to == Some(To::Csv)),
+        (rejects, if options.rejects.is_some() { "--rejects" } else { "--max-rejects" }, "lines, csv or tsv", text),
+        (options.on_bad.is_some(), "--on-bad", "lines, csv, tsv or bson", text || from == From::Bson),
+        (options.print_schema, "--print-schema", "another format", from != From::Bson),
+    ];
+    for (is_given, option, expected, has_use) in of_from {
+        if is_given && !has_use {
+            return refused(format!("{option} with --from {}", name(from)), format!("--from {expected}"));
+        }
+    }
+    let of_to = [
+        (options.compression.is_some(), "--compression"),
+        (options.row_group_size.is_some(), "--row-group-size"),
+        (options.dictionary.is_some(), "--dictionary"),
+    ];
+    if let Some((_, option)) = of_to.into_iter().find(|(is_given, _)| *is_given && !parquet) {
+        return match to {
+            Some(to) => refused(format!("{option} with --to {}", name(to)), "--to parquet"),
+            None => refused(format!("{option} with --print-schema"), "one of them"),
+        };
+    }
+    let infers = options.schema.is_none() && options.infer != Some(Infer::Off);
+    for (is_given, option) in [(options.decimals, "--decimals"), (options.special_numbers, "--special-numbers")] {
+        if is_given && !infers {
+            return refused(format!("{option} without inference of types"), "no --schema, and not --infer off");
+        }
+    }
+    if options.infer == Some(Infer::All) {
+        check_files(sources, "--infer all", "--infer COUNT: the sources are read twice")?;
+        if sources.len() > 1 {
+            return refused("--infer all with several sources", "one file, or --infer COUNT");
+        }
+    }
+    if matches!(from, From::Parquet | From::Arrow) {
+        check_files(sources, &format!("--from {}", name(from)), "a file: its end is read first")?;
+    }
+    if let Some(option) = options.reading.of_command().filter(|_| options.command.is_empty()) {
+        return refused(format!("--{} without a command", option.replace('_', "-")), "a command after --");
+    }
+    if from == From::Bson {
+        check_bson(options, sources)?;
+    }
+    Ok(())
+}
+
+/// Fails unless all sources are regular files.
+fn check_files(sources: &[Source], option: &str, expected: &str) -> Result<()> {
+    for source in sources {
+        let found = match source {
+            Source::File(path) => match std::fs::metadata(path) {
+                Ok(metadata) if !metadata.is_file() => format!("{}, which is not a regular file", path.display()),
+                // One that does not exist is reported when it is opened.
+                _ => continue,
+            },
+            Source::Command(_) => "a command".to_string(),
+            Source::Stdin => "standard input".to_string(),
+            _ => "a connection".to_string(),
+        };
+        return refused(format!("{option} with {found}"), expected);
+    }
+    Ok(())
+}
+
+/// Fails for what `bson convert` does not have.
+fn check_bson(options: &Options, sources: &[Source]) -> Result<()> {
+    if sources.len() > 1 {
+        return refused("several sources of BSON", "one source; the documents of several files can be joined: 'cat'");
+    }
+    if let Some(Infer::Off | Infer::All) = options.infer {
+        return refused("--infer off or all with --from bson", "a number of documents, or 'bson convert --column'");
+    }
+    if options.null.len() > 1 {
+        return refused("several texts for null", "--null once: the text for null in the output");
+    }
+    if options.stats.is_some() {
+        return refused("--stats with --from bson", "--count");
+    }
+    let unused = options.reading.others(&["record_limit"]);
+    if let Some(option) = unused {
+        return refused(format!("--{} with --from bson", option.replace('_', "-")), "another format");
+    }
+    Ok(())
+}

@@ -1,0 +1,279 @@
+//! A source as batches of columns.
+
+use std::fs::File;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::{FileReaderBuilder, StreamReader};
+use arrow_schema::SchemaRef;
+use millstream::frame::{Csv, CsvDialect};
+use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result};
+use millstream_columns::{self as columns, Batches, Schema};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use crate::run::Source;
+use crate::tables::read_failed;
+
+use super::formats::From;
+use super::options::{Infer, Options, Ragged};
+
+/// The size of the buffer, which is the size of the blocks that become batches.
+const CAPACITY: usize = 1 << 20;
+
+/// The rows of a batch of Parquet.
+const ROWS: usize = 8192;
+
+/// How sources are read.
+pub(super) struct How<'a> {
+    options: &'a Options,
+    pub(super) from: From,
+    csv: Csv,
+    columns: columns::Options,
+    /// The schema of `--schema`.
+    schema: Option<Schema>,
+    token: CancelToken,
+}
+
+impl<'a> How<'a> {
+    /// # Errors
+    /// Returns the errors of the dialect of CSV and of reading the schema.
+    pub(super) fn new(options: &'a Options, from: From, skips: bool, token: &CancelToken) -> Result<How<'a>> {
+        let dialect = match from {
+            From::Tsv => CsvDialect::new().delimiter(b'\t'),
+            _ => CsvDialect::new(),
+        };
+        let schema = options.schema.as_deref().map(read_schema).transpose()?;
+        let mut of_columns = columns::Options::new()
+            .threads(options.jobs.unwrap_or(1).into())
+            .header(!options.no_header)
+            .nulls(options.null.iter().map(String::as_str))
+            .special_numbers(options.special_numbers)
+            .decimals(options.decimals)
+            .ragged(match options.ragged {
+                Some(Ragged::Pad) => columns::Ragged::Pad,
+                Some(Ragged::Error) | None => columns::Ragged::Error,
+            })
+            .on_bad(if skips { columns::OnBad::Skip } else { columns::OnBad::Stop });
+        match options.infer {
+            Some(Infer::First(count)) => of_columns = of_columns.infer(columns::Infer::First(count)),
+            Some(Infer::Off) => of_columns = of_columns.infer(columns::Infer::Off),
+            Some(Infer::All) | None => {}
+        }
+        let csv = options.dialect.framer(dialect)?;
+        Ok(How { options, from, csv, columns: of_columns, schema, token: token.clone() })
+    }
+
+    fn builder(&self) -> ReaderBuilder {
+        self.options.reading.reader(CAPACITY).cancel(&self.token)
+    }
+
+    /// Opens a source.
+    ///
+    /// # Errors
+    /// Returns the errors of opening.
+    pub(super) fn open(&self, source: &Source) -> Result<Opened> {
+        match (self.from, source) {
+            (From::Parquet | From::Arrow, Source::File(path)) => {
+                let name = path.display().to_string();
+                let open = File::open(path).and_then(|file| file.metadata().map(|metadata| (file, metadata.len())));
+                let (file, size) =
+                    open.map_err(|error| Error::new(ErrorKind::OpenFailed).with_name(&name).with_io(error))?;
+                Ok(Opened::File { file, name, size })
+            }
+            _ => source
+                .open(self.builder(), self.options.reading.settings())
+                .map(|reader| Opened::Reader(Box::new(reader))),
+        }
+    }
+
+    /// Reads the beginning of a source, up to the types of its columns. `first` has those of an earlier source.
+    ///
+    /// # Errors
+    /// Returns the errors of reading, and other columns than those of `first`.
+    pub(super) fn begin(&self, source: &Source, opened: Opened, first: Option<&Schema>) -> Result<Input> {
+        match opened {
+            Opened::Reader(reader) if self.from == From::ArrowStream => {
+                let name = reader.name().to_string();
+                let stream = StreamReader::try_new(*reader, None).map_err(read_failed);
+                Ok(Input::ArrowStream(Box::new(stream.map_err(|error| error.with_name(name))?)))
+            }
+            Opened::Reader(reader) => {
+                let schema = match (&self.schema, first) {
+                    (Some(schema), _) | (None, Some(schema)) => Some(schema.clone()),
+                    (None, None) if self.options.infer == Some(Infer::All) => {
+                        let again = source.open(self.builder(), self.options.reading.settings())?;
+                        Some(Batches::infer_csv(again, self.csv.clone(), &self.columns)?)
+                    }
+                    (None, None) => None,
+                };
+                let options = match schema {
+                    Some(schema) => self.columns.clone().schema(schema),
+                    None => self.columns.clone(),
+                };
+                let name = reader.name().to_string();
+                let batches = match self.from {
+                    From::Lines => Batches::lines(*reader, &options)?,
+                    _ => Batches::csv(*reader, self.csv.clone(), &options)?,
+                };
+                if batches.schema().arrow().fields().is_empty() {
+                    return Err(Error::new(ErrorKind::ShapeMismatch)
+                        .with_name(name)
+                        .with_found("no record")
+                        .with_expected("a header, or at least one record with --no-header"));
+                }
+                Ok(Input::Records(Box::new(batches)))
+            }
+            Opened::File { file, name, size } if self.from == From::Parquet => {
+                let reader = ParquetRecordBatchReaderBuilder::try_new(file)
+                    .and_then(|builder| builder.with_batch_size(ROWS).build())
+                    .map_err(|error| read_failed(error).with_name(&name))?;
+                Ok(Input::Parquet { reader, table: FileTable { name, size, is_done: false } })
+            }
+            Opened::File { file, name, size } => {
+                let reader = FileReaderBuilder::new()
+                    .build(std::io::BufReader::new(file))
+                    .map_err(|error| read_failed(error).with_name(&name))?;
+                Ok(Input::Arrow { reader: Box::new(reader), table: FileTable { name, size, is_done: false } })
+            }
+        }
+    }
+}
+
+fn read_schema(path: &std::path::Path) -> Result<Schema> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::new(ErrorKind::OpenFailed).with_name(&name).with_io(error))?;
+    Schema::from_json(&text).map_err(|error| error.with_name(name))
+}
+
+/// A source that is open.
+pub(super) enum Opened {
+    Reader(Box<Reader>),
+    /// A file that is not read from its start to its end.
+    File {
+        file: File,
+        name: String,
+        size: u64,
+    },
+}
+
+impl Opened {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Opened::Reader(reader) => reader.name(),
+            Opened::File { name, .. } => name,
+        }
+    }
+
+    /// Returns the size of the source, if it is known.
+    pub(super) fn size(&self) -> Option<u64> {
+        match self {
+            Opened::Reader(reader) => reader.progress().source_size,
+            Opened::File { size, .. } => Some(*size),
+        }
+    }
+}
+
+/// A source whose columns are known.
+pub(super) enum Input {
+    Records(Box<Batches>),
+    Parquet { reader: ParquetRecordBatchReader, table: FileTable },
+    Arrow { reader: Box<arrow_ipc::reader::FileReader<std::io::BufReader<File>>>, table: FileTable },
+    ArrowStream(Box<StreamReader<Reader>>),
+}
+
+/// A file whose format does not tell the position of a row.
+pub(super) struct FileTable {
+    name: String,
+    size: u64,
+    is_done: bool,
+}
+
+/// How much of a source has been read.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Position {
+    /// After decoding.
+    pub(super) bytes: u64,
+    /// Before decoding.
+    pub(super) source_bytes: u64,
+}
+
+impl Input {
+    pub(super) fn schema(&self) -> SchemaRef {
+        match self {
+            Input::Records(batches) => batches.schema().arrow().clone(),
+            Input::Parquet { reader, .. } => arrow_array::RecordBatchReader::schema(reader),
+            Input::Arrow { reader, .. } => reader.schema(),
+            Input::ArrowStream(reader) => reader.schema(),
+        }
+    }
+
+    /// Returns the schema for the next source.
+    pub(super) fn columns(&self) -> Option<&Schema> {
+        if let Input::Records(batches) = self { Some(batches.schema()) } else { None }
+    }
+
+    /// Returns the next batch; `None` at the end, which means that the source succeeded.
+    ///
+    /// # Errors
+    /// Returns the errors of the source, and the first record that does not fit, unless these are left out.
+    pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
+        match self {
+            Input::Records(batches) => batches.next_batch(),
+            Input::Parquet { reader, table } => table.counted(reader.next().transpose().map_err(read_failed)),
+            Input::Arrow { reader, table } => table.counted(reader.next().transpose().map_err(read_failed)),
+            Input::ArrowStream(reader) => {
+                let batch = reader.next().transpose().map_err(read_failed);
+                let batch = batch.and_then(|batch| match batch {
+                    // The stream has its own end marker.
+                    None if reader.get_mut().fill()? > 0 => Err(Error::new(ErrorKind::DecodeDamaged)
+                        .with_found("bytes after the end of the Arrow stream")
+                        .with_expected("the end of the source")),
+                    batch => Ok(batch),
+                });
+                batch.map_err(|error| error.with_name(reader.get_ref().name()))
+            }
+        }
+    }
+
+    /// Takes the bad records that were left out since the last call.
+    pub(super) fn take_rejects(&mut self) -> Vec<columns::Reject> {
+        if let Input::Records(batches) = self { batches.take_rejects() } else { Vec::new() }
+    }
+
+    pub(super) fn position(&self) -> Position {
+        let of_reader =
+            |reader: &Reader| Position { bytes: reader.position().bytes, source_bytes: reader.progress().source_bytes };
+        match self {
+            Input::Records(batches) => of_reader(batches.reader()),
+            Input::ArrowStream(reader) => of_reader(reader.get_ref()),
+            Input::Parquet { table, .. } | Input::Arrow { table, .. } => {
+                let bytes = if table.is_done { table.size } else { 0 };
+                Position { bytes, source_bytes: bytes }
+            }
+        }
+    }
+
+    /// Closes the source. A command that is still running is stopped.
+    ///
+    /// # Errors
+    /// Returns how the source ended, unless the end of the batches has already told it.
+    pub(super) fn close(self) -> Result<()> {
+        match self {
+            Input::Records(batches) => batches.into_reader().close().map(drop),
+            Input::ArrowStream(mut reader) => reader.get_mut().try_close().map(drop),
+            Input::Parquet { .. } | Input::Arrow { .. } => Ok(()),
+        }
+    }
+}
+
+impl FileTable {
+    fn counted(&mut self, batch: Result<Option<RecordBatch>>) -> Result<Option<RecordBatch>> {
+        match batch {
+            Ok(None) => {
+                self.is_done = true;
+                Ok(None)
+            }
+            batch => batch.map_err(|error| error.with_name(&self.name)),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! The options of `millstream convert`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, ValueEnum, ValueHint};
+
+use crate::escape::is_trick;
+use crate::run::{DialectOptions, OnBad, Reading, Show, Sink, Source};
+use crate::tables::Packing;
+
+use super::formats::{From, To};
+
+/// The end of `--help` and of the manual page.
+const MORE_HELP: &str = "\
+Formats by name:
+  .txt .log         lines      one column, 'line'
+  .csv, .tsv .tab   csv, tsv   columns named by the header
+  .bson             bson       documents, as 'bson convert' reads them
+  .parquet          parquet
+  .arrow .feather   arrow      a file of Arrow IPC
+  .arrows           arrow-stream
+  .jsonl .ndjson    jsonl      only as output
+
+A compressed file has the name of its format and an ending such as .gz:
+orders.csv.gz. Commands and standard input need --from.
+
+Exit status:
+  0  complete: the output has every record, or --rejects or
+     --max-rejects accounts for those that it lacks
+  1  a source or an output failed, or a record did not fit; no output
+     appears. With --on-bad skip, it appears without the bad records
+  2  the command line is invalid
+
+Examples:
+  A CSV file as Parquet, on two threads:
+    millstream convert orders.csv.gz -o orders.parquet -j 2
+
+  The output of a command as an Arrow stream for another one:
+    millstream convert --from tsv --to arrow-stream -- zcat x.gz | prog
+
+  See the types, change one, and use them:
+    millstream convert orders.csv --print-schema > types.json
+    millstream convert orders.csv --schema types.json -o orders.parquet
+
+  Keep bad records in a file, if they are at most one percent:
+    millstream convert a.csv b.csv -o all.parquet \\
+      --rejects bad.jsonl --max-rejects 1%
+
+  Print a Parquet file as CSV:
+    millstream convert orders.parquet --to csv | head";
+
+/// Convert records into Parquet, Arrow, CSV or JSON lines
+///
+/// Types are inferred from the first records (--infer), or given (--schema). An inferred type prints every value back
+/// without loss, and a later value that does not fit is an error with its position, or a counted reject; it never
+/// becomes null. The output appears only when it is complete. Memory use does not depend on the length of the sources.
+#[derive(Args)]
+#[command(after_help = MORE_HELP)]
+pub(crate) struct Options {
+    /// The sources, one after another: files, '-', tcp:HOST:PORT, unix:PATH
+    ///
+    /// All of them have the same columns. Those of a later file of CSV are found by the names in its header.
+    #[arg(value_name = "SOURCE", value_parser = OsStringValueParser::new().try_map(Source::parse))]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(super) sources: Vec<Source>,
+
+    /// A command whose standard output is the last source
+    #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
+    pub(super) command: Vec<OsString>,
+
+    /// The format of the sources [default: by their names]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(super) from: Option<From>,
+
+    /// The format of the output [default: by its name]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(super) to: Option<To>,
+
+    /// The output: a file (visible when it is complete), '-', tcp:HOST:PORT or unix:PATH [default: standard output]
+    #[arg(short, long, value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse))]
+    pub(super) output: Option<Sink>,
+
+    /// The number of threads that parse records and encode columns [default: 1]
+    #[arg(short, long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(super) jobs: Option<u16>,
+
+    /// From how many records types are inferred, 'all', or 'off' for text [default: 10000]
+    ///
+    /// At most 64 MiB of records. With 'all', the source is read twice, so it must be a file.
+    #[arg(long, value_name = "COUNT", help_heading = "Types", value_parser = Infer::parse)]
+    pub(super) infer: Option<Infer>,
+
+    /// The columns and their types: a file of JSON as --print-schema prints it
+    ///
+    /// Columns of CSV are found by name; those without a field in the schema are left out.
+    #[arg(long, value_name = "FILE", help_heading = "Types", value_hint = ValueHint::FilePath)]
+    #[arg(conflicts_with = "infer")]
+    pub(super) schema: Option<PathBuf>,
+
+    /// Print the schema of the first source as JSON, and convert nothing
+    #[arg(long, help_heading = "Types")]
+    #[arg(conflicts_with_all = ["output", "to", "count", "stats", "rejects", "max_rejects"])]
+    pub(super) print_schema: bool,
+
+    /// A text that is null, such as NA or ''; can be given several times [default: none is]
+    ///
+    /// A field of CSV in quotes is never null. For output of CSV, the first one is the text for null; by default null
+    /// is an empty field, and empty text is quoted.
+    #[arg(long, value_name = "TEXT", help_heading = "Types", value_parser = null_text)]
+    pub(super) null: Vec<String>,
+
+    /// Infer decimal numbers, which keep every digit, instead of floating point numbers
+    #[arg(long, help_heading = "Types")]
+    pub(super) decimals: bool,
+
+    /// Infer floating point numbers from NaN, inf and -inf, too
+    #[arg(long, help_heading = "Types")]
+    pub(super) special_numbers: bool,
+
+    /// The first record of CSV is no header: columns are named 0, 1, 2, ...
+    #[arg(long, help_heading = "Records")]
+    pub(super) no_header: bool,
+
+    /// What to do with a record of CSV that has another number of fields than the first one [default: error]
+    #[arg(long, value_name = "HOW", help_heading = "Records", value_enum)]
+    pub(super) ragged: Option<Ragged>,
+
+    #[command(flatten)]
+    pub(super) dialect: DialectOptions,
+
+    /// What to do with a record that is invalid or does not fit its columns [default: stop]
+    #[arg(long, value_name = "HOW", help_heading = "Records", value_enum)]
+    pub(super) on_bad: Option<OnBad>,
+
+    /// Write such records to this file, and succeed: one line of JSON for each
+    ///
+    /// The lines are those of 'run --rejects'. The file appears when it is complete, before the output.
+    #[arg(long, value_name = "FILE", help_heading = "Records", value_hint = ValueHint::FilePath)]
+    pub(super) rejects: Option<PathBuf>,
+
+    /// Leave out such records, and fail if there are more than this number, or than this share, such as 1%
+    #[arg(long, value_name = "NUMBER", help_heading = "Records", value_parser = MaxRejects::parse)]
+    pub(super) max_rejects: Option<MaxRejects>,
+
+    /// The compression of Parquet: zstd, zstd:LEVEL, snappy or none [default: zstd:3]
+    #[arg(long, value_name = "HOW", help_heading = "Parquet", value_parser = Packing::parse)]
+    pub(super) compression: Option<Packing>,
+
+    /// The most rows of a row group; it also ends when it takes 64 MiB of memory [default: 1048576]
+    #[arg(long, value_name = "ROWS", help_heading = "Parquet", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) row_group_size: Option<u32>,
+
+    /// Whether repeated values are stored once, in a dictionary for each row group [default: on]
+    #[arg(long, value_name = "WHEN", help_heading = "Parquet", value_enum)]
+    pub(super) dictionary: Option<Switch>,
+
+    #[command(flatten)]
+    pub(super) reading: Reading,
+
+    /// Print the number of rows, and of bytes read
+    ///
+    /// Printed on standard output, or on standard error if standard output is the output. On a terminal, standard error
+    /// shows it even without this option.
+    #[arg(long, help_heading = "Reports")]
+    pub(super) count: bool,
+
+    /// Write statistics as JSON to this file, or '-' for standard output; also if the conversion fails
+    #[arg(long, value_name = "OUTPUT", help_heading = "Reports", value_hint = ValueHint::FilePath)]
+    #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse))]
+    pub(super) stats: Option<Sink>,
+
+    /// Show progress on standard error; auto: only on a terminal
+    #[arg(long, value_name = "WHEN", help_heading = "Reports", value_enum, default_value_t = Show::Auto)]
+    pub(super) progress: Show,
+}
+
+/// From which records types are inferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Infer {
+    First(usize),
+    All,
+    Off,
+}
+
+impl Infer {
+    fn parse(text: &str) -> Result<Infer, String> {
+        match text {
+            "all" => Ok(Infer::All),
+            "off" => Ok(Infer::Off),
+            number => {
+                let number = number.parse::<u32>().ok().filter(|&number| number > 0);
+                number
+                    .map(|number| Infer::First(number as usize))
+                    .ok_or("expected a number, 'all' or 'off'".to_string())
+            }
+        }
+    }
+}
+
+/// How many records may be left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum MaxRejects {
+    Count(u64),
+    /// Of all records.
+    Percent(f64),
+}
+
+impl MaxRejects {
+    fn parse(text: &str) -> Result<MaxRejects, String> {
+        let limit = match text.strip_suffix('%') {
+            Some(text) => text.parse().ok().filter(|share| (0.0..=100.0).contains(share)).map(MaxRejects::Percent),
+            None => text.parse().ok().map(MaxRejects::Count),
+        };
+        limit.ok_or_else(|| "expected a number, or a share from 0% to 100%".to_string())
+    }
+}
+
+/// What to do with a record of CSV that has another number of fields than the first one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Ragged {
+    /// It is a bad record
+    Error,
+    /// Missing fields are null; more fields make a bad record
+    Pad,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Switch {
+    On,
+    Off,
+}
+
+/// Parses a text for null, which CSV has without quotes.
+fn null_text(text: &str) -> Result<String, String> {
+    match text.contains([',', '"', '\r', '\n']) || text.contains(is_trick) {
+        true => Err("expected a text without commas, quotes and control characters, such as NULL".into()),
+        false => Ok(text.to_string()),
+    }
+}
+
+impl Options {
+    /// Returns the words after `--`, if they are a command.
+    pub(crate) fn command(&self) -> Option<&[OsString]> {
+        Some(&self.command)
+    }
+
+    /// Returns whether standard input is the source because no other is given.
+    pub(crate) fn reads_input(&self) -> bool {
+        self.sources.is_empty() && self.command.is_empty()
+    }
+}

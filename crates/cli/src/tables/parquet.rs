@@ -1,0 +1,215 @@
+//! Parquet. The columns of a row group are encoded on several threads.
+//!
+//! A column is always with one thread at a time. While the threads encode a batch, the caller can make the next one:
+//! the column's writer is taken back only when the column has more values.
+
+use std::io::Write;
+
+use arrow_array::{ArrayRef, RecordBatch, new_empty_array};
+use arrow_schema::{FieldRef, SchemaRef};
+use millstream::workers::{Work, Workers};
+use millstream::{Error, ErrorKind, Result};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+
+use super::{Packing, ParquetOptions, failed};
+
+/// The memory of a row group before it is written. The written size is smaller.
+const GROUP_BYTES: usize = 64 << 20;
+
+/// The memory of the batches that are passed to other threads together.
+const LOT_BYTES: usize = 2 << 20;
+
+/// A Parquet file that is being written.
+pub(crate) struct Parquet<W: Write + Send> {
+    file: SerializedFileWriter<W>,
+    factory: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    /// For each field, the number of its columns in the file.
+    leaves: Vec<usize>,
+    /// Batches that are not with the threads yet.
+    lot: Vec<RecordBatch>,
+    lot_bytes: usize,
+    lot_limit: usize,
+    /// The columns of the current row group that are not with a thread, in the order of the fields.
+    idle: Vec<Column>,
+    /// The number of fields whose columns are with the threads, which return them in the order of the fields.
+    busy: usize,
+    workers: Workers<Column>,
+    group_rows: usize,
+    most_rows: usize,
+}
+
+/// The columns of a field, and values to add to them.
+struct Column {
+    field: FieldRef,
+    writers: Vec<ArrowColumnWriter>,
+    arrays: Vec<ArrayRef>,
+    /// The memory of the writers.
+    memory: usize,
+    /// Whether no more values follow.
+    ends: bool,
+    chunks: Vec<ArrowColumnChunk>,
+    result: std::result::Result<(), ParquetError>,
+}
+
+impl Column {
+    fn encode(&mut self) -> std::result::Result<(), ParquetError> {
+        for array in self.arrays.drain(..) {
+            for (leaf, writer) in compute_leaves(&self.field, &array)?.iter().zip(&mut self.writers) {
+                writer.write(leaf)?;
+            }
+        }
+        self.memory = self.writers.iter().map(ArrowColumnWriter::memory_size).sum();
+        if self.ends {
+            for writer in self.writers.drain(..) {
+                self.chunks.push(writer.close()?);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write + Send> Parquet<W> {
+    pub(super) fn new(schema: &SchemaRef, options: &ParquetOptions, out: W) -> Result<Parquet<W>> {
+        let compression = match options.packing {
+            Packing::Zstd(level) => Compression::ZSTD(ZstdLevel::try_new(level.into()).map_err(failed)?),
+            Packing::Snappy => Compression::SNAPPY,
+            Packing::None => Compression::UNCOMPRESSED,
+        };
+        let properties =
+            WriterProperties::builder().set_compression(compression).set_dictionary_enabled(options.dictionary).build();
+        // It adds the schema of Arrow to the metadata.
+        let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties)).map_err(failed)?;
+        let (file, factory) = writer.into_serialized_writer().map_err(failed)?;
+        let leaves = schema.fields().iter().map(|field| {
+            compute_leaves(field, &new_empty_array(field.data_type())).map(|leaves| leaves.len()).map_err(failed)
+        });
+        let threads = if options.threads > 1 { options.threads } else { 0 };
+        let new_work = || -> Work<Column> { Box::new(|column: &mut Column| column.result = column.encode()) };
+        Ok(Parquet {
+            file,
+            factory,
+            schema: schema.clone(),
+            leaves: leaves.collect::<Result<_>>()?,
+            lot: Vec::new(),
+            lot_bytes: 0,
+            lot_limit: if threads > 0 { LOT_BYTES } else { 0 },
+            idle: Vec::new(),
+            busy: 0,
+            workers: Workers::with_at_most(threads, new_work),
+            group_rows: 0,
+            most_rows: options.group_rows,
+        })
+    }
+
+    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut rest = batch.clone();
+        while rest.num_rows() > 0 {
+            let count = rest.num_rows().min(self.most_rows - self.group_rows);
+            let first = rest.slice(0, count);
+            rest = rest.slice(count, rest.num_rows() - count);
+            self.group_rows += count;
+            self.lot_bytes += first.get_array_memory_size();
+            self.lot.push(first);
+            if self.group_rows == self.most_rows {
+                self.end_group()?;
+            } else if self.lot_bytes > self.lot_limit && self.encode(false)? > GROUP_BYTES {
+                self.end_group()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes the batches of the lot to the threads. Returns the memory of the row group, as far as it is known.
+    fn encode(&mut self, ends: bool) -> Result<usize> {
+        if self.busy == 0 && self.idle.is_empty() {
+            self.begin_group()?;
+        }
+        let lot = std::mem::take(&mut self.lot);
+        self.lot_bytes = 0;
+        let mut memory = 0;
+        let mut idle = std::mem::take(&mut self.idle).into_iter();
+        for i in 0..self.leaves.len() {
+            let mut column = match idle.next() {
+                Some(column) => column,
+                None => self.take()?,
+            };
+            memory += column.memory;
+            column.ends = ends;
+            column.arrays.extend(lot.iter().map(|batch| batch.column(i).clone()));
+            self.workers.give(column);
+            self.busy += 1;
+        }
+        Ok(memory)
+    }
+
+    fn begin_group(&mut self) -> Result<()> {
+        let index = self.file.flushed_row_groups().len();
+        let mut writers = self.factory.create_column_writers(index).map_err(failed)?.into_iter();
+        self.idle = self
+            .schema
+            .fields()
+            .iter()
+            .zip(&self.leaves)
+            .map(|(field, &leaves)| Column {
+                field: field.clone(),
+                writers: writers.by_ref().take(leaves).collect(),
+                arrays: Vec::new(),
+                memory: 0,
+                ends: false,
+                chunks: Vec::new(),
+                result: Ok(()),
+            })
+            .collect();
+        Ok(())
+    }
+
+    /// Takes the first column back from the threads.
+    fn take(&mut self) -> Result<Column> {
+        let mut column = self.workers.take()?.ok_or_else(|| Error::new(ErrorKind::Internal).with_found("no column"))?;
+        self.busy -= 1;
+        std::mem::replace(&mut column.result, Ok(())).map_err(failed)?;
+        Ok(column)
+    }
+
+    /// Writes the row group.
+    fn end_group(&mut self) -> Result<()> {
+        self.group_rows = 0;
+        self.encode(true)?;
+        let mut columns = Vec::with_capacity(self.busy);
+        while self.busy > 0 {
+            columns.push(self.take()?);
+        }
+        let mut group = self.file.next_row_group().map_err(failed)?;
+        for chunk in columns.into_iter().flat_map(|column| column.chunks) {
+            chunk.append_to_row_group(&mut group).map_err(failed)?;
+        }
+        group.close().map_err(failed).map(drop)
+    }
+
+    pub(super) fn finish(mut self, metadata: &[(String, String)]) -> Result<W> {
+        if self.group_rows > 0 {
+            self.end_group()?;
+        }
+        for (key, value) in metadata {
+            self.file.append_key_value_metadata(KeyValue::new(key.clone(), value.clone()));
+        }
+        self.file.into_inner().map_err(failed)
+    }
+}
+
+/// Only tests ask.
+#[cfg(test)]
+pub(super) fn group_rows(bytes: Vec<u8>) -> Vec<usize> {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), bytes).unwrap();
+    let reader = SerializedFileReader::new(file.reopen().unwrap()).unwrap();
+    reader.metadata().row_groups().iter().map(|group| group.num_rows() as usize).collect()
+}

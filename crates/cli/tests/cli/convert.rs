@@ -1,0 +1,342 @@
+//! What `millstream convert` writes, reads back, and refuses.
+
+use rustix::process::Signal;
+
+use crate::bson::documents;
+use crate::place::{Place, Words};
+
+const TABLE: &str = "\
+id,name,x,day,at,flag
+1,Ann,1.5,2024-02-29,2024-01-02T03:04:05,true
+2,\"Bob, \"\"Jr.\"\"\",0.1,1999-12-31,2024-01-02T03:04:05.250,false
+3,\"\",-7.0,0001-01-01,1969-12-31T23:59:59.999999,true
+";
+
+fn table() -> Place {
+    Place::new().file("t.csv", TABLE)
+}
+
+fn convert(place: &Place, words: &str) -> Words {
+    place.words("convert").and(words)
+}
+
+const SCHEMA: &str = "{\"fields\":[{\"name\":\"id\",\"type\":\"int64\"},{\"name\":\"name\",\"type\":\"string\"},\
+    {\"name\":\"x\",\"type\":\"float64\"},{\"name\":\"day\",\"type\":\"date32\"},\
+    {\"name\":\"at\",\"type\":\"timestamp[us]\"},{\"name\":\"flag\",\"type\":\"bool\"}]}\n";
+
+#[test]
+fn values_and_types_come_back_from_every_format() {
+    let place = table();
+    convert(&place, "t.csv --print-schema").succeeds().prints(SCHEMA);
+    for (output, words) in [
+        ("t.parquet", ""),
+        ("snappy.parquet", "--compression snappy"),
+        ("plain.parquet", "--compression none --dictionary off"),
+        ("small.parquet", "--compression zstd:19 --row-group-size 2 -j 3"),
+        ("t.arrow", ""),
+        ("t.feather", "-j 2"),
+        ("t.arrows", ""),
+        ("t.arrows.gz", ""),
+    ] {
+        convert(&place, &format!("t.csv -o {output}")).and(words).succeeds();
+        convert(&place, &format!("{output} --to csv")).succeeds().prints(TABLE);
+        convert(&place, &format!("{output} --print-schema")).succeeds().prints(SCHEMA);
+    }
+    convert(&place, "t.csv -o again.csv.gz").succeeds();
+    convert(&place, "again.csv.gz --to csv").succeeds().prints(TABLE);
+    convert(&place, "again.csv.gz --print-schema").succeeds().prints(SCHEMA);
+    let lines = "{\"id\":1,\"name\":\"Ann\",\"x\":1.5,\"day\":\"2024-02-29\",\
+        \"at\":\"2024-01-02T03:04:05\",\"flag\":true}\n\
+        {\"id\":2,\"name\":\"Bob, \\\"Jr.\\\"\",\"x\":0.1,\"day\":\"1999-12-31\",\
+        \"at\":\"2024-01-02T03:04:05.250\",\"flag\":false}\n\
+        {\"id\":3,\"name\":\"\",\"x\":-7.0,\"day\":\"0001-01-01\",\
+        \"at\":\"1969-12-31T23:59:59.999999\",\"flag\":true}\n";
+    convert(&place, "t.parquet --to jsonl").succeeds().prints(lines);
+    convert(&place, "t.csv --to ndjson").succeeds().prints(lines);
+}
+
+#[test]
+fn every_type_of_a_schema_comes_back() {
+    let schema = "{\"fields\":[{\"name\":\"u\",\"type\":\"uint64\"},{\"name\":\"d\",\"type\":\"decimal128(20, 3)\"},\
+        {\"name\":\"t\",\"type\":\"time64[ns]\"},{\"name\":\"z\",\"type\":\"timestamp[ns, +02:00]\"},\
+        {\"name\":\"f\",\"type\":\"float32\",\"nullable\":false},{\"name\":\"s\",\"type\":\"int8\"}]}\n";
+    let text = "u,d,t,z,f,s\n18446744073709551615,-0.125,23:59:59.123456789,\
+        2024-01-01T00:00:00.000000001+02:00,0.1,-128\n\
+        0,12345678901234567.000,00:00:00.000000000,1999-01-01T01:00:00.000000000+02:00,NaN,\n";
+    let place = Place::new().file("t.csv", text).file("s.json", schema);
+    for output in ["t.parquet", "t.arrow"] {
+        convert(&place, &format!("t.csv --schema s.json -o {output} --null")).word("").succeeds();
+        convert(&place, &format!("{output} --print-schema")).succeeds().prints(schema);
+        convert(&place, &format!("{output} --to csv")).succeeds().prints(text);
+    }
+    // JSON has no NaN.
+    convert(&place, "t.parquet --to jsonl -o out.jsonl").fails().complains_of(&["NaN", "in f", "record 1"]);
+    assert!(!place.names().contains(&"out.jsonl".to_string()));
+}
+
+#[test]
+fn null_differs_from_empty_text() {
+    let place = Place::new().file("t.csv", "a,b\n,\"\"\nNA,x\n\"NA\",\"\"\n");
+    convert(&place, "t.csv -o t.parquet --null NA --null").word("").succeeds();
+    convert(&place, "t.parquet --to csv").succeeds().prints("a,b\n,\"\"\n,x\nNA,\"\"\n");
+    convert(&place, "t.parquet --to csv --null NA").succeeds().prints("a,b\nNA,\"\"\nNA,x\n\"NA\",\"\"\n");
+    let lines = "{\"a\":null,\"b\":\"\"}\n{\"a\":null,\"b\":\"x\"}\n{\"a\":\"NA\",\"b\":\"\"}\n";
+    convert(&place, "t.parquet --to jsonl").succeeds().prints(lines);
+    // By default no text is null.
+    convert(&place, "t.csv --to jsonl")
+        .succeeds()
+        .prints("{\"a\":\"\",\"b\":\"\"}\n{\"a\":\"NA\",\"b\":\"x\"}\n{\"a\":\"NA\",\"b\":\"\"}\n");
+    // A line with nothing in it would not be read back.
+    let place = Place::new().file("t.csv", "a\nx\n\"\"\nNA\n");
+    convert(&place, "t.csv --null NA -o t.parquet").succeeds();
+    convert(&place, "t.parquet --to csv").exits(2).complains_of(&["null in the only column, a", "--null TEXT"]);
+    convert(&place, "t.parquet --to csv --null NA").succeeds().prints("a\nx\n\"\"\nNA\n");
+}
+
+#[test]
+fn lines_tabs_and_dialects() {
+    let place =
+        Place::new().file("a.log", "one\n\"two\n").file("t.tsv", "a\tb\n1\t2,5\n").file("d.csv", "a;b\n1;'x;y'\n");
+    convert(&place, "a.log --to jsonl").succeeds().prints("{\"line\":\"one\"}\n{\"line\":\"\\\"two\"}\n");
+    convert(&place, "t.tsv --to csv").succeeds().prints("a,b\n1,\"2,5\"\n");
+    convert(&place, "d.csv --csv-delimiter ; --csv-quote ' --to csv").succeeds().prints("a,b\n1,x;y\n");
+    convert(&place, "d.csv --csv-delimiter ; --csv-quote ' --no-header --to csv")
+        .succeeds()
+        .prints("0,1\na,b\n1,x;y\n");
+    let place = Place::new().file("r.csv", "a,b\n1,2\n3\n4,5,6\n");
+    convert(&place, "r.csv --to csv")
+        .fails()
+        .complains_of(&["r.csv: field count mismatch: found 1 field, expected 2", "line 3"]);
+    convert(&place, "r.csv --to csv --ragged pad").fails().complains_of(&["found 3 fields", "line 4"]);
+    convert(&place, "r.csv --to jsonl --ragged pad --max-rejects 1")
+        .exits(0)
+        .prints("{\"a\":1,\"b\":2}\n{\"a\":3,\"b\":null}\n");
+}
+
+#[test]
+fn sources_are_joined_by_the_names_of_their_columns() {
+    let place = table()
+        .file("u.csv", "flag,id,name,x,day,at\nfalse,4,Eve,2.0,2020-01-01,2020-01-01T00:00:00\n")
+        .file("more.csv", "id,name,x,day,at,flag,other\n")
+        .file("less.csv", "id,name\n5,Zoe\n")
+        .file("types.csv", TABLE.replace("\n1,", "\nx,"));
+    let joined = format!("{TABLE}4,Eve,2.0,2020-01-01,2020-01-01T00:00:00,false\n");
+    convert(&place, "t.csv u.csv --to csv").succeeds().prints(&joined);
+    convert(&place, "t.csv u.csv --to csv -j 2").succeeds().prints(&joined);
+    convert(&place, "t.csv --from csv --to csv -- cat u.csv").succeeds().prints(&joined);
+    convert(&place, "t.csv more.csv -o out.csv").fails().complains_of(&["more.csv: ", "in other"]);
+    convert(&place, "t.csv more.csv -o out.csv --infer off").fails().complains_of(&["more.csv: ", "in other"]);
+    convert(&place, "t.csv less.csv -o out.csv").fails().complains_of(&["less.csv: key missing", "in x"]);
+    convert(&place, "t.csv types.csv -o out.csv").fails().complains_of(&[
+        "types.csv: ",
+        "found \"x\"",
+        "in id",
+        "line 2",
+    ]);
+    assert!(!place.names().contains(&"out.csv".to_string()));
+}
+
+#[test]
+fn standard_input_and_commands_need_a_format() {
+    let place = table();
+    convert(&place, "--from csv --to csv").stdin(TABLE).succeeds().prints(TABLE);
+    convert(&place, "- --to csv")
+        .stdin(TABLE)
+        .gets_refused()
+        .complains_of(&["standard input as source", "--from FORMAT"]);
+    convert(&place, "--to csv -- cat t.csv").gets_refused().complains_of(&["a command as source", "--from FORMAT"]);
+    convert(&place, "t.csv").gets_refused().complains_of(&["--to FORMAT"]);
+    convert(&place, "t.csv -o x.dat").gets_refused().complains_of(&["x.dat, whose name implies no format"]);
+    convert(&place, "t.unknown --to csv").gets_refused().complains_of(&["t.unknown, whose name implies no format"]);
+    convert(&place, "t.csv t.tsv --to csv").gets_refused().complains_of(&["t.csv (csv) and t.tsv (tsv)"]);
+    convert(&place, "--from csv -o x.parquet -- false")
+        .fails()
+        .complains_of(&["the command `false` exited with status 1"]);
+    assert_eq!(place.names(), ["t.csv"]);
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused_before_anything_is_opened() {
+    let place = Place::new();
+    for (words, parts) in [
+        ("a.csv --from csv --infer all --to csv -- cat", &["--infer all with a command"][..]),
+        ("--from csv --infer all --to csv -", &["--infer all with standard input", "--infer COUNT"]),
+        ("a.csv --schema s --infer 3 --to csv", &["cannot be used with"]),
+        ("a.csv --infer off --decimals --to csv", &["--decimals without inference"]),
+        ("a.log --no-header --to csv", &["--no-header with --from lines"]),
+        ("a.log --csv-quote x --to csv", &["--csv-quote with --from lines"]),
+        ("a.parquet --infer 3 --to csv", &["--infer with --from parquet"]),
+        ("a.parquet --rejects r --to csv", &["--rejects with --from parquet"]),
+        ("--from parquet --to csv", &["--from parquet with standard input"]),
+        ("a.csv --to csv --compression snappy", &["--compression with --to csv"]),
+        ("a.csv -o a.parquet --compression zstd:40", &["expected a level from 1 to 22"]),
+        ("a.csv -o a.parquet.gz", &["a name that implies compression"]),
+        ("a.csv -o a.parquet --stop-grace 1s", &["--stop-grace without a command"]),
+        ("a.csv -o b.csv --max-rejects 101%", &["expected a number, or a share"]),
+        ("a.csv -o b.csv --max-rejects 1 --on-bad stop", &["--max-rejects with --on-bad stop"]),
+        ("a.bson b.bson -o b.csv", &["several sources of BSON"]),
+        ("a.csv --print-schema --to csv", &["cannot be used with"]),
+        ("- - --from csv --to csv", &["standard input as a source more than once"]),
+    ] {
+        convert(&place, words).stdin("").gets_refused().complains_of(parts);
+    }
+    let place = table();
+    convert(&place, "t.csv -o x.csv --rejects t.csv")
+        .fails()
+        .complains_of(&["t.csv: open failed", "one of the sources"]);
+    convert(&place, "t.csv -o x.csv --rejects x.csv").fails().complains_of(&["x.csv: open failed"]);
+    assert_eq!(place.text("t.csv"), TABLE);
+}
+
+#[test]
+fn bad_input_leaves_nothing() {
+    let gz = |text: &str| {
+        use std::io::Read;
+        let mut child = std::process::Command::new("gzip")
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        let mut bytes = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut bytes).unwrap();
+        child.wait().unwrap();
+        bytes
+    };
+    let rows: String = (0..20_000).map(|i| format!("{i},{}\n", i * 7)).collect();
+    let whole = gz(&format!("a,b\n{rows}"));
+    let place = Place::new()
+        .file("cut.csv.gz", &whole[..whole.len() / 2])
+        .file("open.csv", "a,b\n1,2\n3,\"x\n")
+        .file("twice.csv", "a,a\n1,2\n")
+        .file("empty.csv", "")
+        .file("blank.csv", "\n\n")
+        .file("late.csv", format!("a,b\n{rows}x,1\n"))
+        .file("utf8.csv", b"a\nx\n\xff\n")
+        .file("missing.json", "{\"fields\": [{\"name\": \"c\", \"type\": \"bool\"}]}")
+        .file("types.json", "{\"fields\": [{\"name\": \"a\", \"type\": \"int\"}]}")
+        .file("x.parquet", "PAR1 no table PAR1")
+        .file("x.arrow", "ARROW1")
+        .file("x.arrows", "\u{ff}\u{ff}");
+    let names = place.names();
+    for (words, parts) in [
+        ("cut.csv.gz", &["cut.csv.gz: decode truncated"][..]),
+        ("open.csv", &["open.csv: csv invalid: found a quote that no other quote closes", "line 3, column 3"]),
+        ("twice.csv", &["twice.csv: ", "two columns \"a\""]),
+        ("empty.csv", &["empty.csv: ", "found no record", "a header"]),
+        ("blank.csv", &["blank.csv: ", "found no record"]),
+        ("empty.csv --no-header", &["found no record"]),
+        ("late.csv", &["late.csv: ", "found \"x\", expected int64", "in a", "line 20002, column 1", "raise --infer"]),
+        ("late.csv -j 2", &["late.csv: ", "found \"x\", expected int64", "in a", "line 20002, column 1"]),
+        ("utf8.csv --infer off", &["utf8.csv: ", "in a", "line 3"]),
+        ("late.csv --schema missing.json", &["late.csv: key missing", "in c"]),
+        ("late.csv --schema nowhere.json", &["nowhere.json: open failed"]),
+        ("x.parquet", &["x.parquet: "]),
+        ("x.arrow", &["x.arrow: "]),
+        ("x.arrows", &["x.arrows: "]),
+        ("nowhere.csv", &["nowhere.csv: open failed"]),
+    ] {
+        convert(&place, words).and("-o out.parquet").fails().complains_of(parts);
+        assert_eq!(place.names(), names, "{words}");
+    }
+    convert(&place, "late.csv --schema types.json -o out.parquet")
+        .gets_refused()
+        .complains_of(&["types.json: ", "the type \"int\""]);
+    convert(&place, "late.csv --infer all --print-schema")
+        .succeeds()
+        .prints("{\"fields\":[{\"name\":\"a\",\"type\":\"string\"},{\"name\":\"b\",\"type\":\"int64\"}]}\n");
+    convert(&place, "late.csv --infer all -o late.parquet --count")
+        .succeeds()
+        .prints(format!("20001 rows, {} bytes\n", place.read("late.csv").len()));
+}
+
+#[test]
+fn bad_records_are_counted_and_kept() {
+    let rows: String = (0..12_000).map(|i| format!("{i},{i}\n")).collect();
+    let place = Place::new().file("t.csv", format!("a,b\n{rows}x,1\n2,3,4\n5,6\n"));
+    let seen = convert(&place, "t.csv -o t.parquet --rejects bad.jsonl --count --stats s.json").exits(0);
+    seen.prints(format!("12001 rows, {} bytes, 2 bad records\n", place.read("t.csv").len()))
+        .says("millstream: 2 bad records: see bad.jsonl\n");
+    let lines: Vec<serde_json::Value> =
+        place.text("bad.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["source"], "t.csv");
+    assert_eq!((&lines[0]["kind"], &lines[0]["line"]), (&"shape_mismatch".into(), &12_002.into()));
+    assert_eq!((&lines[1]["kind"], &lines[1]["raw"]), (&"field_count_mismatch".into(), &"MiwzLDQ=".into()));
+    let stats: serde_json::Value = serde_json::from_str(&place.text("s.json")).unwrap();
+    assert_eq!((&stats["rows"], &stats["rejected"], &stats["complete"]), (&12_001.into(), &2.into(), &true.into()));
+    convert(&place, "t.csv -o few.csv --max-rejects 2").exits(0);
+    convert(&place, "t.csv -o share.csv --max-rejects 0.02%").exits(0);
+    assert_eq!(place.text("few.csv").lines().count(), 12_002);
+    for words in ["--max-rejects 1", "--max-rejects 0.01%", "--max-rejects 1 --rejects none.jsonl"] {
+        let seen = convert(&place, "t.csv -o none.csv").and(words).fails();
+        assert!(seen.stderr.contains("2 bad records, expected at most"), "{}", seen.stderr);
+    }
+    assert!(!place.names().iter().any(|name| name.starts_with("none")), "{:?}", place.names());
+    // The output lacks records, and nothing permits that.
+    let seen = convert(&place, "t.csv -o skipped.csv --on-bad skip").fails();
+    assert!(seen.stderr.contains("found 2 bad records, expected none; the output lacks them"), "{}", seen.stderr);
+    assert_eq!(place.text("skipped.csv"), place.text("few.csv"));
+}
+
+#[test]
+fn parquet_contains_its_sources_and_counts() {
+    let place = table();
+    convert(&place, "t.csv t.csv -o t.parquet --row-group-size 4").succeeds();
+    let bytes = place.read("t.parquet");
+    let text = String::from_utf8_lossy(&bytes);
+    for part in ["millstream.sources", "[\"t.csv\",\"t.csv\"]", "millstream.rows", "millstream.rejected"] {
+        assert!(text.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn bson_is_converted_as_by_its_own_command() {
+    let texts = [r#"{"n": 1, "s": "x", "d": {"e": [1, 2]}}"#, r#"{"n": 2, "s": null, "d": {"e": []}}"#];
+    let place = Place::new().file("a.bson", documents(&texts));
+    for (to, own) in [
+        ("parquet", "parquet"),
+        ("arrow", "arrow"),
+        ("arrow-stream", "arrow-stream"),
+        ("csv", "csv"),
+        ("jsonl", "ndjson"),
+    ] {
+        convert(&place, &format!("a.bson --to {to} -o new")).succeeds();
+        place.words(&format!("bson convert a.bson --to {own} -o old")).succeeds();
+        assert!(place.read("new") == place.read("old"), "{to}");
+    }
+    convert(&place, "--from bson --to csv --null NA --infer 1 --count -o c.csv -- cat a.bson")
+        .succeeds()
+        .prints(format!("2 documents, {} bytes\n", place.read("a.bson").len()));
+    assert_eq!(place.text("c.csv"), "n,s,d.e\n1,x,\"[1,2]\"\n2,NA,[]\n");
+}
+
+#[test]
+fn nothing_remains_after_a_signal() {
+    let place = Place::new();
+    let mut live = convert(&place, "--from csv -o out.parquet --")
+        .and("sh -c")
+        .word("echo a,b; echo 1,2; echo ready >&2; sleep 60")
+        .start();
+    crate::place::until("it waits for its command", || live.is_running().then_some(()));
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    live.send(Signal::INT);
+    let seen = live.ends();
+    assert_eq!(
+        std::os::unix::process::ExitStatusExt::signal(&seen.status),
+        Some(Signal::INT.as_raw()),
+        "{}",
+        seen.stderr
+    );
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
+fn text_on_a_full_pipe_ends_quietly() {
+    let rows: String = (0..200_000).map(|i| format!("{i}\n")).collect();
+    let place = Place::new().file("t.csv", format!("a\n{rows}"));
+    let mut live = convert(&place, "t.csv --to csv").start();
+    live.prints("a\n0\n1\n");
+    live.stop_reading();
+    live.dies_by(Signal::PIPE);
+}
