@@ -97,17 +97,26 @@ pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Optio
     let parquet = to == Some(To::Parquet);
     let rejects = options.rejects.is_some() || options.max_rejects.is_some();
     let dialect = options.dialect.first_given();
+    let infers = from.is_csv() || from.is_json();
+    let has_null = (text && !from.is_json()) || to == Some(To::Csv);
     let of_from = [
         (options.no_header, "--no-header", "csv or tsv", from.is_csv()),
         (options.ragged.is_some(), "--ragged", "csv or tsv", from.is_csv()),
         (dialect.is_some(), dialect.unwrap_or_default(), "csv or tsv", from.is_csv()),
-        (options.infer.is_some(), "--infer", "csv, tsv or bson", from.is_csv() || from == From::Bson),
-        (options.schema.is_some(), "--schema", "lines, csv or tsv", text),
-        (options.decimals, "--decimals", "csv or tsv", from.is_csv()),
+        (options.json_pointer.is_some(), "--json-pointer", "json", from == From::Json),
+        (options.json_duplicates.is_some(), "--json-duplicates", "json or jsonl", from.is_json()),
+        (options.infer.is_some(), "--infer", "csv, tsv, json, jsonl or bson", infers || from == From::Bson),
+        (options.schema.is_some(), "--schema", "lines, csv, tsv, json or jsonl", text),
+        (options.decimals, "--decimals", "csv, tsv, json or jsonl", infers),
         (options.special_numbers, "--special-numbers", "csv or tsv", from.is_csv()),
-        (!options.null.is_empty(), "--null", "lines, csv or tsv, or --to csv", text || to == Some(To::Csv)),
-        (rejects, if options.rejects.is_some() { "--rejects" } else { "--max-rejects" }, "lines, csv or tsv", text),
-        (options.on_bad.is_some(), "--on-bad", "lines, csv, tsv or bson", text || from == From::Bson),
+        (!options.null.is_empty(), "--null", "lines, csv or tsv, or --to csv", has_null),
+        (
+            rejects,
+            if options.rejects.is_some() { "--rejects" } else { "--max-rejects" },
+            "lines, csv, tsv, json or jsonl",
+            text,
+        ),
+        (options.on_bad.is_some(), "--on-bad", "lines, csv, tsv, json, jsonl or bson", text || from == From::Bson),
         (options.print_schema, "--print-schema", "another format", from != From::Bson),
     ];
     for (is_given, option, expected, has_use) in of_from {

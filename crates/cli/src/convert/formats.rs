@@ -14,6 +14,11 @@ pub(super) enum From {
     Csv,
     /// The same, separated by tabs
     Tsv,
+    /// JSON, one value per line
+    #[value(alias = "ndjson")]
+    Jsonl,
+    /// A JSON document: the elements of its array, or of the one at --json-pointer
+    Json,
     /// Documents of BSON, as written by mongodump
     Bson,
     /// A Parquet file
@@ -47,6 +52,8 @@ impl From {
             "txt" | "log" => From::Lines,
             "csv" => From::Csv,
             "tsv" | "tab" => From::Tsv,
+            "jsonl" | "ndjson" => From::Jsonl,
+            "json" => From::Json,
             "bson" => From::Bson,
             "parquet" => From::Parquet,
             "arrow" | "feather" => From::Arrow,
@@ -58,6 +65,10 @@ impl From {
     /// Returns whether types are inferred, or given.
     pub(super) fn is_typed(self) -> bool {
         matches!(self, From::Bson | From::Parquet | From::Arrow | From::ArrowStream)
+    }
+
+    pub(super) fn is_json(self) -> bool {
+        matches!(self, From::Jsonl | From::Json)
     }
 
     pub(super) fn is_csv(self) -> bool {
@@ -102,6 +113,8 @@ mod tests {
         assert_eq!(of("dir.csv/a.TSV.gz"), Some(From::Tsv));
         assert_eq!(of("a.log.zst"), Some(From::Lines));
         assert_eq!(of("a.csv.lz4"), Some(From::Csv)); // cannot be decoded, which is reported later
+        assert_eq!(of("a.jsonl.gz"), Some(From::Jsonl));
+        assert_eq!(of("a.json"), Some(From::Json));
         assert_eq!(of("a.gz"), None);
         assert_eq!(of("csv"), None);
         assert_eq!(To::of_name(Path::new("x/out-1.parquet")), Some(To::Parquet));

@@ -14,7 +14,7 @@ use crate::run::Source;
 use crate::tables::read_failed;
 
 use super::formats::From;
-use super::options::{Infer, Options, Ragged};
+use super::options::{Duplicates, Infer, Options, Ragged};
 
 /// The size of the buffer, which is the size of the blocks that become batches.
 const CAPACITY: usize = 1 << 20;
@@ -45,7 +45,13 @@ impl<'a> How<'a> {
         let mut of_columns = columns::Options::new()
             .threads(options.jobs.unwrap_or(1).into())
             .header(!options.no_header)
-            .nulls(options.null.iter().map(String::as_str))
+            // For JSON, they are only for the output.
+            .nulls(options.null.iter().filter(|_| !from.is_json()).map(String::as_str))
+            .duplicates(match options.json_duplicates {
+                Some(Duplicates::First) => columns::Duplicates::First,
+                Some(Duplicates::Last) => columns::Duplicates::Last,
+                Some(Duplicates::Error) | None => columns::Duplicates::Error,
+            })
             .special_numbers(options.special_numbers)
             .decimals(options.decimals)
             .ragged(match options.ragged {
@@ -63,7 +69,11 @@ impl<'a> How<'a> {
     }
 
     fn builder(&self) -> ReaderBuilder {
-        self.options.reading.reader(CAPACITY).cancel(&self.token)
+        let builder = self.options.reading.reader(CAPACITY).cancel(&self.token);
+        match self.from {
+            From::Json => builder.json_elements(self.options.json_pointer.as_deref().unwrap_or_default()),
+            _ => builder,
+        }
     }
 
     /// Opens a source.
@@ -101,7 +111,11 @@ impl<'a> How<'a> {
                     (Some(schema), _) | (None, Some(schema)) => Some(schema.clone()),
                     (None, None) if self.options.infer == Some(Infer::All) => {
                         let again = source.open(self.builder(), self.options.reading.settings())?;
-                        Some(Batches::infer_csv(again, self.csv.clone(), &self.columns)?)
+                        Some(match self.from {
+                            From::Jsonl => Batches::infer_json_lines(again, &self.columns)?,
+                            From::Json => Batches::infer_json_elements(again, &self.columns)?,
+                            _ => Batches::infer_csv(again, self.csv.clone(), &self.columns)?,
+                        })
                     }
                     (None, None) => None,
                 };
@@ -110,15 +124,21 @@ impl<'a> How<'a> {
                     None => self.columns.clone(),
                 };
                 let name = reader.name().to_string();
-                let batches = match self.from {
+                let mut batches = match self.from {
                     From::Lines => Batches::lines(*reader, &options)?,
+                    From::Jsonl => Batches::json_lines(*reader, &options)?,
+                    From::Json => Batches::json_elements(*reader, &options)?,
                     _ => Batches::csv(*reader, self.csv.clone(), &options)?,
                 };
                 if batches.schema().arrow().fields().is_empty() {
-                    return Err(Error::new(ErrorKind::ShapeMismatch)
-                        .with_name(name)
-                        .with_found("no record")
-                        .with_expected("a header, or at least one record with --no-header"));
+                    // An error of the source may be the reason.
+                    batches.next_batch()?;
+                    let (found, expected) = match self.from.is_json() {
+                        true => ("no member of an object", "at least one in the first records, or --schema"),
+                        false => ("no record", "a header, or at least one record with --no-header"),
+                    };
+                    let error = Error::new(ErrorKind::ShapeMismatch).with_found(found).with_expected(expected);
+                    return Err(error.with_name(name));
                 }
                 Ok(Input::Records(Box::new(batches)))
             }

@@ -440,6 +440,9 @@ fn advice(error: &Error, options: &Options, from: From) -> Advice {
             Advice::Of("raise --infer, give the type with --schema, or keep such records apart with --rejects")
         }
         ErrorKind::FieldCountMismatch => Advice::Of("check the record, or see --ragged and --rejects"),
+        ErrorKind::JsonInvalid => {
+            Advice::Of("check the program that wrote the text, or keep such records apart with --rejects")
+        }
         ErrorKind::CsvInvalid => {
             Advice::Of("check the file at this position, or see the options of the dialect and --rejects")
         }

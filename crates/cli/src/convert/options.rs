@@ -21,7 +21,8 @@ Formats by name:
   .parquet          parquet
   .arrow .feather   arrow      a file of Arrow IPC
   .arrows           arrow-stream
-  .jsonl .ndjson    jsonl      only as output
+  .jsonl .ndjson    jsonl      JSON, one value per line
+  .json             json       the elements of an array of a document
 
 A compressed file has the name of its format and an ending such as .gz:
 orders.csv.gz. Commands and standard input need --from.
@@ -95,7 +96,7 @@ pub(crate) struct Options {
 
     /// The columns and their types: a file of JSON as --print-schema prints it
     ///
-    /// Columns of CSV are found by name; those without a field in the schema are left out.
+    /// Columns of CSV and members of JSON are found by name; those without a field in the schema are left out.
     #[arg(long, value_name = "FILE", help_heading = "Types", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with = "infer")]
     pub(super) schema: Option<PathBuf>,
@@ -130,6 +131,14 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     pub(super) dialect: DialectOptions,
+
+    /// Where the array is in a document of JSON: a JSON pointer such as /a/items [default: the document itself]
+    #[arg(long, value_name = "PATH", help_heading = "Records")]
+    pub(super) json_pointer: Option<String>,
+
+    /// Which of several members of an object of JSON with the same name is taken [default: error]
+    #[arg(long, value_name = "WHICH", help_heading = "Records", value_enum)]
+    pub(super) json_duplicates: Option<Duplicates>,
 
     /// What to do with a record that is invalid or does not fit its columns [default: stop]
     #[arg(long, value_name = "HOW", help_heading = "Records", value_enum)]
@@ -225,6 +234,15 @@ pub(super) enum Ragged {
     Error,
     /// Missing fields are null; more fields make a bad record
     Pad,
+}
+
+/// Which of several members of an object with the same name is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Duplicates {
+    /// None: the record is bad
+    Error,
+    First,
+    Last,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

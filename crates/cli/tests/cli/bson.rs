@@ -416,7 +416,7 @@ fn a_value_that_does_not_fit_a_column_is_an_error_without_output() {
     bson(&place, "convert a.bson --to csv --infer 2 -o a.csv").fails().complains_of(&["record 2"]);
     bson(&place, "convert a.bson --to csv --infer 2 --unknown count -o a.csv").exits(2).complains_of(&[
         "null in the only column, ",
-        "a column that every document has, or",
+        "a column that every row has, or",
         "--null TEXT",
     ]);
     bson(&place, "convert a.bson --to csv --infer 2 --unknown count --null NA -o a.csv")

@@ -280,6 +280,33 @@ fn bad_records_are_counted_and_kept() {
 }
 
 #[test]
+fn json_comes_back() {
+    let lines = "{\"id\":1,\"tags\":[\"a\",\"b\"],\"in\":{\"x\":1.5,\"y\":null},\"any\":1}\n\
+        {\"id\":2,\"tags\":[],\"in\":{\"x\":-2.0,\"y\":true},\"any\":[2,{\"z\":\"\"}]}\n\
+        {\"id\":3,\"tags\":null,\"in\":{\"x\":0.1,\"y\":false},\"any\":\"x\"}\n";
+    let array = format!("{{\"items\": [{}]}}", lines.trim_end().replace('\n', ", "));
+    let place = Place::new().file("t.jsonl", lines).file("t.json", array);
+    convert(&place, "t.jsonl --to jsonl").succeeds().prints(lines);
+    convert(&place, "t.json --json-pointer /items --to jsonl").succeeds().prints(lines);
+    for output in ["t.parquet", "t.arrow"] {
+        convert(&place, &format!("t.jsonl -j 2 -o {output}")).succeeds();
+        convert(&place, &format!("{output} --to jsonl")).succeeds().prints(lines);
+    }
+    convert(&place, "t.jsonl --to csv --null NULL").succeeds().prints(
+        "id,tags,in.x,in.y,any\n1,\"[\"\"a\"\",\"\"b\"\"]\",1.5,NULL,1\n2,[],-2.0,true,\"[2,{\"\"z\"\":\"\"\"\"}]\"\n\
+        3,NULL,0.1,false,\"\"\"x\"\"\"\n",
+    );
+    convert(&place, "t.jsonl --null NA --to jsonl").gets_refused().complains_of(&["--null with --from jsonl"]);
+    convert(&place, "t.json --to jsonl")
+        .fails()
+        .complains_of(&["t.json: shape mismatch: found an object, expected an array"]);
+    let place = Place::new().file("t.jsonl", "{\"a\": 1}\n{\"a\": 1, \"a\": 2}\n{\"a\": tru}\n{\"a\": 3}\n");
+    convert(&place, "t.jsonl --to jsonl -o out.jsonl").fails().complains_of(&["t.jsonl: json invalid", "line 2"]);
+    convert(&place, "t.jsonl -o out.jsonl --max-rejects 1 --json-duplicates last").exits(0);
+    assert_eq!(place.text("out.jsonl"), "{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n");
+}
+
+#[test]
 fn parquet_contains_its_sources_and_counts() {
     let place = table();
     convert(&place, "t.csv t.csv -o t.parquet --row-group-size 4").succeeds();
