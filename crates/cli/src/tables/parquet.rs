@@ -117,9 +117,9 @@ impl<W: Write + Send> Parquet<W> {
             self.group_rows += count;
             self.lot_bytes += first.get_array_memory_size();
             self.lot.push(first);
-            if self.group_rows == self.most_rows {
-                self.end_group()?;
-            } else if self.lot_bytes > self.lot_limit && self.encode(false)? > GROUP_BYTES {
+            if self.group_rows == self.most_rows
+                || (self.lot_bytes > self.lot_limit && self.encode(false)? > GROUP_BYTES)
+            {
                 self.end_group()?;
             }
         }
@@ -204,12 +204,53 @@ impl<W: Write + Send> Parquet<W> {
     }
 }
 
-/// Only tests ask.
 #[cfg(test)]
-pub(super) fn group_rows(bytes: Vec<u8>) -> Vec<usize> {
-    use parquet::file::reader::{FileReader, SerializedFileReader};
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), bytes).unwrap();
-    let reader = SerializedFileReader::new(file.reopen().unwrap()).unwrap();
-    reader.metadata().row_groups().iter().map(|group| group.num_rows() as usize).collect()
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{Int64Array, StringArray, StructArray};
+    use arrow_schema::{DataType, Field, Fields, Schema};
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+    use super::*;
+
+    #[test]
+    fn row_groups_have_the_requested_rows_on_any_number_of_threads() {
+        let inner = Fields::from(vec![Field::new("a", DataType::Int64, true), Field::new("b", DataType::Utf8, true)]);
+        let schema = Arc::new(Schema::new(vec![
+            Field::new("n", DataType::Int64, true),
+            Field::new("s", DataType::Struct(inner.clone()), true),
+            Field::new("t", DataType::Utf8, true),
+        ]));
+        for threads in [1, 3] {
+            let options = ParquetOptions { group_rows: 70_000, threads, ..ParquetOptions::default() };
+            let mut table = Parquet::new(&schema, &options, Vec::new()).unwrap();
+            for first in (0..200_000).step_by(40_000) {
+                let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 40_000));
+                let texts: ArrayRef =
+                    Arc::new(StringArray::from_iter_values((first..first + 40_000).map(|i| format!("text {i}"))));
+                let both = StructArray::new(inner.clone(), vec![numbers.clone(), texts.clone()], None);
+                let batch = RecordBatch::try_new(schema.clone(), vec![numbers, Arc::new(both), texts]).unwrap();
+                table.write(&batch).unwrap();
+            }
+            let bytes = table.finish(&[("key".to_string(), "value".to_string())]).unwrap();
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), bytes).unwrap();
+            let reader = ParquetRecordBatchReaderBuilder::try_new(file.reopen().unwrap()).unwrap();
+            let groups: Vec<i64> = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
+            assert_eq!(groups, [70_000, 70_000, 60_000]);
+            let mut expected = 0;
+            for batch in reader.build().unwrap() {
+                let batch = batch.unwrap();
+                let texts = batch.column(1).as_struct().column(1).as_string::<i32>();
+                for (row, &number) in batch.column(0).as_primitive::<Int64Type>().values().iter().enumerate() {
+                    assert_eq!((number, texts.value(row)), (expected, &*format!("text {expected}")));
+                    expected += 1;
+                }
+            }
+            assert_eq!(expected, 200_000);
+        }
+    }
 }
