@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use millstream::{Error, ErrorKind, Result, Writer};
+use millstream::{Error, ErrorKind, Result, Writer, show_argv};
 use serde::Serialize;
 
 use crate::run::{
@@ -178,10 +178,9 @@ fn label(source: &Source) -> String {
         Source::File(path) => path.display().to_string(),
         Source::Tcp(address) => format!("tcp:{address}"),
         Source::Unix(path) => format!("unix:{}", path.display()),
-        Source::Command(words) => {
-            let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-            words.join(" ")
-        }
+        Source::Command(words) => show_argv(words),
+        Source::Pipeline(commands) => commands.iter().map(|words| show_argv(words)).collect::<Vec<_>>().join(" | "),
+        Source::Shell(line) => line.to_string_lossy().into_owned(),
         Source::Split(split) => split.path().map(|path| path.display().to_string()).unwrap_or_default(),
     }
 }
