@@ -1,8 +1,10 @@
 """Reads CSV without a header in Python, as benchmarks/runners/src/bin/tables does in Rust.
 
-Usage: tables.py count|sum|show WAY FILE [--threads N] [--columns N] [--passes]
+Usage: tables.py count|sum|texts|types|show WAY FILE [--threads N] [--columns N] [--passes]
 
-`count` counts the records, `sum` also adds up the second column, and `show` prints all records as JSON. With `--passes` the median time of a pass is printed too, without the time that loading the library takes.
+`count` counts the records, `sum` also adds up the second column, and `show` prints all records as JSON. `texts` makes a
+table of integers and texts, and `types` one that also has a column of floating point numbers and one of dates; Arrow
+counts what is in it. With `--passes` the median time of a pass is printed too, without the time that loading the library takes.
 Python's own reader visits every field; the others decide what they read for a sum.
 """
 
@@ -83,27 +85,108 @@ def pyarrow(work, path, threads, columns):
     return {"count": sum(batch.num_rows for batch in pyarrow.csv.open_csv(path, read, parse, convert))}
 
 
+# The columns of the benchmark's tables: two integers, a price, a date, and texts.
+PLAIN = ["int64", "int64", "string", "string"]
+TYPED = ["int64", "int64", "float64", "date32"]
+
+
+def polars_table(work, path, threads, columns):
+    os.environ["POLARS_MAX_THREADS"] = str(threads)
+    import polars
+
+    types = {"int64": polars.Int64, "float64": polars.Float64, "date32": polars.Date, "string": polars.String}
+    names = (TYPED if work == "types" else PLAIN) + (columns - 4) * ["string"]
+    schema = {str(column): types[name] for column, name in enumerate(names)}
+    return polars.read_csv(path, has_header=False, schema=schema)
+
+
+def duckdb_table(work, path, threads, columns):
+    import duckdb
+
+    connection = duckdb.connect(config={"threads": threads})
+    types = {"int64": "BIGINT", "float64": "DOUBLE", "date32": "DATE", "string": "VARCHAR"}
+    names = (TYPED if work == "types" else PLAIN) + (columns - 4) * ["string"]
+    fields = {f"c{column}": types[name] for column, name in enumerate(names)}
+    options = f"header=false, auto_detect=false, delim=',', quote='\"', escape='\"', columns={fields}"
+    return connection.sql(f"SELECT * FROM read_csv(?, {options})", params=[path]).to_arrow_table()
+
+
+def pyarrow_table(work, path, threads, columns):
+    import pyarrow
+    import pyarrow.csv
+
+    pyarrow.set_cpu_count(threads)
+    read = pyarrow.csv.ReadOptions(autogenerate_column_names=True, use_threads=threads > 1)
+    parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    types = {"int64": pyarrow.int64(), "float64": pyarrow.float64(), "date32": pyarrow.date32()}
+    names = (TYPED if work == "types" else PLAIN) + (columns - 4) * ["string"]
+    convert = pyarrow.csv.ConvertOptions(
+        column_types={f"f{column}": types.get(name, pyarrow.string()) for column, name in enumerate(names)}
+    )
+    return pyarrow.csv.read_csv(path, read, parse, convert)
+
+
+def pandas_table(work, path, _threads, columns):
+    import pandas
+
+    types = {"int64": "int64", "float64": "float64", "string": "str", "date32": "str"}
+    names = (TYPED if work == "types" else PLAIN) + (columns - 4) * ["string"]
+    return pandas.read_csv(
+        path,
+        header=None,
+        names=[str(column) for column in range(columns)],
+        dtype={str(column): types[name] for column, name in enumerate(names)},
+        parse_dates=["3"] if work == "types" else None,
+        date_format="%Y-%m-%d",
+        na_filter=False,
+        engine="c",
+    )
+
+
+def content(work, table):
+    """Returns what is in a table, as Arrow counts it for every library."""
+    import pyarrow
+    import pyarrow.compute
+
+    table = pyarrow.table(table)
+    total = lambda column: pyarrow.compute.sum(column).as_py()
+    texts = [column.cast(pyarrow.large_string()) for column in table.columns[4:]]
+    length = sum(total(pyarrow.compute.binary_length(column)) for column in texts)
+    found = {"count": table.num_rows, "sum": total(table.columns[1]), "length": length}
+    if work == "types":
+        found["cents"] = total(pyarrow.compute.round(pyarrow.compute.multiply(table.columns[2], 100)).cast(pyarrow.int64()))
+        days = table.columns[3].cast(pyarrow.timestamp("s")).cast(pyarrow.date32()).cast(pyarrow.int32())
+        found["days"] = total(days.cast(pyarrow.int64()))
+    return found
+
+
+TABLES = {"polars": polars_table, "duckdb": duckdb_table, "pyarrow": pyarrow_table, "pandas": pandas_table}
+
 WAYS = {"csv": csv, "polars": polars, "duckdb": duckdb, "duckdb-sniffer": duckdb_sniffer, "pyarrow": pyarrow}
 
 
-def main():
+def main(tables=TABLES):
     parser = argparse.ArgumentParser()
-    parser.add_argument("work", choices=["count", "sum", "show"])
-    parser.add_argument("way", choices=WAYS)
+    parser.add_argument("work", choices=["count", "sum", "texts", "types", "show"])
+    parser.add_argument("way")
     parser.add_argument("path")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--columns", type=int, default=10)
     parser.add_argument("--passes", action="store_true")
     options = parser.parse_args()
 
+    is_table = options.work in ("texts", "types")
+
     def run():
-        return WAYS[options.way](options.work, options.path, options.threads, options.columns)
+        return (tables if is_table else WAYS)[options.way](options.work, options.path, options.threads, options.columns)
 
     result = run()
     if options.work == "show":
         records = [[field if field is not None else "" for field in record] for record in result]
         json.dump(records, sys.stdout)
         return
+    if is_table:
+        result = content(options.work, result)
     text = " ".join(f"{key}={value}" for key, value in result.items())
     if options.passes:
         times = []
