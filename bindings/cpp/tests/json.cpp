@@ -81,8 +81,8 @@ TEST(Json, Vectors) {
                 expected.push_back(unescaped(record));
         }
         const bool is_document = column[1].rfind("elements ", 0) == 0;
-        ms::framer framer = is_document ? ms::framer::delimiter("\x1e")
-                                        : ms::framer::json_lines({.check = column[1] == "checked"});
+        ms::framer framer =
+            is_document ? ms::framer::delimiter("\x1e") : ms::framer::json_lines({.check = column[1] == "checked"});
         ms::reader_options options;
         if (is_document)
             options.json_elements = unescaped(column[1].substr(9));

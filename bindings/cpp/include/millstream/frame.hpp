@@ -278,15 +278,15 @@ class framer {
         return made(millstream_framer_csv, detail::text_of(dialect).c_str());
     }
 
-    /// Records are lines of newline-delimited JSON. All lines are records, so that together they are the input; `skips` is
-    /// true for blank lines. A line that is checked and is not one value is reported as `json_invalid` or `too_deep`. The
-    /// elements of an array are records by `reader_options::json_elements`.
+    /// Records are lines of newline-delimited JSON. All lines are records, so that together they are the input; `skips`
+    /// is true for blank lines. A line that is checked and is not one value is reported as `json_invalid` or
+    /// `too_deep`. The elements of an array are records by `reader_options::json_elements`.
     static framer json_lines(const json_lines_options &options = {}) {
         return made(millstream_framer_json_lines, options.check, options.depth);
     }
 
-    /// Returns whether the content of a record that this framer has found is not a record of the format: a blank line of
-    /// newline-delimited JSON or of CSV, or a comment of CSV.
+    /// Returns whether the content of a record that this framer has found is not a record of the format: a blank line
+    /// of newline-delimited JSON or of CSV, or a comment of CSV.
     bool skips(std::string_view content) const {
         bool skips = false;
         detail::call(millstream_framer_skips, handle_.get(), static_cast<const void *>(content.data()), content.size(),
