@@ -61,9 +61,9 @@ def columns(
         ms.columns(data, ms.Framer.csv(delimiter=b";"), schema={"id": "int64", "price": "decimal128(12, 2)"})
 
     `format` is "csv", "tsv" (tabs as delimiters), "lines" (one column, `line`), "jsonl" (each line is an object),
-    "json" (the elements of an array), or a framer with a dialect; by default it follows from the name of a file, or from the
-    framer and `json_elements` of a reader. The first record of CSV is the header, or `header=False` names columns by
-    numbers.
+    "json" (the elements of an array), or a framer with a dialect; by default it follows from the name of a file, or
+    from the framer and `json_elements` of a reader. The first record of CSV is the header, or `header=False` names
+    columns by numbers.
 
     Types are those of `schema`, by name ("int64!" for a column without nulls, `["string"]` for a list, a dict for a
     struct), or JSON as `millstream convert --print-schema` prints it. By default they are inferred from the first
