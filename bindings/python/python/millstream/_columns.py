@@ -122,7 +122,8 @@ def _opened(source: Any, format: Framer | str | None) -> tuple[Any, Framer | Non
     if framer is not None:
         return source, framer()
     if not isinstance(source, Reader):
-        source = (open if isinstance(source, (str, os.PathLike)) else from_bytes)(source, json_elements="")
+        is_path = isinstance(source, (str, os.PathLike))
+        source = open(source, json_elements="") if is_path else from_bytes(source, json_elements="")
     return source, None
 
 
