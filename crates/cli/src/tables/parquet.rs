@@ -200,6 +200,9 @@ impl<W: Write + Send> Parquet<W> {
         for (key, value) in metadata {
             self.file.append_key_value_metadata(KeyValue::new(key.clone(), value.clone()));
         }
+        // `into_inner` would hide the error of the sink in a text.
+        self.file.finish().map_err(failed)?;
+        self.file.inner_mut().flush().map_err(Error::from_io)?;
         self.file.into_inner().map_err(failed)
     }
 }
