@@ -49,6 +49,8 @@ pub use os::cancel::CancelToken;
 pub use os::command::{Command, InputStream, ProcessGroup, Stderr, Stdin, Stdout};
 #[doc(hidden)] // for the command line
 pub use os::command::{Stopwatch, guard};
+#[doc(hidden)] // for the command line
+pub use os::pinned::PinnedFile;
 #[doc(hidden)]
 pub use reader::BatchCopy;
 #[doc(hidden)] // for bindings whose reader must not sleep

@@ -28,9 +28,11 @@ pub(crate) struct EachOptions {
     /// once, and their output is written in the order of the blocks. All copies must succeed; if one fails, the error
     /// names its records. A copy does not have to read all of its block; head, for example, does not.
     ///
-    /// A copy's environment has the number of its block (the first is 0) as MILLSTREAM_BLOCK, the number of its first
-    /// record as MILLSTREAM_RECORD, how many records it has as MILLSTREAM_RECORDS, and where the block begins and ends
-    /// in the bytes that all copies get as MILLSTREAM_BEGIN and MILLSTREAM_END.
+    /// A copy's environment has the number of its block (the first is 0) as MILLSTREAM_BLOCK, and where the block begins
+    /// and ends in the bytes that all copies get as MILLSTREAM_BEGIN and MILLSTREAM_END.
+    ///
+    /// If the only source is a regular file of lines, and no option needs the records, the kernel passes the bytes to the
+    /// copies, and only the ends of the blocks are read. Errors then name a block by its bytes.
     #[arg(long, value_name = "COMMAND", help_heading = "Work", conflicts_with = "count", value_hint = ValueHint::CommandString)]
     pub(crate) each: Option<OsString>,
 
@@ -48,6 +50,12 @@ pub(crate) struct EachOptions {
     /// The maximum size of a block, unless a single record is longer [default: 4M]
     #[arg(long, value_name = "SIZE", help_heading = "Work", requires = "each", value_parser = block_size)]
     pub(crate) block: Option<usize>,
+
+    /// Number the records: MILLSTREAM_RECORD is the number of a block's first record, MILLSTREAM_RECORDS their number
+    ///
+    /// The records of a file, too, are then read and counted.
+    #[arg(long, help_heading = "Work", requires = "each")]
+    pub(crate) number: bool,
 
     /// Write each copy's output, in one piece, as soon as the copy ends; without --each, records as soon as they are ready
     ///

@@ -655,6 +655,29 @@ impl Options {
         self.works() || self.has_csv() || self.has_json() || matches!(self.framing(), Some(Framing::Delimiter { .. }))
     }
 
+    /// Returns the only source and the byte that ends its records, if copies of --each can read a file without a look at
+    /// each record.
+    pub(super) fn unread(&self) -> Option<(PathBuf, u8)> {
+        let Ok([Source::File(path)]) = <[Source; 1]>::try_from(self.all_sources()) else { return None };
+        let terminator = match self.framing() {
+            None | Some(Framing::Lines) => b'\n',
+            Some(Framing::Delimiter { bytes }) if bytes.len() == 1 => bytes[0],
+            Some(_) => return None,
+        };
+        let needs_records = self.each.each.is_none()
+            || self.each.number
+            || self.each.round_robin
+            || !self.stages.is_empty()
+            || self.has_csv()
+            || self.has_json()
+            || self.stats.is_some()
+            || self.index.is_some()
+            || self.rate_limit.is_some()
+            || self.bad.skips()
+            || ["record_limit", "follow", "total_timeout"].iter().any(|name| self.settings.has(name));
+        (!needs_records).then_some((path, terminator))
+    }
+
     /// Returns whether a result was requested that needs counted records.
     pub(super) fn wants_records(&self) -> bool {
         self.count || self.stats.is_some() || self.settings.has("record_limit") || self.bad.skips() || self.works()

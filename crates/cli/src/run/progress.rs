@@ -139,9 +139,13 @@ impl Figures {
         let bytes = self.bytes.load(Ordering::Relaxed);
         let records = self.records.load(Ordering::Relaxed);
         let rate = |count| per_second(count, elapsed) as u64;
-        write!(out, "{} ({}/s), ", HumanBytes(bytes), HumanBytes(rate(bytes)))?;
+        write!(out, "{} ({}/s)", HumanBytes(bytes), HumanBytes(rate(bytes)))?;
+        // Parts of a file are passed to copies without counting their records.
+        if records == 0 && bytes > 0 {
+            return Ok(());
+        }
         let noun = if records == 1 { "record" } else { "records" };
-        write!(out, "{} {noun} ({}/s)", HumanCount(records), HumanCount(rate(records)))
+        write!(out, ", {} {noun} ({}/s)", HumanCount(records), HumanCount(rate(records)))
     }
 }
 

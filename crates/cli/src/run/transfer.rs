@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use millstream::frame::{Batch, Csv, Framer, Lines, Trim};
-use millstream::{CancelToken, Error, ErrorKind, Reader, Result};
+use millstream::{CancelToken, Error, ErrorKind, Pin, PinnedFile, Reader, Result};
 
 use crate::guard;
 use crate::signals::Signals;
@@ -12,7 +12,7 @@ use crate::standard::Stream;
 
 use super::checksum::Checksum;
 use super::cores::Cores;
-use super::each::{self, Copy, Each};
+use super::each::{self, Copy, Each, Parts};
 use super::gzip_index::{self, Indexing};
 use super::halt::{Amount, Halt};
 use super::header::Header;
@@ -126,7 +126,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
                 false => framer_or_lines(options),
             };
             Destination::Each(Each::start(
-                Copy { line: command.clone(), settings: options.settings.clone() },
+                Copy { line: command.clone(), settings: options.settings.clone(), is_numbered: options.each.number },
                 &options.each,
                 options.stall_timeout(),
                 outputs,
@@ -501,6 +501,9 @@ impl Transfer<'_> {
 
     /// Copies by records if they are needed, and by windows otherwise.
     fn copy_records(&mut self, reader: &mut Reader) -> Result<Reached, Halt> {
+        if let Some(parts) = self.parts(reader).map_err(Halt::Source)? {
+            return self.copy_parts(parts);
+        }
         match framer(self.options).map_err(Halt::Source)? {
             Some(framer) => self.copy_batches(reader, framer),
             None if self.options.wants_records() || self.progress.is_some() => {
@@ -573,6 +576,33 @@ impl Transfer<'_> {
                 }
             }
         }
+    }
+
+    /// Returns the parts of the source, if copies of a command can read a file without a look at each record. `reader` has
+    /// read nothing of the source.
+    fn parts(&self, reader: &mut Reader) -> Result<Option<Parts>> {
+        let Options { each, settings, .. } = self.options;
+        let Some((path, terminator)) = self.options.unread() else { return Ok(None) };
+        if reader.fill()? > 0 && reader.progress().format.is_some() {
+            return Ok(None);
+        }
+        let pin = if settings.word("pin") == Some("identity") { Pin::Identity } else { Pin::Content };
+        let file = PinnedFile::open(&path, pin)?;
+        Ok(file.map(|file| Parts::new(file, terminator, each.block(), self.options.longest_record())))
+    }
+
+    /// Passes the blocks of a file on unread.
+    fn copy_parts(&mut self, mut parts: Parts) -> Result<Reached, Halt> {
+        while let Some(range) = parts.next_block().map_err(Halt::Source)? {
+            let len = range.end - range.start;
+            if let Destination::Each(each) = &mut self.destination {
+                each.add_part(&parts.file, range).map_err(Halt::Output)?;
+            }
+            self.read.bytes += len;
+            self.moved.bytes += len;
+            self.show();
+        }
+        Ok(Reached::End)
     }
 
     fn copy_batches(&mut self, reader: &mut Reader, mut framer: Box<dyn Framer + Send>) -> Result<Reached, Halt> {

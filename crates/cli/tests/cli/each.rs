@@ -57,11 +57,14 @@ fn blocks_are_whole_records() {
 fn a_copy_knows_its_block() {
     let place = Place::new();
     let command = "echo $MILLSTREAM_BLOCK $MILLSTREAM_RECORD+$MILLSTREAM_RECORDS $MILLSTREAM_BEGIN-$MILLSTREAM_END";
-    each(&place, "--block 5", command)
+    each(&place, "--block 5 --number", command)
         .stdin("a\nb\nccc\ndddddddd\ne")
         .succeeds()
         .prints("0 0+2 0-4\n1 2+1 4-8\n2 3+1 8-17\n3 4+1 17-18\n");
-    each(&place, "--csv --header --block 6", command).stdin("h\na\nb\nc\n").succeeds().prints("0 0+2 0-4\n1 2+1 4-6\n");
+    each(&place, "--csv --header --block 6 --number", command)
+        .stdin("h\na\nb\nc\n")
+        .succeeds()
+        .prints("0 0+2 0-4\n1 2+1 4-6\n");
 }
 
 #[test]
@@ -153,7 +156,7 @@ fn a_failing_copy_is_named_by_its_records() {
     let place = Place::new().file("in", numbers(100));
     // The first block has 10 records of 2 bytes, the following ones 6 records of 3 bytes.
     let command = "read n; echo $n; cat > /dev/null; [ $n != 16 ]";
-    let seen = each(&place, "in -j 3 --block 20", command).fails();
+    let seen = each(&place, "in -j 3 --block 20 --number", command).fails();
     let seen = seen.complains_of(&["status 1", "in the block of lines 17 to 22, at line 17"]);
     assert_eq!(
         String::from_utf8(seen.stdout).unwrap(),
@@ -162,6 +165,50 @@ fn a_failing_copy_is_named_by_its_records() {
     );
     each(&place, "in -j 3 --block 20 -o out", command).fails();
     assert!(!place.path("out").exists());
+}
+
+#[test]
+fn a_file_is_passed_on_unread() {
+    let text = "a\nb\nccc\ndddddddd\ne";
+    let long = ["x".repeat(300_000), "\n".into(), numbers(100_000)].concat();
+    let place = Place::new().file("in", text).file("long", &long).file("empty", "").file("nulls", "a\0bbb\0c");
+    let command = "cat; echo $MILLSTREAM_BLOCK ${MILLSTREAM_RECORD-none} $MILLSTREAM_BEGIN-$MILLSTREAM_END";
+    let expected = "a\nb\n0 none 0-4\nccc\n1 none 4-8\ndddddddd\n2 none 8-17\ne3 none 17-18\n";
+    each(&place, "in --block 5", command).succeeds().prints(expected);
+    each(&place, "--block 5", command).stdin(text).succeeds().prints(expected);
+    each(&place, "nulls --null --block 4", "tr '\\0' '\\n'; echo -").succeeds().prints("a\n-\nbbb\n-\nc-\n");
+    each(&place, "empty", command).succeeds().prints("");
+    for options in ["--block 64K", "--block 1000 --unordered -j 1", "--pin identity"] {
+        each(&place, "long", "cat").and(options).succeeds().prints(&long);
+    }
+    // The same blocks, counted.
+    let blocks = "wc -c; echo $MILLSTREAM_BEGIN-$MILLSTREAM_END";
+    let unread = each(&place, "long --block 64K", blocks).succeeds();
+    each(&place, "long --block 64K --number", blocks).succeeds().prints(unread.stdout);
+
+    let fails = each(&place, "in --block 5", "read n; [ $n != ccc ]").fails();
+    let _ = fails.complains_of(&["status 1", "in the block of bytes 4 to 8, at byte 4"]);
+    // A longer record is an error where the file is examined.
+    let seen = place.run("long --block 64K --record-limit 100000 --each cat").fails();
+    let _ = seen.complains_of(&["long: record too long", "at most 100000"]);
+}
+
+#[test]
+fn a_file_that_changes_while_copies_read_it_is_an_error() {
+    for (command, words) in [
+        ("cat; printf 9 | dd of=in conv=notrunc status=none", "in: source changed"),
+        ("cat; : > in", "in: source shrank"),
+    ] {
+        let place = Place::new().file("in", numbers(1000));
+        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+        fs::File::options().write(true).open(place.path("in")).unwrap().set_modified(old).unwrap();
+        each(&place, "in --block 100 -j 1 -o out", command).fails().complains_of(&[words]);
+        assert!(!place.path("out").exists());
+    }
+    let grows = "cat; echo new >> in";
+    let place = Place::new().file("in", numbers(1000));
+    each(&place, "in --block 100 -j 1", grows).succeeds().prints(numbers(1000));
+    each(&place, "in --block 100 -j 1 --pin identity", grows).fails().complains_of(&["in: source changed"]);
 }
 
 #[test]
@@ -192,7 +239,7 @@ fn other_copies_continue_on_request() {
 fn copies_that_die_in_the_middle() {
     let place = Place::new().file("in", numbers(100_000));
     let killed = "head -c 10000; kill -9 $$";
-    each(&place, "in --block 100K", killed).fails().complains_of(&["signal 9 (SIGKILL)", "lines 1 to"]);
+    each(&place, "in --block 100K", killed).fails().complains_of(&["signal 9 (SIGKILL)", "bytes 0 to"]);
     let unordered = each(&place, "in --block 100K --unordered", killed).fails();
     assert!(unordered.stdout.len() >= 10_000, "its output is complete");
     each(&place, "in", "exit 3").fails().prints("").complains_of(&["exited with status 3"]);
@@ -399,7 +446,7 @@ fn a_time_limit_reaches_the_copies() {
             [("exec tail -f /dev/null", "-j 2 --block 40K"), ("cat > /dev/null; exec tail -f /dev/null", "-j 1")]
         {
             let seen = each(&place, "in --stall-timeout 900ms -o out", command).and(options).and(mode).fails();
-            let _ = seen.complains_of(&["stalled", "0.9 s", "the block of lines", "\nhint: raise --stall-timeout"]);
+            let _ = seen.complains_of(&["stalled", "0.9 s", "the block of ", "\nhint: raise --stall-timeout"]);
             assert!(!place.path("out").exists());
         }
         assert!(started.elapsed() < crate::place::PATIENCE);

@@ -10,6 +10,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{PipeReader, PipeWriter, Read};
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{CommandStatus, Error, ErrorKind, Result};
+use crate::os::pinned::PinnedFile;
 use guard::{Guard, MARK};
 use input::Input;
 pub use input::InputStream;
@@ -60,6 +62,9 @@ pub enum Stdin {
     Bytes(Arc<Vec<u8>>),
     /// A stream: see [`Stdin::read`] and [`Stdin::chunks`].
     Stream(InputStream),
+    /// These bytes of a file, followed by the end of the input.
+    #[doc(hidden)] // for the command line
+    Part(Arc<PinnedFile>, Range<u64>),
 }
 
 impl Stdin {
@@ -446,7 +451,7 @@ impl Command {
             Stdin::Null => Stdio::null(),
             Stdin::Inherit => inherited(rustix::stdio::stdin()),
             Stdin::Fd(fd) => fd.into(),
-            stdin @ (Stdin::Bytes(_) | Stdin::Stream(_)) => {
+            stdin @ (Stdin::Bytes(_) | Stdin::Stream(_) | Stdin::Part(..)) => {
                 let (reader, writer) = big_pipe()?;
                 // While there is a reader, writing raises no SIGPIPE, which would kill programs that do not ignore it.
                 let kept = reader.try_clone()?;
@@ -459,6 +464,7 @@ impl Command {
         running.input = match input {
             Some((pipe, Stdin::Bytes(bytes), _kept)) => Input::bytes(pipe, bytes)?,
             Some((pipe, Stdin::Stream(stream), _)) => Some(Input::stream(pipe, stream)?),
+            Some((pipe, Stdin::Part(file, range), _)) => Some(Input::stream(pipe, InputStream::part(file, range))?),
             _ => None,
         };
         Ok((running, reader))

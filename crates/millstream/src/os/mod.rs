@@ -6,8 +6,10 @@
 pub(crate) mod cancel;
 pub(crate) mod command;
 pub(crate) mod connect;
+pub(crate) mod pinned;
 pub(crate) mod sink;
 pub(crate) mod source;
+pub(crate) mod stamp;
 
 use std::io;
 
@@ -25,7 +27,6 @@ pub(crate) fn duplicate_stdin() -> io::Result<OwnedFd> {
 }
 
 /// Reads exactly `space.len()` bytes at an offset of a file, regardless of the file's position.
-#[cfg(any(feature = "compression", feature = "splits"))]
 pub(crate) fn read_exact_at(file: &std::fs::File, space: &mut [u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::read_exact_at(file, space, offset)
 }

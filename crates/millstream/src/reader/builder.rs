@@ -20,7 +20,7 @@ use crate::os::connect;
 use crate::os::source::command::CommandSource;
 use crate::os::source::fd::FdSource;
 use crate::os::source::mapped::{Order, map};
-use crate::os::source::stamp::Stamp;
+use crate::os::stamp::Stamp;
 use crate::source::elements::ElementsSource;
 use crate::source::foreign::{CallbackSource, ReadSource};
 use crate::source::own::Checked;

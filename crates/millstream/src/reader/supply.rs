@@ -14,7 +14,7 @@ use super::handover::{Handover, Taken};
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::os::cancel::{CancelToken, Wait, is_late, is_readable};
 use crate::os::source::mapped::check_length;
-use crate::os::source::stamp::Stamp;
+use crate::os::stamp::Stamp;
 use crate::source::{ByteSource, Nature, Pin};
 use millstream_core::internal::Buffer;
 

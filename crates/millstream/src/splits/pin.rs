@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::read_exact_at;
-use crate::os::source::stamp::{Identity, changed, shrank};
+use crate::os::stamp::{Identity, changed, shrank};
 
 /// The number of bytes at each end of a file that are hashed.
 const END: u64 = 64 << 10;

@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::frame::{Csv, Framer, Resume, Step};
 use crate::os::cancel::{CancelToken, Wait};
 use crate::os::read_exact_at;
-use crate::os::source::stamp::shrank;
+use crate::os::stamp::shrank;
 use crate::source::Decode;
 use millstream_core::internal::{Guess, JsonElements, Known, SNIFF, guess, is_known, refuse};
 

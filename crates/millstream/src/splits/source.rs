@@ -12,7 +12,7 @@ use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::os::BorrowedFd;
 use crate::os::cancel::Wait;
 use crate::os::source::fd::FdSource;
-use crate::os::source::stamp::shrank;
+use crate::os::stamp::shrank;
 use crate::source::{ByteSource, Nature, Resume};
 
 use super::Split;

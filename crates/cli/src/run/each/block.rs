@@ -1,8 +1,9 @@
 //! Collects whole records into blocks of a limited size.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use millstream::{Command, Error};
+use millstream::{Command, Error, PinnedFile, Stdin};
 
 /// Whole records for one copy of the command.
 #[derive(Clone)]
@@ -11,39 +12,74 @@ pub(super) struct Block {
     pub(super) index: u64,
     /// The block's position in the data that the copies get.
     pub(super) offset: u64,
-    pub(super) first_record: u64,
-    pub(super) records: u64,
+    /// The numbers of the records, if they are counted.
+    pub(super) records: Option<Range<u64>>,
     /// Whether the records are lines, which are counted from 1.
     pub(super) of_lines: bool,
-    /// The header, if there is one, and the records.
-    pub(super) bytes: Arc<Vec<u8>>,
+    pub(super) content: Content,
     /// The number of bytes of the records.
     pub(super) len: u64,
 }
 
+/// What a copy reads.
+#[derive(Clone)]
+pub(super) enum Content {
+    /// The header, if there is one, and the records.
+    Bytes(Arc<Vec<u8>>),
+    /// The block's place in this file.
+    Part(Arc<PinnedFile>),
+}
+
 impl Block {
-    /// Returns the command with the block's place in its environment.
-    pub(super) fn describe(&self, command: Command) -> Command {
-        command
+    /// Returns the command with the block as its input, and the block's place in its environment, with the numbers of the
+    /// records if `is_numbered`.
+    pub(super) fn passed_to(&self, command: Command, is_numbered: bool) -> Command {
+        let Range { start, end } = self.range();
+        let command = command
             .env("MILLSTREAM_BLOCK", self.index.to_string())
-            .env("MILLSTREAM_RECORD", self.first_record.to_string())
-            .env("MILLSTREAM_RECORDS", self.records.to_string())
-            .env("MILLSTREAM_BEGIN", self.offset.to_string())
-            .env("MILLSTREAM_END", (self.offset + self.len).to_string())
+            .env("MILLSTREAM_BEGIN", start.to_string())
+            .env("MILLSTREAM_END", end.to_string());
+        let command = match self.records.as_ref().filter(|_| is_numbered) {
+            Some(records) => command
+                .env("MILLSTREAM_RECORD", records.start.to_string())
+                .env("MILLSTREAM_RECORDS", (records.end - records.start).to_string()),
+            None => command,
+        };
+        command.stdin(match &self.content {
+            Content::Bytes(bytes) => Stdin::Bytes(bytes.clone()),
+            Content::Part(file) => Stdin::Part(file.clone(), start..end),
+        })
+    }
+
+    /// Returns the block's place in the data that the copies get.
+    fn range(&self) -> Range<u64> {
+        self.offset..self.offset + self.len
+    }
+
+    /// Returns the number of bytes that a copy gets.
+    pub(super) fn size(&self) -> u64 {
+        match &self.content {
+            Content::Bytes(bytes) => bytes.len() as u64,
+            Content::Part(_) => self.len,
+        }
     }
 
     /// Adds the position of this block to the error of the copy that got it. `which` names the copy.
     pub(super) fn locate(&self, which: &str, error: Error) -> Error {
-        let (noun, first) = if self.of_lines { ("line", self.first_record + 1) } else { ("record", self.first_record) };
-        let last = first + self.records.saturating_sub(1);
-        let records = if first == last { format!("{noun} {first}") } else { format!("{noun}s {first} to {last}") };
         // The position at which the copy's own output ended is removed.
         let error = match error.command() {
             Some(end) => Error::new(error.kind()).with_command(end.clone()),
             None => error,
         };
-        let error = error.with_path(format!("{which}the block of {records}")).with_offset(self.offset);
-        let error = error.with_record(self.first_record);
+        let Some(records) = &self.records else {
+            let Range { start, end } = self.range();
+            return error.with_path(format!("{which}the block of bytes {start} to {end}")).with_offset(start);
+        };
+        let (noun, first) = if self.of_lines { ("line", records.start + 1) } else { ("record", records.start) };
+        let last = first + (records.end - records.start).saturating_sub(1);
+        let range = if first == last { format!("{noun} {first}") } else { format!("{noun}s {first} to {last}") };
+        let error = error.with_path(format!("{which}the block of {range}")).with_offset(self.offset);
+        let error = error.with_record(records.start);
         if self.of_lines { error.with_line(first) } else { error }
     }
 }
@@ -68,6 +104,20 @@ impl Cutter {
     pub(super) fn new(size: usize, of_lines: bool) -> Cutter {
         let header = Vec::new();
         Cutter { size, of_lines, header, bytes: Vec::new(), records: 0, index: 0, offset: 0, first_record: 0 }
+    }
+
+    /// Returns the block of this part of a file.
+    pub(super) fn part(&mut self, file: &Arc<PinnedFile>, range: Range<u64>) -> Block {
+        let index = self.index;
+        self.index += 1;
+        Block {
+            index,
+            offset: range.start,
+            records: None,
+            of_lines: self.of_lines,
+            content: Content::Part(file.clone()),
+            len: range.end - range.start,
+        }
     }
 
     /// Makes every block begin with `header`. No records have been added yet.
@@ -115,10 +165,9 @@ impl Cutter {
         let block = Block {
             index: self.index,
             offset: self.offset,
-            first_record: self.first_record,
-            records,
+            records: Some(self.first_record..self.first_record + records),
             of_lines: self.of_lines,
-            bytes: Arc::new(bytes),
+            content: Content::Bytes(Arc::new(bytes)),
             len,
         };
         self.index += 1;
@@ -148,8 +197,14 @@ mod tests {
         }
         blocks.extend(cutter.rest());
         assert!(blocks.iter().zip(0..).all(|(block, index)| block.index == index));
-        let text = |block: &Block| String::from_utf8(block.bytes.to_vec()).unwrap();
-        blocks.iter().map(|block| (text(block), block.offset, block.first_record, block.records)).collect()
+        let records = |block: &Block| block.records.clone().unwrap();
+        let count = |block: &Block| records(block).end - records(block).start;
+        blocks.iter().map(|block| (text(block), block.offset, records(block).start, count(block))).collect()
+    }
+
+    fn text(block: &Block) -> String {
+        let Content::Bytes(bytes) = &block.content else { panic!("a part of a file") };
+        String::from_utf8(bytes.to_vec()).unwrap()
     }
 
     #[test]
@@ -171,8 +226,8 @@ mod tests {
         };
         cutter.add(b"aabblong", &[0, 2, 4, 8], add).unwrap();
         blocks.extend(cutter.rest());
-        let found: Vec<_> = blocks.iter().map(|block| (block.bytes.as_slice(), block.offset)).collect();
-        assert_eq!(found, [(&b"h\naa"[..], 0), (b"h\nbb", 2), (b"h\nlong", 4)]);
+        let found: Vec<_> = blocks.iter().map(|block| (text(block), block.offset)).collect();
+        assert_eq!(found, [("h\naa".into(), 0), ("h\nbb".into(), 2), ("h\nlong".into(), 4)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use millstream::{CancelToken, CommandStatus, Decode, ErrorKind, ReadAhead, Reader, Result, Stdin};
+use millstream::{CancelToken, CommandStatus, Decode, ErrorKind, ReadAhead, Reader, Result};
 
 use super::Copy;
 use super::block::Block;
@@ -67,7 +67,7 @@ fn run(
     status: &mut Option<CommandStatus>,
     mut write: impl FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let command = block.describe(copy.command()?).stdin(Stdin::Bytes(block.bytes.clone()));
+    let command = block.passed_to(copy.command()?, copy.is_numbered);
     let mut builder = Reader::builder().read_ahead(ReadAhead::Off).decode(Decode::Off).cancel(token);
     if let Some(timeout) = timeout {
         builder = builder.stall_timeout(timeout);

@@ -45,7 +45,7 @@ impl JobLog {
             Some(CommandStatus::Signaled(signal)) => (0, signal),
             _ => (-1, 0),
         };
-        let (number, sent, received) = (job.block.index + 1, job.block.bytes.len(), job.received);
+        let (number, sent, received) = (job.block.index + 1, job.block.size(), job.received);
         let command = job.line.to_string_lossy().replace(['\t', '\n', '\r'], " ");
         let line = format!("{number}\t:\t{started:.3}\t{time:.3}\t{sent}\t{received}\t{exit}\t{signal}\t{command}\n");
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(line.as_bytes())

@@ -8,17 +8,20 @@ mod block;
 mod control;
 mod copies;
 mod job_log;
+mod parts;
 mod round_robin;
 
 pub(super) use control::Report;
+pub(super) use parts::Parts;
 
 use std::ffi::OsString;
+use std::ops::Range;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use millstream::frame::Framer;
-use millstream::{CancelToken, Command, Error, ErrorKind, Result};
+use millstream::{CancelToken, Command, Error, ErrorKind, PinnedFile, Result};
 
 use super::settings::Settings;
 use crate::signals::Signals;
@@ -39,6 +42,8 @@ pub(super) struct Each {
     cutter: Cutter,
     control: Arc<Control>,
     copies: Copies,
+    /// The file whose parts the copies read.
+    file: Option<Arc<PinnedFile>>,
 }
 
 /// The threads that manage the copies.
@@ -89,6 +94,8 @@ pub(super) struct Ended {
 pub(super) struct Copy {
     pub(super) line: OsString,
     pub(super) settings: Settings,
+    /// Whether its environment has the numbers of the block's records.
+    pub(super) is_numbered: bool,
 }
 
 impl Copy {
@@ -132,7 +139,7 @@ impl Each {
             }
         };
         match copies {
-            Ok(copies) => Ok(Each { cutter: Cutter::new(block, of_lines), control, copies }),
+            Ok(copies) => Ok(Each { cutter: Cutter::new(block, of_lines), control, copies, file: None }),
             Err(error) => {
                 control.cancel();
                 control.ended().outputs.abandon();
@@ -151,8 +158,17 @@ impl Each {
     /// # Errors
     /// Returns [`ErrorKind::Cancelled`] when no more records are needed; [`finish`](Each::finish) returns the reason.
     pub(super) fn add(&mut self, bytes: &[u8], offsets: &[u32]) -> Result<()> {
-        let Each { cutter, control, copies } = self;
+        let Each { cutter, control, copies, .. } = self;
         cutter.add(bytes, offsets, |block| copies.give(block, control))
+    }
+
+    /// Adds the block of this part of a file, which is the only source.
+    ///
+    /// # Errors
+    /// As for [`add`](Each::add).
+    pub(super) fn add_part(&mut self, file: &Arc<PinnedFile>, range: Range<u64>) -> Result<()> {
+        self.file.get_or_insert_with(|| file.clone());
+        self.copies.give(self.cutter.part(file, range), &self.control)
     }
 
     /// Waits for the last copy. `read` is the result of reading.
@@ -164,6 +180,8 @@ impl Each {
         };
         let is_cancelled = read.as_ref().is_err_and(|error| error.kind() == ErrorKind::Cancelled);
         let unread = self.copies.close(&self.control);
+        // The copies have read the file, which must not have changed before that.
+        let read = read.and_then(|()| self.file.map_or(Ok(()), |file| file.check()));
         let ended = self.control.ended();
         let (outputs, report) = (ended.outputs, ended.report);
         let (result, skipped) = match (read, ended.fatal, ended.failure, self.control.goes_on()) {

@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::Copy;
-use super::block::Block;
+use super::block::{Block, Content};
 use super::control::Control;
 
 /// The shortest interval at which the progress of a copy, and whether it has read all of its input, are checked.
@@ -256,7 +256,10 @@ fn ended_early() -> Error {
 /// Returns the errors of writing, except the one that means that the copy has stopped reading.
 fn feed(seat: &Seat, rota: &Rota, writer: &mut Writer, piece: usize) -> Result<Fed> {
     while let Some(block) = seat.take(rota) {
-        for bytes in block.bytes.chunks(piece.min(block.bytes.len()).max(1)) {
+        let Content::Bytes(bytes) = &block.content else {
+            return Err(Error::new(ErrorKind::Internal).with_found("a part of a file for a copy that is kept"));
+        };
+        for bytes in bytes.chunks(piece.min(bytes.len()).max(1)) {
             match writer.write(bytes).and_then(|()| writer.flush()) {
                 Ok(()) => seat.lock().activity.given += bytes.len() as u64,
                 Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::Cancelled) => {
@@ -466,10 +469,9 @@ mod tests {
                 let mut block = Block {
                     index: 0,
                     offset: 0,
-                    first_record: 0,
-                    records: 1,
+                    records: None,
                     of_lines: true,
-                    bytes: Arc::clone(&bytes),
+                    content: Content::Bytes(Arc::clone(&bytes)),
                     len: 0,
                 };
                 loop {

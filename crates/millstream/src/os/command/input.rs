@@ -6,6 +6,7 @@
 //! because the command cannot know that its input was cut short.
 
 use std::io::{PipeWriter, Read};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +18,9 @@ use rustix::io::Errno;
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::{CancelToken, Wait};
 use crate::os::command::start::block_signals;
+use crate::os::pinned::PinnedFile;
 
-/// The size of the pieces that are read from a caller's `Read`.
+/// The size of the pieces that are read from a caller's `Read`, or from a file that cannot be spliced.
 const PIECE: usize = 64 << 10;
 
 /// Writes a stream to the pipe; the token stops it.
@@ -61,6 +63,13 @@ impl InputStream {
             Ok(())
         };
         InputStream { write: Box::new(write), tokens: None }
+    }
+
+    /// Writes these bytes of a file.
+    pub(super) fn part(file: Arc<PinnedFile>, range: Range<u64>) -> InputStream {
+        let write =
+            move |pipe: &PipeWriter, stop: &CancelToken| Output::new(pipe, stop)?.write_part(&file, range).map(drop);
+        InputStream::interruptible(Vec::new(), write)
     }
 
     /// Calls `write` with the pipe and with a token that is cancelled when the command needs no more input. These
@@ -203,17 +212,47 @@ impl<'p> Output<'p> {
 
     /// Writes all of the bytes. Returns false if the command needs no more input.
     fn write(&mut self, bytes: &[u8]) -> Result<bool> {
-        let mut written = 0;
+        let begin = self.written;
+        self.write_with(|output| {
+            let mut written = (output.written - begin) as usize;
+            let state = fill(output.pipe, bytes, &mut written);
+            output.written = begin + written as u64;
+            state
+        })
+    }
+
+    /// Writes bytes of a file, which stay in the kernel if it can move them. Returns false if the command needs no more
+    /// input.
+    fn write_part(&mut self, file: &PinnedFile, mut range: Range<u64>) -> Result<bool> {
+        let mut can_splice = true;
+        let written = self.write_with(|output| splice(file, output, &mut range, &mut can_splice))?;
+        if can_splice || !written { Ok(written) } else { self.copy_part(file, range) }
+    }
+
+    /// Writes bytes of a file like [`write_part`](Output::write_part), but reads them.
+    fn copy_part(&mut self, file: &PinnedFile, mut range: Range<u64>) -> Result<bool> {
+        let mut piece = Vec::new();
+        while !range.is_empty() {
+            piece.resize((range.end - range.start).min(PIECE as u64) as usize, 0);
+            file.read_exact_at(&mut piece, range.start)?;
+            if !self.write(&piece)? {
+                return Ok(false);
+            }
+            range.start += piece.len() as u64;
+        }
+        Ok(true)
+    }
+
+    /// Calls `write` each time when the pipe has space, until all is written. Returns false if the command needs no more
+    /// input.
+    fn write_with(&mut self, mut write: impl FnMut(&mut Output<'p>) -> Result<Pipe>) -> Result<bool> {
         loop {
-            let state = fill(self.pipe, bytes, &mut written);
-            let total = self.written + written as u64;
+            let state = write(self);
+            let total = self.written;
             let explain =
                 |error: Error| error.with_expected("to write all of the command's standard input").with_written(total);
             match state.map_err(explain)? {
-                Pipe::Done => {
-                    self.written = total;
-                    return Ok(true);
-                }
+                Pipe::Done => return Ok(true),
                 Pipe::Closed => return Ok(false),
                 Pipe::Full => match self.wait.writable(self.pipe.as_fd()) {
                     Err(error) if error.kind() == ErrorKind::Cancelled => return Ok(false),
@@ -221,5 +260,100 @@ impl<'p> Output<'p> {
                 },
             }
         }
+    }
+}
+
+/// Moves bytes of a file to the pipe until the pipe is full. Clears `can_splice` if the kernel cannot do that for this
+/// file.
+#[cfg(target_os = "linux")]
+fn splice(file: &PinnedFile, output: &mut Output<'_>, range: &mut Range<u64>, can_splice: &mut bool) -> Result<Pipe> {
+    use rustix::pipe::SpliceFlags;
+    while !range.is_empty() {
+        let len = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+        // It advances the offset.
+        match rustix::pipe::splice(file.file(), Some(&mut range.start), output.pipe, None, len, SpliceFlags::NONBLOCK) {
+            Ok(0) => return Err(file.shrank()),
+            Ok(count) => output.written += count as u64,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return Ok(Pipe::Full),
+            Err(Errno::PIPE) => return Ok(Pipe::Closed),
+            Err(Errno::INVAL) => {
+                *can_splice = false;
+                break;
+            }
+            Err(error) => return Err(Error::from_io(error.into())),
+        }
+    }
+    Ok(Pipe::Done)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn splice(_: &PinnedFile, _: &mut Output<'_>, _: &mut Range<u64>, can_splice: &mut bool) -> Result<Pipe> {
+    *can_splice = false;
+    Ok(Pipe::Done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Pin;
+    use crate::{Command, Reader, Stdin};
+
+    /// Returns the file, and what a command reads of it.
+    fn pinned(content: &[u8]) -> (tempfile::NamedTempFile, Arc<PinnedFile>) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), content).unwrap();
+        let pinned = PinnedFile::open(file.path(), Pin::Content).unwrap().unwrap();
+        (file, Arc::new(pinned))
+    }
+
+    fn read(command: &str, file: &Arc<PinnedFile>, range: Range<u64>) -> Result<Vec<u8>> {
+        let command = Command::shell(command)?.stdin(Stdin::Part(file.clone(), range));
+        let (mut reader, mut all) = (Reader::command(command)?, Vec::new());
+        while reader.fill()? > 0 {
+            all.extend_from_slice(reader.buffer());
+            let len = reader.buffer().len();
+            reader.consume(len);
+        }
+        Ok(all)
+    }
+
+    #[test]
+    fn parts_of_a_file() {
+        let content: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
+        let (_kept, file) = pinned(&content);
+        for range in [0..0, 0..1, 4095..4097, 5..2_999_999, 0..3_000_000] {
+            let expected = &content[range.start as usize..range.end as usize];
+            assert!(read("cat", &file, range.clone()).unwrap() == expected, "{range:?}");
+        }
+        assert_eq!(read("head -c 3", &file, 0..3_000_000).unwrap(), content[..3]);
+        file.check().unwrap();
+    }
+
+    #[test]
+    fn a_part_that_is_no_longer_there() {
+        let (kept, file) = pinned(&[1; 100_000]);
+        kept.as_file().set_len(50_000).unwrap();
+        let error = read("cat", &file, 40_000..60_000).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SourceShrank);
+        assert_eq!(file.check().unwrap_err().kind(), ErrorKind::SourceShrank);
+    }
+
+    /// As in a file system that cannot splice.
+    #[test]
+    fn without_splice() {
+        let (_kept, file) = pinned(&[7; 200_000]);
+        let (reader, pipe) = std::io::pipe().unwrap();
+        let reading = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            let mut reader = reader;
+            reader.read_to_end(&mut all).unwrap();
+            all
+        });
+        let stop = CancelToken::new().unwrap();
+        let mut output = Output::new(&pipe, &stop).unwrap();
+        assert!(output.copy_part(&file, 100..150_100).unwrap());
+        drop(pipe);
+        assert_eq!(reading.join().unwrap(), [7; 150_000]);
     }
 }

@@ -9,10 +9,10 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 
 use super::follow::Followed;
-use super::stamp::Stamp;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
 use crate::os::command::enlarge_pipe;
+use crate::os::stamp::Stamp;
 use crate::source::Pin;
 use crate::source::{ByteSource, Nature};
 

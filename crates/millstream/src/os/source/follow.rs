@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Stat, fstat, stat};
 use rustix::io::{Errno, pread};
 
-use super::stamp::{Stamp, changed, shrank};
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
+use crate::os::stamp::{Stamp, changed, shrank};
 
 /// The number of first bytes that are compared, and of last bytes.
 const COMPARED: usize = 1 << 10;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use memmap2::{Advice, MmapOptions};
 
-use super::stamp::{Stamp, shrank};
 use crate::error::{Error, ErrorKind, Result};
+use crate::os::stamp::{Stamp, shrank};
 use millstream_core::internal::Lent;
 
 /// The order in which a mapped file will be read.

@@ -4,4 +4,3 @@ pub(crate) mod command;
 pub(crate) mod fd;
 mod follow;
 pub(crate) mod mapped;
-pub(crate) mod stamp;
