@@ -58,4 +58,18 @@ fn a_long_stream_takes_no_more_than_a_short_one() {
         });
         assert!(values < 8 << 20, "{how:?}, values: {values} bytes more");
     }
+    // A boxed stage gets a batch in many parts, and passes on results of earlier parts meanwhile.
+    let text = LINE.repeat(20_000);
+    let slowly = |line: &[u8], out: &mut Vec<u8>| {
+        let started = std::time::Instant::now();
+        while started.elapsed().as_micros() < 10 {}
+        out.extend_from_slice(line);
+    };
+    let stage = Pipe::stages().parallel(Threads::ordered(2), move |stages| stages.rewrite(slowly)).boxed("slow");
+    let mut pipe = Pipe::from(Reader::memory(text).unwrap()).lines().then_all(vec![stage]);
+    MEMORY.reset_peak_usage();
+    let base = MEMORY.current_usage();
+    assert_eq!(pipe.count().unwrap(), 20_000);
+    let boxed = MEMORY.peak_usage().saturating_sub(base);
+    assert!(boxed < 8 << 20, "boxed: {boxed} bytes more");
 }

@@ -264,11 +264,7 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
     where
         G: Call<M, U>,
     {
-        let mut origins = scope.run.handed.borrow().clone();
-        if !items.is_empty() {
-            origins.extend(scope.origin());
-        }
-        let origins: Arc<[Arc<Origin>]> = origins.into();
+        let current = if items.is_empty() { None } else { scope.origin() };
         for (record, item) in items {
             while self.under_way.len() >= self.most {
                 // If no future has finished when the time has elapsed, the caller waits again.
@@ -281,7 +277,10 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
                 Ok(future) => Work::Running(Box::pin(future)),
                 Err(panic) => Work::Panicked(panicked(&*panic)),
             };
-            self.under_way.push(Task { record, origins: origins.clone(), work });
+            let handed = scope.run.handed.borrow();
+            let origin = current.iter().chain(&*handed).find(|origin| origin.has_any((record, record))).cloned();
+            drop(handed);
+            self.under_way.push(Task { record, origin, work });
         }
         let patience = if flow.is_break() { MOMENT } else { Duration::ZERO };
         loop {
@@ -324,11 +323,11 @@ impl<C, G, U: Future, K: Outcome<U::Output>> MapAsync<C, G, U, K> {
 
     fn hand_on(
         &mut self,
-        (record, origins, made): Finished<U::Output>,
+        (record, origin, made): Finished<U::Output>,
         scope: Scope<'_>,
         sink: &mut impl FnMut(u64, K::Value) -> Flow,
     ) -> Flow {
-        scope.run.hand(&origins);
+        scope.run.hand(origin.as_slice());
         scope.run.current.set(record);
         let flow = match made.map(K::of) {
             Ok(Ok(value)) => sink(record, value),
@@ -387,7 +386,7 @@ impl<U: Future> UnderWay<U> {
 /// A future, and the record from which it was created.
 struct Task<U> {
     record: u64,
-    origins: Arc<[Arc<Origin>]>,
+    origin: Option<Arc<Origin>>,
     work: Work<U>,
 }
 
@@ -398,8 +397,8 @@ enum Work<U> {
     Over,
 }
 
-/// A record's number, the origins of its batch, and the result of its future.
-type Finished<R> = (u64, Arc<[Arc<Origin>]>, Result<R, Error>);
+/// A record's number, the origin of its batch, and the result of its future.
+type Finished<R> = (u64, Option<Arc<Origin>>, Result<R, Error>);
 
 impl<U: Future> Future for Task<U> {
     type Output = Finished<U::Output>;
@@ -417,7 +416,7 @@ impl<U: Future> Future for Task<U> {
             Work::Panicked(error) => Err(error),
             Work::Over => return Poll::Pending,
         };
-        Poll::Ready((self.record, self.origins.clone(), made))
+        Poll::Ready((self.record, self.origin.take(), made))
     }
 }
 

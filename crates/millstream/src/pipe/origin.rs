@@ -47,6 +47,12 @@ impl Origin {
         self.first_in_source += records;
     }
 
+    /// Returns whether a record with a number from `first` to `last` is in this batch.
+    pub(super) fn has_any(&self, (first, last): (u64, u64)) -> bool {
+        let end = self.first + self.offsets.len().saturating_sub(1) as u64;
+        self.first <= last && first < end
+    }
+
     /// Returns the place of a record, if it is in this batch.
     pub(super) fn place(&self, record: u64) -> Option<Place<'_>> {
         let index = usize::try_from(record.checked_sub(self.first)?).ok()?;

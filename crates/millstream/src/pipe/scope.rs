@@ -193,14 +193,7 @@ impl Run {
 
     /// Registers the origins of items that are now passed on.
     pub(super) fn hand(&self, origins: &[Arc<Origin>]) {
-        let mut handed = self.handed.borrow_mut();
-        // Usually these are the origins of the previous item. All of them are compared, since chunks that share a batch
-        // have other batches that differ.
-        let same = |(a, b): (&Arc<Origin>, &Arc<Origin>)| Arc::ptr_eq(a, b);
-        let is_known = origins.len() <= handed.len() && handed.iter().rev().zip(origins.iter().rev()).all(same);
-        if !is_known {
-            handed.extend_from_slice(origins);
-        }
+        add_new(&mut self.handed.borrow_mut(), origins);
     }
 
     /// Returns a record's number in its own source.
@@ -215,6 +208,15 @@ impl Run {
         let mut known = self.name.borrow_mut();
         if known.as_ref().is_none_or(|known| !Arc::ptr_eq(known, name)) {
             *known = Some(name.clone());
+        }
+    }
+}
+
+/// Adds the origins that `known` lacks. Usually these are the same as for the previous item.
+pub(super) fn add_new<'a>(known: &mut Vec<Arc<Origin>>, origins: impl IntoIterator<Item = &'a Arc<Origin>>) {
+    for origin in origins {
+        if !known.iter().rev().any(|other| Arc::ptr_eq(other, origin)) {
+            known.push(origin.clone());
         }
     }
 }
@@ -250,7 +252,7 @@ mod tests {
         run.hand(&batches[..2]);
         run.hand(&batches[1..]);
         assert!((0..6).all(|record| run.handed.borrow().iter().any(|origin| origin.place(record).is_some())));
-        assert_eq!(run.handed.borrow().len(), 5);
+        assert_eq!(run.handed.borrow().len(), 3);
         assert_eq!(run.number_in_source(5), 105);
     }
 }

@@ -186,11 +186,16 @@ impl<T: Send + 'static> Pack for Value<T> {
     }
 }
 
+/// The smallest and the largest number of no records.
+const NO_RECORDS: (u64, u64) = (u64::MAX, 0);
+
 /// Items for one thread at a time, the state that the thread needs, and the results. A chunk is sent to a thread, comes
 /// back, and is reused with its memory.
 pub(super) struct Chunk<I: SendItem, O: SendItem> {
     pub(super) given: I::Packed,
     pub(super) made: O::Packed,
+    /// The smallest and the largest number of the records.
+    pub(super) records: (u64, u64),
     /// The origins of the records.
     pub(super) origins: Vec<Arc<Origin>>,
     pub(super) on_error: OnFailure,
@@ -207,6 +212,7 @@ impl<I: SendItem, O: SendItem> Chunk<I, O> {
         Chunk {
             given: I::Packed::default(),
             made: O::Packed::default(),
+            records: NO_RECORDS,
             origins: Vec::new(),
             on_error: OnFailure::Stop,
             failures: Vec::new(),
@@ -223,6 +229,7 @@ impl<I: SendItem, O: SendItem> Chunk<I, O> {
     pub(super) fn clear(&mut self) {
         I::clear(&mut self.given);
         O::clear(&mut self.made);
+        self.records = NO_RECORDS;
         self.origins.clear();
         self.failures.clear();
         self.flow = Flow::Continue(());

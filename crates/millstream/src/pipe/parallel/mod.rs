@@ -25,7 +25,7 @@ pub use splits::{FromSplits, OnSplits};
 
 use super::chain::{Chain, MOMENT, Start, Then, hand_on};
 use super::item::Item;
-use super::scope::{Flow, Scope};
+use super::scope::{Flow, Scope, add_new};
 use super::stages::{
     Filter, FilterMap, FlatMap, Inspect, Map, MapBytes, Pieces, Rewrite, TryFilter, TryMap, TryRewrite,
 };
@@ -281,6 +281,8 @@ impl<P, M: SendItem, O: SendItem> Section<P, M, O> {
     /// earlier item must still be passed on exactly once.
     #[inline]
     fn push(&mut self, record: u64, item: M::Of<'_>, whole: &[u8]) {
+        let (first, last) = self.chunk.records;
+        self.chunk.records = (first.min(record), last.max(record));
         let chunk = &mut self.chunk.given;
         M::pack(chunk, record, item, whole);
         if M::count(chunk) >= self.most || M::weight(chunk) >= CHUNK_BYTES {
@@ -342,16 +344,19 @@ where
 
     /// Stores the origins of the records in the new chunks.
     fn note_origins(&mut self, scope: Scope<'_>) {
-        let chunks = self.ready.iter_mut().chain(Some(&mut self.chunk).filter(|chunk| !chunk.is_empty()));
-        let mut chunks = chunks.peekable();
+        let mut chunks =
+            self.ready.iter_mut().chain(Some(&mut self.chunk).filter(|chunk| !chunk.is_empty())).peekable();
         if chunks.peek().is_none() {
             return;
         }
-        let mut origins = scope.run.handed.borrow().clone();
-        origins.extend(scope.origin());
+        let handed = scope.run.handed.borrow();
+        let current = scope.origin();
         for chunk in chunks {
             chunk.on_error = scope.run.on_error;
-            chunk.origins.extend_from_slice(&origins);
+            // Others belong to items that this stage has already passed on. If they were kept, each chunk would also have
+            // the origins of all chunks before it.
+            let of_chunk = handed.iter().chain(&current).filter(|origin| origin.has_any(chunk.records));
+            add_new(&mut chunk.origins, of_chunk);
         }
     }
 
