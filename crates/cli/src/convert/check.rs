@@ -6,6 +6,7 @@ use crate::run::{Sink, Source};
 
 use super::formats::{From, To, name};
 use super::options::{Infer, Options};
+use super::output::{Pattern, Place};
 
 /// Returns an error of the command line.
 fn refused<T>(found: impl Into<String>, expected: impl Into<String>) -> Result<T> {
@@ -73,6 +74,22 @@ pub(super) fn to(options: &Options) -> Result<To> {
         },
         Some(Sink::Tcp(_) | Sink::Unix(_)) => refused("a connection as output", "its format: --to FORMAT"),
         Some(Sink::Stdout) | None => refused("standard output as output", "its format: --to FORMAT, or -o FILE"),
+    }
+}
+
+/// Returns where the output appears.
+pub(super) fn place(options: &Options) -> Result<Place> {
+    let sink = options.output.clone().unwrap_or(Sink::Stdout);
+    let Some(size) = options.parts else { return Ok(Place::One(sink)) };
+    let pattern = match &sink {
+        Sink::File(path) => Pattern::of(path),
+        _ => None,
+    };
+    match pattern {
+        Some(pattern) => pattern.check().map(|()| Place::Parts(pattern, size)),
+        None => {
+            refused("--parts with an output that does not have '{}' in its name", "-o 'NAME-{}.parquet', for example")
+        }
     }
 }
 
@@ -190,6 +207,9 @@ fn check_bson(options: &Options, sources: &[Source]) -> Result<()> {
     }
     if options.stats.is_some() {
         return refused("--stats with --from bson", "--count");
+    }
+    if options.parts.is_some() {
+        return refused("--parts with --from bson", "one output, or JSON lines first: 'bson convert --to ndjson'");
     }
     let unused = options.reading.others(&["record_limit"]);
     if let Some(option) = unused {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use millstream::{Error, ErrorKind, Result, Writer, show_argv};
+use millstream::{Error, ErrorKind, Result, show_argv};
 use serde::Serialize;
 
 use crate::run::{
@@ -10,13 +10,14 @@ use crate::run::{
 };
 use crate::signals::Signals;
 use crate::standard::{STANDARD_OUTPUT, Stream};
-use crate::tables::{self, Kind, ParquetOptions, Table, TextOptions};
+use crate::tables::{Kind, ParquetOptions, TextOptions};
 use crate::{Ending, bson, guard, message};
 
 use super::check;
 use super::formats::{From, To};
 use super::input::{How, Input, Opened};
 use super::options::{Infer, MaxRejects, Options, Switch};
+use super::output::{self, Complete, Output};
 
 /// The time after the death of a command in which a signal to this process may arrive.
 const SAME_SIGNAL: Duration = Duration::from_millis(50);
@@ -86,6 +87,7 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
     bad.check()?;
     let sink = options.output.clone().unwrap_or(Sink::Stdout);
     let encode = to.map(|to| check::encode(to, &sink)).transpose()?;
+    let place = to.map(|_| check::place(options)).transpose()?;
     if options.max_rejects.is_some() && options.on_bad == Some(crate::run::OnBad::Stop) {
         return Err(Error::new(ErrorKind::InvalidOption)
             .with_found("--max-rejects with --on-bad stop")
@@ -109,7 +111,7 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
     let opened = how.open(&sources[0])?;
     signals.watch()?;
     let size = previews.iter().enumerate().map(|(i, preview)| if i == 0 { opened.size() } else { preview.size }).sum();
-    let Some((to, encode)) = to.zip(encode) else {
+    let Some((to, encode, place)) = to.zip(encode).zip(place).map(|((to, encode), place)| (to, encode, place)) else {
         return print_schema(&how, &sources[0], opened);
     };
     let stats = options.stats.as_ref().map(|sink| Report::open(sink, signals)).transpose()?;
@@ -128,7 +130,6 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
         source_bytes: 0,
     };
     let moved = job.run(sources, opened, |job, input| {
-        let out = sink.open(Writer::builder().cancel(job.signals.token()).encode(encode))?;
         let text = TextOptions {
             null: options.null.first().cloned().unwrap_or_default(),
             is_seen: sink == Sink::Stdout && bson::is_seen(),
@@ -140,8 +141,9 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
             To::Csv => Kind::Csv,
             To::Jsonl => Kind::JsonLines,
         };
-        let source = tables::source_metadata(&job.names);
-        Table::new(kind, &input.schema(), &parquet_options(options), &text, &source, out)
+        let cancel = job.signals.token().clone();
+        let how = output::How { kind, parquet: parquet_options(options), text, encode, cancel };
+        Output::open(how, place, input.schema(), job.names.clone())
     });
     job.finish(moved, stats, &sink)
 }
@@ -226,21 +228,21 @@ struct SourceStats {
 }
 
 impl Job<'_> {
-    /// Converts the sources. Returns the output, which is not closed yet.
+    /// Converts the sources. Returns the output, which does not appear yet.
     fn run(
         &mut self,
         sources: &[Source],
         first: Opened,
-        create: impl FnOnce(&Job<'_>, &Input) -> Result<Table<Writer>>,
-    ) -> Result<Writer> {
+        create: impl FnOnce(&Job<'_>, &Input) -> Result<Output>,
+    ) -> Result<Complete> {
         self.show_name(&first);
         let mut input = self.how.begin(&sources[0], first, None)?;
         let schema = input.schema();
         let columns = input.columns().cloned();
-        let mut table = create(self, &input)?;
+        let mut output = create(self, &input)?;
         let mut rest = sources[1..].iter();
         loop {
-            self.copy(input, &mut table)?;
+            self.copy(input, &mut output)?;
             let Some(source) = rest.next() else { break };
             let opened = self.how.open(source)?;
             self.show_name(&opened);
@@ -254,7 +256,7 @@ impl Job<'_> {
             }
         }
         self.check_rejects(true)?;
-        table.finish(&tables::metadata(&self.names, self.rows, self.rejects.count()))
+        output.finish(self.rejects.count())
     }
 
     fn show_name(&self, opened: &Opened) {
@@ -264,7 +266,7 @@ impl Job<'_> {
     }
 
     /// Copies one source.
-    fn copy(&mut self, mut input: Input, table: &mut Table<Writer>) -> Result<()> {
+    fn copy(&mut self, mut input: Input, output: &mut Output) -> Result<()> {
         let (rows, rejected) = (self.rows, self.rejects.count());
         let copied = loop {
             let batch = input.next();
@@ -283,7 +285,7 @@ impl Job<'_> {
             match batch {
                 Ok(Some(batch)) => {
                     self.rows += batch.num_rows() as u64;
-                    table.write(&batch)?;
+                    output.write(&batch, self.rejects.count())?;
                 }
                 Ok(None) => break Ok(position),
                 Err(error) => break Err(error),
@@ -324,22 +326,23 @@ impl Job<'_> {
     }
 
     /// Completes the outputs, or removes them.
-    fn finish(self, moved: Result<Writer>, stats: Option<Report>, sink: &Sink) -> Result<Ending> {
+    fn finish(self, moved: Result<Complete>, stats: Option<Report>, sink: &Sink) -> Result<Ending> {
         match self.progress {
             Some(progress) if moved.is_ok() => progress.finish(),
             progress => drop(progress),
         }
         let rejected = self.rejects.count();
-        let moved = moved.and_then(|mut out| match self.signals.check() {
+        let moved = moved.and_then(|out| match self.signals.check() {
             Ok(()) => Ok(out),
             Err(error) => {
                 out.abort();
                 Err(error)
             }
         });
+        let parts = moved.as_ref().map_or(0, Complete::count);
         let closed = match moved {
-            Ok(mut out) => match self.rejects.close() {
-                Ok(left_out) => out.close().map(|_| left_out),
+            Ok(out) => match self.rejects.close() {
+                Ok(left_out) => out.close().map(|()| left_out),
                 Err(error) => {
                     out.abort();
                     Err(error)
@@ -370,6 +373,9 @@ impl Job<'_> {
         let left_out = closed?;
         let prints = *sink == Sink::Stdout;
         let mut line = format!("{}, {}", count_text(self.rows, "row"), count_text(self.bytes, "byte"));
+        if self.options.parts.is_some() {
+            line.push_str(&format!(", {}", count_text(parts as u64, "part")));
+        }
         if rejected > 0 {
             line.push_str(&format!(", {}", count_text(rejected, "bad record")));
         }

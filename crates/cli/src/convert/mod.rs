@@ -1,7 +1,7 @@
 //! `millstream convert`: turns records into tables, and tables into text.
 //!
 //! `options` defines the command line, `formats` how formats are chosen, `input` reads any of them as batches of
-//! columns, and `job` moves the batches to the output. `check` refuses what cannot work together before anything is
+//! columns, `output` writes them, and `job` moves the batches from one to the other. `check` refuses what cannot work together before anything is
 //! opened.
 //! Documents of BSON are converted by `bson convert`.
 
@@ -15,6 +15,8 @@ mod input;
 mod job;
 #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
 mod options;
+#[cfg(feature = "parquet")]
+mod output;
 
 pub(crate) use options::Options;
 

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use crate::escape::is_trick;
 use crate::run::{DialectOptions, OnBad, Reading, Show, Sink, Source};
+use crate::size;
 use crate::tables::Packing;
 
 use super::formats::{From, To};
@@ -84,6 +85,13 @@ pub(crate) struct Options {
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse))]
     pub(super) output: Option<Sink>,
 
+    /// Write several outputs, each of about this size: -o 'out-{}.parquet' names them out-00000.parquet and so on
+    ///
+    /// A part ends after the rows that reach the size, counted before any compression that the name implies. The parts
+    /// appear when all of them are complete. Parts of an earlier conversion must be removed before.
+    #[arg(long, value_name = "SIZE", requires = "output", value_parser = part_size)]
+    pub(super) parts: Option<u64>,
+
     /// The number of threads that parse records and encode columns [default: 1]
     #[arg(short, long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(super) jobs: Option<u16>,
@@ -103,7 +111,7 @@ pub(crate) struct Options {
 
     /// Print the schema of the first source as JSON, and convert nothing
     #[arg(long, help_heading = "Types")]
-    #[arg(conflicts_with_all = ["output", "to", "count", "stats", "rejects", "max_rejects"])]
+    #[arg(conflicts_with_all = ["output", "parts", "to", "count", "stats", "rejects", "max_rejects"])]
     pub(super) print_schema: bool,
 
     /// A text that is null, such as NA or ''; can be given several times [default: none is]
@@ -249,6 +257,10 @@ pub(super) enum Duplicates {
 pub(super) enum Switch {
     On,
     Off,
+}
+
+fn part_size(text: &str) -> Result<u64, String> {
+    size::parse(text, 1..=u64::MAX)
 }
 
 /// Parses a text for null, which CSV has without quotes.

@@ -43,6 +43,8 @@ pub(crate) struct Parquet<W: Write + Send> {
     workers: Workers<Column>,
     group_rows: usize,
     most_rows: usize,
+    /// The memory of the current row group, as far as it is known.
+    pending: usize,
 }
 
 /// A sink that can be taken out of a finished file.
@@ -118,6 +120,7 @@ impl<W: Write + Send> Parquet<W> {
             workers: Workers::with_at_most(threads, new_work),
             group_rows: 0,
             most_rows: options.group_rows,
+            pending: 0,
         })
     }
 
@@ -130,13 +133,19 @@ impl<W: Write + Send> Parquet<W> {
             self.group_rows += count;
             self.lot_bytes += first.get_array_memory_size();
             self.lot.push(first);
-            if self.group_rows == self.most_rows
-                || (self.lot_bytes > self.lot_limit && self.encode(false)? > GROUP_BYTES)
-            {
+            if self.group_rows < self.most_rows && self.lot_bytes > self.lot_limit {
+                self.pending = self.encode(false)?;
+            }
+            if self.group_rows == self.most_rows || self.pending > GROUP_BYTES {
                 self.end_group()?;
             }
         }
         Ok(())
+    }
+
+    /// Returns the memory of the row group that has not been written. Its size in the file is smaller.
+    pub(super) fn pending(&self) -> usize {
+        self.pending
     }
 
     /// Passes the batches of the lot to the threads. Returns the memory of the row group, as far as it is known.
@@ -193,7 +202,7 @@ impl<W: Write + Send> Parquet<W> {
 
     /// Writes the row group.
     fn end_group(&mut self) -> Result<()> {
-        self.group_rows = 0;
+        (self.group_rows, self.pending) = (0, 0);
         self.encode(true)?;
         let mut columns = Vec::with_capacity(self.busy);
         while self.busy > 0 {

@@ -83,6 +83,14 @@ impl<W: Write + Send> Table<W> {
         }
     }
 
+    /// Returns an estimate of the bytes that have not been written yet.
+    pub(crate) fn pending(&self) -> usize {
+        match self {
+            Table::Parquet(table) => table.pending(),
+            Table::Arrow(_) | Table::ArrowStream(_) | Table::Csv(_) | Table::JsonLines(_) => 0,
+        }
+    }
+
     /// Completes the table, and returns the output. Parquet and files of Arrow IPC get the metadata.
     ///
     /// # Errors

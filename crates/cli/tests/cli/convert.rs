@@ -367,3 +367,52 @@ fn text_on_a_full_pipe_ends_quietly() {
     live.stop_reading();
     live.dies_by(Signal::PIPE);
 }
+
+#[test]
+fn parts_have_the_requested_size_and_appear_together() {
+    let line = |n: u64| format!("{n},text of row {n}\n");
+    let text = ["n,s\n".to_string()].into_iter().chain((0..200_000).map(line)).collect::<String>();
+    let place = Place::new().file("t.csv", &text);
+    for (to, options) in
+        [("parquet", "-j 2"), ("csv", ""), ("jsonl.gz", ""), ("arrow", ""), ("parquet", "--compression none")]
+    {
+        let output = format!("t.csv --parts 500K -o {{}}-t.{to} --count");
+        let printed = convert(&place, &output).and(options).succeeds().stdout;
+        let mut parts: Vec<String> =
+            place.names().into_iter().filter(|name| name.ends_with(&format!("-t.{to}"))).collect();
+        parts.sort();
+        assert!(parts.len() > 1 && parts.len() < 30, "{to}: {parts:?}");
+        assert!((0..).zip(&parts).all(|(n, part)| *part == format!("{n:05}-t.{to}")), "{parts:?}");
+        let expected = format!("200000 rows, {} bytes, {} parts\n", text.len(), parts.len());
+        assert_eq!(String::from_utf8(printed).unwrap(), expected);
+        // All of the rows, in order.
+        convert(&place, &parts.join(" ")).and("--to csv").succeeds().prints(&text);
+        for part in &parts[..parts.len() - 1] {
+            let size = place.read(part).len();
+            assert!(size < 3_000_000, "{part}: {size}");
+        }
+        convert(&place, &output).gets_refused().complains_of(&["which exists", "remove them"]);
+        parts.iter().for_each(|part| std::fs::remove_file(place.path(part)).unwrap());
+    }
+    // Without rows there is one part.
+    let place = Place::new().file("t.csv", "n,s\n");
+    convert(&place, "t.csv --parts 1M -o {}.csv").succeeds();
+    assert_eq!(place.text("00000.csv"), "n,s\n");
+}
+
+#[test]
+fn parts_of_a_failed_conversion_do_not_appear() {
+    let text: String = (0..50_000).map(|n| format!("{n},text of row {n}\n")).collect();
+    let place = Place::new().file("t.csv", ["n,s\n", &text, "x,y\n"].concat());
+    convert(&place, "t.csv --parts 100K -o {}.parquet").fails();
+    assert_eq!(place.names(), ["t.csv"]);
+    for (words, expected) in [
+        ("t.csv --parts 1M -o out.parquet", "'{}' in its name"),
+        ("t.csv --parts 1M --to csv -o -", "'{}' in its name"),
+        ("t.csv --parts 1M --to csv", "--output"),
+        ("t.csv --parts 0 -o {}.csv", "--parts"),
+        ("t.bson --parts 1M -o {}.parquet", "--from bson"),
+    ] {
+        convert(&place, words).gets_refused().complains_of(&[expected]);
+    }
+}
