@@ -291,6 +291,15 @@ TEST(Columns, Errors) {
     }
     EXPECT_EQ(skipping.rows(), 2U);
     EXPECT_EQ(skipping.rejected(), 3U);
+    const std::vector<ms::reject> &rejects = skipping.rejects();
+    ASSERT_EQ(rejects.size(), 3U);
+    EXPECT_EQ(rejects[0].error.kind(), ms::errc::number_invalid);
+    EXPECT_EQ(rejects[0].error.line(), 4U);
+    EXPECT_EQ(rejects[0].error.path(), "n");
+    EXPECT_EQ(rejects[0].raw, "x");
+    EXPECT_EQ(rejects[1].raw, "4,5");
+    EXPECT_EQ(rejects[2].raw, "\"6\n");
+    EXPECT_EQ(skipping.rejects().size(), 3U);
 
     // An inferred type.
     std::string text = "n\n";
@@ -304,6 +313,44 @@ TEST(Columns, Errors) {
     EXPECT_EQ(late.kind(), ms::errc::shape_mismatch);
     EXPECT_EQ(late.line(), 200'002U);
     EXPECT_NE(late.expected().find("increase infer"), std::string::npos);
+}
+
+TEST(Columns, Json) {
+    ms::columns_options options;
+    options.format = ms::columns_format::jsonl;
+    options.on_bad = ms::on_bad_record::skip;
+    auto lines = columns_of("{\"id\":1,\"price\":0.5}\n{\"id\":2,\"id\":3}\n{\"id\":null}\n", options);
+    EXPECT_EQ(lines.schema(), R"({"fields":[{"name":"id","type":"int64"},{"name":"price","type":"float64"}]})");
+    const auto batch = lines.next();
+    ASSERT_TRUE(batch);
+    EXPECT_EQ(batch->column<std::int64_t>("id")[0], 1);
+    EXPECT_TRUE(batch->column<std::int64_t>("id").is_null(1));
+    EXPECT_EQ(batch->column<double>("price").value(0), std::optional<double>(0.5));
+    ASSERT_EQ(lines.rejects().size(), 1U);
+    EXPECT_EQ(lines.rejects()[0].error.kind(), ms::errc::json_invalid);
+    EXPECT_EQ(lines.rejects()[0].error.line(), 2U);
+    EXPECT_EQ(lines.rejects()[0].raw, "{\"id\":2,\"id\":3}");
+
+    options = {};
+    options.format = ms::columns_format::json;
+    options.decimals = true;
+    options.duplicates = ms::duplicates::last;
+    auto elements = columns_of(R"([{"id": 1.50, "id": 2.5}, {"id": 3}])", options);
+    EXPECT_EQ(elements.next()->column<ms::decimal128>("id")[0].str(), "2.50");
+    options.duplicates = ms::duplicates::first;
+    ms::reader_options reading;
+    reading.json_elements = "/a/items";
+    ms::columns inner(ms::memory{R"({"a": {"items": [{"id": 1, "id": 2}]}})"}, options, reading);
+    EXPECT_EQ(inner.next()->column<std::int64_t>("id")[0], 1);
+    EXPECT_FALSE(inner.next());
+    options.nulls = {"NA"};
+    EXPECT_EQ(error_of([&] { columns_of("[]", options); }).kind(), ms::errc::invalid_option);
+    // The document is checked to its end.
+    options.nulls = {};
+    options.schema = one_number;
+    ms::columns broken(ms::memory{R"([{"n": 1}, {"n": 2)"}, options);
+    EXPECT_EQ(broken.next()->rows(), 1U);
+    EXPECT_EQ(error_of([&] { broken.next(); }).name(), "memory");
 }
 
 TEST(Columns, CommandsAndCancelling) {

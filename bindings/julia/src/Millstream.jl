@@ -20,7 +20,7 @@ macro public(names...)
 end
 
 @public(Reader, Writer, Command, Shell, Mapped, Tcp, UnixSocket, progress, name, Framer, Lines, Delimiter, AnyOf, Fixed,
-    LengthPrefixed, Documents, Csv, JsonLines, skips, Batch, rows, namedtuples, dicts, next_line, next_frame, skip_record, scan, rest_of_line, columns, columns!, ColumnBatches, rejected, schema, Timestamp, Decimal, parallel, map_async, CancelToken,
+    LengthPrefixed, Documents, Csv, JsonLines, skips, Batch, rows, namedtuples, dicts, next_line, next_frame, skip_record, scan, rest_of_line, columns, columns!, ColumnBatches, rejected, rejects, schema, Timestamp, Decimal, parallel, map_async, CancelToken,
     cancel, iscancelled, CommandEnd, error_kinds, library_version, BSON)
 
 include("declarations.jl")

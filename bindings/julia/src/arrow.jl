@@ -1,4 +1,4 @@
-# Records of CSV and lines as columns whose types are inferred or given, through Arrow's C data interface.
+# Records of CSV, lines and JSON as columns whose types are inferred or given, through Arrow's C data interface.
 #
 # The library returns batches of columns. Each column of a batch is appended to a vector by a function that is compiled
 # for its type; then the batch is released. No vector refers to the library's memory.
@@ -98,14 +98,14 @@ end
 """
     ColumnBatches(source[, framer]; options...)
 
-Iterates over the records of CSV or lines as columns, some rows at a time: each item is a `NamedTuple` of vectors, as
+Iterates over the records of CSV, lines or JSON as columns, some rows at a time: each item is a `NamedTuple` of vectors, as
 [`columns`](@ref) returns for all rows, with the same arguments and options. Memory is bounded by a few batches.
 
     batches = ColumnBatches("people.csv.gz"; on_bad = :skip)
     for people in batches
         use(people.name, people.age)
     end
-    rejected(batches)
+    rejected(batches), rejects(batches)
 
 The rows before an error come first. `close` stops early.
 """
@@ -115,14 +115,14 @@ mutable struct ColumnBatches
     source::Any
     names::Vector{Symbol}
     readers::Vector{Any}
+    rejects::Vector{NamedTuple{(:error, :raw),Tuple{MillstreamError,Vector{UInt8}}}}
 
-    function ColumnBatches(reader::Reader, framer::Framer = Csv(); options...)
-        check_options(:ColumnBatches, options, column_options)
-        text, schema = options_text(framer; options...)
+    # With options as the library parses them.
+    function ColumnBatches(reader::Reader, text::String, schema)
         check_open(reader)
         reader.source isa Input && throw(needs_julia())
         settle(reader)
-        batches = new(C_NULL, reader.source, Symbol[], Any[])
+        batches = new(C_NULL, reader.source, Symbol[], Any[], [])
         finalizer(free, batches)
         out = Ref{Ptr{Cvoid}}(C_NULL)
         unwatch(reader)
@@ -139,14 +139,21 @@ mutable struct ColumnBatches
     end
 end
 
-function ColumnBatches(source, framer::Framer = Csv(); options...)
+function ColumnBatches(reader::Reader, framer::Framer = Csv(); options...)
+    check_options(:ColumnBatches, options, column_options)
+    ColumnBatches(reader, options_text(format_of(framer); options...)...)
+end
+
+function ColumnBatches(source, framer::Union{Framer,Nothing} = nothing; options...)
     check_options(:ColumnBatches, options, (column_options..., options_for(source)...))
     own = Dict(pair for pair in options if pair.first in column_options)
     # Wrong options are refused before anything is opened.
-    options_text(framer; own...)
+    is_document = get(options, :json_elements, nothing) !== nothing
+    is_document && framer !== nothing && wrong(:framer, framer, "none with the option json_elements")
+    text, schema = options_text(is_document ? "format=json" : format_of(something(framer, Csv())); own...)
     is_written(source) && throw(needs_julia())
     reader = Reader(source; (pair for pair in options if !(pair.first in column_options))...)
-    ColumnBatches(reader, framer; own...)
+    ColumnBatches(reader, text, schema)
 end
 
 # The task that writes the input could not run while the library waits for the command.
@@ -155,23 +162,30 @@ needs_julia() = ArgumentError("columns of a command whose input is an IO or an i
 """
     columns(source[, framer]; options...)
 
-Reads the records of CSV or lines as columns, whose types are inferred or given: a `NamedTuple` of vectors, which is a
+Reads the records of CSV, lines or JSON as columns, whose types are inferred or given: a `NamedTuple` of vectors, which is a
 table for Tables.jl. `docs/types.md` has the rules; every value of an inferred type prints back losslessly.
 
     people = columns("people.csv.gz")
     people = columns("people.csv", Csv(delimiter = ';'); nulls = ["NA"], schema = (name = "string", age = "int64"))
+    people = columns("people.jsonl", JsonLines())
+    people = columns("people.json"; json_elements = "/people")
 
-`source` works as in [`batches`](@ref), with its options; `framer` is a [`Csv`](@ref) or [`Lines`](@ref), which is one column
-`line`. Options, with their defaults first:
+`source` works as in [`batches`](@ref), with its options; `framer` is a [`Csv`](@ref), [`Lines`](@ref), which is one column
+`line`, or [`JsonLines`](@ref), whose lines are objects. With the option `json_elements` the records are the elements of an
+array of a JSON document: `""` is the document. Options, with their defaults first:
 - `header`: `true`, the first record of CSV names the columns; with `false` their names are `0`, `1`, …
-- `infer`: `10_000`, the number of records from which types are inferred; with `:off`, columns are text
+- `infer`: `10_000`, the number of records from which types are inferred; with `:off`, columns are text, and those
+  of JSON the text of their values
 - `schema`: a `NamedTuple` or pairs of names and types, such as `"int64"`, or `"int64!"` for a column without nulls; or a
   JSON text of [`schema`](@ref). Other columns are left out.
-- `nulls`: texts that are `missing` outside quotes, such as `["NA", ""]`: none
+- `nulls`: texts that are `missing` outside quotes, such as `["NA", ""]`: none; JSON has a null of its own
 - `special_numbers`: `false`, or `true` if `NaN`, `inf` and `-inf` are numbers
 - `decimals`: `false`, or `true` to infer decimals instead of floating point numbers
+- `duplicates`: `:error`, an object of JSON with several members of the same name is a bad record, or `:first` or `:last`,
+  which of them counts
 - `ragged`: `:error`, or `:pad` to fill missing fields with `missing`
-- `on_bad`: `:stop`, a bad record is an error, or `:skip`, it is left out and a warning has the number of them
+- `on_bad`: `:stop`, a bad record is an error, or `:skip`, it is left out and a warning has the number of them;
+  [`rejects`](@ref) of [`ColumnBatches`](@ref) returns them
 - `threads`: the number of threads that turn records into columns: that of the processors
 
 The elements of a vector are `Union{T,Missing}` only if there is a missing value. `T` is the integer or floating point
@@ -182,8 +196,8 @@ decimals, a vector for lists and a `NamedTuple` for structs.
 A value that does not fit its column is an error with its `line`, `column` and `path`. [`ColumnBatches`](@ref) has the rows
 before it.
 """
-function columns(source, framer::Framer = Csv(); options...)
-    batches = ColumnBatches(source, framer; options...)
+function columns(source, framer::Framer...; options...)
+    batches = ColumnBatches(source, framer...; options...)
     try
         columns(batches)
     finally
@@ -247,6 +261,23 @@ function rejected(batches::ColumnBatches)
 end
 
 """
+    rejects(batches::ColumnBatches)
+
+The first 1,000 bad records that were left out so far: the `error` of each, with its place, and its bytes without the
+line end, `raw`.
+"""
+function rejects(batches::ColumnBatches)
+    check_open(batches)
+    reason, raw, len = Ref{Ptr{Cvoid}}(C_NULL), Ref{Ptr{UInt8}}(C_NULL), Ref{Csize_t}(0)
+    while true
+        @call millstream_columns_next_reject(batches, reason, raw, len)
+        reason[] == C_NULL && return batches.rejects
+        error = take_error((@c millstream_error_code(reason[])), reason[])
+        push!(batches.rejects, (error = error, raw = copy(unsafe_wrap(Array, raw[], Int(len[])))))
+    end
+end
+
+"""
     close(batches::ColumnBatches)
 
 Stops reading, as `close` of a [`Reader`](@ref) does; closing again has no effect.
@@ -268,21 +299,29 @@ end
 
 # ---- options ----
 
-const column_options = (:header, :infer, :schema, :nulls, :special_numbers, :decimals, :ragged, :on_bad, :threads)
+const column_options = (:header, :infer, :schema, :nulls, :special_numbers, :decimals, :duplicates, :ragged, :on_bad, :threads)
+
+# The records of a framer as the library parses them.
+function format_of(framer)
+    framer.dialect === nothing || return framer.dialect
+    framer.text == "Lines()" && return "format=lines"
+    startswith(framer.text, "JsonLines(") && return "format=jsonl"
+    wrong(:framer, framer, "Csv(), Lines() or JsonLines()")
+end
 
 # The options as the library parses them, and the schema as JSON or `nothing`.
-function options_text(framer; header = true, infer = 10_000, schema = nothing, nulls = (), special_numbers = false, decimals = false,
-    ragged = :error, on_bad = :stop, threads = nothing)
-    framer.dialect === nothing && framer.text != "Lines()" && wrong(:framer, framer, "Csv() or Lines()")
-    words = [framer.dialect === nothing ? "format=lines" : framer.dialect]
+function options_text(format; header = true, infer = 10_000, schema = nothing, nulls = (), special_numbers = false, decimals = false,
+    duplicates = :error, ragged = :error, on_bad = :stop, threads = nothing)
+    words = [format]
     for (option, on) in ((:header, header), (:special_numbers, special_numbers), (:decimals, decimals))
         on isa Bool || wrong(option, on, "true or false")
         push!(words, string(option, on ? "=on" : "=off"))
     end
     infer == :off || infer isa Integer && !(infer isa Bool) && infer > 0 || wrong(:infer, infer, "1 or more, or :off")
+    duplicates in (:error, :first, :last) || wrong(:duplicates, duplicates, ":error, :first or :last")
     ragged in (:error, :pad) || wrong(:ragged, ragged, ":error or :pad")
     on_bad in (:stop, :skip) || wrong(:on_bad, on_bad, ":stop or :skip")
-    push!(words, "infer=$infer", "ragged=$ragged", "on_bad=$on_bad")
+    push!(words, "infer=$infer", "duplicates=$duplicates", "ragged=$ragged", "on_bad=$on_bad")
     nulls isa AbstractString && wrong(:nulls, nulls, "a list of texts")
     for null in nulls
         push!(words, "null=" * join("%" * string(byte; base = 16, pad = 2) for byte in codeunits(text(:nulls, null))))

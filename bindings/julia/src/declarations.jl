@@ -309,6 +309,7 @@ const declarations = Dict{Symbol,Tuple{Type,Vector{Type}}}(
     :millstream_columns_stream => (UInt32, [Ptr{Cvoid}, Ptr{Cvoid}, Ptr{Ptr{Cvoid}}]),
     :millstream_columns_failure => (UInt32, [Ptr{Cvoid}, Ptr{Ptr{Cvoid}}]),
     :millstream_columns_counts => (UInt32, [Ptr{Cvoid}, Ptr{UInt64}, Ptr{UInt64}, Ptr{Ptr{Cvoid}}]),
+    :millstream_columns_next_reject => (UInt32, [Ptr{Cvoid}, Ptr{Ptr{Cvoid}}, Ptr{Ptr{UInt8}}, Ptr{Csize_t}, Ptr{Ptr{Cvoid}}]),
     :millstream_columns_close => (UInt32, [Ptr{Cvoid}, Ptr{Ptr{Cvoid}}]),
     :millstream_columns_free => (Cvoid, [Ptr{Cvoid}]),
     :millstream_reader_scan_u32 => (UInt32, [Ptr{Cvoid}, Int32, Ptr{UInt32}, Ptr{Bool}, Ptr{Ptr{Cvoid}}]),

@@ -1,6 +1,6 @@
-# Records of CSV and lines as columns with inferred and given types: the shared vectors, every type, options and errors.
+# Records of CSV, lines and JSON as columns with inferred and given types: the shared vectors, every type, options and errors.
 using Millstream, Test
-using Millstream: CancelToken, ColumnBatches, Csv, Decimal, Lines, Reader, Timestamp, cancel, columns, next_line, rejected, schema
+using Millstream: CancelToken, ColumnBatches, Csv, Decimal, JsonLines, Lines, Reader, Timestamp, cancel, columns, next_line, rejected, rejects, schema
 using Dates: Date, DateTime, Microsecond, Nanosecond, Time
 
 const vectors = normpath(joinpath(@__DIR__, "..", "..", "..", "vectors", "infer.tsv"))
@@ -161,6 +161,32 @@ end
     end
 end
 
+@testset "JSON" begin
+    text = """{"id": 1, "tags": ["a", null], "at": {"x": 1.5, "y": null}}\n\n{"tags": [], "id": 2}\n{"id": 3, "tags": null, "at": {"y": true}}\n"""
+    table = columns(Vector{UInt8}(text), JsonLines())
+    @test table.id == [1, 2, 3]
+    @test isequal(table.tags, [["a", missing], String[], missing])
+    @test isequal(table.at, [(x = 1.5, y = missing), missing, (x = missing, y = true)])
+    @test columns(b"{\"a\": 1.50}\n", JsonLines(); decimals = true).a == [Decimal{2}(150)]
+    @test columns(b"{\"a\": [1]}\n", JsonLines(); infer = :off).a == ["[1]"]
+    @test columns(b"{\"a\": 1, \"b\": 2}\n", JsonLines(); schema = (b = "int8",)) == (b = Int8[2],)
+    twice = b"{\"a\": 1, \"a\": 2}\n"
+    @test columns(twice, JsonLines(); duplicates = :first).a == [1]
+    @test columns(twice, JsonLines(); duplicates = :last).a == [2]
+    error = failure(() -> columns(twice, JsonLines(); schema = (a = "int64",)))
+    @test (error.kind, error.line) == (:json_invalid, 1)
+    document = Vector{UInt8}("{\"a\": {\"items\": [{\"n\": 1}, {\"n\": 2}]}}")
+    @test columns(document; json_elements = "/a/items") == (n = [1, 2],)
+    @test columns(b"[{\"n\": 1}, {\"n\": \"x\"}]"; json_elements = "").n == ["1", "\"x\""]
+    # After the last whole element of a document that is cut off.
+    batches = ColumnBatches(b"[{\"n\": 1}, {\"n\": 2"; json_elements = "", schema = (n = "int64",))
+    @test iterate(batches)[1] == (n = [1],)
+    @test failure(() -> iterate(batches)) isa MillstreamError
+    @test failure(() -> columns(b"[]", JsonLines(); json_elements = "")) isa ArgumentError
+    @test failure(() -> columns(b"", JsonLines(); nulls = [""])).kind == :invalid_option
+    @test failure(() -> columns(b"", JsonLines(); duplicates = :skip)) isa ArgumentError
+end
+
 @testset "options" begin
     @test columns(b"1,x\n"; header = false) == NamedTuple{(Symbol("0"), Symbol("1"))}(([1], ["x"]))
     @test columns(b"a\n1\n"; infer = :off) == (a = ["1"],)
@@ -196,6 +222,10 @@ end
     batches = ColumnBatches(bad; schema = (n = "int64",), on_bad = :skip)
     @test vcat((batch.n for batch in batches)...) == [1, 5]
     @test rejected(batches) == 3
+    @test [String(copy(reject.raw)) for reject in rejects(batches)] == ["x", "3,4", "\"6\n"]
+    error = rejects(batches)[1].error
+    @test (error.kind, error.name, error.line, error.column, error.path) == (:number_invalid, "memory", 3, 1, "n")
+    @test length(rejects(batches)) == 3
     table = @test_logs (:warn, "memory: 3 bad records left out") columns(bad; schema = (n = "int64",), on_bad = :skip)
     @test table.n == [1, 5]
     @test_logs columns(b"n\n1\n"; on_bad = :skip)
@@ -208,7 +238,7 @@ end
     close(batches)
     close(batches)
     @test string(batches) == "ColumnBatches(closed)"
-    for call in (iterate, rejected, schema, Millstream.name)
+    for call in (iterate, rejected, rejects, schema, Millstream.name)
         @test failure(() -> call(batches)).kind == :closed
     end
     # A cancellation loses nothing.

@@ -2173,7 +2173,7 @@ millstream_code millstream_reader_options_set_json_depth(millstream_reader_optio
 
 /* ---- columns ----
  *
- * Records of CSV and lines as columns, through Arrow's C data interface:
+ * Records of CSV, lines and JSON as columns, through Arrow's C data interface:
  * <https://arrow.apache.org/docs/format/CDataInterface.html>.
  *
  *     millstream_columns *columns;
@@ -2187,7 +2187,7 @@ millstream_code millstream_reader_options_set_json_depth(millstream_reader_optio
  *
  * A batch is a struct array: its children are the columns. Types are inferred from the first records or given by a
  * schema; docs/types.md has the rules. A value that does not fit is an error with its place, or, by option, a bad
- * record that is left out and counted. It never becomes null. The end means that the source succeeded.
+ * record that is left out, counted and kept. It never becomes null. The end means that the source succeeded.
  *
  * millstream_columns_stream() gives the batches to a library that reads the C stream interface.
  */
@@ -2268,17 +2268,22 @@ extern "C" {
  *
  * `options` is NULL or a text of options, `name=value` separated by spaces, such as "header=off null=NA null=":
  *
- * - format=csv: `csv`, `tsv`, which is CSV with tabs as delimiters, or `lines`, which are one column of text, `line`;
+ * - format=csv: `csv`; `tsv`, which is CSV with tabs as delimiters; `lines`, which are one column of text, `line`;
+ *   `jsonl`, whose lines are objects of JSON; or `json`, the elements of an array of a document, for which the reader
+ *   must have the option of millstream_reader_options_set_json_elements();
  * - header=on: whether the first record of CSV names the columns; with `off` their names are 0, 1, ...;
- * - infer=10000: the number of records from which types are inferred; with `off`, columns are text;
+ * - infer=10000: the number of records from which types are inferred; with `off`, columns are text, and those of JSON
+ *   the text of their values;
  * - null=TEXT: a text that is null outside quotes; several can be given, and none is by default. `%` and two
- *   hexadecimal digits are a byte, such as `%20`;
+ *   hexadecimal digits are a byte, such as `%20`. JSON refuses it, because it has a null of its own;
  * - special_numbers=off: whether NaN, inf and -inf are numbers;
  * - decimals=off: whether inferred numbers with a fraction are decimals instead of floating point numbers;
+ * - duplicates=error: what to do with an object of JSON that has several members with the same name: it is a bad
+ *   record, or the `first` or the `last` of them counts;
  * - ragged=error: what to do with a record that has another number of fields than the first one; `pad` fills missing
  *   fields at its end with nulls;
- * - on_bad=stop: what to do with a record that is not valid or has a value that does not fit; `skip` leaves it out and
- *   counts it;
+ * - on_bad=stop: what to do with a record that is not valid or has a value that does not fit; `skip` leaves it out,
+ *   counts it, and keeps it for millstream_columns_next_reject();
  * - threads=N: the number of threads that turn records into columns, by default that of the processors;
  * - all options of millstream_framer_csv().
  *
@@ -2343,6 +2348,18 @@ millstream_code millstream_columns_counts(const millstream_columns *columns,
                                           uint64_t *rows,
                                           uint64_t *rejected,
                                           millstream_error **error);
+
+/**
+ * Takes the next bad record that was left out, of the first 1,000 that were; batches and streams add them. The reason
+ * is written to `reason`, with the place; the caller frees it with millstream_error_free(). `raw` and `raw_len` are the
+ * bytes of the record without its line end, valid until the next call of this function or until the columns are freed.
+ * If there is none at the moment, `reason` and `raw` are NULL.
+ */
+millstream_code millstream_columns_next_reject(millstream_columns *columns,
+                                               millstream_error **reason,
+                                               const char **raw,
+                                               size_t *raw_len,
+                                               millstream_error **error);
 
 /**
  * Closes the columns and their streams, as millstream_reader_close() closes a reader: a command that still runs is

@@ -1,4 +1,4 @@
-//! Records of CSV and lines as columns, through Arrow's C data interface:
+//! Records of CSV, lines and JSON as columns, through Arrow's C data interface:
 //! <https://arrow.apache.org/docs/format/CDataInterface.html>.
 //!
 //!     millstream_columns *columns;
@@ -12,23 +12,24 @@
 //!
 //! A batch is a struct array: its children are the columns. Types are inferred from the first records or given by a
 //! schema; docs/types.md has the rules. A value that does not fit is an error with its place, or, by option, a bad
-//! record that is left out and counted. It never becomes null. The end means that the source succeeded.
+//! record that is left out, counted and kept. It never becomes null. The end means that the source succeeded.
 //!
 //! millstream_columns_stream() gives the batches to a library that reads the C stream interface.
 
+use std::collections::VecDeque;
 use std::ffi::{CString, c_char};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ::millstream_columns::{Batches, Schema};
+use ::millstream_columns::{Batches, Reject, Schema};
 use arrow_array::ffi::{FFI_ArrowArray as ArrowArray, FFI_ArrowSchema as ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream as ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
 use arrow_schema::{ArrowError, SchemaRef};
 use millstream::{Error, ErrorKind, Result};
 
-use crate::boundary::{c_string, call, caught, free, given, out, text};
+use crate::boundary::{c_string, call, caught, free, given, lend, out, text};
 use crate::columns_options::Options;
 use crate::error::{millstream_code, millstream_error};
 use crate::reader::millstream_reader;
@@ -39,7 +40,11 @@ pub struct millstream_columns {
     // Text that C reads:
     name: CString,
     schema: CString,
+    raw: Vec<u8>,
 }
+
+/// The number of bad records that are kept.
+const KEPT: usize = 1_000;
 
 /// What the handle and the streams created from it have in common.
 struct Shared {
@@ -54,6 +59,9 @@ struct State {
     batches: Option<Batches>,
     /// The last error that a stream has reported.
     failure: Option<Error>,
+    /// Those that C has not taken yet, and how many are kept at most from now on.
+    rejects: VecDeque<Reject>,
+    to_keep: usize,
 }
 
 impl Shared {
@@ -65,14 +73,18 @@ impl Shared {
     }
 
     fn next(&self) -> Result<Option<RecordBatch>> {
-        let mut state = self.lock()?;
+        let mut guard = self.lock()?;
+        let state = &mut *guard;
         let batches = state.batches.as_mut().ok_or_else(|| Error::new(ErrorKind::Closed))?;
         let next = batches.next_batch();
-        // They are only counted.
-        drop(batches.take_rejects());
+        let rejects = batches.take_rejects();
         self.rows.store(batches.rows(), Ordering::Relaxed);
         self.rejected.store(batches.rejected(), Ordering::Relaxed);
-        next.map_err(|error| advise(error, batches.schema()))
+        let next = next.map_err(|error| advise(error, batches.schema()));
+        let kept = rejects.len().min(state.to_keep);
+        state.to_keep -= kept;
+        state.rejects.extend(rejects.into_iter().take(kept));
+        next
     }
 }
 
@@ -125,17 +137,22 @@ fn export(schema: &SchemaRef) -> Result<ArrowSchema> {
 ///
 /// `options` is NULL or a text of options, `name=value` separated by spaces, such as "header=off null=NA null=":
 ///
-/// - format=csv: `csv`, `tsv`, which is CSV with tabs as delimiters, or `lines`, which are one column of text, `line`;
+/// - format=csv: `csv`; `tsv`, which is CSV with tabs as delimiters; `lines`, which are one column of text, `line`;
+///   `jsonl`, whose lines are objects of JSON; or `json`, the elements of an array of a document, for which the reader
+///   must have the option of millstream_reader_options_set_json_elements();
 /// - header=on: whether the first record of CSV names the columns; with `off` their names are 0, 1, ...;
-/// - infer=10000: the number of records from which types are inferred; with `off`, columns are text;
+/// - infer=10000: the number of records from which types are inferred; with `off`, columns are text, and those of JSON
+///   the text of their values;
 /// - null=TEXT: a text that is null outside quotes; several can be given, and none is by default. `%` and two
-///   hexadecimal digits are a byte, such as `%20`;
+///   hexadecimal digits are a byte, such as `%20`. JSON refuses it, because it has a null of its own;
 /// - special_numbers=off: whether NaN, inf and -inf are numbers;
 /// - decimals=off: whether inferred numbers with a fraction are decimals instead of floating point numbers;
+/// - duplicates=error: what to do with an object of JSON that has several members with the same name: it is a bad
+///   record, or the `first` or the `last` of them counts;
 /// - ragged=error: what to do with a record that has another number of fields than the first one; `pad` fills missing
 ///   fields at its end with nulls;
-/// - on_bad=stop: what to do with a record that is not valid or has a value that does not fit; `skip` leaves it out and
-///   counts it;
+/// - on_bad=stop: what to do with a record that is not valid or has a value that does not fit; `skip` leaves it out,
+///   counts it, and keeps it for millstream_columns_next_reject();
 /// - threads=N: the number of threads that turn records into columns, by default that of the processors;
 /// - all options of millstream_framer_csv().
 ///
@@ -163,18 +180,16 @@ pub unsafe extern "C" fn millstream_columns_new(
         }
         let reader = reader.into_core()?;
         let name = c_string(reader.name());
-        let batches = match options.csv {
-            Some(csv) => Batches::csv(reader, csv, &options.columns)?,
-            None => Batches::lines(reader, &options.columns)?,
-        };
+        let batches = options.batches(reader)?;
         let arrow = batches.schema().arrow().clone();
         // This cannot fail later.
         drop(export(&arrow).map_err(|error| error.with_name(batches.reader().name()))?);
         let schema = c_string(batches.schema().to_json());
         let (rows, rejected) = (AtomicU64::new(0), AtomicU64::new(0));
-        let state = Mutex::new(State { batches: Some(batches), failure: None });
+        let state =
+            Mutex::new(State { batches: Some(batches), failure: None, rejects: VecDeque::new(), to_keep: KEPT });
         let shared = Arc::new(Shared { state, schema: arrow, rows, rejected });
-        made.write(Box::new(millstream_columns { shared, name, schema }));
+        made.write(Box::new(millstream_columns { shared, name, schema, raw: Vec::new() }));
         Ok(())
     })
 }
@@ -269,6 +284,32 @@ pub extern "C" fn millstream_columns_counts(
         let shared = &given(columns, "columns")?.shared;
         rows.write(shared.rows.load(Ordering::Relaxed));
         rejected.write(shared.rejected.load(Ordering::Relaxed));
+        Ok(())
+    })
+}
+
+/// Takes the next bad record that was left out, of the first 1,000 that were; batches and streams add them. The reason
+/// is written to `reason`, with the place; the caller frees it with millstream_error_free(). `raw` and `raw_len` are the
+/// bytes of the record without its line end, valid until the next call of this function or until the columns are freed.
+/// If there is none at the moment, `reason` and `raw` are NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_columns_next_reject(
+    columns: Option<&mut millstream_columns>,
+    reason: Option<&mut MaybeUninit<Box<millstream_error>>>,
+    raw: Option<&mut MaybeUninit<*const c_char>>,
+    raw_len: Option<&mut MaybeUninit<usize>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let (reason, raw, raw_len) = (out(reason, "reason")?, out(raw, "raw")?, out(raw_len, "raw_len")?);
+        let columns = given(columns, "columns")?;
+        let next = columns.shared.lock()?.rejects.pop_front();
+        if let Some(next) = next {
+            columns.raw = next.raw;
+            raw.write(lend(&columns.raw));
+            raw_len.write(columns.raw.len());
+            reason.write(Box::new(millstream_error::new(next.error)));
+        }
         Ok(())
     })
 }

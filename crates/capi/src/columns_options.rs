@@ -3,14 +3,31 @@
 use std::str::FromStr;
 
 use millstream::frame::Csv;
-use millstream::{Error, ErrorKind, Result};
-use millstream_columns::{Infer, OnBad, Ragged};
+use millstream::{Error, ErrorKind, Reader, Result};
+use millstream_columns::{Batches, Duplicates, Infer, OnBad, Ragged};
 
 /// What `millstream_columns_new` documents.
 pub(crate) struct Options {
-    /// `None` for lines.
-    pub(crate) csv: Option<Csv>,
+    records: Records,
     pub(crate) columns: millstream_columns::Options,
+}
+
+enum Records {
+    Csv(Box<Csv>),
+    Lines,
+    JsonLines,
+    JsonElements,
+}
+
+impl Options {
+    pub(crate) fn batches(self, reader: Reader) -> Result<Batches> {
+        match self.records {
+            Records::Csv(csv) => Batches::csv(reader, *csv, &self.columns),
+            Records::Lines => Batches::lines(reader, &self.columns),
+            Records::JsonLines => Batches::json_lines(reader, &self.columns),
+            Records::JsonElements => Batches::json_elements(reader, &self.columns),
+        }
+    }
 }
 
 /// The options of the dialect, which parses them.
@@ -26,8 +43,10 @@ const OF_CSV: [&str; 9] = [
     "detect_mark",
 ];
 
-const ACCEPTED: &str = "format, header, infer, null, special_numbers, decimals, ragged, on_bad or threads with a \
-                        value, such as header=off, or an option of the dialect of CSV";
+const FORMATS: [&str; 5] = ["csv", "tsv", "lines", "jsonl", "json"];
+
+const ACCEPTED: &str = "format, header, infer, null, special_numbers, decimals, duplicates, ragged, on_bad or \
+                        threads with a value, such as header=off, or an option of the dialect of CSV";
 
 impl FromStr for Options {
     type Err = Error;
@@ -44,13 +63,19 @@ impl FromStr for Options {
             };
             let (name, value) = option.split_once('=').ok_or_else(refused)?;
             let with = match name {
-                "format" => ["csv", "tsv", "lines"].contains(&value).then(|| format = value).map(|()| columns),
+                "format" => FORMATS.contains(&value).then(|| format = value).map(|()| columns),
                 "header" => is_on(value).map(|header| columns.header(header)),
                 "infer" if value == "off" => Some(columns.infer(Infer::Off)),
                 "infer" => natural(value).map(|most| columns.infer(Infer::First(most))),
                 "null" => bytes(value).map(|null| nulls.push(null)).map(|()| columns),
                 "special_numbers" => is_on(value).map(|special| columns.special_numbers(special)),
                 "decimals" => is_on(value).map(|decimals| columns.decimals(decimals)),
+                "duplicates" => match value {
+                    "error" => Some(columns.duplicates(Duplicates::Error)),
+                    "first" => Some(columns.duplicates(Duplicates::First)),
+                    "last" => Some(columns.duplicates(Duplicates::Last)),
+                    _ => None,
+                },
                 "ragged" => match value {
                     "error" => Some(columns.ragged(Ragged::Error)),
                     "pad" => Some(columns.ragged(Ragged::Pad)),
@@ -70,16 +95,21 @@ impl FromStr for Options {
             };
             columns = with.ok_or_else(refused)?;
         }
-        if format == "lines" && !dialect.is_empty() {
+        if !["csv", "tsv"].contains(&format) && !dialect.is_empty() {
             return Err(Error::new(ErrorKind::InvalidOption)
-                .with_found(format!("{:?} for lines", dialect[0]))
+                .with_found(format!("{:?} for format={format}", dialect[0]))
                 .with_expected("format=csv or format=tsv"));
         }
         if format == "tsv" {
             dialect.insert(0, "delimiter=09");
         }
-        let csv = (format != "lines").then(|| Csv::with(dialect.join(" ").parse()?)).transpose()?;
-        Ok(Options { csv, columns: columns.nulls(nulls) })
+        let records = match format {
+            "lines" => Records::Lines,
+            "jsonl" => Records::JsonLines,
+            "json" => Records::JsonElements,
+            _ => Records::Csv(Box::new(Csv::with(dialect.join(" ").parse()?)?)),
+        };
+        Ok(Options { records, columns: columns.nulls(nulls) })
     }
 }
 
@@ -110,17 +140,13 @@ fn bytes(value: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use millstream::Reader;
-    use millstream_columns::Batches;
 
     fn schema(options: &str, text: &str) -> String {
-        let Options { csv, columns } = options.parse().unwrap();
-        let reader = Reader::memory(text.to_string()).unwrap();
-        let batches = match csv {
-            Some(csv) => Batches::csv(reader, csv, &columns),
-            None => Batches::lines(reader, &columns),
-        };
-        let schema = batches.unwrap().schema().to_json();
+        let options: Options = options.parse().unwrap();
+        let builder = Reader::builder();
+        let is_document = matches!(options.records, Records::JsonElements);
+        let builder = if is_document { builder.json_elements("") } else { builder };
+        let schema = options.batches(builder.memory(text.to_string()).unwrap()).unwrap().schema().to_json();
         schema
             .replace(r#"{"fields":["#, "")
             .replace("]}", "")
@@ -144,6 +170,8 @@ mod tests {
             ("null=NA null= null=%20%2d", "a\n1\nNA\n -\n2\n", "{a:int64}"),
             ("special_numbers=on", "a\nNaN\n", "{a:float64}"),
             ("decimals=on", "a\n2.5\n", "{a:decimal128(38, 1)}"),
+            ("format=jsonl", "{\"a\":1}\n{\"a\":2.5}\n", "{a:float64}"),
+            ("format=json", "[{\"a\":1},\n{\"a\":true}]", "{a:json}"),
         ] {
             assert_eq!(schema(options, text), expected, "{options}");
         }
@@ -152,7 +180,7 @@ mod tests {
     #[test]
     fn wrong_options_are_refused() {
         for options in [
-            "format=json",
+            "format=ndjson",
             "header",
             "header=",
             "header=yes",
@@ -169,6 +197,8 @@ mod tests {
             "delimiter=;",
             "column=a",
             "format=lines delimiter=3b",
+            "format=jsonl quote=27",
+            "duplicates=skip",
             "delimiter=22",
             "escape=2c",
         ] {

@@ -1,4 +1,4 @@
-// Records of CSV and lines as typed columns, in the memory format of Apache Arrow.
+// Records of CSV, lines and JSON as typed columns, in the memory format of Apache Arrow.
 //
 //     millstream::columns people(millstream::path{"people.csv"});
 //     for (const millstream::column_batch &batch : people)
@@ -39,6 +39,8 @@ enum class columns_format : std::uint32_t {
     csv,   ///< Records of CSV.
     tsv,   ///< Records of CSV with tabs as delimiters.
     lines, ///< Lines, which are one column of text, `line`.
+    jsonl, ///< Lines of JSON, which are objects.
+    json, ///< The elements of an array of a JSON document: by default the document, or `reader_options::json_elements`.
 };
 
 /// What to do with a record that has another number of fields than the first one.
@@ -47,10 +49,23 @@ enum class ragged : std::uint32_t {
     pad,   ///< Missing fields at its end are null. A record with more fields is bad.
 };
 
+/// Which member of an object of JSON is taken of several with the same name.
+enum class duplicates : std::uint32_t {
+    error, ///< None: the record is bad.
+    first, ///< The first one.
+    last,  ///< The last one.
+};
+
 /// What to do with a bad record: one that is not valid, or has a value that does not fit its column.
 enum class on_bad_record : std::uint32_t {
     stop, ///< The error follows the rows before it.
-    skip, ///< It is left out, and `columns::rejected` counts it.
+    skip, ///< It is left out: `columns::rejected` counts it, and `columns::rejects` has it.
+};
+
+/// A bad record that was left out.
+struct reject {
+    millstream::error error; ///< The reason, with the place.
+    std::string raw;         ///< The record without its line end.
 };
 
 /// The options of columns.
@@ -60,16 +75,18 @@ struct columns_options {
     csv_dialect dialect = {};
     /// Whether the first record of CSV names the columns; otherwise their names are 0, 1, ….
     bool header = true;
-    /// The number of records from which types are inferred; without it, columns are text.
+    /// The number of records from which types are inferred; without it, columns are text, and those of JSON the text of
+    /// their values.
     std::optional<std::size_t> infer = 10'000;
     /// The columns and their types as JSON, which are not inferred then: see `columns::schema`.
     std::optional<std::string> schema = std::nullopt;
-    /// Texts that are null outside quotes.
+    /// Texts that are null outside quotes. JSON has a null of its own.
     std::vector<std::string> nulls = {};
     /// Whether NaN, inf and -inf are numbers.
     bool special_numbers = false;
     /// Whether inferred numbers with a fraction are decimals instead of floating point numbers.
     bool decimals = false;
+    millstream::duplicates duplicates = millstream::duplicates::error;
     millstream::ragged ragged = millstream::ragged::error;
     on_bad_record on_bad = on_bad_record::stop;
     /// The number of threads that turn records into columns; by default that of the processors.
@@ -116,14 +133,15 @@ namespace detail {
 
 /// The options as the C ABI parses them.
 inline std::string text_of(const columns_options &options) {
-    constexpr std::array<std::string_view, 3> formats = {"csv", "tsv", "lines"};
+    constexpr std::array<std::string_view, 5> formats = {"csv", "tsv", "lines", "jsonl", "json"};
+    constexpr std::array<std::string_view, 3> members = {"error", "first", "last"};
     std::string text;
     const auto add = [&text](std::string_view name, std::string_view value) {
         text.append(name).append("=").append(value).append(" ");
     };
     const auto on = [](bool is_on) { return is_on ? "on" : "off"; };
     add("format", formats[static_cast<std::size_t>(options.format)]);
-    if (options.format != columns_format::lines) {
+    if (options.format == columns_format::csv || options.format == columns_format::tsv) {
         csv_dialect dialect = options.dialect;
         if (options.format == columns_format::tsv && dialect.delimiter == csv_dialect{}.delimiter)
             dialect.delimiter = '\t';
@@ -143,11 +161,19 @@ inline std::string text_of(const columns_options &options) {
     }
     add("special_numbers", on(options.special_numbers));
     add("decimals", on(options.decimals));
+    add("duplicates", members[static_cast<std::size_t>(options.duplicates)]);
     add("ragged", options.ragged == ragged::pad ? "pad" : "error");
     add("on_bad", options.on_bad == on_bad_record::skip ? "skip" : "stop");
     if (options.threads)
         add("threads", std::to_string(*options.threads));
     return text;
+}
+
+/// The options of the reader of a source.
+inline reader_options reading_for(const columns_options &options, reader_options reading) {
+    if (options.format == columns_format::json && !reading.json_elements)
+        reading.json_elements = "";
+    return reading;
 }
 
 /// Structures of Arrow, which are released by their own function.
@@ -484,7 +510,7 @@ class columns {
     class iterator;
 
     /// Reads the records that a reader has not delivered yet. The header and the records from which types are inferred
-    /// are read here.
+    /// are read here. For `columns_format::json`, the reader has the option `json_elements`.
     explicit columns(millstream::reader reader, const columns_options &options = {}) : reader_(std::move(reader)) {
         const std::string text = detail::text_of(options);
         const std::string schema = detail::c_text(options.schema.value_or(""));
@@ -504,13 +530,14 @@ class columns {
     /// Reads the records of a source.
     template <source Source>
     explicit columns(Source &&source, const columns_options &options = {}, const reader_options &reading = {})
-        : columns(millstream::reader(std::forward<Source>(source), reading), options) {}
+        : columns(millstream::reader(std::forward<Source>(source), detail::reading_for(options, reading)), options) {}
 
     columns(columns &&other) noexcept = default;
     columns &operator=(columns &&other) noexcept {
         handle_ = std::move(other.handle_); // first, because the handle that is freed now may still call back
         reader_ = std::move(other.reader_);
         schema_ = std::move(other.schema_);
+        rejects_ = std::move(other.rejects_);
         return *this;
     }
     ~columns() = default;
@@ -539,6 +566,19 @@ class columns {
     std::uint64_t rows() const { return counts().first; }
     /// The number of bad records that were left out so far.
     std::uint64_t rejected() const { return counts().second; }
+
+    /// The first 1,000 bad records that were left out so far.
+    const std::vector<reject> &rejects() {
+        while (true) {
+            millstream_error *reason = nullptr;
+            const char *raw = nullptr;
+            std::size_t len = 0;
+            detail::call(millstream_columns_next_reject, handle_.get(), &reason, &raw, &len);
+            if (reason == nullptr)
+                return rejects_;
+            rejects_.push_back({detail::taken(millstream_error_code(reason), reason), std::string(raw, len)});
+        }
+    }
 
     /// Creates a stream of the remaining batches for a library that reads Arrow's C stream interface. It must be
     /// released before this object is destroyed, whose counts include the rows of the stream.
@@ -569,6 +609,7 @@ class columns {
     millstream::reader reader_; // its callbacks
     handle_type handle_;        // freed before them
     std::shared_ptr<const detail::columns_schema> schema_;
+    std::vector<reject> rejects_;
 };
 
 /// Refers to a batch of a range, which must not move. All iterators of a range share one position.

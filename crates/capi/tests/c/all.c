@@ -1096,7 +1096,9 @@ static void columns_of_bad_records(void) {
     struct ArrowArrayStream stream;
     struct ArrowSchema type;
     uint64_t rows, rejected, number = 0;
-    const char *message;
+    const char *message, *raw;
+    size_t raw_len;
+    millstream_error *reason;
 
     MUST(millstream_columns_next(columns, &batch, &error));
     CHECK(batch.length == 2);
@@ -1116,6 +1118,13 @@ static void columns_of_bad_records(void) {
     batch.release(&batch);
     MUST(millstream_columns_counts(columns, &rows, &rejected, &error));
     CHECK(rows == 3 && rejected == 1);
+    /* The bad record with its place; the batch added one. */
+    MUST(millstream_columns_next_reject(columns, &reason, &raw, &raw_len, &error));
+    CHECK(millstream_error_code(reason) == MILLSTREAM_NUMBER_INVALID && is(raw, raw_len, "x"));
+    CHECK(millstream_error_line(reason, &number) && number == 4 && strcmp(millstream_error_path(reason), "n") == 0);
+    millstream_error_free(reason);
+    MUST(millstream_columns_next_reject(columns, &reason, &raw, &raw_len, &error));
+    CHECK(reason == NULL && raw == NULL && raw_len == 0);
     millstream_columns_free(columns);
 
     /* The same as a stream, which outlives the columns. */
@@ -1138,6 +1147,43 @@ static void columns_of_bad_records(void) {
     millstream_columns_free(columns);
     CHECK(stream.get_next(&stream, &batch) == 0 && batch.release == NULL);
     stream.release(&stream);
+}
+
+/* Lines of JSON, and the elements of an array of a document. */
+static void columns_of_json(void) {
+    static const char lines[] = "{\"a\":1,\"a\":2}\n{\"a\":3}\n{\"a\":4,\"b\":5}\n";
+    static const char document[] = "{\"items\":[{\"a\":[1,2]},{\"a\":null}]}";
+    millstream_columns *columns = columns_of(lines, "format=jsonl duplicates=last on_bad=skip infer=2", NULL);
+    millstream_reader_options *options;
+    millstream_reader *reader;
+    struct ArrowArray batch;
+    millstream_error *reason;
+    const char *raw;
+    size_t raw_len;
+    uint64_t rows, rejected;
+
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.length == 2 && ((const int64_t *)batch.children[0]->buffers[1])[0] == 2);
+    batch.release(&batch);
+    MUST(millstream_columns_counts(columns, &rows, &rejected, &error));
+    CHECK(rows == 2 && rejected == 1);
+    MUST(millstream_columns_next_reject(columns, &reason, &raw, &raw_len, &error));
+    CHECK(millstream_error_code(reason) == MILLSTREAM_SHAPE_MISMATCH && is(raw, raw_len, "{\"a\":4,\"b\":5}"));
+    millstream_error_free(reason);
+    millstream_columns_free(columns);
+    FAILS(MILLSTREAM_INVALID_OPTION,
+          millstream_columns_new(memory_reader(lines), "format=jsonl null=NA", NULL, &columns, &error));
+
+    MUST(millstream_reader_options_new(&options, &error));
+    MUST(millstream_reader_options_set_json_elements(options, "/items", &error));
+    MUST(millstream_reader_memory(document, strlen(document), options, &reader, &error));
+    MUST(millstream_columns_new(reader, "format=json", NULL, &columns, &error));
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.length == 2 && batch.children[0]->null_count == 1);
+    CHECK(((const int64_t *)batch.children[0]->children[0]->buffers[1])[1] == 2);
+    batch.release(&batch);
+    millstream_columns_free(columns);
+    millstream_reader_options_free(options);
 }
 
 /* A command that fails is an error after its rows; one that is still running is stopped; a token interrupts. */
@@ -1198,6 +1244,9 @@ static void columns_mistakes(void) {
     struct ArrowSchema type;
     struct ArrowArrayStream stream;
     uint64_t rows, rejected;
+    millstream_error *reason;
+    const char *raw;
+    size_t raw_len;
 
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_new(NULL, NULL, NULL, &columns, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_new(memory_reader("a\n"), NULL, NULL, NULL, &error));
@@ -1214,6 +1263,7 @@ static void columns_mistakes(void) {
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_failure(NULL, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_counts(NULL, &rows, &rejected, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_close(NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_next_reject(NULL, &reason, &raw, &raw_len, &error));
     columns = columns_of("a\n", NULL, NULL);
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_schema(columns, NULL, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_columns_next(columns, NULL, &error));
@@ -2064,6 +2114,7 @@ int main(int argc, char **argv) {
     stopping_early();
     columns_of_csv();
     columns_of_bad_records();
+    columns_of_json();
     columns_of_commands();
     columns_mistakes();
     scanning();
