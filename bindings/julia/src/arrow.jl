@@ -172,7 +172,8 @@ table for Tables.jl. `docs/types.md` has the rules; every value of an inferred t
 
 `source` works as in [`batches`](@ref), with its options; `framer` is a [`Csv`](@ref), [`Lines`](@ref), which is one column
 `line`, or [`JsonLines`](@ref), whose lines are objects. With the option `json_elements` the records are the elements of an
-array of a JSON document: `""` is the document. Options, with their defaults first:
+array of a JSON document: `""` is the document; a [`Reader`](@ref) that was opened with it is not accepted as such a source.
+Options, with their defaults first:
 - `header`: `true`, the first record of CSV names the columns; with `false` their names are `0`, `1`, …
 - `infer`: `10_000`, the number of records from which types are inferred; with `:off`, columns are text, and those
   of JSON the text of their values
