@@ -46,13 +46,8 @@ fn no_function_is_missing() {
 #[test]
 fn cpp_has_every_function() {
     // error.hpp has the table of codes itself, and MILLSTREAM_VERSION is the version that a program was compiled with.
-    const OTHERWISE: [&str; 5] = [
-        "millstream_code_advice",
-        "millstream_code_is_resumable",
-        "millstream_code_name",
-        "millstream_error_code",
-        "millstream_version",
-    ];
+    const OTHERWISE: [&str; 4] =
+        ["millstream_code_advice", "millstream_code_is_resumable", "millstream_code_name", "millstream_version"];
     let headers = crate_dir().join("../../bindings/cpp/include/millstream");
     let inlined = ["window.h", "bson.h"].map(|header| crate_dir().join("include/millstream").join(header));
     let mut text: String = inlined.iter().map(|header| std::fs::read_to_string(header).unwrap()).collect();
