@@ -137,7 +137,7 @@ fn text() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: ProptestConfig::default().cases.max(300),
+        cases: ProptestConfig::default().cases.max(2_000),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -503,7 +503,7 @@ fn after_mutations_rows_and_rejects_are_the_records() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let alphabet = b"\"\\{}[],:0123456789.eE+-truefalsnu \n\r\t\xff\xc3\x00\xef\xbb\xbf";
     let mut rejected = 0;
-    for round in 0..2_000 {
+    for round in 0..8_000 {
         let mut text = original.as_bytes().to_vec();
         for _ in 0..=random.below(3) {
             let at = random.below(text.len());
