@@ -23,6 +23,7 @@ use serde::Deserialize;
 use crate::documents::{Irregular, Orders, Records, Weights, Wide};
 use crate::names::Names;
 use crate::numbers::RandomLengths;
+use crate::objects::Objects;
 use crate::table::Table;
 
 /// A file to generate.
@@ -47,6 +48,8 @@ pub enum Input {
     Sparse(Sparse),
     /// CSV.
     Table(Table),
+    /// JSON.
+    Objects(Objects),
     /// Aligned reads as BAM, converted from SAM by `samtools`.
     Bam(Alignments),
     /// Two numbers in each line.
@@ -138,6 +141,10 @@ impl fmt::Display for Input {
                 write!(f, "sparse-{blocks}-{block}-{}", lines(text))
             }
             Input::Table(Table { bytes, quoted, seed }) => write!(f, "table-{bytes}-{quoted}-{seed}.csv"),
+            Input::Objects(Objects { bytes, nested, array, seed }) => {
+                let (form, end) = (if *nested { "nested" } else { "flat" }, if *array { "json" } else { "jsonl" });
+                write!(f, "objects-{form}-{bytes}-{seed}.{end}")
+            }
             Input::Bam(Alignments { lines, seed }) => write!(f, "alignments-{lines}-{seed}.bam"),
             Input::Pairs(Pairs { lines, numbers: PairNumbers::Constant }) => write!(f, "pairs-{lines}-constant.txt"),
             Input::Pairs(Pairs { lines, numbers: PairNumbers::Random(seed) }) => write!(f, "pairs-{lines}-{seed}.txt"),
@@ -254,6 +261,7 @@ impl Input {
                 }
             }
             Input::Table(table) => plain(&|out| Ok(table.write(out)?))?,
+            Input::Objects(objects) => plain(&|out| Ok(objects.write(out)?))?,
             Input::Bam(alignments) => {
                 let sam = path.with_extension("sam");
                 let mut out = BufWriter::with_capacity(1 << 18, File::create(&sam)?);

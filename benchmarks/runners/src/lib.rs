@@ -8,6 +8,7 @@ pub mod documents;
 pub mod input;
 pub mod names;
 pub mod numbers;
+pub mod objects;
 pub mod sample;
 pub mod table;
 pub mod times;
