@@ -46,12 +46,21 @@ impl Objects {
             write!(object, ",\"price\":{}.{:02}", below(10_000), below(100))?;
             if self.nested {
                 let (name, city) = (word(&mut below), word(&mut below));
-                write!(object, ",\"user\":{{\"name\":\"{name}\",\"place\":{{\"city\":\"{city}\",\"zip\":{}}}}}", below(100_000))?;
+                write!(
+                    object,
+                    ",\"user\":{{\"name\":\"{name}\",\"place\":{{\"city\":\"{city}\",\"zip\":{}}}}}",
+                    below(100_000)
+                )?;
                 object.extend_from_slice(b",\"items\":[");
                 for item in 0..1 + below(3) {
                     let comma = if item > 0 { "," } else { "" };
                     let sku = word(&mut below);
-                    write!(object, "{comma}{{\"sku\":\"{sku}\",\"count\":{},\"gift\":{}}}", 1 + below(9), below(2) == 0)?;
+                    write!(
+                        object,
+                        "{comma}{{\"sku\":\"{sku}\",\"count\":{},\"gift\":{}}}",
+                        1 + below(9),
+                        below(2) == 0
+                    )?;
                 }
                 write!(object, "],\"tags\":[\"{}\",\"{}\"]}}", word(&mut below), word(&mut below))?;
             } else {
@@ -92,8 +101,10 @@ mod tests {
     fn an_array_has_the_objects_of_the_lines() {
         for nested in [false, true] {
             let lines = text(nested, false);
-            let lines: Vec<Value> =
-                lines.split_inclusive(|&byte| byte == b'\n').map(|line| serde_json::from_slice(line).unwrap()).collect();
+            let lines: Vec<Value> = lines
+                .split_inclusive(|&byte| byte == b'\n')
+                .map(|line| serde_json::from_slice(line).unwrap())
+                .collect();
             let array: Vec<Value> = serde_json::from_slice(&text(nested, true)).unwrap();
             let shared = lines.len().min(array.len());
             assert!(shared > 100 && lines[..shared] == array[..shared]);
