@@ -22,7 +22,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ::millstream_columns::{Batches, Reject, Schema};
+use ::millstream_columns::{Batches, KEPT_REJECTS, Reject, Schema};
 use arrow_array::ffi::{FFI_ArrowArray as ArrowArray, FFI_ArrowSchema as ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream as ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
@@ -42,9 +42,6 @@ pub struct millstream_columns {
     schema: CString,
     raw: Vec<u8>,
 }
-
-/// The number of bad records that are kept.
-const KEPT: usize = 1_000;
 
 /// What the handle and the streams created from it have in common.
 struct Shared {
@@ -180,14 +177,18 @@ pub unsafe extern "C" fn millstream_columns_new(
         }
         let reader = reader.into_core()?;
         let name = c_string(reader.name());
-        let batches = options.batches(reader)?;
+        let batches = Batches::of(reader, options.records, &options.columns)?;
         let arrow = batches.schema().arrow().clone();
         // This cannot fail later.
         drop(export(&arrow).map_err(|error| error.with_name(batches.reader().name()))?);
         let schema = c_string(batches.schema().to_json());
         let (rows, rejected) = (AtomicU64::new(0), AtomicU64::new(0));
-        let state =
-            Mutex::new(State { batches: Some(batches), failure: None, rejects: VecDeque::new(), to_keep: KEPT });
+        let state = Mutex::new(State {
+            batches: Some(batches),
+            failure: None,
+            rejects: VecDeque::new(),
+            to_keep: KEPT_REJECTS,
+        });
         let shared = Arc::new(Shared { state, schema: arrow, rows, rejected });
         made.write(Box::new(millstream_columns { shared, name, schema, raw: Vec::new() }));
         Ok(())

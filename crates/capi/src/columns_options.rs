@@ -3,31 +3,13 @@
 use std::str::FromStr;
 
 use millstream::frame::Csv;
-use millstream::{Error, ErrorKind, Reader, Result};
-use millstream_columns::{Batches, Duplicates, Infer, OnBad, Ragged};
+use millstream::{Error, ErrorKind, Result};
+use millstream_columns::{Duplicates, Infer, OnBad, Ragged, Records};
 
 /// What `millstream_columns_new` documents.
 pub(crate) struct Options {
-    records: Records,
+    pub(crate) records: Records,
     pub(crate) columns: millstream_columns::Options,
-}
-
-enum Records {
-    Csv(Box<Csv>),
-    Lines,
-    JsonLines,
-    JsonElements,
-}
-
-impl Options {
-    pub(crate) fn batches(self, reader: Reader) -> Result<Batches> {
-        match self.records {
-            Records::Csv(csv) => Batches::csv(reader, *csv, &self.columns),
-            Records::Lines => Batches::lines(reader, &self.columns),
-            Records::JsonLines => Batches::json_lines(reader, &self.columns),
-            Records::JsonElements => Batches::json_elements(reader, &self.columns),
-        }
-    }
 }
 
 /// The options of the dialect, which parses them.
@@ -139,6 +121,9 @@ fn bytes(value: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use millstream::Reader;
+    use millstream_columns::Batches;
+
     use super::*;
 
     fn schema(options: &str, text: &str) -> String {
@@ -146,7 +131,9 @@ mod tests {
         let builder = Reader::builder();
         let is_document = matches!(options.records, Records::JsonElements);
         let builder = if is_document { builder.json_elements("") } else { builder };
-        let schema = options.batches(builder.memory(text.to_string()).unwrap()).unwrap().schema().to_json();
+        let reader = builder.memory(text.to_string()).unwrap();
+        let batches = Batches::of(reader, options.records, &options.columns).unwrap();
+        let schema = batches.schema().to_json();
         schema
             .replace(r#"{"fields":["#, "")
             .replace("]}", "")

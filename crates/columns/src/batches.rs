@@ -1,4 +1,4 @@
-//! BatchCopys of records become batches, on this thread or on several.
+//! Blocks of records become batches, on this thread or on several.
 
 use crate::infer::Inferred;
 use crate::json::{self, Guesses, MOST_COLUMNS};
@@ -57,7 +57,33 @@ impl Piece {
     }
 }
 
+/// What the records of a reader are.
+#[derive(Clone, Debug)]
+pub enum Records {
+    /// See [`Batches::csv`].
+    Csv(Box<Csv>),
+    /// See [`Batches::lines`].
+    Lines,
+    /// See [`Batches::json_lines`].
+    JsonLines,
+    /// See [`Batches::json_elements`].
+    JsonElements,
+}
+
 impl Batches {
+    /// Reads records of any kind.
+    ///
+    /// # Errors
+    /// Returns the errors of the function for these records.
+    pub fn of(reader: Reader, records: Records, options: &Options) -> Result<Batches> {
+        match records {
+            Records::Csv(csv) => Batches::csv(reader, *csv, options),
+            Records::Lines => Batches::lines(reader, options),
+            Records::JsonLines => Batches::json_lines(reader, options),
+            Records::JsonElements => Batches::json_elements(reader, options),
+        }
+    }
+
     /// Reads records of CSV.
     ///
     /// # Errors

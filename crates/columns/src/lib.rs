@@ -34,7 +34,9 @@ mod rows;
 mod schema;
 mod text;
 
-pub use batches::Batches;
+pub use batches::{Batches, Records};
 pub use delimited::Delimited;
+#[doc(hidden)] // for the bindings
+pub use options::KEPT_REJECTS;
 pub use options::{Duplicates, Infer, OnBad, Options, Ragged, Reject};
 pub use schema::Schema;

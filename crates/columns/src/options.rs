@@ -49,6 +49,9 @@ pub enum Infer {
     Off,
 }
 
+/// How many rejects a binding keeps for its caller, the first ones; all are counted.
+pub const KEPT_REJECTS: usize = 1_000;
+
 /// A record that was left out.
 #[derive(Debug)]
 pub struct Reject {

@@ -2,9 +2,8 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use millstream::frame::Csv;
 use millstream::{Error, ErrorKind};
-use millstream_columns::{Batches, Duplicates, Infer, OnBad, Options, Ragged, Reject, Schema};
+use millstream_columns::{Batches, Duplicates, Infer, KEPT_REJECTS, OnBad, Options, Ragged, Records, Reject, Schema};
 use pyo3::prelude::*;
 
 use super::{Batched, Columns, Counts, Source};
@@ -13,18 +12,7 @@ use crate::framer::{Framer, Spec};
 use crate::number::Whole;
 use crate::reader::{JsonRecords, Reader};
 
-/// The number of bad records that are kept.
-const KEPT: usize = 1_000;
-
 struct RecordBatches(Batches);
-
-/// What the records are.
-enum Records {
-    Csv(Box<Csv>),
-    Lines,
-    JsonLines,
-    JsonElements,
-}
 
 /// Columns of records. The options are checked by the caller, which names them as Python does. Without a framer, the
 /// records are those of the reader.
@@ -75,12 +63,7 @@ pub fn record_columns(
         raised(error.with_expected("format=\"csv\", \"tsv\", \"lines\", \"jsonl\" or \"json\", or such a framer"))
     })?;
     let (core, reader) = source.open(py)?;
-    let work = || match records {
-        Records::Csv(csv) => Batches::csv(core, *csv, &options),
-        Records::Lines => Batches::lines(core, &options),
-        Records::JsonLines => Batches::json_lines(core, &options),
-        Records::JsonElements => Batches::json_elements(core, &options),
-    };
+    let work = || Batches::of(core, records, &options);
     let batches = match &reader {
         Some(reader) => reader.get().once(py, work)?,
         None => py.detach(work),
@@ -118,7 +101,7 @@ impl Batched for RecordBatches {
     fn count(&mut self, counts: &mut Counts) {
         counts.rejected = self.0.rejected();
         let more = self.0.take_rejects().into_iter().map(|Reject { error, raw }| (error, raw));
-        let free = KEPT - counts.rejects.len();
+        let free = KEPT_REJECTS - counts.rejects.len();
         counts.rejects.extend(more.take(free));
     }
 
