@@ -17,7 +17,7 @@ use super::check;
 use super::formats::{From, To};
 use super::input::{How, Input, Opened};
 use super::options::{Infer, MaxRejects, Options, Switch};
-use super::output::{self, Complete, Output};
+use super::output::{Complete, Output, TableOptions};
 
 /// The time after the death of a command in which a signal to this process may arrive.
 const SAME_SIGNAL: Duration = Duration::from_millis(50);
@@ -86,8 +86,10 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
     let bad = BadOptions::new(options.on_bad, options.rejects.clone());
     bad.check()?;
     let sink = options.output.clone().unwrap_or(Sink::Stdout);
-    let encode = to.map(|to| check::encode(to, &sink)).transpose()?;
-    let place = to.map(|_| check::place(options)).transpose()?;
+    let writing = match to {
+        Some(to) => Some((to, check::encode(to, &sink)?, check::place(options)?)),
+        None => None,
+    };
     if options.max_rejects.is_some() && options.on_bad == Some(crate::run::OnBad::Stop) {
         return Err(Error::new(ErrorKind::InvalidOption)
             .with_found("--max-rejects with --on-bad stop")
@@ -111,7 +113,7 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
     let opened = how.open(&sources[0])?;
     signals.watch()?;
     let size = previews.iter().enumerate().map(|(i, preview)| if i == 0 { opened.size() } else { preview.size }).sum();
-    let Some((to, encode, place)) = to.zip(encode).zip(place).map(|((to, encode), place)| (to, encode, place)) else {
+    let Some((to, encode, place)) = writing else {
         return print_schema(&how, &sources[0], opened);
     };
     let stats = options.stats.as_ref().map(|sink| Report::open(sink, signals)).transpose()?;
@@ -142,7 +144,7 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
             To::Jsonl => Kind::JsonLines,
         };
         let cancel = job.signals.token().clone();
-        let how = output::How { kind, parquet: parquet_options(options), text, encode, cancel };
+        let how = TableOptions { kind, parquet: parquet_options(options), text, encode, cancel };
         Output::open(how, place, input.schema(), job.names.clone())
     });
     job.finish(moved, stats, &sink)

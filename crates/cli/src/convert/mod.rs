@@ -1,8 +1,8 @@
 //! `millstream convert`: turns records into tables, and tables into text.
 //!
 //! `options` defines the command line, `formats` how formats are chosen, `input` reads any of them as batches of
-//! columns, `output` writes them, and `job` moves the batches from one to the other. `check` refuses what cannot work together before anything is
-//! opened.
+//! columns, `output` writes them, and `job` moves the batches from one to the other. `check` refuses what cannot work
+//! together before anything is opened.
 //! Documents of BSON are converted by `bson convert`.
 
 #[cfg(feature = "parquet")]

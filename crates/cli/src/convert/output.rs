@@ -59,7 +59,7 @@ impl Pattern {
 }
 
 /// How the tables are written.
-pub(super) struct How {
+pub(super) struct TableOptions {
     pub(super) kind: Kind,
     pub(super) parquet: ParquetOptions,
     pub(super) text: TextOptions,
@@ -69,7 +69,7 @@ pub(super) struct How {
 
 /// The output that is being written.
 pub(super) struct Output {
-    how: How,
+    options: TableOptions,
     schema: SchemaRef,
     sources: Vec<String>,
     place: Place,
@@ -94,9 +94,9 @@ impl Output {
     ///
     /// # Errors
     /// Returns the errors of opening, and of [`Table::new`].
-    pub(super) fn open(how: How, place: Place, schema: SchemaRef, sources: Vec<String>) -> Result<Output> {
+    pub(super) fn open(options: TableOptions, place: Place, schema: SchemaRef, sources: Vec<String>) -> Result<Output> {
         let mut output = Output {
-            how,
+            options,
             schema,
             sources,
             place,
@@ -114,7 +114,7 @@ impl Output {
     }
 
     fn next_table(&self) -> Result<Table<Counted>> {
-        let builder = Writer::builder().cancel(&self.how.cancel).encode(self.how.encode);
+        let builder = Writer::builder().cancel(&self.options.cancel).encode(self.options.encode);
         let (writer, path) = match &self.place {
             Place::One(sink) => (sink.open(builder)?, None),
             Place::Parts(pattern, _) => {
@@ -124,7 +124,7 @@ impl Output {
         };
         let source = tables::source_metadata(&self.sources);
         let out = Counted { writer, path, written: self.written.clone() };
-        Table::new(self.how.kind, &self.schema, &self.how.parquet, &self.how.text, &source, out)
+        Table::new(self.options.kind, &self.schema, &self.options.parquet, &self.options.text, &source, out)
     }
 
     /// Adds rows, before which this number of records has been rejected.

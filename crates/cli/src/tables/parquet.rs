@@ -27,7 +27,7 @@ const LOT_BYTES: usize = 2 << 20;
 
 /// A Parquet file that is being written.
 pub(crate) struct Parquet<W: Write + Send> {
-    file: SerializedFileWriter<Sink<W>>,
+    file: SerializedFileWriter<Held<W>>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     /// For each field, the number of its columns in the file.
@@ -47,12 +47,12 @@ pub(crate) struct Parquet<W: Write + Send> {
     pending: usize,
 }
 
-/// A sink that can be taken out of a finished file.
-struct Sink<W>(Option<W>);
+/// An output that can be taken out of a finished file.
+struct Held<W>(Option<W>);
 
-impl<W: Write> Write for Sink<W> {
+impl<W: Write> Write for Held<W> {
     fn write(&mut self, data: &[u8]) -> std::io::Result<usize> {
-        self.0.as_mut().map_or(Ok(0), |sink| sink.write(data))
+        self.0.as_mut().map_or(Ok(0), |out| out.write(data))
     }
 
     fn flush(&mut self) -> std::io::Result<()> {
@@ -100,7 +100,7 @@ impl<W: Write + Send> Parquet<W> {
         let properties =
             WriterProperties::builder().set_compression(compression).set_dictionary_enabled(options.dictionary).build();
         // It adds the schema of Arrow to the metadata.
-        let writer = ArrowWriter::try_new(Sink(Some(out)), schema.clone(), Some(properties)).map_err(failed)?;
+        let writer = ArrowWriter::try_new(Held(Some(out)), schema.clone(), Some(properties)).map_err(failed)?;
         let (file, factory) = writer.into_serialized_writer().map_err(failed)?;
         let leaves = schema.fields().iter().map(|field| {
             compute_leaves(field, &new_empty_array(field.data_type())).map(|leaves| leaves.len()).map_err(failed)
@@ -222,9 +222,9 @@ impl<W: Write + Send> Parquet<W> {
         for (key, value) in metadata {
             self.file.append_key_value_metadata(KeyValue::new(key.clone(), value.clone()));
         }
-        // `SerializedFileWriter::into_inner` would turn an error of the sink into text, and fails after `finish`.
+        // `SerializedFileWriter::into_inner` would turn an error of the output into text, and fails after `finish`.
         self.file.finish().map_err(failed)?;
-        self.file.inner_mut().0.take().ok_or_else(|| Error::new(ErrorKind::Internal).with_found("no sink"))
+        self.file.inner_mut().0.take().ok_or_else(|| Error::new(ErrorKind::Internal).with_found("no output"))
     }
 }
 
