@@ -49,6 +49,7 @@ impl PinnedFile {
         self.stamp.size
     }
 
+    #[cfg(target_os = "linux")]
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
