@@ -15,8 +15,11 @@ import subprocess
 import tempfile
 import time
 
+import tables
+
 ROWS = 1 << 20
-CSV = {"0": "int64", "1": "int64", "2": "float64", "3": "date32"} | {str(column): "string" for column in range(4, 10)}
+# The columns of CSV.
+COLUMNS = 10
 
 
 def polars_table(path, threads):
@@ -88,8 +91,7 @@ def polars_parquet(path, threads, out):
     import polars
 
     if path.endswith(".csv"):
-        types = {"int64": polars.Int64, "float64": polars.Float64, "date32": polars.Date, "string": polars.String}
-        frame = polars.scan_csv(path, has_header=False, schema={name: types[of] for name, of in CSV.items()})
+        frame = polars.scan_csv(path, has_header=False, schema=tables.polars_schema("types", COLUMNS))
     else:
         frame = polars.scan_ndjson(path)
     frame.sink_parquet(out, compression="zstd", compression_level=3, row_group_size=ROWS)
@@ -99,33 +101,17 @@ def duckdb_parquet(path, threads, out):
     import duckdb
 
     connection = duckdb.connect(config={"threads": threads})
-    if path.endswith(".csv"):
-        types = {"int64": "BIGINT", "float64": "DOUBLE", "date32": "DATE", "string": "VARCHAR"}
-        columns = {name: types[of] for name, of in CSV.items()}
-        source = f"read_csv('{path}', header=false, auto_detect=false, delim=',', quote='\"', escape='\"', columns={columns})"
-    else:
-        source = f"read_json('{path}', format='newline_delimited')"
+    is_csv = path.endswith(".csv")
+    source = tables.duckdb_source("types", COLUMNS) if is_csv else "read_json(?, format='newline_delimited')"
     options = f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 3, ROW_GROUP_SIZE {ROWS}"
-    connection.execute(f"COPY (SELECT * FROM {source}) TO '{out}' ({options})")
+    connection.execute(f"COPY (SELECT * FROM {source}) TO '{out}' ({options})", [path])
 
 
 def pyarrow_parquet(path, threads, out):
-    import pyarrow
-    import pyarrow.csv
-    import pyarrow.json
     import pyarrow.parquet
 
-    pyarrow.set_cpu_count(threads)
-    if path.endswith(".csv"):
-        types = {"int64": pyarrow.int64(), "float64": pyarrow.float64(), "date32": pyarrow.date32()}
-        read = pyarrow.csv.ReadOptions(column_names=list(CSV), use_threads=threads > 1)
-        convert = pyarrow.csv.ConvertOptions(
-            column_types={name: types.get(of, pyarrow.string()) for name, of in CSV.items()}
-        )
-        parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
-        table = pyarrow.csv.read_csv(path, read, parse, convert)
-    else:
-        table = pyarrow.json.read_json(path, pyarrow.json.ReadOptions(use_threads=threads > 1))
+    is_csv = path.endswith(".csv")
+    table = tables.pyarrow_table("types", path, threads, COLUMNS) if is_csv else pyarrow_table(path, threads)
     pyarrow.parquet.write_table(table, out, compression="zstd", compression_level=3, row_group_size=ROWS)
 
 
@@ -134,8 +120,8 @@ def parquet_content(path):
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(path)
-    number = table["amount"] if "amount" in table.column_names else table["1"]
-    return {"count": table.num_rows, "sum": pyarrow.compute.sum(number).as_py()}
+    # The second column is the amount in CSV, too, where each program gives it another name.
+    return {"count": table.num_rows, "sum": pyarrow.compute.sum(table.column(1)).as_py()}
 
 
 TABLES = {"polars": polars_table, "duckdb": duckdb_table, "pyarrow": pyarrow_table}
@@ -143,7 +129,7 @@ ELEMENTS = {"duckdb": duckdb_elements, "ijson": ijson_elements, "jq": jq_element
 PARQUET = {"polars": polars_parquet, "duckdb": duckdb_parquet, "pyarrow": pyarrow_parquet}
 
 
-def main(tables=TABLES, elements=ELEMENTS, parquet=PARQUET):
+def main(into_tables=TABLES, elements=ELEMENTS, parquet=PARQUET):
     parser = argparse.ArgumentParser()
     parser.add_argument("work", choices=["flat", "nested", "elements", "parquet"])
     parser.add_argument("way")
@@ -163,7 +149,7 @@ def main(tables=TABLES, elements=ELEMENTS, parquet=PARQUET):
                 case "parquet":
                     return parquet[options.way](path, threads, out)
                 case _:
-                    return tables[options.way](path, threads)
+                    return into_tables[options.way](path, threads)
 
         start = time.perf_counter_ns()
         result = run()
@@ -177,13 +163,7 @@ def main(tables=TABLES, elements=ELEMENTS, parquet=PARQUET):
                 result = content(work, result)
         text = " ".join(f"{key}={value}" for key, value in result.items())
         if options.passes:
-            # A pass of many seconds is not repeated.
-            times = [first] if first > 5_000_000_000 else []
-            for _ in range(0 if times else 3):
-                start = time.perf_counter_ns()
-                run()
-                times.append(time.perf_counter_ns() - start)
-            text += f" ns={sorted(times)[len(times) // 2]}"
+            text += f" ns={tables.median(run, first)}"
     print(text)
 
 
