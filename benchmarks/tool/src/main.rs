@@ -280,7 +280,8 @@ fn versus(root: &Path, definitions: Vec<Definition>, options: &Options) -> Resul
 fn instructions(root: &Path, definitions: &[Definition], write: bool) -> Result<ExitCode> {
     let path = root.join("benchmarks/baseline").join(env::consts::ARCH).with_extension("toml");
     let baseline = Baseline::load(&path)?;
-    build(root, true)?;
+    // None of them writes columns, and the library for Parquet takes longer to build than everything else.
+    build(root, true, "")?;
     let scratch = tempfile::tempdir()?;
     let programs = own_programs()?.with_file_name("release");
     let place = Place { root: root.to_owned(), programs: vec![programs], inputs: scratch.path().to_owned() };
@@ -433,10 +434,10 @@ fn choose(definitions: Vec<Definition>, only: &[String]) -> Result<Vec<Definitio
 }
 
 /// Builds the Millstream runners, so that no outdated program is measured.
-fn build(root: &Path, optimised: bool) -> Result<()> {
+fn build(root: &Path, optimised: bool, features: &str) -> Result<()> {
     let target = own_programs()?;
     let target = target.parent().context("the tool is not in a target directory")?;
-    programs::build(root, target, optimised).context("building the measured programs failed")
+    programs::build(root, target, optimised, features).context("building the measured programs failed")
 }
 
 /// The locations of the measured programs of Millstream and of competitors.
@@ -454,7 +455,7 @@ fn own_programs() -> Result<PathBuf> {
 
 /// Builds all programs and returns their locations.
 fn build_all(root: &Path) -> Result<Place> {
-    build(root, !cfg!(debug_assertions))?;
+    build(root, !cfg!(debug_assertions), "full")?;
     let place = place(root)?;
     competitors::build(root, &place.programs[0])?;
     Ok(place)

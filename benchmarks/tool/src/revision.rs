@@ -44,7 +44,7 @@ impl Revision {
         let commit = String::from_utf8(output.stdout)?.trim().to_owned();
 
         let tree = Worktree::add(root, &commit)?;
-        programs::build(&tree.path(), target, true).with_context(|| format!("{commit} cannot be built"))?;
+        programs::build(&tree.path(), target, true, "full").with_context(|| format!("{commit} cannot be built"))?;
         let programs = target.join("release");
         let competitors = competitors::build(&tree.path(), &programs)?;
         Ok(Revision { commit, programs: vec![programs, competitors] })

@@ -2,7 +2,7 @@
 //!
 //! It is implemented here, because the `csv` crate cannot quote one empty field and leave another without quotes.
 
-use millstream::{Error, ErrorKind, Result};
+use millstream::{Error, ErrorKind};
 
 use crate::escape::visible_lines;
 
@@ -76,9 +76,10 @@ mod rows {
 
     use arrow_array::RecordBatch;
     use arrow_schema::SchemaRef;
+    use millstream::{Error, Result};
 
     use super::super::cells::{Column, flat_names};
-    use super::{CsvText, Error, Result, empty_line, separate};
+    use super::{CsvText, empty_line, separate};
 
     /// The bytes that are collected before they are written.
     const LOT: usize = 64 << 10;
