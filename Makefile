@@ -99,7 +99,7 @@ bench:
 # WRITE=--write stores new counts. The tool is the one that the tests have built; the counted programs are release
 # builds.
 instructions: setup
-	cargo build --profile test $(BENCHMARKS) --bin millstream-bench
+	cargo test $(BENCHMARKS) --no-run
 	$(TARGET)/debug/millstream-bench instructions $(WRITE)
 
 # Installs missing tools. This is quick and silent if none is missing.
