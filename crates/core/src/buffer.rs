@@ -75,12 +75,18 @@ unsafe impl Send for Buffer {}
 
 impl Buffer {
     /// Creates an empty buffer of `capacity` bytes of owned memory, at least 1.
+    ///
+    /// # Errors
+    /// Fails if there is not enough memory.
     pub fn new(capacity: usize) -> Result<Buffer, NoMemory> {
         zeroed(capacity.max(1)).map(Buffer::own)
     }
 
     /// Creates an empty buffer for a source that has `len` bytes as far as it is known. The buffer has `capacity` bytes,
     /// or fewer if the source is short. If such a source turns out to have more, it grows to `capacity`.
+    ///
+    /// # Errors
+    /// Fails if there is not enough memory.
     pub fn for_source(capacity: usize, len: Option<u64>) -> Result<Buffer, NoMemory> {
         // So much that the read that finds the end of the source has a quarter of the memory, and it need not grow.
         let enough = |len: u64| usize::try_from(len.saturating_add(len / 2)).unwrap_or(usize::MAX).max(LEAST);
@@ -184,6 +190,9 @@ impl Buffer {
     /// Lets `read` fill the free memory after the unread bytes, which is never empty, and appends as many bytes as it
     /// reports. The tail moves to the front first, and the buffer grows if it is nearly full of unread bytes. It never
     /// has more than `max` bytes, unless they are unread.
+    ///
+    /// # Errors
+    /// Fails like `read`, or with [`NoMemory`] if the buffer cannot grow. The unread bytes remain.
     pub fn fill_with<E: From<NoMemory>>(
         &mut self,
         max: usize,
@@ -219,6 +228,9 @@ impl Buffer {
 
     /// Appends `block[data]`. Usually the tail is copied before the data, and the buffer and the block swap their
     /// memory. If the tail is too long for that, the data is copied after it. In both cases `block` is free afterwards.
+    ///
+    /// # Errors
+    /// Fails if the buffer cannot grow. Its bytes and the block remain as they are.
     pub fn append_block(
         &mut self,
         block: &mut Vec<u8>,

@@ -8,6 +8,9 @@ use crate::error::{Error, ErrorKind, Result};
 pub type Refusal<'a> = (bool, &'a dyn fmt::Display, &'a dyn fmt::Display);
 
 /// Returns an [`ErrorKind::InvalidOption`] for the first row that applies.
+///
+/// # Errors
+/// Fails if a row applies.
 pub fn refuse(rows: &[Refusal<'_>]) -> Result<()> {
     match rows.iter().find(|(is_so, ..)| *is_so) {
         None => Ok(()),

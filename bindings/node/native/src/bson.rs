@@ -24,6 +24,9 @@ pub struct NativeColumns {
 #[napi]
 impl NativeColumns {
     /// Creates columns as described by the JSON.
+    ///
+    /// # Errors
+    /// Fails if the JSON is no plan.
     #[napi(constructor)]
     pub fn new(plan: String) -> napi::Result<NativeColumns> {
         let filler = Filler::new(&plan).map_err(|error| napi::Error::from_reason(error.to_string()))?;

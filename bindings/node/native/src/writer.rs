@@ -35,6 +35,9 @@ pub struct NativeWriter {
 impl NativeWriter {
     /// Writes a file, which the thread opens. After `write`, `is_idle` or `is_gone` returned false, `wake` is called when
     /// there is a change.
+    ///
+    /// # Errors
+    /// Fails if the thread cannot be started. A refused option and a failure to open are reported by the writer.
     #[napi(factory)]
     pub fn path(path: String, options: Options, wake: Function<(), ()>) -> napi::Result<NativeWriter> {
         let mut builder = with_options(WRITER, Writer::builder(), options);
@@ -46,6 +49,9 @@ impl NativeWriter {
 
     /// Writes to a duplicate of a descriptor that the caller owns. It is duplicated here, because the caller may close it
     /// next.
+    ///
+    /// # Errors
+    /// Fails if the thread cannot be started. A refused option or descriptor is reported by the writer.
     #[napi(factory)]
     pub fn fd(fd: RawFd, options: Options, wake: Function<(), ()>) -> napi::Result<NativeWriter> {
         // This is done before other descriptors are opened, because they could get the number of one that was closed by
@@ -59,6 +65,9 @@ impl NativeWriter {
     }
 
     /// Starts a command and writes to its standard input.
+    ///
+    /// # Errors
+    /// Fails if the thread cannot be started. A refused option or command is reported by the writer.
     #[napi(factory)]
     pub fn command(words: CommandWords, options: Options, wake: Function<(), ()>) -> napi::Result<NativeWriter> {
         let encodes = encodes(&options);
@@ -70,6 +79,9 @@ impl NativeWriter {
     }
 
     /// Writes to a pipe, which a command gets as its standard input.
+    ///
+    /// # Errors
+    /// Fails if the pipe or the thread cannot be created.
     #[napi(factory)]
     pub fn pipe(wake: Function<(), ()>) -> napi::Result<NativeWriter> {
         let (reading_end, pipe) = std::io::pipe()?;

@@ -32,6 +32,9 @@ pub fn default<T: Default>() -> T {
 }
 
 /// Enters the document of a type with this name.
+///
+/// # Errors
+/// Fails if the value is no document, or an invalid or too deep one.
 #[inline]
 pub fn enter<'a>(kind: ElementType, cursor: &mut Cursor<'a>, name: &str) -> Result<Outer<'a>> {
     match kind {
@@ -46,6 +49,9 @@ fn no_document(kind: ElementType, cursor: &Cursor<'_>, name: &str) -> Error {
 }
 
 /// The value of a field whose member is missing from the document whose members begin at `begin`.
+///
+/// # Errors
+/// Fails unless the type has a value for a missing member, as `Option` has.
 #[inline]
 pub fn missing<'a, T: FromBson<'a>>(cursor: &Cursor<'a>, begin: usize, name: &str) -> Result<T> {
     T::when_missing().ok_or_else(|| missing_member(cursor, begin, name))
@@ -118,6 +124,9 @@ pub enum Variant<'a> {
 }
 
 /// Reads the variant of the enum `name`.
+///
+/// # Errors
+/// Fails if the value is neither text nor a document, if it is invalid, or if the document is empty.
 #[inline]
 pub fn variant<'a>(kind: ElementType, cursor: &mut Cursor<'a>, name: &str) -> Result<Variant<'a>> {
     match kind {
@@ -134,6 +143,9 @@ pub fn variant<'a>(kind: ElementType, cursor: &mut Cursor<'a>, name: &str) -> Re
 }
 
 /// Leaves the document of a variant, which must have no other member.
+///
+/// # Errors
+/// Fails if the document has another member.
 #[inline]
 pub fn leave_variant<'a>(outer: Outer<'a>, cursor: &mut Cursor<'a>) -> Result<()> {
     match cursor.next()? {
@@ -156,6 +168,9 @@ fn no_variant(cursor: &Cursor<'_>, name: &str) -> Error {
 
 /// Returns the variant's name from the member `tag` of the document in which the cursor is, and a cursor after that
 /// member. The cursor itself does not move. As for every field, a second member with this name causes an error.
+///
+/// # Errors
+/// Fails if there is no such member or a second one, if it is not text, or if the document is invalid.
 #[inline]
 pub fn tag<'a>(cursor: &Cursor<'a>, tag: &str) -> Result<(&'a [u8], Cursor<'a>)> {
     let mut seeking = cursor.clone();

@@ -232,6 +232,9 @@ pub fn begin(out: &mut Vec<u8>) -> usize {
 }
 
 /// Ends the document that begins at `start`.
+///
+/// # Errors
+/// Fails if the document is longer than 2 GiB.
 #[inline]
 pub fn end(out: &mut Vec<u8>, start: usize) -> Result<()> {
     out.push(0);
@@ -260,6 +263,9 @@ pub(crate) fn append_cstring(out: &mut Vec<u8>, text: &str) -> Result<()> {
 }
 
 /// Encodes a length for BSON.
+///
+/// # Errors
+/// Fails if the length is more than `i32::MAX`.
 #[inline]
 pub fn length(len: usize) -> Result<[u8; 4]> {
     match i32::try_from(len) {

@@ -155,6 +155,9 @@ impl<'a> Cursor<'a> {
 
     /// Reads the next element's type and key; `None` at the end of the document. The key is not checked to be UTF-8:
     /// [`key_text`](Cursor::key_text) does that.
+    ///
+    /// # Errors
+    /// Fails if the type is unknown, if the key has no end, or if the document ends too early or too late.
     #[inline]
     #[allow(clippy::should_implement_trait)] // it is not an iterator: a payload is between two of them
     pub fn next(&mut self) -> Result<Option<(ElementType, &'a [u8])>> {
@@ -236,6 +239,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Skips a payload of this type by its lengths, regardless of its depth.
+    ///
+    /// # Errors
+    /// Fails if the payload is longer than what is left of its document.
     #[inline]
     pub fn skip(&mut self, kind: ElementType) -> Result<()> {
         match kind.layout() {
@@ -279,18 +285,27 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the payload of a [`Double`](ElementType::Double).
+    ///
+    /// # Errors
+    /// Fails if the document ends within the payload.
     #[inline]
     pub fn f64(&mut self) -> Result<f64> {
         self.take().map(f64::from_le_bytes)
     }
 
     /// Reads the payload of an [`Int32`](ElementType::Int32).
+    ///
+    /// # Errors
+    /// Fails if the document ends within the payload.
     #[inline]
     pub fn i32(&mut self) -> Result<i32> {
         self.take().map(i32::from_le_bytes)
     }
 
     /// Reads the payload of an [`Int64`](ElementType::Int64) or of a `DateTime`.
+    ///
+    /// # Errors
+    /// Fails if the document ends within the payload.
     #[inline]
     pub fn i64(&mut self) -> Result<i64> {
         self.take().map(i64::from_le_bytes)
@@ -344,6 +359,9 @@ impl<'a> Cursor<'a> {
 
     /// Like [`str`](Cursor::str), but with [`Utf8::Lossy`] invalid bytes are replaced. The text is owned only in that
     /// case.
+    ///
+    /// # Errors
+    /// Fails like [`str`](Cursor::str), with [`Utf8::Lossy`] not because of invalid UTF-8.
     #[inline]
     pub fn text(&mut self) -> Result<Cow<'a, str>> {
         match self.rules.utf8 {
@@ -362,6 +380,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads the bytes of a string without checking them, and without the NUL.
+    ///
+    /// # Errors
+    /// Fails if the length is wrong for the document or the NUL is missing.
     #[inline]
     pub fn string_bytes(&mut self) -> Result<&'a [u8]> {
         let Some(len) = self.peek_i32() else { return Err(self.truncated(4)) };
@@ -380,6 +401,9 @@ impl<'a> Cursor<'a> {
 
     /// Reads the payload of a [`Binary`](ElementType::Binary): its subtype and its bytes. For the old subtype 2, the
     /// inner length is checked (unless the rules are lenient) and omitted.
+    ///
+    /// # Errors
+    /// Fails if a length is wrong for the document.
     #[inline]
     pub fn binary(&mut self) -> Result<(u8, &'a [u8])> {
         let start = self.at;
@@ -409,6 +433,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads text up to a NUL, such as the pattern or the options of a [`Regex`](ElementType::Regex).
+    ///
+    /// # Errors
+    /// Fails if there is no NUL, or if the text is not UTF-8.
     #[inline]
     pub fn cstr(&mut self) -> Result<&'a str> {
         let start = self.at;
@@ -424,6 +451,9 @@ impl<'a> Cursor<'a> {
 
     /// Skips the payload of a [`CodeWithScope`](ElementType::CodeWithScope) and returns a cursor at its code, which is
     /// followed by its scope. Both together must fill the payload exactly.
+    ///
+    /// # Errors
+    /// Fails if the code and the scope do not fill the payload.
     pub fn code_with_scope(&mut self) -> Result<Cursor<'a>> {
         let Some(len) = self.peek_i32() else { return Err(self.truncated(4)) };
         let end = match usize::try_from(len) {

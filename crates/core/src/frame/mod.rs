@@ -169,6 +169,9 @@ pub trait Framer {
     /// each read: [`step`](Framer::step) can continue where it stopped.
     ///
     /// The default implementation calls `step` repeatedly.
+    ///
+    /// # Errors
+    /// Fails if the first record that is not in `ends` is invalid or incomplete.
     fn batch(&mut self, input: &[u8], eof: bool, max: usize, ends: &mut Vec<u32>) -> Result<bool> {
         let mut at = 0;
         let mut last = true;

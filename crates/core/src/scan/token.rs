@@ -16,6 +16,9 @@ pub trait Value: Sized {
     fn quick<E: Ends>(input: &[u8], ends: E) -> Option<(Self, usize)>;
 
     /// Creates a value from the next tokens.
+    ///
+    /// # Errors
+    /// Fails if a token is missing, or if it is no such value.
     fn take(tokens: &mut Tokens<'_>) -> Result<Self, Wrong>;
 }
 

@@ -386,12 +386,18 @@ impl ReaderBuilder {
 
     /// Reads any `std::io::Read`. It may be read on another thread, one read at a time. A blocked read cannot be
     /// cancelled: if the reader is closed during the read, its thread remains until the read ends.
+    ///
+    /// # Errors
+    /// Fails if an option is refused for this source, or if there is not enough memory.
     pub fn from_read(self, read: impl Read + Send + 'static) -> Result<Reader> {
         self.open(Kind::Program, "a Read".into(), None, |_| Ok(ReadSource(read)))
     }
 
     /// Reads the bytes that a callback writes into the slice it is given. The callback returns the number of bytes, or
     /// 0 at the end. It is called only on the caller's thread.
+    ///
+    /// # Errors
+    /// Fails if an option is refused for this source, or if there is not enough memory.
     pub fn callback(self, fill: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static) -> Result<Reader> {
         self.open(Kind::Program, "a callback".into(), None, |_| Ok(CallbackSource(fill)))
     }
@@ -414,6 +420,9 @@ impl ReaderBuilder {
     }
 
     /// Reads memory, without a copy (unless it is compressed).
+    ///
+    /// # Errors
+    /// Fails if an option is refused for this source, or if there is not enough memory.
     pub fn memory(self, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Reader> {
         self.check(Kind::Memory)?;
         self.lent("memory".into(), Arc::new(bytes), None)

@@ -248,21 +248,33 @@ impl Reader {
     }
 
     /// Reads a file, FIFO or device.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::path`].
     pub fn path(path: impl AsRef<Path>) -> Result<Reader> {
         Reader::builder().path(path)
     }
 
     /// Reads standard input.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::stdin`].
     pub fn stdin() -> Result<Reader> {
         Reader::builder().stdin()
     }
 
     /// Reads a file descriptor and closes it at the end.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::fd`].
     pub fn fd(fd: impl Into<OwnedFd>) -> Result<Reader> {
         Reader::builder().fd(fd)
     }
 
     /// Reads a duplicate of a file descriptor; the original stays open.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::borrow_fd`].
     pub fn borrow_fd(fd: impl AsFd) -> Result<Reader> {
         Reader::builder().borrow_fd(fd)
     }
@@ -270,59 +282,92 @@ impl Reader {
     /// Starts a command and reads its standard output. The end of the stream means end of file *and* exit status 0. In
     /// all other cases, reading fails with [`ErrorKind::CommandFailed`] after all of the output. See
     /// [`ReaderBuilder::command`].
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::command`].
     pub fn command(command: impl Into<Command>) -> Result<Reader> {
         Reader::builder().command(command)
     }
 
     /// Starts a pipeline of commands, in which each reads the output of the previous one, and reads the last one's
     /// standard output.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::pipeline`].
     pub fn pipeline<C: Into<Command>>(commands: impl IntoIterator<Item = C>) -> Result<Reader> {
         Reader::builder().pipeline(commands)
     }
 
     /// Starts a shell command line and reads its standard output. Never pass user input or a file name to this method.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::shell`].
     pub fn shell(line: impl AsRef<std::ffi::OsStr>) -> Result<Reader> {
         Reader::builder().shell(line)
     }
 
     /// Connects to a TCP server and reads the bytes that it sends.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::tcp`].
     pub fn tcp(address: impl ToSocketAddrs + std::fmt::Display) -> Result<Reader> {
         Reader::builder().tcp(address)
     }
 
     /// Connects to a Unix socket and reads the bytes that its server sends.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::unix`].
     pub fn unix(path: impl AsRef<Path>) -> Result<Reader> {
         Reader::builder().unix(path)
     }
 
     /// Reads any `std::io::Read`.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::from_read`].
     pub fn from_read(read: impl Read + Send + 'static) -> Result<Reader> {
         Reader::builder().from_read(read)
     }
 
     /// Reads the bytes that a callback writes into the slice it is given. The callback returns the number of bytes, or
     /// 0 at the end.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::callback`].
     pub fn callback(fill: impl FnMut(&mut [u8]) -> std::io::Result<usize> + Send + 'static) -> Result<Reader> {
         Reader::builder().callback(fill)
     }
 
     /// Reads a source that the program defines.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::source`].
     pub fn source(source: impl Source + 'static) -> Result<Reader> {
         Reader::builder().source(source)
     }
 
     /// Reads memory, without a copy.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::memory`].
     pub fn memory(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Reader> {
         Reader::builder().memory(bytes)
     }
 
     /// Reads one split of a file: see [`splits`](crate::splits).
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::split`].
     #[cfg(feature = "splits")]
     pub fn split(split: &crate::splits::Split) -> Result<Reader> {
         Reader::builder().split(split)
     }
 
     /// Maps a regular file and reads it, without a copy. The file must not shrink while it is read.
+    ///
+    /// # Errors
+    /// Fails like [`ReaderBuilder::mapped`].
     pub fn mapped(path: impl AsRef<Path>) -> Result<Reader> {
         Reader::builder().mapped(path)
     }
@@ -931,6 +976,9 @@ impl Reader {
     }
 
     /// Like [`next_batch`](Reader::next_batch), but with at most `max` records, which must be at least 1.
+    ///
+    /// # Errors
+    /// Fails like [`next_batch`](Reader::next_batch).
     pub fn next_batch_of<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> Result<Option<Batch<'_>>> {
         self.settle();
         self.check_resumed(framer)?;

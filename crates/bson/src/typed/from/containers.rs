@@ -310,6 +310,9 @@ pub struct Places<'a> {
 
 impl<'a> Places<'a> {
     /// Enters an array that must have `expected` values.
+    ///
+    /// # Errors
+    /// Fails if the value is no array, or an invalid or too deep one.
     #[inline]
     pub fn enter(kind: ElementType, cursor: &mut Cursor<'a>, expected: usize) -> Result<Places<'a>> {
         if kind != ElementType::Array {
@@ -320,6 +323,9 @@ impl<'a> Places<'a> {
     }
 
     /// Reads the type of the next value, which must exist.
+    ///
+    /// # Errors
+    /// Fails if the array has no more values or is invalid.
     #[inline]
     pub fn next_kind(&mut self, cursor: &mut Cursor<'a>) -> Result<ElementType> {
         match cursor.next_in_array()? {
@@ -332,6 +338,9 @@ impl<'a> Places<'a> {
     }
 
     /// Reads the next value.
+    ///
+    /// # Errors
+    /// Fails if the array has no more values, or if the next one is no `T`.
     #[inline]
     pub fn next<T: FromBson<'a>>(&mut self, cursor: &mut Cursor<'a>) -> Result<T> {
         let kind = self.next_kind(cursor)?;
@@ -339,6 +348,9 @@ impl<'a> Places<'a> {
     }
 
     /// Leaves the array, which must have no more values.
+    ///
+    /// # Errors
+    /// Fails if the array has more values.
     #[inline]
     pub fn leave(mut self, cursor: &mut Cursor<'a>) -> Result<()> {
         while let Some(kind) = cursor.next_in_array()? {
