@@ -144,7 +144,7 @@ miri-big-endian:
 	tools/setup miri
 	tools/miri big-endian
 
-# The crates that need no operating system, on this machine, WebAssembly, Windows and aarch64.
+# The crates that need no operating system, on WebAssembly, Windows and aarch64.
 targets:
 	tools/setup targets
 	tools/targets
