@@ -57,11 +57,11 @@ pub(crate) enum Subcommand {
     Run(Box<Options>),
     /// Inspect, check and convert BSON documents
     Bson(Box<Deferred<bson::Options>>),
-    // The documentation is in its options.
+    /// Convert records into Parquet, Arrow, CSV or JSON lines
     Convert(Box<Deferred<convert::Options>>),
     /// Write an index of a gzip file, with which decoding can start at many places of it
     Index(Deferred<index::Options>),
-    // The documentation is in its options.
+    /// Divide a file into splits, and print them as JSON
     Split(Deferred<split::Options>),
     /// Measure ways to read, print and decode on this machine, with your data, and give advice
     Bench(Deferred<bench::Options>),

@@ -45,6 +45,19 @@ fn splits_counts_the_lines_of_all_splits() {
     assert_eq!(stdout(&example("splits").arg(&path).output().unwrap()), "3\n1\n");
 }
 
+#[test]
+fn amounts_adds_a_column_and_reports_the_place_of_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("orders.csv");
+    std::fs::write(&path, "id,amount\n1,\"2.5\"\n2,4\n").unwrap();
+    assert_eq!(stdout(&example("amounts").arg(&path).output().unwrap()), "6.5\n");
+    std::fs::write(&path, "id,amount\n1,2.5\n2,x\n").unwrap();
+    let output = example("amounts").arg(&path).output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("number invalid") && message.contains("in amount, at line 3, column 3"), "{message}");
+    assert_eq!(output.status.code(), Some(1));
+}
+
 #[cfg(feature = "serde")]
 #[test]
 fn ages_reads_people_and_reports_the_place_of_an_error() {
