@@ -83,4 +83,43 @@ TEST(CsvPeople, PrintsTwoColumnsAndThePlaceOfAnError) {
     EXPECT_NE(lines[2].find("at line 5, column 2"), std::string::npos) << lines[2];
 }
 
+// Returns what this program of the example prints, its standard error included.
+std::string typical(std::string_view arguments) {
+    std::string text;
+    for (const std::string_view line : ms::lines(ms::shell{in_a_new_directory + std::string(arguments)}))
+        text.append(line) += '\n';
+    return text;
+}
+
+TEST(Typical, ReportsACommandThatFailed) {
+    const std::string text = typical(TYPICAL " failing 'echo a; echo b; echo oops >&2; exit 3' 2>/dev/null");
+    EXPECT_EQ(text.find("2 lines, then: the command"), 0) << text;
+    EXPECT_NE(text.find("\nstatus 3, oops\n"), std::string::npos) << text;
+}
+
+TEST(Typical, WritesTheChosenLinesCompressed) {
+    const std::string text = typical("printf 'a,NO\nb,SE\nc,NO\n' | gzip >in.gz; " TYPICAL " filter in.gz out.zst; "
+                                     "od -An -tx1 -N4 out.zst; " TYPICAL " filter out.zst out.txt; cat out.txt");
+    EXPECT_EQ(text, " 28 b5 2f fd\na,NO\nc,NO\n");
+}
+
+TEST(Typical, PrintsAllResultsBeforeAFailure) {
+    EXPECT_EQ(typical("printf '1\n2\nx\n4\n' >in.txt; " TYPICAL " parallel in.txt"),
+              "1\n2\nnot a number in record 2\n");
+}
+
+TEST(Typical, AddsTheNumbersOfAnArray) {
+    // {"values": [1.5, 2.5]}, twice
+    EXPECT_EQ(
+        typical(
+            "for i in 1 2; do printf '\\050\\0\\0\\0\\004values\\0\\033\\0\\0\\0"
+            "\\0010\\0\\0\\0\\0\\0\\0\\0\\370\\077\\0011\\0\\0\\0\\0\\0\\0\\0\\004\\100\\0\\0'; done >in.bson; " TYPICAL
+            " arrays in.bson"),
+        "4\n4\n");
+}
+
+TEST(Typical, StopsACommandThatHangs) {
+    EXPECT_EQ(typical(TYPICAL " hanging 'echo a; exec sleep 1000'"), "a\ntoo late\n");
+}
+
 } // namespace
