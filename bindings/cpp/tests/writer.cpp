@@ -443,6 +443,14 @@ TEST(Failure, OfAFullDiskSaysHowMuchIsSafe) {
     EXPECT_EQ(error.name(), "/dev/full");
 }
 
+TEST(Failure, NamesTheDescriptorThatWasGiven) {
+    const int number = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+    ms::writer writer(ms::borrowed_fd{number});
+    writer.print("one\n");
+    EXPECT_EQ(error_of([&] { writer.flush(); }).name(), "file descriptor " + std::to_string(number));
+    ::close(number);
+}
+
 TEST(Failure, IsToldByACode) {
     std::error_code code = ms::errc::internal;
     ms::writer writer(ms::path{"/dev/full"}, code);

@@ -137,6 +137,10 @@ end
         put!(writer, "x")
         error = try close(writer) catch error; error end
         @test (error.errno, error.written) == (Libc.ENOSPC, 0)
+        file = open("/dev/full", "w")
+        error = try Writer(writer -> put!(writer, "x"), RawFD(fd(file))) catch error; error end
+        @test error.name == "file descriptor $(fd(file))"
+        close(file)
     end
 end
 

@@ -73,7 +73,7 @@ export function fd<A extends As = "text">(fd: number, options: OpenOptions<A> = 
   checkReaderOptions("fd", options, OPEN_RULES);
   const { NativeReader } = neededBinding("fd");
   const start = (wake: () => void) => NativeReader.fd(fd, settings(options), wake);
-  return readerOf(NativeSource.late(`fd ${fd}`, start), options);
+  return readerOf(NativeSource.late(`file descriptor ${fd}`, start), options);
 }
 
 /** Reads standard input. */

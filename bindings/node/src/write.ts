@@ -98,7 +98,7 @@ export class Writer extends PlainWriter {
     checkOptions("Writer.fd", options, FD_RULES);
     const { NativeWriter } = neededBinding("Writer.fd");
     const start = (wake: () => void) => NativeWriter.fd(fd, settings(options), wake);
-    return native(new NativeSink(start, { name: `fd ${fd}`, isTerminal: isatty(fd) }), options);
+    return native(new NativeSink(start, { name: `file descriptor ${fd}`, isTerminal: isatty(fd) }), options);
   }
 
   /**

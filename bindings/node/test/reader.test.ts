@@ -156,11 +156,11 @@ test("a descriptor, from its current position, which the caller still owns", asy
   const number = openSync(file("descriptor", "0123\n4\n56"), "r");
   readSync(number, Buffer.alloc(2));
   const reader = fd(number);
-  assert.equal(reader.name, `fd ${number}`);
+  assert.equal(reader.name, `file descriptor ${number}`);
   assert.deepEqual(await toArray(reader), ["23", "4", "56"]);
   closeSync(number);
   const error = await failure(toArray(fd(999_999)));
-  assert.deepEqual([error.kind, error.stream], ["open_failed", "fd 999999"]);
+  assert.deepEqual([error.kind, error.stream], ["open_failed", "file descriptor 999999"]);
   const directories = openSync(directory, "r");
   assert.equal((await failure(toArray(fd(directories)))).kind, "open_failed");
   closeSync(directories);

@@ -212,11 +212,12 @@ test("data that cannot be written when the process exits is reported, with statu
   // The error was already reported to the caller.
   const known = run(`
     const { openSync } = await import("node:fs");
-    const w = Writer.fd(openSync("/dev/full", "w"));
+    const fd = openSync("/dev/full", "w");
+    const w = Writer.fd(fd);
     w.write("one\\n");
-    await w.close().catch(({ kind }) => console.log(kind));
+    await w.close().catch(({ kind, message }) => console.log(kind, message.startsWith("file descriptor " + fd + ":")));
   `);
-  assert.deepEqual(known, { status: 0, stdout: "io\n", stderr: "" });
+  assert.deepEqual(known, { status: 0, stdout: "io true\n", stderr: "" });
 });
 
 test("a file that was not closed does not appear, and leaves nothing behind", () => {

@@ -704,10 +704,7 @@ impl Reader {
     fn fd(py: Python<'_>, fd: Whole<RawFd>, options: Option<Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let (fd, options) = (fd.0, options.unwrap_or_else(|| PyDict::new(py)));
         let owned = duplicate(py, fd)?;
-        if !options.contains("name")? {
-            options.set_item("name", format!("file descriptor {fd}"))?;
-        }
-        Reader::open(py, &options, |builder| builder.borrow_fd(&owned))?.into_object(py)
+        Reader::open(py, &options, |builder| builder.duplicate_of(fd, owned.try_clone()?))?.into_object(py)
     }
 
     #[staticmethod]

@@ -229,11 +229,7 @@ impl Writer {
     #[pyo3(signature = (fd, **options))]
     fn fd(py: Python<'_>, fd: Whole<RawFd>, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
         let (owned, options) = (duplicate(py, fd.0)?, keywords(py, options));
-        if !options.contains("name")? {
-            // The name would be that of the duplicate.
-            options.set_item("name", format!("file descriptor {}", fd.0))?;
-        }
-        Writer::open(py, &options, |builder| builder.borrow_fd(&owned))
+        Writer::open(py, &options, |builder| builder.duplicate_of(fd.0, owned.try_clone()?))
     }
 
     /// Memory: see `WriterEnd.memory`.

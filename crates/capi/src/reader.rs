@@ -266,8 +266,8 @@ pub unsafe extern "C" fn millstream_reader_borrow_fd(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let fd = duplicate_fd(fd)?;
-        open(options, reader, |builder| builder.fd(fd))
+        let duplicate = duplicate_fd(fd)?;
+        open(options, reader, |builder| builder.duplicate_of(fd, duplicate))
     })
 }
 

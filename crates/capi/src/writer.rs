@@ -168,8 +168,8 @@ pub unsafe extern "C" fn millstream_writer_borrow_fd(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || {
-        let fd = duplicate_fd(fd)?;
-        open(options, writer, |builder| builder.borrow_fd(fd))
+        let duplicate = duplicate_fd(fd)?;
+        open(options, writer, |builder| builder.duplicate_of(fd, duplicate))
     })
 }
 

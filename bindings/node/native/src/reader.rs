@@ -85,8 +85,8 @@ impl NativeReader {
     pub fn fd(fd: RawFd, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
         // This is done before other descriptors are opened, because they could get the number of one that was closed by
         // mistake.
-        let fd = duplicate(fd);
-        start(options, wake, |builder| move || builder.fd(fd?))
+        let duplicate = duplicate(fd);
+        start(options, wake, |builder| move || builder.duplicate_of(fd, duplicate?))
     }
 
     /// Reads a copy of these bytes.

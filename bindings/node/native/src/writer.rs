@@ -56,10 +56,10 @@ impl NativeWriter {
     pub fn fd(fd: RawFd, options: Options, wake: Function<(), ()>) -> napi::Result<NativeWriter> {
         // This is done before other descriptors are opened, because they could get the number of one that was closed by
         // mistake.
-        let fd = duplicate(fd);
+        let duplicate = duplicate(fd);
         let encodes = encodes(&options);
         start(false, encodes, with_options(WRITER, Writer::builder(), options), wake, |builder| {
-            let writer = unbuffered(builder).borrow_fd(fd?)?;
+            let writer = unbuffered(builder).duplicate_of(fd, duplicate?)?;
             Ok(move || Ok(writer))
         })
     }

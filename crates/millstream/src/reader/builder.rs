@@ -323,6 +323,16 @@ impl ReaderBuilder {
         })
     }
 
+    /// Reads the duplicate `fd` of the descriptor `original`, which errors name. It is for front ends, which must not
+    /// use the caller's descriptor later.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::OpenFailed`] if it is a directory.
+    #[doc(hidden)]
+    pub fn duplicate_of(self, original: i32, fd: OwnedFd) -> Result<Reader> {
+        self.open(Kind::File, format!("file descriptor {original}"), None, |_| FdSource::new(fd))
+    }
+
     /// Connects to a TCP server and reads the bytes that it sends. The end of the stream only means that the server
     /// closed the connection.
     ///

@@ -369,6 +369,16 @@ impl WriterBuilder {
         self.descriptor(Handle::Owned(copy), name, Owner::Caller)
     }
 
+    /// Writes to the duplicate `fd` of the descriptor `original`, which errors name. It is for front ends, which must not
+    /// use the caller's descriptor later.
+    ///
+    /// # Errors
+    /// Returns the errors of [`borrow_fd`](Self::borrow_fd).
+    #[doc(hidden)]
+    pub fn duplicate_of(self, original: i32, fd: OwnedFd) -> Result<Writer> {
+        self.descriptor(Handle::Owned(fd), format!("file descriptor {original}"), Owner::Caller)
+    }
+
     fn descriptor(mut self, handle: Handle, name: String, owner: Owner) -> Result<Writer> {
         let format = self.format();
         self.check(Kind::Descriptor, format)?;
