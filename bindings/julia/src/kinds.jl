@@ -84,4 +84,6 @@ const error_kinds = (
     field_count_mismatch = 39,
     # Text that is not valid JSON.
     json_invalid = 40,
+    # A server failed, broke a connection, or answered something other than what was requested.
+    remote_failed = 41,
 )

@@ -81,7 +81,9 @@ export type ErrorKind =
   /** A CSV record has more or fewer fields than the first one. */
   | "field_count_mismatch"
   /** Text that is not valid JSON. */
-  | "json_invalid";
+  | "json_invalid"
+  /** A server failed, broke a connection, or answered something other than what was requested. */
+  | "remote_failed";
 
 /** The `code` of each kind: it never changes its meaning. `ABORT_ERR` is Node's own. */
 export const ERROR_CODES = {
@@ -125,6 +127,7 @@ export const ERROR_CODES = {
   csv_invalid: "MILLSTREAM_CSV_INVALID",
   field_count_mismatch: "MILLSTREAM_FIELD_COUNT_MISMATCH",
   json_invalid: "MILLSTREAM_JSON_INVALID",
+  remote_failed: "MILLSTREAM_REMOTE_FAILED",
 } as const satisfies { readonly [kind in ErrorKind]: string };
 
 /** The values of `code`. */
@@ -216,6 +219,8 @@ export const CSV_INVALID: Kind = { kind: "csv_invalid", advice: "check the file 
 export const FIELD_COUNT_MISMATCH: Kind = { kind: "field_count_mismatch", advice: "check the record, or choose how such records are read" };
 /** @internal */
 export const JSON_INVALID: Kind = { kind: "json_invalid", advice: "check the program that wrote the text" };
+/** @internal */
+export const REMOTE_FAILED: Kind = { kind: "remote_failed", advice: "check the server and the connection, then read the object again" };
 
 /** What to do about each kind. */
 export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE__ */ adviceOf([
@@ -259,6 +264,7 @@ export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE
   CSV_INVALID,
   FIELD_COUNT_MISMATCH,
   JSON_INVALID,
+  REMOTE_FAILED,
 ]);
 
 function adviceOf(kinds: readonly Kind[]): { readonly [kind in ErrorKind]: string } {

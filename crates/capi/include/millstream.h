@@ -259,6 +259,10 @@ enum millstream_code
      * Text that is not valid JSON.
      */
     MILLSTREAM_JSON_INVALID = 40,
+    /**
+     * A server failed, broke a connection, or answered something other than what was requested.
+     */
+    MILLSTREAM_REMOTE_FAILED = 41,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

@@ -155,7 +155,9 @@ error_kinds! {
     /// A CSV record has more or fewer fields than the first one.
     39 FieldCountMismatch "field_count_mismatch" "check the record, or choose how such records are read";
     /// Text that is not valid JSON.
-    40 JsonInvalid "json_invalid" "check the program that wrote the text"; // last added
+    40 JsonInvalid "json_invalid" "check the program that wrote the text";
+    /// A server failed, broke a connection, or answered something other than what was requested.
+    41 RemoteFailed "remote_failed" "check the server and the connection, then read the object again"; // last added
 }
 
 impl ErrorKind {

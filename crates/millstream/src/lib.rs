@@ -27,6 +27,8 @@ mod os;
 mod panicked;
 pub mod pipe;
 mod reader;
+#[cfg(feature = "remote")]
+mod remote;
 mod sink;
 mod source;
 #[cfg(feature = "splits")]
@@ -59,6 +61,8 @@ pub use reader::{
     Decode, Follow, Latency, Pin, Position, Progress, ProgressHandle, ReadAhead, Reader, ReaderBuilder, Source, Values,
     Waits,
 };
+#[cfg(feature = "remote")]
+pub use remote::Remote;
 #[cfg(feature = "compression")]
 pub use source::gzip_index::{GzipAt, GzipIndex, GzipIndexer};
 pub use writer::{

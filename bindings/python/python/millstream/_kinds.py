@@ -85,4 +85,6 @@ ErrorKind = Literal[
     "field_count_mismatch",
     # Text that is not valid JSON.
     "json_invalid",
+    # A server failed, broke a connection, or answered something other than what was requested.
+    "remote_failed",
 ]

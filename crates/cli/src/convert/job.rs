@@ -182,6 +182,7 @@ fn label(source: &Source) -> String {
         Source::File(path) => path.display().to_string(),
         Source::Tcp(address) => format!("tcp:{address}"),
         Source::Unix(path) => format!("unix:{}", path.display()),
+        Source::Url(url) => crate::run::shown_url(url),
         Source::Command(words) => show_argv(words),
         Source::Pipeline(commands) => commands.iter().map(|words| show_argv(words)).collect::<Vec<_>>().join(" | "),
         Source::Shell(line) => line.to_string_lossy().into_owned(),

@@ -61,7 +61,7 @@ Examples:
 #[derive(Args)]
 #[command(after_help = MORE_HELP)]
 pub(crate) struct Options {
-    /// The sources, one after another: files, '-', tcp:HOST:PORT, unix:PATH
+    /// The sources, one after another: files, '-', URLs, tcp:HOST:PORT, unix:PATH
     ///
     /// All of them have the same columns. Those of a later file of CSV are found by the names in its header.
     #[arg(value_name = "SOURCE", value_parser = OsStringValueParser::new().try_map(Source::parse))]

@@ -47,6 +47,8 @@ pub(crate) use settings::{Decoding, Reading, Settings, record_size};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
 #[cfg(feature = "parquet")]
+pub(crate) use source::shown_url;
+#[cfg(feature = "parquet")]
 pub(crate) use stats::{Failure, Report};
 
 use std::time::Duration;

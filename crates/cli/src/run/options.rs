@@ -84,6 +84,9 @@ pub(super) const MORE_HELP: &str = "\
 Sources:
   FILE            a file, a FIFO or a device
   -               standard input, the default
+  https://...     an object of a web server, also http://
+  s3://BUCKET/KEY an object of S3 or a compatible store, by the settings in
+                  the environment (AWS_ENDPOINT_URL, AWS_REGION, ...)
   tcp:HOST:PORT   what the peer of a connection sends
   unix:PATH       the same for a Unix socket
   -- COMMAND ...  the output of a command; always the last source
@@ -144,7 +147,7 @@ outputs are removed; the same signal again ends it immediately.";
 #[derive(Args)]
 #[command(help_template = HELP, after_help = MORE, after_long_help = MORE_HELP)]
 pub(crate) struct Options {
-    /// The sources of the records, one after another: files, '-', tcp:HOST:PORT, unix:PATH
+    /// The sources of the records, one after another: files, '-', URLs, tcp:HOST:PORT, unix:PATH
     #[arg(value_name = "SOURCE", value_parser = OsStringValueParser::new().try_map(Source::parse))]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) sources: Vec<Source>,

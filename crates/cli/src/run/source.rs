@@ -31,6 +31,8 @@ pub(crate) enum Source {
     Tcp(String),
     /// `unix:PATH`
     Unix(PathBuf),
+    /// `https://…`, `http://…` or `s3://BUCKET/KEY`
+    Url(String),
     /// The words after `--`.
     Command(Vec<OsString>),
     /// The commands of `--pipeline`, each of which reads the output of the previous one.
@@ -53,13 +55,16 @@ impl Source {
     /// Parses a SOURCE word.
     pub(crate) fn parse(word: OsString) -> std::result::Result<Source, String> {
         if word.is_empty() {
-            return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
+            return Err("expected a file, '-', a URL, tcp:HOST:PORT or unix:PATH".to_string());
         }
         if word == "-" {
             return Ok(Source::Stdin);
         }
         if let Some(address) = word.as_bytes().strip_prefix(b"tcp:") {
             return tcp_address(address).map(Source::Tcp);
+        }
+        if is_url(word.as_bytes()) {
+            return url(word).map(Source::Url);
         }
         match word.as_bytes().strip_prefix(b"unix:") {
             Some(path) => unix_path(path).map(Source::Unix),
@@ -101,6 +106,10 @@ impl Source {
                 Command::shell(line)?;
                 Ok(Preview { identity: None, size: None })
             }
+            Source::Url(url) => {
+                check_url(url)?;
+                Ok(Preview { identity: None, size: None })
+            }
             Source::Tcp(_) => Ok(Preview { identity: None, size: None }),
         }
     }
@@ -121,7 +130,7 @@ impl Source {
         // Other sources have no content to pin.
         let builder = match self {
             Source::Stdin | Source::File(_) | Source::Split(_) => builder,
-            Source::Tcp(_) | Source::Unix(_) => builder.pin(Pin::Content),
+            Source::Tcp(_) | Source::Unix(_) | Source::Url(_) => builder.pin(Pin::Content),
             Source::Command(_) | Source::Pipeline(_) | Source::Shell(_) => builder.pin(Pin::Content),
         };
         let reader = match self {
@@ -133,6 +142,7 @@ impl Source {
             Source::Split(split) => builder.split(split),
             Source::Tcp(address) => builder.tcp(address.as_str()),
             Source::Unix(path) => builder.unix(path),
+            Source::Url(url) => open_url(builder, url),
             Source::Command(argv) => return start(std::slice::from_ref(argv), builder, settings, is_timed),
             Source::Pipeline(commands) => return start(commands, builder, settings, is_timed),
             Source::Shell(line) => {
@@ -182,6 +192,55 @@ pub(super) fn tcp_address(address: &[u8]) -> std::result::Result<String, String>
     }
 }
 
+/// The schemes of URLs. A file with such a name can be written as `./NAME`.
+const SCHEMES: [&str; 5] = ["http", "https", "s3", "gs", "az"];
+
+fn is_url(word: &[u8]) -> bool {
+    let starts = |scheme: &str| {
+        let rest = word.get(scheme.len()..).unwrap_or_default();
+        rest.starts_with(b"://") && word[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())
+    };
+    SCHEMES.iter().any(|scheme| starts(scheme))
+}
+
+fn url(word: OsString) -> std::result::Result<String, String> {
+    word.into_string().map_err(|_| "expected a URL in UTF-8".to_string())
+}
+
+#[cfg(feature = "remote")]
+fn check_url(url: &str) -> Result<()> {
+    millstream::Remote::new(url).check()
+}
+
+#[cfg(feature = "remote")]
+fn open_url(builder: ReaderBuilder, url: &str) -> Result<Reader> {
+    builder.url(url)
+}
+
+#[cfg(not(feature = "remote"))]
+fn check_url(_: &str) -> Result<()> {
+    Err(Error::new(ErrorKind::Unsupported).with_found("a URL").with_expected(
+        "a build with the feature `remote`: install a released package, or `cargo install millstream-cli --features full`",
+    ))
+}
+
+#[cfg(not(feature = "remote"))]
+fn open_url(_: ReaderBuilder, url: &str) -> Result<Reader> {
+    Err(check_url(url).expect_err("this build has no URLs"))
+}
+
+/// Returns the URL without what may be secret.
+#[cfg(all(feature = "parquet", feature = "remote"))]
+pub(crate) fn shown_url(url: &str) -> String {
+    millstream::Remote::new(url).name()
+}
+
+/// Returns a placeholder: no URL is opened.
+#[cfg(all(feature = "parquet", not(feature = "remote")))]
+pub(crate) fn shown_url(_: &str) -> String {
+    "a URL".to_string()
+}
+
 /// Parses `PATH` after `unix:`.
 pub(super) fn unix_path(path: &[u8]) -> std::result::Result<PathBuf, String> {
     match path {
@@ -220,6 +279,10 @@ mod tests {
         assert_eq!(parse("a.txt"), Ok(Source::File("a.txt".into())));
         assert_eq!(parse("./tcp:x"), Ok(Source::File("./tcp:x".into())));
         assert_eq!(parse("tcp:[::1]:80"), Ok(Source::Tcp("[::1]:80".into())));
+        assert_eq!(parse("s3://a/b c"), Ok(Source::Url("s3://a/b c".into())));
+        assert_eq!(parse("HTTP://a/"), Ok(Source::Url("HTTP://a/".into())));
+        assert_eq!(parse("./http://a"), Ok(Source::File("./http://a".into())));
+        assert_eq!(parse("http:/a"), Ok(Source::File("http:/a".into())));
         assert_eq!(parse("unix:/run/x"), Ok(Source::Unix("/run/x".into())));
         for bad in ["", "tcp:", "tcp:host", "tcp::80", "tcp:host:port", "tcp:host:70000", "unix:"] {
             assert!(parse(bad).unwrap_err().starts_with("expected "), "{bad}");

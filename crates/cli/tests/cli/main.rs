@@ -18,6 +18,8 @@ mod outputs;
 mod pipelines;
 mod place;
 mod records;
+#[cfg(feature = "remote")]
+mod remote;
 mod reports;
 mod sources;
 mod split;

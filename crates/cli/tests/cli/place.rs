@@ -107,6 +107,12 @@ impl Words {
         self.and("-- sh -c").word(line)
     }
 
+    /// Sets a variable of its environment.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Words {
+        self.command.env(name, value);
+        self
+    }
+
     pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Words {
         self.stdin = Some(bytes.into());
         self

@@ -429,6 +429,38 @@ impl ReaderBuilder {
         }
     }
 
+    /// Opens an object of a web server or an object store: `https://…`, `http://…` or `s3://BUCKET/KEY`. A
+    /// [`Remote`](crate::Remote) has options for its requests. Compressed objects are decoded by default.
+    ///
+    /// The end of the stream means that all bytes of one version of the object were delivered. Ranges are fetched in
+    /// parallel and connections are resumed, if the server sends a strong ETag. If the server announces neither a
+    /// length nor chunks, opening fails, because a broken connection would look like the end.
+    ///
+    /// ```no_run
+    /// use millstream::{Reader, Remote};
+    /// let mut log = Reader::builder().url("s3://logs/2026/11/27.csv.gz")?;
+    /// let private = Remote::new("https://example.org/a.csv").header("Authorization", "Bearer token");
+    /// let mut table = Reader::builder().url(private)?;
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::OpenFailed`] if the object cannot be opened, and [`ErrorKind::InvalidOption`] if the URL is
+    /// invalid. Reading fails with [`ErrorKind::SourceChanged`] if the object was replaced, and with
+    /// [`ErrorKind::RemoteFailed`] if the server fails for longer than the options allow, or contradicts itself.
+    #[cfg(feature = "remote")]
+    pub fn url(self, remote: impl Into<crate::Remote>) -> Result<Reader> {
+        self.check(Kind::Remote)?;
+        let wait = self.plan().wait;
+        let object = millstream_remote::Object::open(remote.into(), || {
+            wait.check()?;
+            wait.check_deadline()
+        })?;
+        let (name, ahead) = (object.name().to_string(), self.ahead);
+        let decode = self.decode.unwrap_or(Decode::Auto);
+        self.decode(decode).open(Kind::Remote, name, None, |_| Apart::start(Checked::new(object)?, ahead))
+    }
+
     /// Reads memory, without a copy (unless it is compressed).
     ///
     /// # Errors
@@ -748,6 +780,8 @@ enum Kind {
     /// A part of a regular file.
     Split,
     Memory,
+    #[cfg(feature = "remote")]
+    Remote,
 }
 
 impl fmt::Display for Kind {
@@ -760,6 +794,8 @@ impl fmt::Display for Kind {
             Kind::Mapped => "a mapped file",
             Kind::Split => "a split",
             Kind::Memory => "memory",
+            #[cfg(feature = "remote")]
+            Kind::Remote => "a remote object",
         })
     }
 }

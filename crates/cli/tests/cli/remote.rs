@@ -1,0 +1,94 @@
+//! URLs as sources. The tests of `Reader::url` in the library have the misbehaving servers.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
+
+use crate::place::{Place, Words};
+
+/// Starts a server that answers every request with `answer`. Returns its address, and the lines of the requests.
+fn server(answer: &'static str) -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            for line in BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok) {
+                if line.is_empty() {
+                    break;
+                }
+                let _ = sender.send(line);
+            }
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (address, lines)
+}
+
+/// Sets the variables that lead to a store. Others, which the machine may have, are not used.
+fn stored(words: Words, address: &str) -> Words {
+    words
+        .env("AWS_ENDPOINT_URL", &format!("http://{address}"))
+        .env("AWS_ACCESS_KEY_ID", "some-key")
+        .env("AWS_SECRET_ACCESS_KEY", "some-secret")
+        .env("AWS_REGION", "eu-north-1")
+}
+
+const COMPLETE: &str = "HTTP/1.1 200 OK\r\nContent-Length: 8\r\nConnection: close\r\n\r\none\ntwo\n";
+
+#[test]
+fn an_object_is_a_source_like_any_other() {
+    let (address, _) = server(COMPLETE);
+    let url = format!("http://user:hidden@{address}/a?token=hidden");
+    Place::new().file("b", "three\n").run("--count").word(&url).word("b").succeeds().prints("3 records, 14 bytes\n");
+}
+
+#[test]
+fn a_short_body_is_a_failure_after_its_bytes() {
+    let (address, _) = server("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\none\ntwo\n");
+    let url = format!("http://user:hidden@{address}/a?token=hidden");
+    let seen = Place::new().run("").word(url).fails();
+    let name = format!("http://{address}/a: ");
+    seen.complains_of(&[&name, "expected 1 more bytes"]).prints("one\ntwo\n");
+}
+
+#[test]
+fn an_output_file_does_not_appear_if_the_body_is_short() {
+    let (address, _) = server("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\none\ntwo\n");
+    let place = Place::new();
+    place.run("-o out").word(format!("http://{address}/a")).fails();
+    assert_eq!(place.names(), Vec::<String>::new());
+}
+
+#[test]
+fn requests_for_objects_of_s3_are_signed() {
+    let (address, lines) = server(COMPLETE);
+    let place = Place::new();
+    stored(place.run("").word("s3://bucket/a b//100%.csv"), &address).succeeds().prints("one\ntwo\n");
+    let lines: Vec<String> = lines.try_iter().collect();
+    assert_eq!(lines[0], "GET /bucket/a%20b//100%25.csv HTTP/1.1");
+    let signature = lines.iter().find_map(|line| line.strip_prefix("authorization: ")).expect("a signature");
+    let credential = "AWS4-HMAC-SHA256 Credential=some-key/";
+    assert!(signature.starts_with(credential) && signature.contains("/eu-north-1/s3/aws4_request"), "{signature}");
+    assert!(lines.iter().any(|line| line == "range: bytes=0-"), "{lines:?}");
+    assert!(!lines.iter().any(|line| line.contains("some-secret")));
+
+    let (address, lines) = server(COMPLETE);
+    let words = stored(place.run("").word("s3://bucket/a"), &address).env("AWS_SKIP_SIGNATURE", "true");
+    words.succeeds().prints("one\ntwo\n");
+    assert!(!lines.try_iter().any(|line| line.starts_with("authorization")));
+}
+
+#[test]
+fn what_cannot_be_read_is_refused() {
+    let place = Place::new();
+    place.run("gs://bucket/key").fails().complains_of(&["expected http, https or s3"]);
+    place.run("s3://bucket").gets_refused().complains_of(&["expected s3://BUCKET/KEY"]);
+    place.run("http://169.254.169.254/latest").fails().complains_of(&["link-local"]);
+    let (address, _) =
+        server("HTTP/1.1 404 Not Found\r\nContent-Length: 23\r\nConnection: close\r\n\r\n<Code>NoSuchKey</Code>\n");
+    let words = stored(place.run("s3://bucket/key"), &address);
+    words.fails().complains_of(&["s3://bucket/key: open failed: found the answer 404 Not Found (NoSuchKey)"]);
+}

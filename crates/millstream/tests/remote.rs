@@ -1,0 +1,431 @@
+//! Objects of a server that misbehaves: every byte of one version arrives, or an error.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use millstream::{CancelToken, Error, ErrorKind, Reader, Remote};
+
+/// A request, as far as the tests answer it.
+#[derive(Clone, Debug)]
+struct Request {
+    path: String,
+    /// The first byte, and the one after the last one.
+    range: Option<(usize, Option<usize>)>,
+    if_match: Option<String>,
+    headers: Vec<String>,
+    /// The number of earlier requests.
+    number: usize,
+}
+
+/// A server on a free port, which answers each connection's requests with `answer`. It ends with the test.
+struct Server {
+    address: String,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn new(answer: impl Fn(Request, &mut TcpStream) + Send + Sync + 'static) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let requests = Arc::new(AtomicUsize::new(0));
+        let (answer, count) = (Arc::new(answer), requests.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, answer, count) = (stream.unwrap(), answer.clone(), count.clone());
+                std::thread::spawn(move || {
+                    let mut reader = BufReader::new(stream.try_clone().unwrap());
+                    while let Some(request) = read_request(&mut reader, &count) {
+                        answer(request, &mut stream);
+                    }
+                });
+            }
+        });
+        Server { address, requests }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Small ranges and short times.
+    fn remote(&self, path: &str) -> Remote {
+        Remote::new(self.url(path)).ranges(100, 3).idle_timeout(Duration::from_millis(300))
+    }
+}
+
+fn read_request(reader: &mut impl BufRead, count: &AtomicUsize) -> Option<Request> {
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end() {
+            "" => break,
+            line => lines.push(line.to_string()),
+        }
+    }
+    let value = |name: &str| {
+        let found =
+            lines.iter().filter_map(|line| line.split_once(": ")).find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.to_string())
+    };
+    let range = value("range").map(|range| {
+        let (from, to) = range.strip_prefix("bytes=").unwrap().split_once('-').unwrap();
+        (from.parse().unwrap(), to.parse::<usize>().ok().map(|last| last + 1))
+    });
+    let path = lines[0].split(' ').nth(1).unwrap().to_string();
+    let number = count.fetch_add(1, Ordering::SeqCst);
+    Some(Request { path, range, if_match: value("if-match"), headers: lines, number })
+}
+
+/// What is wrong with an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    /// The connection is closed after this many bytes of the body.
+    Cut(usize),
+    /// The connection stays open after this many bytes of the body.
+    Stall(usize),
+    /// This status, without a body.
+    Status(u16),
+    /// A Content-Range that begins one byte later.
+    WrongRange,
+    /// All of the object, with status 200.
+    Whole,
+    /// Another version, with its own ETag.
+    Changed,
+    /// The body is longer than announced.
+    Longer,
+}
+
+/// Answers like a server with ranges and strong ETags, apart from the fault.
+fn answer(content: &[u8], request: &Request, fault: Fault, stream: &mut TcpStream) {
+    let etag = if fault == Fault::Changed { "\"v2\"" } else { "\"v1\"" };
+    if let Fault::Status(status) = fault {
+        let _ = write!(stream, "HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
+        return;
+    }
+    if request.if_match.as_deref().is_some_and(|wanted| wanted != etag) {
+        let _ = write!(stream, "HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\n\r\n");
+        return;
+    }
+    let (from, to) = request.range.unwrap_or((0, None));
+    let to = to.unwrap_or(content.len()).min(content.len());
+    if from >= to && request.range.is_some() {
+        let total = content.len();
+        let _ = write!(stream, "HTTP/1.1 416 X\r\nContent-Range: bytes */{total}\r\nContent-Length: 0\r\n\r\n");
+        return;
+    }
+    let shift = usize::from(fault == Fault::WrongRange);
+    let body = if fault == Fault::Whole { content } else { &content[from..to] };
+    let head = if request.range.is_none() || fault == Fault::Whole {
+        "HTTP/1.1 200 OK\r\n".to_string()
+    } else {
+        let (first, last) = (from + shift, to - 1 + shift);
+        format!("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{}\r\n", content.len())
+    };
+    let length = body.len();
+    let _ = write!(stream, "{head}Content-Length: {length}\r\nAccept-Ranges: bytes\r\nETag: {etag}\r\n\r\n");
+    let _ = match fault {
+        Fault::Cut(at) | Fault::Stall(at) => stream.write_all(&body[..at.min(body.len())]),
+        _ => stream.write_all(body),
+    };
+    match fault {
+        Fault::Cut(at) if at < body.len() => drop(stream.shutdown(Shutdown::Both)),
+        Fault::Stall(at) if at < body.len() => std::thread::sleep(Duration::from_secs(2)),
+        Fault::Longer => drop(stream.write_all(b"more than was announced")),
+        _ => {}
+    }
+}
+
+fn content(length: usize) -> Vec<u8> {
+    (0..length).map(|i| (i * 7 % 251) as u8).collect()
+}
+
+/// Returns the bytes before the end or the error, and the error.
+fn read_all(reader: Result<Reader, Error>) -> (Vec<u8>, Option<Error>) {
+    let mut reader = match reader {
+        Ok(reader) => reader,
+        Err(error) => return (Vec::new(), Some(error)),
+    };
+    let mut bytes = Vec::new();
+    let error = reader.read_to_end(&mut bytes).err().map(Error::from_io);
+    (bytes, error)
+}
+
+fn open(remote: Remote) -> Result<Reader, Error> {
+    Reader::builder().url(remote)
+}
+
+#[test]
+fn objects_of_every_length_arrive() {
+    for length in [0, 1, 99, 100, 101, 299, 300, 301, 1000] {
+        let bytes = content(length);
+        let theirs = bytes.clone();
+        let server = Server::new(move |request, stream| answer(&theirs, &request, Fault::None, stream));
+        let (found, error) = read_all(open(server.remote("/a")));
+        assert!(error.is_none() && found == bytes, "{length}: {error:?}");
+    }
+}
+
+#[test]
+fn one_request_is_enough_for_a_small_object() {
+    let bytes = content(100);
+    let server = Server::new(move |request, stream| answer(&bytes, &request, Fault::None, stream));
+    let mut reader = open(server.remote("/a")).unwrap();
+    assert_eq!(reader.name(), server.url("/a"));
+    assert_eq!(reader.read_to_end(&mut Vec::new()).unwrap(), 100);
+    assert_eq!(server.requests.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn every_fault_in_every_request_is_repaired_or_reported() {
+    let bytes = content(450);
+    let faults = [
+        (Fault::Cut(0), None),
+        (Fault::Cut(1), None),
+        (Fault::Cut(49), None),
+        (Fault::Stall(0), None),
+        (Fault::Stall(10), None),
+        (Fault::Status(500), None),
+        (Fault::Status(503), None),
+        (Fault::Status(429), None),
+        (Fault::Longer, None),
+        (Fault::WrongRange, Some(ErrorKind::RemoteFailed)),
+        (Fault::Changed, Some(ErrorKind::SourceChanged)),
+        (Fault::Status(403), Some(ErrorKind::RemoteFailed)),
+        (Fault::Status(404), Some(ErrorKind::SourceChanged)),
+        (Fault::Whole, Some(ErrorKind::RemoteFailed)),
+    ];
+    for (fault, expected) in faults {
+        for bad in 0..5 {
+            let theirs = bytes.clone();
+            let server = Server::new(move |request, stream| {
+                let fault = if request.number == bad { fault } else { Fault::None };
+                answer(&theirs, &request, fault, stream);
+            });
+            let (found, error) = read_all(open(server.remote("/a")));
+            assert!(bytes.starts_with(&found), "{fault:?} in request {bad}: wrong bytes");
+            let kind = error.as_ref().map(Error::kind);
+            // The first request accepts more: no version is known yet, and a 200 says where the object ends.
+            let expected = match (bad, fault) {
+                (0, Fault::Status(403 | 404)) => Some(ErrorKind::OpenFailed),
+                (0, Fault::Changed) => Some(ErrorKind::SourceChanged),
+                (0, Fault::Whole) => None,
+                _ => expected,
+            };
+            assert_eq!(kind, expected, "{fault:?} in request {bad}: {error:?}");
+            assert!(kind.is_some() || found == bytes, "{fault:?} in request {bad}: {} bytes", found.len());
+        }
+    }
+}
+
+#[test]
+fn a_cut_at_every_byte_loses_nothing() {
+    let bytes = content(130);
+    for at in 0..=130 {
+        let theirs = bytes.clone();
+        let server = Server::new(move |request, stream| {
+            let fault = if request.number < 2 { Fault::Cut(at) } else { Fault::None };
+            answer(&theirs, &request, fault, stream);
+        });
+        let (found, error) = read_all(open(server.remote("/a")));
+        assert!(error.is_none() && found == bytes, "{at}: {error:?}");
+    }
+}
+
+/// Sends these bytes for every request, and closes the connection.
+fn constant(response: &'static [u8]) -> Server {
+    Server::new(move |_, stream| {
+        let _ = stream.write_all(response);
+        let _ = stream.shutdown(Shutdown::Both);
+    })
+}
+
+#[test]
+fn without_a_strong_etag_there_is_one_request_and_no_resumption() {
+    for response in [
+        &b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345"[..],
+        b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nETag: W/\"a\"\r\nAccept-Ranges: bytes\r\n\r\n12345",
+        b"HTTP/1.1 206 X\r\nContent-Length: 10\r\nContent-Range: bytes 0-9/10\r\n\r\n12345",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n0\r\n",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\n12345",
+    ] {
+        let server = constant(response);
+        let (found, error) = read_all(open(server.remote("/a")));
+        let error = error.unwrap_or_else(|| panic!("a silent end of {}", String::from_utf8_lossy(response)));
+        assert_eq!(
+            (&found[..], error.kind(), error.offset()),
+            (&b"12345"[..], ErrorKind::RemoteFailed, Some(5)),
+            "{error}"
+        );
+        assert_eq!(server.requests.load(Ordering::SeqCst), 1);
+    }
+}
+
+#[test]
+fn complete_bodies_end() {
+    for response in [
+        &b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n12345"[..],
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n0\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n12345",
+    ] {
+        let (found, error) = read_all(open(constant(response).remote("/a")));
+        assert!(error.is_none() && found == b"12345", "{error:?}");
+    }
+}
+
+#[test]
+fn a_body_without_a_length_is_refused_unless_it_is_allowed() {
+    let server = constant(b"HTTP/1.1 200 OK\r\n\r\n12345");
+    let error = open(server.remote("/a")).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::RemoteFailed);
+    assert!(error.to_string().contains("allow_unknown_length"), "{error}");
+    let (found, error) = read_all(open(server.remote("/a").allow_unknown_length(true)));
+    assert!(error.is_none() && found == b"12345", "{error:?}");
+}
+
+#[test]
+fn answers_that_are_no_object_are_refused() {
+    for (response, part) in [
+        (&b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Encoding: br\r\n\r\n12345"[..], "Content-Encoding br"),
+        (b"HTTP/1.1 206 X\r\nContent-Length: 5\r\n\r\n12345", "without its Content-Range"),
+        (b"HTTP/1.1 416 X\r\nContent-Length: 0\r\n\r\n", "416"),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", "204"),
+        (b"HTTP/1.1 302 X\r\nLocation: http://169.254.169.254/latest\r\nContent-Length: 0\r\n\r\n", "link-local"),
+        (b"HTTP/1.1 302 X\r\nLocation: file:///etc/passwd\r\nContent-Length: 0\r\n\r\n", "redirect"),
+        (b"HTTP/1.1 302 X\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n", "10 redirects"),
+        (b"HTTP/1.1 403 X\r\nContent-Length: 42\r\n\r\n<Error><Code>AccessDenied</Code></Error>...", "AccessDenied"),
+    ] {
+        let error = open(constant(response).remote("/a")).map(drop).expect_err(part).to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn an_empty_object_of_a_server_without_empty_ranges_is_empty() {
+    let server = Server::new(|request, stream| {
+        let status = if request.range.is_some() { "416 X" } else { "200 OK" };
+        let _ = write!(stream, "HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
+    });
+    let (found, error) = read_all(open(server.remote("/a")));
+    assert!(error.is_none() && found.is_empty(), "{error:?}");
+}
+
+#[test]
+fn headers_of_the_user_do_not_reach_another_host() {
+    let other = Server::new(|request, stream| {
+        let leaks = request.headers.iter().any(|line| line.contains("s3cret"));
+        let body = if leaks { "leaked" } else { "secret" };
+        let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n{body}");
+    });
+    let away = other.url("/b");
+    let server = Server::new(move |request, stream| {
+        let knows = request.headers.iter().any(|line| line.contains("s3cret"));
+        let location = if request.path == "/a" { "/a2" } else { away.as_str() };
+        let status = if knows { 302 } else { 401 };
+        let _ = write!(stream, "HTTP/1.1 {status} X\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
+    });
+    let (found, error) = read_all(open(server.remote("/a").header("X-Api-Key", "s3cret")));
+    assert_eq!((String::from_utf8(found).unwrap(), error.map(|e| e.to_string())), ("secret".into(), None));
+}
+
+#[test]
+fn secrets_of_a_url_are_in_no_error() {
+    let url = "http://user:s3cret@127.0.0.1:1/a?token=s3cret#s3cret";
+    let error = open(Remote::new(url)).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::OpenFailed);
+    assert!(!error.to_string().contains("s3cret") && !format!("{error:?}").contains("s3cret"), "{error}");
+    assert!(error.to_string().starts_with("http://127.0.0.1:1/a: "), "{error}");
+}
+
+#[test]
+fn requests_are_not_repeated_for_longer_than_allowed() {
+    let server = constant(b"HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n");
+    let start = Instant::now();
+    let error = open(server.remote("/a").retry_for(Duration::ZERO)).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::RemoteFailed);
+    assert!(start.elapsed() < Duration::from_secs(30) && error.to_string().contains("503"), "{error}");
+    assert_eq!(server.requests.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_token_interrupts_opening_and_reading() {
+    let silent = Server::new(|_, _| std::thread::sleep(Duration::from_secs(5)));
+    let token = CancelToken::new().unwrap();
+    let canceller = token.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(50));
+        canceller.cancel();
+    });
+    let patient = silent.remote("/a").idle_timeout(Duration::from_secs(60));
+    let error = Reader::builder().cancel(&token).url(patient).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+
+    let bytes = content(100);
+    let stalls = Server::new(move |request, stream| answer(&bytes, &request, Fault::Stall(10), stream));
+    let token = CancelToken::new().unwrap();
+    let patient = stalls.remote("/a").idle_timeout(Duration::from_secs(60));
+    let mut reader = Reader::builder().cancel(&token).url(patient).unwrap();
+    assert_eq!(reader.fill().unwrap(), 10);
+    token.cancel();
+    reader.consume(10);
+    assert_eq!(reader.fill().unwrap_err().kind(), ErrorKind::Cancelled);
+    // Closing does not wait for the server.
+    reader.close().unwrap();
+}
+
+#[test]
+fn invalid_urls_and_options_are_refused_before_anything_is_opened() {
+    for url in ["", "a.csv", "ftp://a/b", "http://", "s3://bucket", "gs://bucket/key"] {
+        let kind = open(Remote::new(url)).err().unwrap().kind();
+        assert!(matches!(kind, ErrorKind::InvalidOption | ErrorKind::Unsupported), "{url}");
+    }
+    let server = Server::new(|_, _| panic!("a request"));
+    for remote in [
+        server.remote("/a").ranges(0, 1),
+        server.remote("/a").ranges(1, 0),
+        server.remote("/a").idle_timeout(Duration::ZERO),
+        server.remote("/a").header("a b", "c"),
+    ] {
+        assert_eq!(open(remote).err().unwrap().kind(), ErrorKind::InvalidOption);
+    }
+    assert_eq!(server.requests.load(Ordering::SeqCst), 0);
+}
+
+#[cfg(feature = "compression")]
+#[test]
+fn compressed_objects_are_decoded_one_time() {
+    let bytes = compressed(b"one\ntwo\n");
+    let server = Server::new(move |request, stream| answer(&bytes, &request, Fault::None, stream));
+    let mut reader = open(server.remote("/a")).unwrap();
+    assert_eq!(reader.next_line().unwrap().unwrap(), b"one");
+    assert_eq!(reader.next_line().unwrap().unwrap(), b"two");
+    assert!(reader.next_line().unwrap().is_none());
+}
+
+/// Compresses with the library itself.
+#[cfg(feature = "compression")]
+fn compressed(bytes: &[u8]) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.gz");
+    let mut writer = millstream::Writer::path(&path).unwrap();
+    std::io::Write::write_all(&mut writer, bytes).unwrap();
+    writer.close().unwrap();
+    std::fs::read(path).unwrap()
+}
+
+#[test]
+fn the_reader_of_a_task_needs_no_other_runtime() {
+    let bytes = content(450);
+    let theirs = bytes.clone();
+    let server = Server::new(move |request, stream| answer(&theirs, &request, Fault::None, stream));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (found, error) = runtime.block_on(async { read_all(open(server.remote("/a"))) });
+    assert!(error.is_none() && found == bytes, "{error:?}");
+}

@@ -1,0 +1,21 @@
+//! Objects of web servers and object stores as sources: whole, in order and of one version, or an error.
+//!
+//! An [`Object`] is opened by a GET for all of it. If the answer has a strong validator (an ETag that changes with the
+//! content), the rest is fetched in ranges, several at a time, each of which requires the same version; a connection
+//! that breaks, stalls or ends early is resumed at the exact byte. Without a strong validator, the first answer is the
+//! only one, because a second one could be of another version.
+//!
+//! The asynchronous runtime is private: no caller needs one or notices it. The library `millstream` opens objects with
+//! `Reader::url`, by its feature `remote`.
+
+mod address;
+mod answer;
+mod client;
+mod guard;
+mod object;
+mod patience;
+mod remote;
+mod s3;
+
+pub use object::Object;
+pub use remote::Remote;

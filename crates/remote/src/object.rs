@@ -1,0 +1,340 @@
+//! The download of an object: ranges in flight, delivered in order.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_channel::{Receiver, Sender};
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode};
+use millstream_core::error::{Error, ErrorKind, Result};
+use reqwest::Response;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+
+use crate::address::shown;
+use crate::answer::{Facts, check_range, wrong};
+use crate::client::{Target, causes, runtime};
+use crate::patience::{Failure, Patience};
+use crate::remote::Remote;
+
+/// How many blocks of a body that cannot be requested again are received ahead. A block has up to 400 KiB.
+const BLOCKS_AHEAD: usize = 32;
+
+/// An open object, which delivers its bytes in order.
+///
+/// It delivers all bytes of one version of the object, or fails: see [`read`](Object::read).
+pub struct Object {
+    name: String,
+    target: Arc<Target>,
+    /// The strong ETag, if more than one request is possible.
+    validator: Option<HeaderValue>,
+    total: Option<u64>,
+    /// The number of bytes that were delivered.
+    position: u64,
+    /// The first byte that has not been requested.
+    next: u64,
+    parts: VecDeque<Part>,
+    block: Bytes,
+    shared: Arc<Shared>,
+}
+
+/// What a canceller reaches from another thread.
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    is_cancelled: bool,
+    /// The blocks that the reading thread waits for.
+    waits_for: Option<Receiver<Piece>>,
+}
+
+/// A range that is being received.
+struct Part {
+    pieces: Receiver<Piece>,
+    /// The position after its last byte, if it is known.
+    end: Option<u64>,
+    task: AbortHandle,
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What the task of a part sends. A task that ends without sending one of the last two has failed.
+enum Piece {
+    Bytes(Bytes),
+    End,
+    Failed(Error),
+}
+
+impl Object {
+    /// Opens an object and waits for the first answer. `check` is called every 20 ms; an error of it ends the wait.
+    ///
+    /// # Errors
+    /// Fails if the URL or an option is invalid, if the server cannot be reached or refuses, if its answer does not say
+    /// where the object ends, or with the error of `check`.
+    pub fn open(remote: Remote, mut check: impl FnMut() -> Result<()>) -> Result<Object> {
+        let name = shown(&remote.url);
+        let named = |error: Error| error.with_name(&name);
+        let target = Arc::new(Target::new(remote).map_err(named)?);
+        // The caller may be a task of a runtime, which must not wait for another one's tasks.
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        let task = runtime()?.spawn({
+            let target = target.clone();
+            async move {
+                let _ = sender.send(first_answer(&target).await);
+            }
+        });
+        let answer = loop {
+            match receiver.recv_timeout(Duration::from_millis(20)) {
+                Ok(answer) => break answer.map_err(named)?,
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => check().inspect_err(|_| task.abort())?,
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
+                    return Err(named(Error::new(ErrorKind::Internal).with_found("a request that ended unexpectedly")));
+                }
+            }
+        };
+        let mut object = Object {
+            name,
+            target,
+            validator: None,
+            total: Some(0),
+            position: 0,
+            next: 0,
+            parts: VecDeque::new(),
+            block: Bytes::new(),
+            shared: Arc::default(),
+        };
+        if let Some((response, facts)) = answer {
+            object.total = facts.total;
+            object.validator = facts.validator;
+            // This answer is cut short where the second range begins.
+            let end = match &object.validator {
+                Some(_) => facts.body.map(|body| body.min(object.target.options.range_size)),
+                None => facts.body,
+            };
+            if end != Some(0) {
+                object.start(end, Some(response))?;
+            }
+            object.request_ahead()?;
+        }
+        Ok(object)
+    }
+
+    /// Returns the URL without user, password and query.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the number of bytes of the object, if it was announced.
+    pub fn size(&self) -> Option<u64> {
+        self.total
+    }
+
+    /// Returns the number of bytes that were delivered.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Reads bytes into `block` and returns their number. 0 means that all of the object has been delivered.
+    ///
+    /// # Errors
+    /// Fails if the object changed ([`ErrorKind::SourceChanged`]) and if the server's answers contradict each other,
+    /// end early without a way to resume, or fail for longer than the options allow ([`ErrorKind::RemoteFailed`]).
+    pub fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        while self.block.is_empty() {
+            let Some(part) = self.parts.front() else { return Ok(0) };
+            match self.shared.receive(&part.pieces) {
+                Some(Piece::Bytes(bytes)) => self.block = bytes,
+                Some(Piece::Failed(error)) => return Err(error.into()),
+                Some(Piece::End) if part.end.is_none_or(|end| end == self.position) => {
+                    self.parts.pop_front();
+                    self.request_ahead()?;
+                }
+                _ if self.shared.lock().is_cancelled => return Err(Error::new(ErrorKind::Closed).into()),
+                _ => return Err(Error::new(ErrorKind::Internal).with_found("a range that ended unexpectedly").into()),
+            }
+        }
+        let count = block.len().min(self.block.len());
+        block[..count].copy_from_slice(&self.block.split_to(count));
+        self.position += count as u64;
+        Ok(count)
+    }
+
+    /// Returns a function that makes a waiting [`read`](Object::read), and all later ones, fail.
+    pub fn canceller(&self) -> impl FnOnce() + Send + 'static {
+        let shared = self.shared.clone();
+        move || {
+            let mut state = shared.lock();
+            state.is_cancelled = true;
+            if let Some(receiver) = state.waits_for.take() {
+                receiver.close();
+            }
+        }
+    }
+
+    /// Requests the following ranges, as many as may be in flight.
+    fn request_ahead(&mut self) -> Result<()> {
+        let (Some(total), Some(_)) = (self.total, &self.validator) else { return Ok(()) };
+        while self.next < total && self.parts.len() < self.target.options.connections {
+            let end = total.min(self.next.saturating_add(self.target.options.range_size));
+            self.start(Some(end), None)?;
+        }
+        Ok(())
+    }
+
+    /// Starts to receive the range up to `end`, from `response` if there is one.
+    fn start(&mut self, end: Option<u64>, response: Option<Response>) -> Result<()> {
+        let (sender, pieces) = match &self.validator {
+            // The size of a range is the limit.
+            Some(_) => async_channel::unbounded(),
+            None => async_channel::bounded(BLOCKS_AHEAD),
+        };
+        let range = Range {
+            target: self.target.clone(),
+            validator: self.validator.clone().zip(self.total),
+            at: self.next,
+            end,
+            sender,
+        };
+        let task = runtime()?.spawn(range.receive(response)).abort_handle();
+        self.next = end.unwrap_or(u64::MAX);
+        self.parts.push_back(Part { pieces, end, task });
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next piece; `None` after cancelling, and if the task has ended.
+    fn receive(&self, pieces: &Receiver<Piece>) -> Option<Piece> {
+        if let Ok(piece) = pieces.try_recv() {
+            return Some(piece);
+        }
+        let mut state = self.lock();
+        if state.is_cancelled {
+            return None;
+        }
+        state.waits_for = Some(pieces.clone());
+        drop(state);
+        let piece = pieces.recv_blocking().ok();
+        self.lock().waits_for = None;
+        piece
+    }
+}
+
+/// Requests all of the object, until there is an answer. `None` means that the object is empty.
+async fn first_answer(target: &Target) -> Result<Option<(Response, Facts)>> {
+    let mut patience = Patience::new(target.options.retry_for);
+    let mut range = Some((0, None));
+    loop {
+        match target.get(range, None, true).await {
+            // An empty object has no range. Servers differ in what they say about it: ask again without a range.
+            Ok(response) if response.status() == StatusCode::RANGE_NOT_SATISFIABLE => {
+                if range.take().is_none() {
+                    return Err(wrong("the answer 416 to a request without a range").with_expected("the object"));
+                }
+            }
+            Ok(response) => {
+                let allow = target.options.allow_unknown_length;
+                let facts = Facts::new(response.status(), response.version(), response.headers(), allow)?;
+                return Ok(Some((response, facts)));
+            }
+            Err(failure) => patience.wait(failure).await?,
+        }
+    }
+}
+
+/// The task that receives one range.
+struct Range {
+    target: Arc<Target>,
+    /// The strong ETag and the size of the object, if the range can be requested again.
+    validator: Option<(HeaderValue, u64)>,
+    /// The next byte.
+    at: u64,
+    end: Option<u64>,
+    sender: Sender<Piece>,
+}
+
+impl Range {
+    /// Sends all bytes and the end, or an error.
+    async fn receive(mut self, mut response: Option<Response>) {
+        let mut patience = Patience::new(self.target.options.retry_for);
+        let last = loop {
+            match self.attempt(response.take(), &mut patience).await {
+                Ok(()) => break Piece::End,
+                Err(failure) => {
+                    if let Err(error) = patience.wait(failure).await {
+                        break Piece::Failed(error);
+                    }
+                }
+            }
+        };
+        // It fails if the object was dropped.
+        let _ = self.sender.send(last).await;
+    }
+
+    async fn attempt(&mut self, response: Option<Response>, patience: &mut Patience) -> Result<(), Failure> {
+        let mut response = match response {
+            Some(response) => response,
+            None => self.request().await?,
+        };
+        while self.end.is_none_or(|end| self.at < end) {
+            let mut bytes = match timeout(self.target.options.idle_timeout, response.chunk()).await {
+                Ok(Ok(Some(bytes))) => bytes,
+                Ok(Ok(None)) if self.end.is_none() => break,
+                Ok(Ok(None)) => return Err(self.broken(wrong("the end of the body"))),
+                Ok(Err(error)) => return Err(self.broken(wrong(causes(&error.without_url())))),
+                Err(_) => return Err(self.broken(self.target.idle())),
+            };
+            if let Some(end) = self.end {
+                bytes.truncate(usize::try_from(end - self.at).unwrap_or(usize::MAX));
+            }
+            patience.progress();
+            self.at += bytes.len() as u64;
+            if self.sender.send(Piece::Bytes(bytes)).await.is_err() {
+                return Err(Error::new(ErrorKind::Closed).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Requests the rest of the range, of the same version of the object.
+    async fn request(&self) -> Result<Response, Failure> {
+        let (Some((etag, total)), Some(end)) = (&self.validator, self.end) else {
+            return Err(Error::new(ErrorKind::Internal).with_found("a second request without an ETag").into());
+        };
+        let response = self.target.get(Some((self.at, Some(end))), Some(etag), false).await?;
+        match response.status() {
+            StatusCode::PARTIAL_CONTENT => {
+                check_range(response.headers(), (self.at, end), *total, etag)?;
+                Ok(response)
+            }
+            status => Err(wrong(format!("the answer {} to a request for a range", status.as_u16()))
+                .with_expected("206 Partial Content")
+                .into()),
+        }
+    }
+
+    /// Returns the failure of a body that ended early.
+    fn broken(&self, error: Error) -> Failure {
+        let error = match self.end {
+            Some(end) => error.with_expected(format!("{} more bytes", end - self.at)),
+            None => error.with_expected("the last chunk of the body"),
+        };
+        match self.validator {
+            Some(_) => Failure::passing(error),
+            None => Failure::Lasting(error),
+        }
+    }
+}
