@@ -82,7 +82,7 @@ pub(super) enum Ragged {
     /// The run fails
     #[default]
     Error,
-    /// Missing fields are empty, and more are ignored
+    /// Missing fields are empty; a record with more fields than the header fails
     Pad,
 }
 

@@ -147,7 +147,7 @@ outputs are removed; the same signal again ends it immediately.";
 #[derive(Args)]
 #[command(help_template = HELP, after_help = MORE, after_long_help = MORE_HELP)]
 pub(crate) struct Options {
-    /// The sources of the records, one after another: files, '-', URLs, tcp:HOST:PORT, unix:PATH
+    /// The sources, one after another: files, '-', URLs, tcp:HOST:PORT, unix:PATH
     #[arg(value_name = "SOURCE", value_parser = OsStringValueParser::new().try_map(Source::parse))]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) sources: Vec<Source>,

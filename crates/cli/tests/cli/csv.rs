@@ -195,6 +195,7 @@ fn headers_are_matched_by_name() {
         .file("b", format!("the n,id,text\n{}", "x,1,\"a,b\"\n,,\n".repeat(1000)))
         .file("more", "id,text,\"the n\",x\n")
         .file("twice", "id,id,text\n")
+        .file("longer", "text,the n,id\n1,2,3,4\n")
         .file("ragged", "text,the n,id\n1,2\n");
     let b = "1,\"a,b\",x\n,,\n".repeat(1000);
     for jobs in ["", "-j 2"] {
@@ -208,6 +209,7 @@ fn headers_are_matched_by_name() {
         run("a twice -o x").fails().complains_of(&["twice"]);
         run("a ragged -o x").fails().complains_of(&["found 2 fields, expected 3"]);
         run("a ragged --csv-ragged pad --stage skip:30000").succeeds().prints("id,text,\"the n\"\n,1,2\n");
+        run("a longer --csv-ragged pad -o x").fails().complains_of(&["found 4 fields, expected 3"]);
     }
     place.run("a b --csv --header-by-name").gets_refused().complains_of(&["--header"]);
 }
