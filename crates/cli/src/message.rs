@@ -139,7 +139,8 @@ fn advice_on_opening(error: &Error) -> Cow<'static, str> {
         Some(io::ErrorKind::NotFound) => match name.split_once("://") {
             Some(("http" | "https" | "ftp", _)) => {
                 let client = "curl --fail --silent --show-error --location";
-                format!("this URL cannot be read; read the output of a client: millstream run -- {client} '{name}'").into()
+                format!("this URL cannot be read; read the output of a client: millstream run -- {client} '{name}'")
+                    .into()
             }
             Some(_) => "this URL cannot be read; read the output of a client: millstream run -- CLIENT ...".into(),
             None => "check the name".into(),
