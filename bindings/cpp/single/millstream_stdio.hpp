@@ -252,6 +252,8 @@ enum class errc : int {
     field_count_mismatch = 39,
     /// Text that is not valid JSON.
     json_invalid = 40,
+    /// A server failed, broke a connection, or answered something other than what was requested.
+    remote_failed = 41,
 };
 
 namespace detail {
@@ -263,7 +265,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1.
-inline constexpr std::array<kind_text, 40> kind_texts{{
+inline constexpr std::array<kind_text, 41> kind_texts{{
     {"io", "see the operating system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -304,6 +306,7 @@ inline constexpr std::array<kind_text, 40> kind_texts{{
     {"csv_invalid", "check the file at this position, or choose the dialect in which it was written"},
     {"field_count_mismatch", "check the record, or choose how such records are read"},
     {"json_invalid", "check the program that wrote the text"},
+    {"remote_failed", "check the server and the connection, then read the object again"},
 }};
 
 } // namespace detail
