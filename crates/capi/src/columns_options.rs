@@ -2,9 +2,9 @@
 
 use std::str::FromStr;
 
-use millstream::frame::Csv;
+use millstream::frame::{Csv, CsvRagged};
 use millstream::{Error, ErrorKind, Result};
-use millstream_columns::{Duplicates, Infer, OnBad, Ragged, Records};
+use millstream_columns::{Duplicates, Infer, OnBad, Records};
 
 /// What `millstream_columns_new` documents.
 pub(crate) struct Options {
@@ -59,8 +59,8 @@ impl FromStr for Options {
                     _ => None,
                 },
                 "ragged" => match value {
-                    "error" => Some(columns.ragged(Ragged::Error)),
-                    "pad" => Some(columns.ragged(Ragged::Pad)),
+                    "error" => Some(columns.ragged(CsvRagged::Error)),
+                    "pad" => Some(columns.ragged(CsvRagged::Pad)),
                     _ => None,
                 },
                 "on_bad" => match value {

@@ -1,9 +1,9 @@
 //! What all blocks of a source have in common.
 
 use crate::infer::How;
-use crate::options::{Duplicates, Ragged, Reject};
+use crate::options::{Duplicates, Reject};
 use crate::schema::{Schema, type_name};
-use millstream::frame::Csv;
+use millstream::frame::{Csv, CsvRagged};
 use millstream::{Error, ErrorKind};
 
 /// How blocks of records become batches. All threads share it.
@@ -16,7 +16,7 @@ pub(crate) struct Layout {
     pub(crate) picked: Option<Vec<usize>>,
     pub(crate) schema: Schema,
     pub(crate) nulls: Vec<Vec<u8>>,
-    pub(crate) ragged: Ragged,
+    pub(crate) ragged: CsvRagged,
     pub(crate) goes_on: bool,
     pub(crate) how: How,
 }

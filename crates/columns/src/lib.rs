@@ -38,5 +38,5 @@ pub use batches::{Batches, Records};
 pub use delimited::Delimited;
 #[doc(hidden)] // for the bindings
 pub use options::KEPT_REJECTS;
-pub use options::{Duplicates, Infer, OnBad, Options, Ragged, Reject};
+pub use options::{Duplicates, Infer, OnBad, Options, Reject};
 pub use schema::Schema;

@@ -6,16 +6,7 @@ use crate::text::Rules;
 use millstream::Error;
 #[cfg(doc)]
 use millstream::ErrorKind;
-
-/// What to do with a record that has another number of fields than the first one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ragged {
-    /// It is bad: [`FieldCountMismatch`](ErrorKind::FieldCountMismatch).
-    #[default]
-    Error,
-    /// Fields that are missing at its end are null. A record with more fields is bad.
-    Pad,
-}
+use millstream::frame::CsvRagged;
 
 /// What to do with a bad record: one that is not valid, or that has a value which does not fit its column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,7 +62,7 @@ pub struct Options {
     pub(crate) nulls: Vec<Vec<u8>>,
     pub(crate) special_numbers: bool,
     pub(crate) decimals: bool,
-    pub(crate) ragged: Ragged,
+    pub(crate) ragged: CsvRagged,
     pub(crate) duplicates: Duplicates,
     pub(crate) on_bad: OnBad,
 }
@@ -88,7 +79,7 @@ impl Options {
             nulls: Vec::new(),
             special_numbers: false,
             decimals: false,
-            ragged: Ragged::Error,
+            ragged: CsvRagged::Error,
             duplicates: Duplicates::Error,
             on_bad: OnBad::Stop,
         }
@@ -140,9 +131,10 @@ impl Options {
         Options { decimals, ..self }
     }
 
-    /// Sets what to do with a record of CSV that has another number of fields than the first one.
+    /// Sets what to do with a record of CSV that has another number of fields than the first one. With
+    /// [`CsvRagged::Pad`] missing fields are null.
     #[must_use]
-    pub fn ragged(self, ragged: Ragged) -> Options {
+    pub fn ragged(self, ragged: CsvRagged) -> Options {
         Options { ragged, ..self }
     }
 

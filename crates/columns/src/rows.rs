@@ -3,10 +3,10 @@
 use crate::build::{self, Misfit, Texts};
 use crate::infer::Inferred;
 use crate::layout::{Layout, Parsed};
-use crate::options::{Ragged, Reject};
+use crate::options::Reject;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
 use millstream::frame::Csv;
-use millstream::{BatchCopy, Error, ErrorKind, Result};
+use millstream::{BatchCopy, Error, Result};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -115,19 +115,12 @@ impl Layout {
             return bad;
         };
         for row in csv.rows(batch, ends) {
-            if row.len() != count {
-                let is_padded = self.ragged == Ragged::Pad && row.len() < count;
-                if !is_padded {
-                    let found = if row.len() == 1 { "1 field".to_string() } else { format!("{} fields", row.len()) };
-                    let error = Error::new(ErrorKind::FieldCountMismatch)
-                        .with_found(found)
-                        .with_expected(format!("{count}, as in the first record"));
-                    bad.push(Bad { record: row.index(), at: 0, error });
-                    if !goes_on {
-                        break;
-                    }
-                    continue;
+            if let Err(error) = self.ragged.check(row.len(), count, "the first record") {
+                bad.push(Bad { record: row.index(), at: 0, error });
+                if !goes_on {
+                    break;
                 }
+                continue;
             }
             match &self.picked {
                 None => {

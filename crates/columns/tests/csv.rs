@@ -2,9 +2,9 @@
 
 use arrow_array::{Array, RecordBatch, cast::AsArray, types::Int64Type};
 use arrow_select::concat::concat_batches;
-use millstream::frame::Csv;
+use millstream::frame::{Csv, CsvRagged};
 use millstream::{Decode, Error, ErrorKind, Reader};
-use millstream_columns::{Batches, Infer, OnBad, Options, Ragged, Reject, Schema};
+use millstream_columns::{Batches, Infer, OnBad, Options, Reject, Schema};
 use proptest::prelude::*;
 
 /// All rows in one batch, the rejects, and the error at the end.
@@ -105,11 +105,14 @@ fn ragged_records() {
     let text = b"a,b\n1,2\n3\n4,5,6\n7,8\n";
     let error = read(text, 1 << 10, &Options::new()).error.unwrap();
     assert_eq!((error.kind(), error.line(), error.record()), (ErrorKind::FieldCountMismatch, Some(3), Some(2)));
-    let padded = read(text, 1 << 10, &Options::new().ragged(Ragged::Pad).on_bad(OnBad::Skip));
+    let padded = read(text, 1 << 10, &Options::new().ragged(CsvRagged::Pad).on_bad(OnBad::Skip));
     let rows = padded.rows.unwrap();
     assert_eq!(rows["a"].as_primitive::<Int64Type>().values(), &[1, 3, 7]);
     assert!(rows["b"].is_null(1) && rows["b"].null_count() == 1);
     assert_eq!((padded.rejects.len(), &*padded.rejects[0].raw), (1, &b"4,5,6"[..]));
+    let error = read(text, 1 << 10, &Options::new().ragged(CsvRagged::Pad)).error.unwrap();
+    assert_eq!((error.kind(), error.line(), error.record()), (ErrorKind::FieldCountMismatch, Some(4), Some(3)));
+    assert_eq!((error.found(), error.expected()), (Some("3 fields"), Some("2, as in the first record")));
 }
 
 #[test]
@@ -152,7 +155,7 @@ proptest! {
         pads in any::<bool>(),
         nulls in prop::sample::select(vec![vec![], vec!["NA", ""]]),
     ) {
-        let ragged = if pads { Ragged::Pad } else { Ragged::Error };
+        let ragged = if pads { CsvRagged::Pad } else { CsvRagged::Error };
         let options = Options::new().infer(Infer::First(first)).ragged(ragged).nulls(nulls);
         let skipping = options.clone().on_bad(OnBad::Skip);
         let skipped = read(&text, 1 << 16, &skipping);

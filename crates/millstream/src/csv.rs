@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use crate::frame::Csv;
+use crate::frame::{Csv, CsvRagged};
 use crate::{BatchCopy, Error, ErrorKind, Reader, Result};
 
 /// Reads the records of CSV of a [`Reader`]; blank lines and comments are skipped.
@@ -25,6 +25,7 @@ use crate::{BatchCopy, Error, ErrorKind, Reader, Result};
 pub struct Rows {
     reader: Reader,
     csv: Csv,
+    ragged: CsvRagged,
     header: Option<Header>,
     lines: BatchCopy,
     /// The index of the next line in `lines`.
@@ -43,7 +44,26 @@ impl Rows {
     /// Reads records of `csv` from the reader's current position.
     pub fn new(reader: Reader, csv: Csv) -> Rows {
         let lines = BatchCopy::default();
-        Rows { reader, csv, header: None, lines, next: 0, fields: Vec::new() }
+        Rows { reader, csv, ragged: CsvRagged::Error, header: None, lines, next: 0, fields: Vec::new() }
+    }
+
+    /// Sets what to do with a record that has another number of fields than the header. By default it is an error. With
+    /// [`CsvRagged::Pad`] missing fields are empty, and a record with more fields is still an error. If the header is not
+    /// read, records may have any number of fields.
+    ///
+    /// ```
+    /// use millstream::frame::{Csv, CsvRagged};
+    /// use millstream::{Reader, csv::Rows};
+    /// let mut rows = Rows::new(Reader::memory("name,age\nAnn\nBob,17,x\n")?, Csv::new()).ragged(CsvRagged::Pad);
+    /// rows.header()?;
+    /// let ann = rows.next_row()?.unwrap();
+    /// assert_eq!((ann.len(), &*ann.named("age")?), (2, &b""[..]));
+    /// assert!(rows.next_row().is_err());
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[must_use]
+    pub fn ragged(self, ragged: CsvRagged) -> Rows {
+        Rows { ragged, ..self }
     }
 
     /// Returns the names of the fields. The first call takes the next record as the header; later calls return the same
@@ -92,9 +112,9 @@ impl Rows {
     /// # Errors
     /// Returns the errors of [`Reader::next_batch`], after all records before them. Returns
     /// [`ErrorKind::FieldCountMismatch`] for a record that has another number of fields than the header, if that was
-    /// read; the next call continues after this record.
+    /// read, unless [`ragged`](Rows::ragged) allows it; the next call continues after this record.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>> {
-        let line = loop {
+        let (line, len) = loop {
             let Some(record) = self.lines.batch().get(self.next) else {
                 self.next = 0;
                 if !self.lines.refill(&mut self.reader, &mut self.csv, usize::MAX)? {
@@ -112,17 +132,14 @@ impl Rows {
                 let start = raw.as_ptr() as usize - record.as_ptr() as usize;
                 self.fields.push(start..start + raw.len());
             }
-            break self.next - 1;
+            break (self.next - 1, record.len());
         };
-        let count = self.fields.len();
-        if let Some(Header { names, .. }) = &self.header
-            && names.len() != count
-        {
-            let error = Error::new(ErrorKind::FieldCountMismatch)
-                .with_name(self.reader.name())
-                .with_found(if count == 1 { "1 field".to_string() } else { format!("{count} fields") })
-                .with_expected(format!("{}, as in the header", names.len()));
-            return Err(self.lines.locate(error, line, 0));
+        if let Some(Header { names, .. }) = &self.header {
+            if let Err(error) = self.ragged.check(self.fields.len(), names.len(), "the header") {
+                return Err(self.lines.locate(error.with_name(self.reader.name()), line, 0));
+            }
+            // Missing fields are empty, at the end of the record.
+            self.fields.resize(names.len(), len..len);
         }
         Ok(Some(Row { rows: self, line }))
     }
@@ -185,7 +202,8 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Returns the number of fields, which is at least 1.
+    /// Returns the number of fields, which is at least 1. After [`Rows::header`] it is that of the header, also if missing
+    /// fields are [empty](CsvRagged::Pad).
     #[expect(clippy::len_without_is_empty, reason = "no record is without fields")]
     pub fn len(&self) -> usize {
         self.rows.fields.len()

@@ -55,6 +55,8 @@ pub use os::command::{Stopwatch, guard};
 pub use os::pinned::PinnedFile;
 #[doc(hidden)]
 pub use reader::BatchCopy;
+#[doc(hidden)]
+pub use reader::BatchLines;
 #[doc(hidden)] // for bindings whose reader must not sleep
 pub use reader::handover;
 pub use reader::{

@@ -6,7 +6,7 @@ mod csv_twin;
 
 use csv_twin::Table;
 use millstream::csv::Rows;
-use millstream::frame::{Csv, CsvDialect, CsvLineEnd, Lines};
+use millstream::frame::{Csv, CsvDialect, CsvLineEnd, CsvRagged, Lines};
 use millstream::{Error, ErrorKind, Reader, Result};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -78,10 +78,51 @@ fn a_record_with_another_number_of_fields() -> Result<()> {
     Ok(())
 }
 
+#[test]
+fn missing_fields_are_empty_by_option_and_no_field_is_dropped() -> Result<()> {
+    let mut rows = rows("a,b,c\n1\n\n2,\"x\n\"\n3,4,5,\n\"\"\n6,7,8").ragged(CsvRagged::Pad);
+    // Before the header is read, records may have any number of fields.
+    assert_eq!(rows.header()?.len(), 3);
+    let row = rows.next_row()?.unwrap();
+    assert_eq!((row.len(), texts(row.fields())), (3, ["1", "", ""].map(String::from).to_vec()));
+    assert_eq!((&*row.named("c")?, row.field(2).as_deref(), row.field(3)), (&b""[..], Some(&b""[..]), None));
+    // A missing field is at the end of its record.
+    let error = row.locate(Error::new(ErrorKind::NumberInvalid), Some(2));
+    assert_eq!(place(&error), (ErrorKind::NumberInvalid, Some(1), Some(7), Some(2), Some(2)));
+    assert_eq!(texts(rows.next_row()?.unwrap().fields()), ["2", "x\n", ""]);
+    let error = rows.next_row().err().unwrap();
+    assert_eq!(place(&error), (ErrorKind::FieldCountMismatch, Some(4), Some(16), Some(6), Some(1)));
+    assert_eq!((error.found(), error.expected()), (Some("4 fields"), Some("3, as in the header")));
+    assert_eq!(texts(rows.next_row()?.unwrap().fields()), ["", "", ""]);
+    assert_eq!(texts(rows.next_row()?.unwrap().fields()), ["6", "7", "8"]);
+    assert!(rows.next_row()?.is_none());
+
+    let mut rows = self::rows("1,2\n3\n4,5,6\n").ragged(CsvRagged::Pad);
+    let mut lens = Vec::new();
+    while let Some(row) = rows.next_row()? {
+        lens.push(row.len());
+    }
+    assert_eq!(lens, [2, 1, 3]);
+    Ok(())
+}
+
 #[cfg(feature = "serde")]
 mod values {
     use super::*;
     use serde::Deserialize;
+
+    #[test]
+    fn a_missing_field_is_none() -> Result<()> {
+        let mut rows = rows("n,text,more\n1\n2,b\n3,c,4\n5,d,6,7\n").ragged(CsvRagged::Pad);
+        let mut values = rows.deserialize::<(u8, Option<String>, Option<u8>)>();
+        assert_eq!(values.next().unwrap()?, (1, None, None));
+        assert_eq!(values.next().unwrap()?, (2, Some("b".into()), None));
+        assert_eq!(values.next().unwrap()?, (3, Some("c".into()), Some(4)));
+        let error = values.next().unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.line()), (ErrorKind::FieldCountMismatch, Some(5)));
+        assert!(values.next().is_none());
+        Ok(())
+    }
 
     #[derive(Debug, Deserialize, PartialEq)]
     struct Person {

@@ -2,8 +2,9 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use millstream::frame::CsvRagged;
 use millstream::{Error, ErrorKind};
-use millstream_columns::{Batches, Duplicates, Infer, KEPT_REJECTS, OnBad, Options, Ragged, Records, Reject, Schema};
+use millstream_columns::{Batches, Duplicates, Infer, KEPT_REJECTS, OnBad, Options, Records, Reject, Schema};
 use pyo3::prelude::*;
 
 use super::{Batched, Columns, Counts, Source};
@@ -47,7 +48,7 @@ pub fn record_columns(
             "last" => Duplicates::Last,
             _ => Duplicates::Error,
         })
-        .ragged(if pads { Ragged::Pad } else { Ragged::Error })
+        .ragged(if pads { CsvRagged::Pad } else { CsvRagged::Error })
         .on_bad(if skips { OnBad::Skip } else { OnBad::Stop });
     if let Some(schema) = schema {
         options = options.schema(Schema::from_json(schema).map_err(raised)?);

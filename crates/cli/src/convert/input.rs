@@ -5,7 +5,7 @@ use std::fs::File;
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReaderBuilder, StreamReader};
 use arrow_schema::SchemaRef;
-use millstream::frame::{Csv, CsvDialect};
+use millstream::frame::{Csv, CsvDialect, CsvRagged};
 use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result};
 use millstream_columns::{self as columns, Batches, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
@@ -14,7 +14,7 @@ use crate::run::Source;
 use crate::tables::read_failed;
 
 use super::formats::From;
-use super::options::{Duplicates, Infer, Options, Ragged};
+use super::options::{Duplicates, Infer, Options};
 
 /// The size of the buffer, which is the size of the blocks that become batches.
 const CAPACITY: usize = 1 << 20;
@@ -54,10 +54,7 @@ impl<'a> How<'a> {
             })
             .special_numbers(options.special_numbers)
             .decimals(options.decimals)
-            .ragged(match options.ragged {
-                Some(Ragged::Pad) => columns::Ragged::Pad,
-                Some(Ragged::Error) | None => columns::Ragged::Error,
-            })
+            .ragged(options.ragged.map_or(CsvRagged::Error, CsvRagged::from))
             .on_bad(if skips { columns::OnBad::Skip } else { columns::OnBad::Stop });
         match options.infer {
             Some(Infer::First(count)) => of_columns = of_columns.infer(columns::Infer::First(count)),

@@ -7,7 +7,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::escape::is_trick;
-use crate::run::{DialectOptions, OnBad, Reading, Show, Sink, Source};
+use crate::run::{DialectOptions, OnBad, Ragged, Reading, Show, Sink, Source};
 use crate::size;
 use crate::tables::Packing;
 
@@ -233,15 +233,6 @@ impl MaxRejects {
         };
         limit.ok_or_else(|| "expected a number, or a share from 0% to 100%".to_string())
     }
-}
-
-/// What to do with a record of CSV that has another number of fields than the first one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Ragged {
-    /// It is a bad record
-    Error,
-    /// Missing fields are null; more fields make a bad record
-    Pad,
 }
 
 /// Which of several members of an object with the same name is taken.

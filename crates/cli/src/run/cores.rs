@@ -8,14 +8,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use millstream::frame::{Batch, Csv, Framer, Trim};
+use millstream::frame::{Batch, Csv, CsvRagged, Framer, Trim};
 use millstream::pipe::StageStats;
 use millstream::splits::in_order::Work;
 use millstream::splits::{Divided, Framing, Split, Splits};
 use millstream::workers::{self, Workers};
-use millstream::{CancelToken, Decode, Error, ErrorKind, Format, Reader, Result, Waits};
+use millstream::{BatchLines, CancelToken, Decode, Error, ErrorKind, Format, Reader, Result, Waits};
 
-use super::csv::Ragged;
 use super::halt::{Amount, Halt};
 use super::header::Header;
 use super::options::Options;
@@ -77,7 +76,7 @@ struct Task {
     blanks: Option<Blanks>,
     /// The header of the first source. The first record of every source is one.
     header: Option<Arc<Header>>,
-    ragged: Ragged,
+    ragged: CsvRagged,
     order: Option<Order>,
     stages: Vec<StageText>,
     is_measured: bool,
@@ -252,6 +251,7 @@ impl Cores {
         };
         let mut halt = None;
         loop {
+            let inner_lines = reader.inner_lines();
             let batch = match reader.next_batch(&mut *framer) {
                 Ok(Some(batch)) => batch,
                 Ok(None) => break,
@@ -271,6 +271,7 @@ impl Cores {
                 }
             };
             let mut fed = self.task.copy(&batch);
+            fed.lines = BatchLines::new(inner_lines, &*framer);
             let progress = reader.progress();
             fed.encoded = progress.format.map(|_| progress.source_bytes);
             workers.give(fed);
@@ -326,6 +327,7 @@ struct Fed {
     terminated: bool,
     /// The position of the batch: bytes, records, and whether all records are lines.
     at: (u64, u64, bool),
+    lines: BatchLines,
     /// The number of bytes of a compressed source that had been read.
     encoded: Option<u64>,
     /// `None` if the results were too large to be collected.
@@ -342,6 +344,7 @@ impl Fed {
             trim,
             terminated: true,
             at: (0, 0, false),
+            lines: BatchLines::UNKNOWN,
             encoded,
             piece: Some(piece),
         }
@@ -363,7 +366,7 @@ impl Task {
         let (bytes, offsets) = self.copy_records(batch.bytes(), batch.offsets());
         let at = (batch.offset(), batch.first_record(), batch.first_line().is_some());
         let (trim, terminated) = (batch.trim(), batch.terminated());
-        Fed { bytes, offsets, trim, terminated, at, encoded: None, piece: None }
+        Fed { bytes, offsets, trim, terminated, at, lines: BatchLines::UNKNOWN, encoded: None, piece: None }
     }
 
     /// Processes a batch, whose place in the source is known, and collects the results.
@@ -393,9 +396,9 @@ impl Task {
             let framer = self.framing.framer().map_err(Halt::Output)?;
             *kept = self.new_stages(&*framer).map_err(Halt::Output)?;
         }
-        let Fed { bytes, offsets, trim, terminated, at: (begin, record, is_lines), .. } = fed;
+        let Fed { bytes, offsets, trim, terminated, at: (begin, record, is_lines), lines, .. } = fed;
         let batch = Batch::new(bytes, offsets, *trim, *terminated).at(*begin, *record).of_lines(*is_lines);
-        let worked = self.pass(batch, name, kept.as_mut(), piece, send);
+        let worked = self.pass((batch, *lines), name, kept.as_mut(), piece, send);
         if let Some(stages) = kept {
             piece.finish(stages);
         }
@@ -435,7 +438,7 @@ impl Task {
     /// Processes a batch.
     fn pass(
         &self,
-        batch: Batch<'_>,
+        (batch, lines): (Batch<'_>, BatchLines),
         name: &str,
         stages: Option<&mut Stages>,
         piece: &mut Piece,
@@ -453,7 +456,7 @@ impl Task {
             *moved += Amount { records, bytes: bytes as u64 };
             return Ok(());
         }
-        let passed = stages.pass(batch, |bytes, offsets| {
+        let passed = stages.pass(batch, lines, |bytes, offsets| {
             *moved += Amount { records: offsets.len() as u64 - 1, bytes: bytes.len() as u64 };
             if self.counts { Ok(()) } else { send(bytes, offsets) }
         });
@@ -508,6 +511,7 @@ impl SplitWork {
                 return Ok(false);
             }
             let most = task.most.load(Ordering::Relaxed);
+            let inner_lines = reader.inner_lines();
             let all = match reader.next_batch_of(&mut **framer, most) {
                 Ok(Some(all)) => all,
                 Ok(None) => return Ok(false),
@@ -517,10 +521,11 @@ impl SplitWork {
                 }
                 Err(error) => return Err(Halt::Source(error)),
             };
+            let lines = BatchLines::new(inner_lines, &**framer);
             let count = all.offsets()[..all.len()].partition_point(|&start| all.offset() + u64::from(start) < *end);
             let (batch, later) = (all.first(count), all.len() - count);
             let (mut records, before) = (Vec::new(), size);
-            let passed = task.pass(batch, name, stages.as_mut(), piece, &mut |bytes, offsets| {
+            let passed = task.pass((batch, lines), name, stages.as_mut(), piece, &mut |bytes, offsets| {
                 size += bytes.len() + 4 * offsets.len();
                 if offsets.len() > 1 {
                     records.push(task.copy_records(bytes, offsets));

@@ -2,7 +2,7 @@
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use millstream::Result;
-use millstream::frame::{Csv, CsvBlankLines, CsvDialect, CsvLineEnd, CsvStrayQuotes};
+use millstream::frame::{Csv, CsvBlankLines, CsvDialect, CsvLineEnd, CsvRagged, CsvStrayQuotes};
 
 use crate::escape;
 
@@ -76,14 +76,22 @@ pub(crate) struct TableOptions {
     csv_ragged: Option<Ragged>,
 }
 
-/// What `fields` does with a record that has another number of fields than the header, or less than it needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Ragged {
-    /// The run fails
-    #[default]
+/// [`CsvRagged`] as a value of an option.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Ragged {
+    /// It is a bad record
     Error,
-    /// Missing fields are empty; a record with more fields than the header fails
+    /// Missing fields are empty, or null in columns; more fields than the header has make a bad record
     Pad,
+}
+
+impl From<Ragged> for CsvRagged {
+    fn from(ragged: Ragged) -> CsvRagged {
+        match ragged {
+            Ragged::Error => CsvRagged::Error,
+            Ragged::Pad => CsvRagged::Pad,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -103,8 +111,8 @@ enum LineEnd {
 pub(crate) struct Byte(Option<u8>);
 
 impl TableOptions {
-    pub(super) fn ragged(&self) -> Ragged {
-        self.csv_ragged.unwrap_or_default()
+    pub(super) fn ragged(&self) -> CsvRagged {
+        self.csv_ragged.map_or(CsvRagged::Error, CsvRagged::from)
     }
 }
 

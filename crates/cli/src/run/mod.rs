@@ -33,7 +33,7 @@ mod stages;
 mod stats;
 mod transfer;
 
-pub(crate) use csv::{CsvOptions, DialectOptions};
+pub(crate) use csv::{CsvOptions, DialectOptions, Ragged};
 pub(crate) use framing::Records;
 pub(crate) use json::JsonOptions;
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};

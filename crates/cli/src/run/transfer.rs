@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use millstream::frame::{Batch, Csv, Framer, Lines, Trim};
-use millstream::{CancelToken, Error, ErrorKind, Pin, PinnedFile, Reader, Result};
+use millstream::{BatchLines, CancelToken, Error, ErrorKind, Pin, PinnedFile, Reader, Result};
 
 use crate::guard;
 use crate::signals::Signals;
@@ -560,7 +560,7 @@ impl Transfer<'_> {
         match stages {
             Some(stages) => {
                 let batch = Batch::new(bytes, offsets, Trim::NOTHING, terminated);
-                stages.pass(batch, |bytes, offsets| self.send(bytes, offsets))
+                stages.pass(batch, BatchLines::UNKNOWN, |bytes, offsets| self.send(bytes, offsets))
             }
             None => {
                 if let Some(mut open) = self.open_record.take() {
@@ -623,6 +623,7 @@ impl Transfer<'_> {
             if stages.as_ref().is_some_and(|stages| stages.is_done()) {
                 return Ok(Reached::Enough);
             }
+            let inner_lines = reader.inner_lines();
             let batch = match reader.next_batch(framer) {
                 Ok(Some(batch)) => batch,
                 Ok(None) => return Ok(Reached::End),
@@ -634,6 +635,7 @@ impl Transfer<'_> {
                 }
                 Err(error) => return Err(self.cut_off(error, stages.is_some(), reader)),
             };
+            let lines = BatchLines::new(inner_lines, framer);
             let skipped = framer.count_skipped(&batch) as u64;
             self.read.records += batch.len() as u64 - skipped;
             self.read.bytes += batch.bytes().len() as u64;
@@ -654,7 +656,7 @@ impl Transfer<'_> {
                 }),
                 // An error of an output already has a name.
                 Some(stages) => stages
-                    .pass(batch, |bytes, offsets| self.send(bytes, offsets))
+                    .pass(batch, lines, |bytes, offsets| self.send(bytes, offsets))
                     .map_err(|error| error.with_name(name.clone())),
             }
             .map_err(Halt::Output)?;

@@ -70,14 +70,35 @@ fn fields_are_those_of_the_record() {
     run("--stage fields:2", "a,\"b,\n\"\"\"\r\n\n1,2\n").succeeds().prints("\"b,\n\"\"\"\r\n2\n");
     run("--csv-delimiter ; --stage fields:1,3-", "a;b;c;d\n").succeeds().prints("a;c;d\n");
     run("--stage fields:2", "a,,c").succeeds().prints("\"\"");
-    let error = ["field count mismatch: found 1 field, expected at least 2", "at byte 4, record 1"];
+    let error = ["field count mismatch: found 1 field, expected at least 2", "at line 2"];
     run("--stage fields:2", "a,b\nc\n").fails().complains_of(&error);
     run("--stage fields:2- --csv-ragged pad", "a,b,c\nd\n").succeeds().prints("b,c\n\"\"\n");
+    run("--header --stage fields:a,b --csv-ragged pad", "a,b,c\n1,2,3\n4\n").succeeds().prints("a,b\n1,2\n4,\n");
     let run = |words: &str| place.run("none --csv").and(words).gets_refused();
     run("--stage fields:2:;").complains_of(&["a separator in --stage fields:2:; with --csv", "--csv-delimiter"]);
     run("--stage fields:a").complains_of(&["a name in --stage fields:a", "--csv with --header"]);
     place.run("none --header").gets_refused().complains_of(&["--csv"]);
     place.run("none --stage fields:a").gets_refused().complains_of(&["a name in --stage fields:a"]);
+}
+
+#[test]
+fn no_field_of_a_record_is_dropped_silently() {
+    let place = Place::new().file("t", "a,b\n1,2\n\n3\n\"x\ny\",5,6\n7,8\n").file("u", "a,b\n9,9,9\n");
+    let error = ["field count mismatch: found 3 fields, expected 2, as in the header", "t: ", "line 5"];
+    for jobs in ["", "-j 2"] {
+        let run = |words: &str| place.run("--csv --header --csv-ragged pad --stage fields:b").and(words).and(jobs);
+        run("t").fails().complains_of(&error);
+        let seen = run("t u --on-bad skip").exits(1);
+        assert_eq!(seen.stdout, b"b\n2\n\"\"\n8\n");
+        assert!(seen.stderr.contains("line 5") && seen.stderr.contains("2 bad records"), "{}", seen.stderr);
+        run("t u --rejects r").exits(0).prints("b\n2\n\"\"\n8\n");
+        let rejects: Vec<serde_json::Value> =
+            place.text("r").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let places: Vec<_> =
+            rejects.iter().map(|reject| (&reject["kind"], &reject["record"], &reject["line"])).collect();
+        let kind = "field_count_mismatch".into();
+        assert_eq!(places, [(&kind, &4.into(), &5.into()), (&kind, &1.into(), &2.into())]);
+    }
 }
 
 #[test]
@@ -195,8 +216,8 @@ fn headers_are_matched_by_name() {
         .file("b", format!("the n,id,text\n{}", "x,1,\"a,b\"\n,,\n".repeat(1000)))
         .file("more", "id,text,\"the n\",x\n")
         .file("twice", "id,id,text\n")
-        .file("longer", "text,the n,id\n1,2,3,4\n")
-        .file("ragged", "text,the n,id\n1,2\n");
+        .file("ragged", "text,the n,id\n1,2\n")
+        .file("long", "text,the n,id\n1,2\n1,2,3,4\n");
     let b = "1,\"a,b\",x\n,,\n".repeat(1000);
     for jobs in ["", "-j 2"] {
         let run = |words: &str| place.run(jobs).and(words).and("--csv --header --header-by-name");
@@ -208,8 +229,8 @@ fn headers_are_matched_by_name() {
         run("a more -o x").fails().complains_of(&["more", "the names of a, each one time"]);
         run("a twice -o x").fails().complains_of(&["twice"]);
         run("a ragged -o x").fails().complains_of(&["found 2 fields, expected 3"]);
+        run("a long --csv-ragged pad -o x").fails().complains_of(&["long", "found 4 fields, expected 3", "line 3"]);
         run("a ragged --csv-ragged pad --stage skip:30000").succeeds().prints("id,text,\"the n\"\n,1,2\n");
-        run("a longer --csv-ragged pad -o x").fails().complains_of(&["found 4 fields, expected 3"]);
     }
     place.run("a b --csv --header-by-name").gets_refused().complains_of(&["--header"]);
 }

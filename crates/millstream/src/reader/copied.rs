@@ -5,6 +5,41 @@ use crate::{Error, Reader, Result};
 
 use super::inner_lines;
 
+/// The lines of a batch whose records may be several lines, for errors of its records.
+#[doc(hidden)] // for the command line, whose stages process batches
+#[derive(Clone, Copy, Debug)]
+pub struct BatchLines {
+    /// What [`Reader::inner_lines`] returned before the batch was read.
+    before: Option<u64>,
+    record_lines: RecordLines,
+}
+
+impl BatchLines {
+    /// Lines that cannot be known.
+    pub const UNKNOWN: BatchLines = BatchLines { before: None, record_lines: RecordLines::Unknown };
+
+    /// Creates the lines of the batch that the framer found last. `before` is what [`Reader::inner_lines`] returned
+    /// before that.
+    pub fn new(before: Option<u64>, framer: &dyn Framer) -> BatchLines {
+        BatchLines { before, record_lines: framer.record_lines() }
+    }
+
+    /// Adds the line at which a record of the batch begins to an error that has the number of the record.
+    pub fn locate(self, error: Error, batch: &Batch<'_>) -> Error {
+        let (Some(before), Some(record), None) = (self.before, error.record(), error.line()) else { return error };
+        let index = match record.checked_sub(batch.first_record()) {
+            Some(index) if index < batch.len() as u64 => index as usize,
+            _ => return error, // of an earlier batch
+        };
+        let first = batch.offsets()[0];
+        let ends = batch.offsets()[1..=index].iter().map(|end| (end - first) as usize);
+        match inner_lines(self.record_lines, &batch.bytes()[first as usize..], ends) {
+            Some(inside) => error.with_line(record + before + inside + 1),
+            None => error,
+        }
+    }
+}
+
 /// A copy of consecutive records of a reader, which can report the line of each of their bytes.
 #[derive(Clone, Debug)]
 pub struct BatchCopy {

@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 
 pub use crate::source::{Decode, Pin, Source};
 pub use builder::{Follow, Latency, ReaderBuilder};
-pub use copied::BatchCopy;
+pub use copied::{BatchCopy, BatchLines};
 pub use scan::Values;
 
 use crate::Format;

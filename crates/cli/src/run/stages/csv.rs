@@ -2,12 +2,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use millstream::frame::Csv;
+use millstream::frame::{Csv, CsvRagged};
 use millstream::{Error, ErrorKind, Result};
 
 use super::text::{Fields, TO_THE_LAST, last_needed};
-use crate::run::count_text;
-use crate::run::csv::Ragged;
 
 /// Selects fields of records. They are written as they are in the file, so that their quotes stay.
 pub(super) struct Select {
@@ -15,11 +13,11 @@ pub(super) struct Select {
     list: Fields,
     /// The number of fields of the header, if there is one.
     width: Option<usize>,
-    ragged: Ragged,
+    ragged: CsvRagged,
 }
 
 impl Select {
-    pub(super) fn new(csv: Csv, list: Fields, width: Option<usize>, ragged: Ragged) -> Select {
+    pub(super) fn new(csv: Csv, list: Fields, width: Option<usize>, ragged: CsvRagged) -> Select {
         Select { csv, list, width, ragged }
     }
 
@@ -36,8 +34,8 @@ impl Select {
     /// Appends the selected fields of a record, which has no line end, to `out`.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::FieldCountMismatch`] for a record without all of the fields, unless missing fields are
-    /// empty, and [`ErrorKind::CsvInvalid`] for one that the dialect cannot represent.
+    /// Returns [`ErrorKind::FieldCountMismatch`] for a record with more fields than the header, and for one without all
+    /// of the fields, unless missing fields are empty, and [`ErrorKind::CsvInvalid`] for one that the dialect cannot represent.
     pub(super) fn write(&self, record: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let (line, mut first) = (out.len(), None);
         let mut add = |raw: &[u8]| {
@@ -62,15 +60,10 @@ impl Select {
             }
             count += 1;
         }
-        let missing = ranges.peek().is_some_and(|range| last_needed(range) >= count);
-        if missing || self.width.is_some_and(|width| width != count) {
-            if self.ragged == Ragged::Error || self.width.is_some_and(|width| width < count) {
-                return Err(self.mismatch(count));
-            }
-            for range in ranges {
-                let end = if *range.end() == TO_THE_LAST { self.width.unwrap_or(0) } else { range.end() + 1 };
-                (count.max(*range.start())..end).for_each(|_| add(b""));
-            }
+        self.check(count)?;
+        for range in ranges {
+            let end = if *range.end() == TO_THE_LAST { self.width.unwrap_or(0) } else { range.end() + 1 };
+            (count.max(*range.start())..end).for_each(|_| add(b""));
         }
         self.checked(line, first, out)
     }
@@ -91,16 +84,12 @@ impl Select {
         Ok(())
     }
 
-    #[cold]
-    fn mismatch(&self, count: usize) -> Error {
-        let expected = match self.width {
-            Some(width) => format!("{width}, as in the header"),
-            None => {
-                let last = self.list.0.last().map_or(0, last_needed);
-                format!("at least {}", last + 1)
-            }
-        };
-        Error::new(ErrorKind::FieldCountMismatch).with_found(count_text(count as u64, "field")).with_expected(expected)
+    /// Checks the number of fields of a record.
+    fn check(&self, count: usize) -> Result<()> {
+        match self.width {
+            Some(width) => self.ragged.check(count, width, "the header"),
+            None => self.ragged.check_at_least(count, self.list.0.last().map_or(0, |range| last_needed(range) + 1)),
+        }
     }
 }
 
@@ -114,7 +103,7 @@ pub(super) struct Reorder {
 }
 
 impl Reorder {
-    pub(super) fn new(csv: Csv, width: usize, ragged: Ragged, order: Order) -> Reorder {
+    pub(super) fn new(csv: Csv, width: usize, ragged: CsvRagged, order: Order) -> Reorder {
         Reorder { select: Select::new(csv, Fields(Vec::new()), Some(width), ragged), order }
     }
 
@@ -133,9 +122,7 @@ impl Reorder {
         while let Some(field) = fields.next_raw() {
             raw.push(field);
         }
-        if raw.len() > order.len() || raw.len() < order.len() && self.select.ragged == Ragged::Error {
-            return Err(self.select.mismatch(raw.len()));
-        }
+        self.select.check(raw.len())?;
         let (line, mut first) = (out.len(), None);
         for &i in order {
             let field = raw.get(i).copied().unwrap_or_default();
@@ -156,7 +143,7 @@ mod tests {
     use super::*;
     use crate::run::stages::text::{StageText, Work};
 
-    fn select(dialect: CsvDialect, list: &str, names: Option<&str>, ragged: Ragged) -> Select {
+    fn select(dialect: CsvDialect, list: &str, names: Option<&str>, ragged: CsvRagged) -> Select {
         let csv = Csv::with(dialect).unwrap();
         let names: Option<Vec<_>> =
             names.map(|names| csv.fields(names.as_bytes()).map(|name| name.into_owned()).collect());
@@ -188,31 +175,35 @@ mod tests {
             ("1", None, "\u{feff}a,b", "a"),
             ("2", None, "a,\u{feff}b", "\"\u{feff}b\""),
         ] {
-            assert_eq!(selected(&select(csv, list, names, Ragged::Error), record), expected, "{list}");
-            assert_eq!(selected(&select(csv, list, names, Ragged::Pad), record), expected, "{list}");
+            assert_eq!(selected(&select(csv, list, names, CsvRagged::Error), record), expected, "{list}");
+            assert_eq!(selected(&select(csv, list, names, CsvRagged::Pad), record), expected, "{list}");
         }
         let comments = csv.comment(Some(b'#')).stray_quotes(millstream::frame::CsvStrayQuotes::Literal);
-        assert_eq!(selected(&select(comments, "2-", None, Ragged::Error), "a,#b\"c,d"), "\"#b\"\"c\",d");
+        assert_eq!(selected(&select(comments, "2-", None, CsvRagged::Error), "a,#b\"c,d"), "\"#b\"\"c\",d");
         let bare = csv.quote(None);
-        assert!(selected(&select(bare, "2", None, Ragged::Error), "a,,b").contains("a dialect with quotes"));
+        assert!(selected(&select(bare, "2", None, CsvRagged::Error), "a,,b").contains("a dialect with quotes"));
     }
 
     #[test]
     fn a_record_with_another_number_of_fields_is_an_error_or_padded() {
-        const MORE: &str = "found 3 fields, expected 2, as in the header";
         let csv = CsvDialect::new();
         for (list, names, record, error, padded) in [
             ("3", None, "a,b", "found 2 fields, expected at least 3", "\"\""),
             ("2-", None, "a", "found 1 field, expected at least 2", "\"\""),
             ("1-4", None, "a,b", "found 2 fields, expected at least 4", "a,b,,"),
-            ("a", Some("a,b"), "1,2,3", MORE, MORE),
             ("a", Some("a,b"), "1", "found 1 field, expected 2, as in the header", "1"),
             ("1-", Some("a,b,c"), "1", "found 1 field, expected 3, as in the header", "1,,"),
         ] {
-            assert!(selected(&select(csv, list, names, Ragged::Error), record).contains(error), "{list} {record}");
-            let found = selected(&select(csv, list, names, Ragged::Pad), record);
-            // Fields that have no name cannot be kept, and are not dropped silently.
-            assert!(found == padded || padded == MORE && found.contains(MORE), "{list} {record}: {found}");
+            assert!(selected(&select(csv, list, names, CsvRagged::Error), record).contains(error), "{list} {record}");
+            assert_eq!(selected(&select(csv, list, names, CsvRagged::Pad), record), padded, "{list} {record}");
+        }
+        // No field is dropped silently.
+        for ragged in [CsvRagged::Error, CsvRagged::Pad] {
+            for (list, record, found) in [("a", "1,2,3", 3), ("1-", "1,2,", 3), ("b", "1,2,3,4", 4)] {
+                let error = selected(&select(csv, list, Some("a,b"), ragged), record);
+                let expected = format!("found {found} fields, expected 2, as in the header");
+                assert!(error.contains(&expected), "{ragged:?} {list} {record}: {error}");
+            }
         }
     }
 

@@ -16,11 +16,10 @@ pub(crate) use text::StageText;
 use std::ops::Range;
 use std::sync::Arc;
 
-use millstream::frame::{Batch, Csv, Framer, Trim};
+use millstream::frame::{Batch, Csv, CsvRagged, Framer, Trim};
 use millstream::pipe::{Pipe, StageStats};
-use millstream::{Error, ErrorKind, Result};
+use millstream::{BatchLines, Error, ErrorKind, Result};
 
-use super::csv::Ragged;
 use super::header::Header;
 use super::rejects::Reject;
 use content::Content;
@@ -40,6 +39,8 @@ pub(super) struct Stages {
     is_measured: bool,
     /// The other stages, if there are any.
     stages: Option<millstream::pipe::Stages>,
+    /// Records that were skipped, until [`take_rejects`](Stages::take_rejects).
+    failed: Vec<(Error, Vec<u8>)>,
     /// The header after the stages.
     header: Option<Header>,
     passed: Passed,
@@ -54,7 +55,7 @@ pub(super) struct Table<'a> {
     /// The framer.
     pub(super) csv: &'a Csv,
     pub(super) header: Option<&'a Header>,
-    pub(super) ragged: Ragged,
+    pub(super) ragged: CsvRagged,
 }
 
 /// A framer that says which records are no data, such as blank lines.
@@ -129,7 +130,7 @@ impl Stages {
             }
         };
         let passed = Passed { content, bytes: Vec::new(), offsets: vec![0], run: 0..0, open: None };
-        Ok(Stages { search, selected: Vec::new(), is_measured: false, stages, header, passed })
+        Ok(Stages { search, selected: Vec::new(), is_measured: false, stages, failed: Vec::new(), header, passed })
     }
 
     /// Returns the header after the stages.
@@ -152,8 +153,7 @@ impl Stages {
 
     /// Returns the records of the source of this name at which a stage has failed since the last call.
     pub(super) fn take_rejects(&mut self, name: &str) -> Vec<Reject> {
-        let failed = self.stages.as_mut().map(millstream::pipe::Stages::take_failed).unwrap_or_default();
-        failed.into_iter().map(|(error, record)| Reject::new(error.with_name(name), &record)).collect()
+        self.failed.drain(..).map(|(error, record)| Reject::new(error.with_name(name), &record)).collect()
     }
 
     /// Returns the number of records that pass, and of their bytes, if no result has to be copied to find out.
@@ -180,10 +180,16 @@ impl Stages {
     }
 
     /// Passes the results for the records of a batch to `send`, in pieces: bytes, and the n + 1 offsets of n records.
+    /// Errors of its records get their `lines`.
     ///
     /// # Errors
     /// Returns the error of a stage, after earlier results, or the error of `send`.
-    pub(super) fn pass(&mut self, batch: Batch<'_>, mut send: impl FnMut(&[u8], &[u32]) -> Result<()>) -> Result<()> {
+    pub(super) fn pass(
+        &mut self,
+        batch: Batch<'_>,
+        lines: BatchLines,
+        mut send: impl FnMut(&[u8], &[u32]) -> Result<()>,
+    ) -> Result<()> {
         self.select(&batch);
         let passed = &mut self.passed;
         passed.clear();
@@ -207,10 +213,12 @@ impl Stages {
                 passed.clear();
             }
         });
+        let failed = stages.take_failed().into_iter();
+        self.failed.extend(failed.map(|(error, record)| (lines.locate(error, &batch), record)));
         passed.end_run(bytes);
         sent?;
         send(&passed.bytes, &passed.offsets)?;
-        worked
+        worked.map_err(|error| lines.locate(error, &batch))
     }
 
     /// Returns the kept record when it is known that no record follows.

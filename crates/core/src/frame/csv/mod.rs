@@ -8,10 +8,12 @@
 mod automaton;
 mod dialect;
 mod fields;
+mod ragged;
 mod rows;
 
 pub use dialect::{CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvLineEnd, CsvStrayQuotes};
 pub use fields::CsvFields;
+pub use ragged::CsvRagged;
 pub use rows::{CsvRow, CsvRows};
 
 use super::simd::QuotedIndex;
