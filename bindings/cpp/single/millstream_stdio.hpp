@@ -254,6 +254,10 @@ enum class errc : int {
     json_invalid = 40,
     /// A server failed, broke a connection, or answered something other than what was requested.
     remote_failed = 41,
+    /// The answer to the request that completes an object was lost, so the object may or may not have been written.
+    outcome_unknown = 42,
+    /// The file or object exists, and was to be created.
+    already_exists = 43,
 };
 
 namespace detail {
@@ -265,7 +269,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1.
-inline constexpr std::array<kind_text, 41> kind_texts{{
+inline constexpr std::array<kind_text, 43> kind_texts{{
     {"io", "see the operating system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -306,7 +310,9 @@ inline constexpr std::array<kind_text, 41> kind_texts{{
     {"csv_invalid", "check the file at this position, or choose the dialect in which it was written"},
     {"field_count_mismatch", "check the record, or choose how such records are read"},
     {"json_invalid", "check the program that wrote the text"},
-    {"remote_failed", "check the server and the connection, then read the object again"},
+    {"remote_failed", "check the server and the connection, then try again"},
+    {"outcome_unknown", "look at the object before you write it again"},
+    {"already_exists", "choose another name, or remove what exists"},
 }};
 
 } // namespace detail

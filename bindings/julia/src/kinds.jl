@@ -86,4 +86,8 @@ const error_kinds = (
     json_invalid = 40,
     # A server failed, broke a connection, or answered something other than what was requested.
     remote_failed = 41,
+    # The answer to the request that completes an object was lost, so the object may or may not have been written.
+    outcome_unknown = 42,
+    # The file or object exists, and was to be created.
+    already_exists = 43,
 )

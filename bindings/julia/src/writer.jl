@@ -18,7 +18,8 @@ Options, with their defaults first:
 - `flush_policy`: `:auto`, `:when_full`, `:line`; or `flush_delay`: the maximum number of seconds before bytes are
   passed on
 - `encode`: `:auto`, `:off`, or a format, such as `:gzip`, `:zstd` or `:xz`; `level`
-- `existing`: `:replace`, `:append`, `:append_unchecked`; `partial`: `:remove`, `:keep`; `durability`: `:cached`, `:data`, `:all`
+- `existing`: `:replace`, `:append`, `:append_unchecked`, `:create_new`; `partial`: `:remove`, `:keep`
+- `durability`: `:cached`, `:data`, `:all`
 - `capacity`: the size of the buffer, 64 KiB, 256 KiB for pipes; `stall_timeout`: seconds
 - `linger`: the number of seconds that `close` waits until the peer of a connection closes it too, which confirms that
   it has read everything: `stall_timeout`, or 30 without it; a `RawFD` is shut down only if this is given

@@ -83,7 +83,11 @@ export type ErrorKind =
   /** Text that is not valid JSON. */
   | "json_invalid"
   /** A server failed, broke a connection, or answered something other than what was requested. */
-  | "remote_failed";
+  | "remote_failed"
+  /** The answer to the request that completes an object was lost, so the object may or may not have been written. */
+  | "outcome_unknown"
+  /** The file or object exists, and was to be created. */
+  | "already_exists";
 
 /** The `code` of each kind: it never changes its meaning. `ABORT_ERR` is Node's own. */
 export const ERROR_CODES = {
@@ -128,6 +132,8 @@ export const ERROR_CODES = {
   field_count_mismatch: "MILLSTREAM_FIELD_COUNT_MISMATCH",
   json_invalid: "MILLSTREAM_JSON_INVALID",
   remote_failed: "MILLSTREAM_REMOTE_FAILED",
+  outcome_unknown: "MILLSTREAM_OUTCOME_UNKNOWN",
+  already_exists: "MILLSTREAM_ALREADY_EXISTS",
 } as const satisfies { readonly [kind in ErrorKind]: string };
 
 /** The values of `code`. */
@@ -220,7 +226,11 @@ export const FIELD_COUNT_MISMATCH: Kind = { kind: "field_count_mismatch", advice
 /** @internal */
 export const JSON_INVALID: Kind = { kind: "json_invalid", advice: "check the program that wrote the text" };
 /** @internal */
-export const REMOTE_FAILED: Kind = { kind: "remote_failed", advice: "check the server and the connection, then read the object again" };
+export const REMOTE_FAILED: Kind = { kind: "remote_failed", advice: "check the server and the connection, then try again" };
+/** @internal */
+export const OUTCOME_UNKNOWN: Kind = { kind: "outcome_unknown", advice: "look at the object before you write it again" };
+/** @internal */
+export const ALREADY_EXISTS: Kind = { kind: "already_exists", advice: "choose another name, or remove what exists" };
 
 /** What to do about each kind. */
 export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE__ */ adviceOf([
@@ -265,6 +275,8 @@ export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE
   FIELD_COUNT_MISMATCH,
   JSON_INVALID,
   REMOTE_FAILED,
+  OUTCOME_UNKNOWN,
+  ALREADY_EXISTS,
 ]);
 
 function adviceOf(kinds: readonly Kind[]): { readonly [kind in ErrorKind]: string } {

@@ -66,16 +66,18 @@ export type Encode =
 
 export const ENCODE: Rule = ["auto", "off", "gzip", "bgzf", "zstd", "xz"];
 
-/** What happens to an existing regular file. */
+/** What happens to an existing regular file, or to an existing object. */
 export type Existing =
   /** The new content replaces it. */
   | "replace"
   /** The new bytes are appended. They are visible as soon as they are written, even if the rest fails. For compressed output, the file must be a complete file of the same format, because data after a truncated stream could not be read. This is checked first; a plain gzip file has to be decoded for this check. */
   | "append"
   /** Like `append`, but a compressed file is not checked. */
-  | "append_unchecked";
+  | "append_unchecked"
+  /** Opening fails if it exists, and so does closing if another program has created it since then (`already_exists`). This also applies to objects. */
+  | "create_new";
 
-export const EXISTING: Rule = ["replace", "append", "append_unchecked"];
+export const EXISTING: Rule = ["replace", "append", "append_unchecked", "create_new"];
 
 /** What happens to incomplete output. */
 export type Partial =
@@ -255,7 +257,7 @@ export interface WriterSettings {
   level?: number | undefined;
   /** Compresses blocks of this many bytes independently of each other, on all processors: members of gzip, frames of zstd. Every decoder reads them one after another. The file is slightly larger, and a file of zstd can be divided at its frames. Each thread needs memory for six blocks. From 4096 to 67,108,864 bytes; by default there is one block. */
   blockSize?: number | undefined;
-  /** What happens to a file that exists at a path. */
+  /** What happens to a file that exists at a path, or to an object that exists. */
   existing?: Existing | undefined;
   /** What happens to an incomplete file at a path. */
   partial?: Partial | undefined;

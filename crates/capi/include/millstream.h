@@ -263,6 +263,14 @@ enum millstream_code
      * A server failed, broke a connection, or answered something other than what was requested.
      */
     MILLSTREAM_REMOTE_FAILED = 41,
+    /**
+     * The answer to the request that completes an object was lost, so the object may or may not have been written.
+     */
+    MILLSTREAM_OUTCOME_UNKNOWN = 42,
+    /**
+     * The file or object exists, and was to be created.
+     */
+    MILLSTREAM_ALREADY_EXISTS = 43,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -663,7 +671,7 @@ typedef uint32_t millstream_encode;
 #endif // __cplusplus
 
 /**
- * What happens to an existing regular file.
+ * What happens to an existing regular file, or to an existing object.
  */
 enum millstream_existing
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
@@ -684,6 +692,11 @@ enum millstream_existing
      * Like MILLSTREAM_EXISTING_APPEND, but a compressed file is not checked.
      */
     MILLSTREAM_EXISTING_APPEND_UNCHECKED = 2,
+    /**
+     * Opening fails if it exists, and so does closing if another program has created it since then
+     * (MILLSTREAM_ALREADY_EXISTS). This also applies to objects.
+     */
+    MILLSTREAM_EXISTING_CREATE_NEW = 3,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -2966,7 +2979,7 @@ millstream_code millstream_writer_options_set_block_size(millstream_writer_optio
                                                          millstream_error **error);
 
 /**
- * Sets what happens to a file that exists at a path.
+ * Sets what happens to a file that exists at a path, or to an object that exists.
  */
 millstream_code millstream_writer_options_set_existing(millstream_writer_options *options,
                                                        millstream_existing existing,

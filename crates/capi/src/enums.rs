@@ -140,7 +140,7 @@ choice!(millstream_encode is millstream::Encode {
     Xz => millstream::Encode::Xz,
 });
 
-/// What happens to an existing regular file.
+/// What happens to an existing regular file, or to an existing object.
 #[repr(u32)]
 #[derive(Clone, Copy)]
 pub enum millstream_existing {
@@ -152,12 +152,16 @@ pub enum millstream_existing {
     Append = 1,
     /// Like MILLSTREAM_EXISTING_APPEND, but a compressed file is not checked.
     AppendUnchecked = 2,
+    /// Opening fails if it exists, and so does closing if another program has created it since then
+    /// (MILLSTREAM_ALREADY_EXISTS). This also applies to objects.
+    CreateNew = 3,
 }
 
 choice!(millstream_existing is millstream::Existing {
     Replace => millstream::Existing::Replace,
     Append => millstream::Existing::Append,
     AppendUnchecked => millstream::Existing::AppendUnchecked,
+    CreateNew => millstream::Existing::CreateNew,
 });
 
 /// What happens to incomplete output.

@@ -103,7 +103,7 @@ pub extern "C" fn millstream_writer_options_set_block_size(
     })
 }
 
-/// Sets what happens to a file that exists at a path.
+/// Sets what happens to a file that exists at a path, or to an object that exists.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_writer_options_set_existing(
     options: Option<&mut millstream_writer_options>,

@@ -157,7 +157,11 @@ error_kinds! {
     /// Text that is not valid JSON.
     40 JsonInvalid "json_invalid" "check the program that wrote the text";
     /// A server failed, broke a connection, or answered something other than what was requested.
-    41 RemoteFailed "remote_failed" "check the server and the connection, then read the object again"; // last added
+    41 RemoteFailed "remote_failed" "check the server and the connection, then try again";
+    /// The answer to the request that completes an object was lost, so the object may or may not have been written.
+    42 OutcomeUnknown "outcome_unknown" "look at the object before you write it again";
+    /// The file or object exists, and was to be created.
+    43 AlreadyExists "already_exists" "choose another name, or remove what exists"; // last added
 }
 
 impl ErrorKind {

@@ -28,7 +28,7 @@ mod panicked;
 pub mod pipe;
 mod reader;
 #[cfg(feature = "remote")]
-mod remote;
+pub mod remote;
 mod sink;
 mod source;
 #[cfg(feature = "splits")]

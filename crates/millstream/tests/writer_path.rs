@@ -378,3 +378,31 @@ fn paths_of_standard_output_mean_the_descriptor() {
         assert!(text.contains("<ours>"), "{text}");
     }
 }
+
+#[test]
+fn a_file_that_is_to_be_created_replaces_none() {
+    for partial in [Partial::Remove, Partial::Keep] {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        let open = || Writer::builder().existing(Existing::CreateNew).partial(partial).path(&path);
+        let mut writer = open().unwrap();
+        writer.write(b"new").unwrap();
+        if partial == Partial::Remove {
+            // Another program creates the file in the meantime.
+            fs::write(&path, "other").unwrap();
+            assert_eq!(writer.close().unwrap_err().kind(), ErrorKind::AlreadyExists);
+            assert_eq!(fs::read_to_string(&path).unwrap(), "other");
+        } else {
+            writer.close().unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        }
+        assert_eq!(open().unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing else is left");
+    }
+    for path in ["/dev/stdout", "/dev/null", "/"] {
+        let error = Writer::builder().existing(Existing::CreateNew).path(path).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::OpenFailed), "{error}");
+    }
+    let error = Writer::builder().existing(Existing::CreateNew).memory().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidOption);
+}

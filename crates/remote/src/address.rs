@@ -45,6 +45,18 @@ impl Address {
     }
 }
 
+impl Address {
+    /// Parses `s3://BUCKET` or `s3://BUCKET/PREFIX`, and returns both parts.
+    pub(crate) fn parse_prefix(text: &str) -> Result<(String, String)> {
+        let rest = text.get(5..).filter(|_| text[..5].eq_ignore_ascii_case("s3://")).unwrap_or_default();
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        match is_bucket(bucket) {
+            true => Ok((bucket.into(), prefix.into())),
+            false => Err(invalid(text).with_expected("s3://BUCKET or s3://BUCKET/PREFIX")),
+        }
+    }
+}
+
 fn is_bucket(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
 }
@@ -89,6 +101,11 @@ mod tests {
             ["", "a", "s3://", "s3://bucket", "s3://bucket/", "s3:///key", "ftp://a/b", "http://", "s3://b/a/../c"]
         {
             assert!(Address::parse(text).is_err(), "{text}");
+        }
+        assert_eq!(Address::parse_prefix("s3://b/a//c").unwrap(), ("b".into(), "a//c".into()));
+        assert_eq!(Address::parse_prefix("S3://b").unwrap(), ("b".into(), String::new()));
+        for text in ["s3://", "s3:///a", "http://a/b", "s3:/", "é"] {
+            assert!(Address::parse_prefix(text).is_err(), "{text}");
         }
         let error = Address::parse("gs://bucket/key").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);

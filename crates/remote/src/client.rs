@@ -1,11 +1,17 @@
 //! Requests for an object: redirects, refused addresses, signatures, statuses.
 
+use std::convert::Infallible;
 use std::error::Error as _;
-use std::sync::OnceLock;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, mpsc};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http::header::{ACCEPT_ENCODING, IF_MATCH, LOCATION, RANGE, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, IF_MATCH, LOCATION, RANGE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http_body::{Body, Frame, SizeHint};
 use millstream_core::error::{Error, ErrorKind, Result};
 use reqwest::{Client, Response, redirect};
 use tokio::runtime::Runtime;
@@ -40,6 +46,33 @@ pub(crate) fn runtime() -> Result<&'static Runtime> {
     Ok(RUNTIME.get().expect("it was set above"))
 }
 
+/// Runs a task of the runtime and waits for it. `check` is called every 20 ms; an error of it ends the wait, and the task.
+///
+/// The caller may be a task of another runtime, in which waiting for a task would panic, so this waits for a channel.
+pub(crate) fn wait_for<T: Send + 'static>(
+    task: impl Future<Output = T> + Send + 'static,
+    check: &mut dyn FnMut() -> Result<()>,
+) -> Result<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let task = runtime()?.spawn(async move {
+        let _ = sender.send(task.await);
+    });
+    receive(&receiver, check).inspect_err(|_| task.abort())
+}
+
+/// Receives what a task sends. `check` is called every 20 ms; an error of it ends the wait.
+pub(crate) fn receive<T>(receiver: &mpsc::Receiver<T>, check: &mut dyn FnMut() -> Result<()>) -> Result<T> {
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(20)) {
+            Ok(received) => return Ok(received),
+            Err(mpsc::RecvTimeoutError::Timeout) => check()?,
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(Error::new(ErrorKind::Internal).with_found("a request that ended unexpectedly"));
+            }
+        }
+    }
+}
+
 /// Returns the client, whose connections all objects share.
 fn client(allow_link_local: bool) -> Result<Client> {
     static CLIENTS: [OnceLock<Client>; 2] = [OnceLock::new(), OnceLock::new()];
@@ -59,11 +92,101 @@ fn client(allow_link_local: bool) -> Result<Client> {
         .no_deflate()
         .connect_timeout(Duration::from_secs(10))
         .user_agent(concat!("millstream/", env!("CARGO_PKG_VERSION")));
-    let builder = if allow_link_local { builder } else { builder.dns_resolver(std::sync::Arc::new(guard::Guarded)) };
+    let builder = if allow_link_local { builder } else { builder.dns_resolver(Arc::new(guard::Guarded)) };
     let client = builder
         .build()
         .map_err(|error| Error::new(ErrorKind::OpenFailed).with_found(format!("no HTTP client: {}", causes(&error))))?;
     Ok(place.get_or_init(|| client).clone())
+}
+
+/// A request to a store, apart from those for the content of an object.
+#[derive(Clone)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    /// Pairs of the query; they are encoded.
+    pub(crate) query: Vec<(&'static str, String)>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// How long the answer may take after the body was sent.
+    pub(crate) limit: Duration,
+}
+
+/// The answer to a call, whatever its status.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// Returns the code of the error document in the body, which may have a status of success.
+    pub(crate) fn code(&self) -> Option<String> {
+        s3::error_document(&self.body).map(|document| document.code)
+    }
+
+    /// Returns whether the same request may succeed later.
+    pub(crate) fn is_passing(&self) -> bool {
+        // Amazon S3 answers 400 to a body that arrives too slowly, and to one that was damaged on its way.
+        const CODES: [&str; 6] = [
+            "RequestTimeout",
+            "InternalError",
+            "SlowDown",
+            "ServiceUnavailable",
+            "BadDigest",
+            "XAmzContentSHA256Mismatch",
+        ];
+        is_passing(self.status) || self.code().is_some_and(|code| CODES.contains(&code.as_str()))
+    }
+
+    /// Returns the failure that this answer means.
+    pub(crate) fn failure(&self) -> Failure {
+        let mut found = shown_status(self.status);
+        if let Some(document) = s3::error_document(&self.body) {
+            found += &format!(" ({document})");
+        }
+        if let Some(region) = self.headers.get("x-amz-bucket-region").filter(|_| self.status.is_redirection()) {
+            found += &format!(" for a bucket of the region {}; set AWS_REGION", text(region));
+        }
+        match self.is_passing() {
+            true => Failure::Passing {
+                error: wrong(found),
+                retry_after: retry_after(&self.headers),
+                may_have_arrived: true,
+            },
+            false => wrong(found).into(),
+        }
+    }
+}
+
+/// The longest answer to a call that is accepted. A page of a list has at most 1000 entries.
+const LONGEST_ANSWER: usize = 16 << 20;
+
+/// The body of a request, which counts how many of its bytes were handed to the connection.
+struct Sent {
+    bytes: Bytes,
+    taken: Arc<AtomicUsize>,
+}
+
+impl Body for Sent {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.bytes.is_empty() {
+            return Poll::Ready(None);
+        }
+        let count = self.bytes.len().min(64 << 10);
+        self.taken.fetch_add(count, Ordering::Relaxed);
+        Poll::Ready(Some(Ok(Frame::data(self.bytes.split_to(count)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.len() as u64)
+    }
 }
 
 /// An object that can be requested.
@@ -91,6 +214,65 @@ impl Target {
         Ok(Target { client, place, headers, options })
     }
 
+    /// Returns the prefix of a store's keys as a target, for lists.
+    pub(crate) fn of_prefix(options: Remote) -> Result<(Target, String)> {
+        let headers = options.checked_headers()?;
+        let (bucket, prefix) = Address::parse_prefix(&options.url)?;
+        let client = client(options.allow_link_local)?;
+        let place = Place::S3(S3Object::new(&bucket, "", &options)?);
+        Ok((Target { client, place, headers, options }, prefix))
+    }
+
+    /// Returns the target for an object of the same store.
+    pub(crate) fn sibling(&self, key: &str) -> Option<Target> {
+        let Place::S3(object) = &self.place else { return None };
+        let place = Place::S3(object.sibling(key));
+        Some(Target {
+            client: self.client.clone(),
+            place,
+            headers: self.headers.clone(),
+            options: self.options.clone(),
+        })
+    }
+
+    /// Makes a call of a store, and receives all of the answer. An error means that there is none.
+    pub(crate) async fn call(&self, call: Call, is_first: bool) -> Result<Answer, Failure> {
+        let Place::S3(object) = &self.place else {
+            return Err(Error::new(ErrorKind::Unsupported).with_found("a call of a web server").into());
+        };
+        let mut url = object.url.clone();
+        if !call.query.is_empty() {
+            url.set_query(Some(&s3::query(&call.query)));
+        }
+        let mut headers = call.headers;
+        if call.method != Method::GET && call.method != Method::HEAD {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(call.body.len()));
+        }
+        let headers = object.sign(&call.method, &url, headers, call.body.clone()).await?;
+        let mut response = self.send(call.method, &url, headers, call.body, call.limit, is_first).await?;
+        let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+        let mut body = Vec::new();
+        loop {
+            let chunk = match timeout(call.limit, response.chunk()).await {
+                Ok(Ok(Some(chunk))) => chunk,
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) => return Err(Failure::passing(wrong(causes(&error.without_url())))),
+                Err(_) => return Err(Failure::passing(idle(call.limit))),
+            };
+            if body.len() + chunk.len() > LONGEST_ANSWER {
+                return Err(wrong(format!("an answer of more than {LONGEST_ANSWER} bytes")).into());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Answer { status, headers, body: String::from_utf8_lossy(&body).into_owned() })
+    }
+
+    /// Returns the user's headers: those that describe an object, and those that belong to every request.
+    pub(crate) fn user_headers(&self, of_object: bool) -> HeaderMap {
+        let wanted = self.headers.iter().filter(|(name, _)| s3::describes_object(name.as_str()) == of_object);
+        wanted.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
     /// Sends a GET, follows redirects, and returns an answer with a body of the object: a status of 200 or 206, or 416.
     /// `is_first` means that nothing has been received of the object: a host that cannot be reached is an error then.
     pub(crate) async fn get(
@@ -112,7 +294,9 @@ impl Target {
             Place::Web(url) => self.follow(url, own, is_first).await?,
             Place::S3(object) => {
                 own.extend(self.headers.clone());
-                self.send(&object.url, object.sign(own).await?, is_first).await?
+                let headers = object.sign(&Method::GET, &object.url, own, Bytes::new()).await?;
+                let limit = self.options.idle_timeout;
+                self.send(Method::GET, &object.url, headers, Bytes::new(), limit, is_first).await?
             }
         };
         self.check_status(response, is_first).await
@@ -126,7 +310,8 @@ impl Target {
             if url.origin() == start.origin() {
                 headers.extend(self.headers.clone());
             }
-            let response = self.send(&url, headers, is_first).await?;
+            let limit = self.options.idle_timeout;
+            let response = self.send(Method::GET, &url, headers, Bytes::new(), limit, is_first).await?;
             let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
             let Some(location) = response.headers().get(LOCATION).filter(|_| is_redirect) else { return Ok(response) };
             let location = location.to_str().ok().and_then(|location| url.join(location).ok());
@@ -142,31 +327,53 @@ impl Target {
         Err(wrong("more than 10 redirects").into())
     }
 
-    async fn send(&self, url: &Url, headers: HeaderMap, is_first: bool) -> Result<Response, Failure> {
+    /// Sends a request and waits for the head of the answer, for at most `limit` after the body was sent. While it is sent,
+    /// the idle timeout applies.
+    async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Bytes,
+        limit: Duration,
+        is_first: bool,
+    ) -> Result<Response, Failure> {
         if !self.options.allow_link_local {
             guard::check(url).map_err(|refused| refused_address(&refused))?;
         }
-        let request = self.client.get(url.clone()).headers(headers).send();
-        match timeout(self.options.idle_timeout, request).await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => {
-                let error = error.without_url();
-                if let Some(refused) = cause::<guard::Refused>(&error) {
-                    return Err(refused_address(refused).into());
-                }
-                let text = causes(&error);
-                if is_first && error.is_connect() {
-                    return Err(Error::new(ErrorKind::OpenFailed).with_found(text).into());
-                }
-                Err(Failure::passing(wrong(text)))
-            }
-            Err(_) => Err(Failure::passing(self.idle())),
+        let length = body.len();
+        let taken = Arc::new(AtomicUsize::new(0));
+        let mut request = self.client.request(method, url.clone()).headers(headers);
+        if length > 0 {
+            request = request.body(reqwest::Body::wrap(Sent { bytes: body, taken: taken.clone() }));
         }
+        let mut request = Box::pin(request.send());
+        let answer = loop {
+            let before = taken.load(Ordering::Relaxed);
+            let allowed = if before < length { self.options.idle_timeout } else { limit };
+            match timeout(allowed, &mut request).await {
+                Ok(answer) => break answer,
+                Err(_) if taken.load(Ordering::Relaxed) > before => {}
+                Err(_) => return Err(Failure::passing(idle(allowed))),
+            }
+        };
+        answer.map_err(|error| {
+            let error = error.without_url();
+            if let Some(refused) = cause::<guard::Refused>(&error) {
+                return refused_address(refused).into();
+            }
+            let text = causes(&error);
+            match error.is_connect() {
+                true if is_first => Error::new(ErrorKind::OpenFailed).with_found(text).into(),
+                true => Failure::Passing { error: wrong(text), retry_after: None, may_have_arrived: false },
+                false => Failure::passing(wrong(text)),
+            }
+        })
     }
 
     /// Returns the error for a connection that delivers nothing.
     pub(crate) fn idle(&self) -> Error {
-        wrong(format!("no data for {} s", self.options.idle_timeout.as_secs_f64()))
+        idle(self.options.idle_timeout)
     }
 
     async fn check_status(&self, response: Response, is_first: bool) -> Result<Response, Failure> {
@@ -176,10 +383,7 @@ impl Target {
         }
         let retry_after = retry_after(response.headers());
         let region = response.headers().get("x-amz-bucket-region").map(text);
-        let mut found = match status.canonical_reason() {
-            Some(reason) => format!("the answer {} {reason}", status.as_u16()),
-            None => format!("the answer {}", status.as_u16()),
-        };
+        let mut found = shown_status(status);
         if let Some(reason) = self.reason(response).await {
             found += &format!(" ({reason})");
         }
@@ -187,10 +391,11 @@ impl Target {
             found += &format!(" for a bucket of the region {region}; set AWS_REGION");
         }
         let expected = "the object";
+        if is_passing(status) {
+            let error = wrong(found).with_expected(expected);
+            return Err(Failure::Passing { error, retry_after, may_have_arrived: true });
+        }
         Err(match status.as_u16() {
-            408 | 425 | 429 | 500 | 502 | 503 | 504 => {
-                Failure::Passing { error: wrong(found).with_expected(expected), retry_after }
-            }
             404 | 410 | 412 if !is_first => Error::new(ErrorKind::SourceChanged)
                 .with_found(found)
                 .with_expected("the version that was read at the start")
@@ -209,8 +414,24 @@ impl Target {
                 _ => break,
             }
         }
-        s3::reason(&String::from_utf8_lossy(&body))
+        s3::error_document(&String::from_utf8_lossy(&body)).map(|document| document.to_string())
     }
+}
+
+/// Returns whether the same request may succeed later.
+fn is_passing(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504)
+}
+
+fn shown_status(status: StatusCode) -> String {
+    match status.canonical_reason() {
+        Some(reason) => format!("the answer {} {reason}", status.as_u16()),
+        None => format!("the answer {}", status.as_u16()),
+    }
+}
+
+fn idle(limit: Duration) -> Error {
+    wrong(format!("no data for {} s", limit.as_secs_f64()))
 }
 
 fn refused_address(refused: &guard::Refused) -> Error {

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use async_channel::{Receiver, Sender};
 use bytes::Bytes;
@@ -15,7 +14,7 @@ use tokio::time::timeout;
 
 use crate::address::shown;
 use crate::answer::{Facts, check_range, wrong};
-use crate::client::{Target, causes, runtime};
+use crate::client::{Target, causes, runtime, wait_for};
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
 
@@ -84,23 +83,8 @@ impl Object {
         let name = shown(&remote.url);
         let named = |error: Error| error.with_name(&name);
         let target = Arc::new(Target::new(remote).map_err(named)?);
-        // The caller may be a task of a runtime, which must not wait for another one's tasks.
-        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-        let task = runtime()?.spawn({
-            let target = target.clone();
-            async move {
-                let _ = sender.send(first_answer(&target).await);
-            }
-        });
-        let answer = loop {
-            match receiver.recv_timeout(Duration::from_millis(20)) {
-                Ok(answer) => break answer.map_err(named)?,
-                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => check().inspect_err(|_| task.abort())?,
-                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-                    return Err(named(Error::new(ErrorKind::Internal).with_found("a request that ended unexpectedly")));
-                }
-            }
-        };
+        let first = target.clone();
+        let answer = wait_for(async move { first_answer(&first).await }, &mut check)?.map_err(named)?;
         let mut object = Object {
             name,
             target,

@@ -15,12 +15,14 @@ pub(crate) enum Failure {
         error: Error,
         /// The server's request to wait.
         retry_after: Option<Duration>,
+        /// Whether the server may have received the request, and may still be working on it.
+        may_have_arrived: bool,
     },
 }
 
 impl Failure {
     pub(crate) fn passing(error: Error) -> Failure {
-        Failure::Passing { error, retry_after: None }
+        Failure::Passing { error, retry_after: None, may_have_arrived: true }
     }
 }
 
@@ -53,7 +55,7 @@ impl Patience {
     pub(crate) async fn wait(&mut self, failure: Failure) -> Result<(), Error> {
         let (error, retry_after) = match failure {
             Failure::Lasting(error) => return Err(error),
-            Failure::Passing { error, retry_after } => (error, retry_after),
+            Failure::Passing { error, retry_after, .. } => (error, retry_after),
         };
         let since = *self.since.get_or_insert_with(Instant::now);
         let delay = self.delays.next().unwrap_or(LONGEST).max(retry_after.unwrap_or_default());

@@ -1,9 +1,11 @@
 //! An object's URL and the options of its requests.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::Address;
+use crate::uploads::UnfinishedUpload;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use millstream_core::error::{Error, ErrorKind, Result};
 
@@ -25,7 +27,18 @@ pub struct Remote {
     pub(crate) allow_link_local: bool,
     pub(crate) range_size: u64,
     pub(crate) connections: usize,
+    pub(crate) anonymous: bool,
+    part_size: Option<u64>,
+    size_hint: Option<u64>,
+    pub(crate) part_limit: u64,
+    pub(crate) on_unfinished: Option<Arc<dyn Fn(&UnfinishedUpload) + Send + Sync>>,
 }
+
+/// The default size of a part: with the maximum of 10,000 parts, objects of up to 156 GiB.
+const PART_SIZE: u64 = 16 << 20;
+
+/// The sizes of parts that Amazon S3 accepts.
+const PART_SIZES: std::ops::RangeInclusive<u64> = 5 << 20..=5 << 30;
 
 impl Remote {
     /// Returns the object with this URL and the default options.
@@ -40,6 +53,11 @@ impl Remote {
             allow_link_local: false,
             range_size: 8 << 20,
             connections: 8,
+            anonymous: false,
+            part_size: None,
+            size_hint: None,
+            part_limit: 10_000,
+            on_unfinished: None,
         }
     }
 
@@ -50,6 +68,10 @@ impl Remote {
 
     /// Adds a header to each request, such as `Authorization`. It is not sent to another host after a redirect. Its
     /// value is not shown in messages.
+    ///
+    /// Headers that describe an object are sent with the request that creates it, and with no other: `Content-Type` and
+    /// other headers of the content, `Cache-Control`, `x-amz-meta-…`, `x-amz-storage-class`, `x-amz-tagging`, `x-amz-acl`,
+    /// `x-amz-server-side-encryption`.
     pub fn header(mut self, name: &str, value: &str) -> Remote {
         self.headers.push((name.into(), value.into()));
         self
@@ -95,6 +117,84 @@ impl Remote {
         self.range_size = bytes;
         self.connections = connections;
         self
+    }
+
+    /// Sets whether requests to an object store are not signed, so that no credentials are needed: for public objects. It
+    /// is like `AWS_SKIP_SIGNATURE=true`.
+    pub fn anonymous(mut self, anonymous: bool) -> Remote {
+        self.anonymous = anonymous;
+        self
+    }
+
+    /// Sets the size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if
+    /// [`size_hint`](Self::size_hint) requires it. An object that is not longer than a part is uploaded with one request.
+    ///
+    /// An object has at most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts.
+    pub fn part_size(mut self, bytes: u64) -> Remote {
+        self.part_size = Some(bytes);
+        self
+    }
+
+    /// Sets the expected length of an object that is uploaded, in bytes. Parts are as large as this requires.
+    pub fn size_hint(mut self, bytes: u64) -> Remote {
+        self.size_hint = Some(bytes);
+        self
+    }
+
+    /// Calls `function` if an upload was given up and could not be removed, for example because the connection is
+    /// broken. Such an upload is not visible as an object, but a store may charge for its parts.
+    pub fn on_unfinished(mut self, function: impl Fn(&UnfinishedUpload) + Send + Sync + 'static) -> Remote {
+        self.on_unfinished = Some(Arc::new(function));
+        self
+    }
+
+    /// Sets the number of parts that an object may have, for tests.
+    #[doc(hidden)]
+    pub fn part_limit(mut self, parts: u64) -> Remote {
+        self.part_limit = parts;
+        self
+    }
+
+    /// Returns the size of a part.
+    pub(crate) fn checked_part_size(&self) -> Result<usize> {
+        let refuse = |found: String, expected: String| {
+            Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
+        };
+        let needed = self.size_hint.unwrap_or(0).div_ceil(self.part_limit);
+        let size = match self.part_size {
+            // Whole MiB, because some stores require it.
+            None => needed.max(PART_SIZE).div_ceil(1 << 20) << 20,
+            Some(size) if size < needed => {
+                return refuse(
+                    format!("parts of {size} bytes for {} bytes", self.size_hint.unwrap_or(0)),
+                    format!("at least {needed}, because an object has at most {} parts", self.part_limit),
+                );
+            }
+            Some(size) => size,
+        };
+        // The limit is reduced by tests, which use small parts as well.
+        match usize::try_from(size) {
+            Ok(bytes) if PART_SIZES.contains(&size) || self.part_limit < 10_000 && bytes > 0 => Ok(bytes),
+            _ => {
+                let (least, most) = (PART_SIZES.start(), PART_SIZES.end());
+                refuse(format!("parts of {size} bytes"), format!("{least} to {most} bytes"))
+            }
+        }
+    }
+
+    /// Checks that the object can be uploaded, without a request.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::InvalidOption`], or [`ErrorKind::Unsupported`] for a web server.
+    pub fn check_upload(&self) -> Result<()> {
+        self.check()?;
+        if let Address::Web(_) = Address::parse(&self.url)? {
+            return Err(Error::new(ErrorKind::Unsupported)
+                .with_name(self.name())
+                .with_found("an upload to a web server")
+                .with_expected("s3://BUCKET/KEY: web servers have no way to complete an upload of unknown length"));
+        }
+        self.checked_part_size().map(drop).map_err(|error| error.with_name(self.name()))
     }
 
     /// Checks the URL and the options without a request.
@@ -151,7 +251,10 @@ impl fmt::Debug for Remote {
             .field("allow_link_local", &self.allow_link_local)
             .field("range_size", &self.range_size)
             .field("connections", &self.connections)
-            .finish()
+            .field("anonymous", &self.anonymous)
+            .field("part_size", &self.part_size)
+            .field("size_hint", &self.size_hint)
+            .finish_non_exhaustive()
     }
 }
 

@@ -96,7 +96,7 @@ enum class encode : std::uint32_t {
     xz = MILLSTREAM_ENCODE_XZ,
 };
 
-/// What happens to an existing regular file.
+/// What happens to an existing regular file, or to an existing object.
 enum class existing : std::uint32_t {
     /// The new content replaces it.
     replace = MILLSTREAM_EXISTING_REPLACE,
@@ -106,6 +106,9 @@ enum class existing : std::uint32_t {
     append = MILLSTREAM_EXISTING_APPEND,
     /// Like `existing::append`, but a compressed file is not checked.
     append_unchecked = MILLSTREAM_EXISTING_APPEND_UNCHECKED,
+    /// Opening fails if it exists, and so does closing if another program has created it since then (`already_exists`).
+    /// This also applies to objects.
+    create_new = MILLSTREAM_EXISTING_CREATE_NEW,
 };
 
 /// What happens to incomplete output.

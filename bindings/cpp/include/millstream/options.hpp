@@ -145,7 +145,7 @@ struct writer_options {
     /// at its frames. Each thread needs memory for six blocks. From 4096 to 67,108,864 bytes; by default there is one
     /// block.
     std::optional<std::size_t> block_size{};
-    /// What happens to a file that exists at a path.
+    /// What happens to a file that exists at a path, or to an object that exists.
     std::optional<millstream::existing> existing{};
     /// What happens to an incomplete file at a path.
     std::optional<millstream::partial> partial{};

@@ -87,4 +87,8 @@ ErrorKind = Literal[
     "json_invalid",
     # A server failed, broke a connection, or answered something other than what was requested.
     "remote_failed",
+    # The answer to the request that completes an object was lost, so the object may or may not have been written.
+    "outcome_unknown",
+    # The file or object exists, and was to be created.
+    "already_exists",
 ]

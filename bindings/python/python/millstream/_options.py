@@ -11,7 +11,7 @@ Follow = Literal["no", "growing"]
 Pin = Literal["content", "identity"]
 FlushPolicy = Literal["auto", "when_full", "line"]
 Encode = Literal["auto", "off", "gzip", "bgzf", "zstd", "xz"]
-Existing = Literal["replace", "append", "append_unchecked"]
+Existing = Literal["replace", "append", "append_unchecked", "create_new"]
 Partial = Literal["remove", "keep"]
 LendPages = Literal["no", "consumer_copies"]
 Durability = Literal["cached", "data", "all"]
@@ -101,7 +101,7 @@ class WriterSettings(TypedDict, total=False):
     #: at its frames. Each thread needs memory for six blocks. From 4096 to 67,108,864 bytes; by default there is one
     #: block.
     block_size: int
-    #: What happens to a file that exists at a path.
+    #: What happens to a file that exists at a path, or to an object that exists.
     existing: Existing
     #: What happens to an incomplete file at a path.
     partial: Partial

@@ -242,7 +242,7 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
     },
     Setting {
         name: "existing",
-        about: "What happens to a file that exists at a path.",
+        about: "What happens to a file that exists at a path, or to an object that exists.",
         set: Set::Word(&[
             Word {
                 word: "replace",
@@ -261,6 +261,12 @@ pub const WRITER: &[Setting<WriterBuilder>] = &[
                 about: "Like `append`, but a compressed file is not checked.",
                 is_default: false,
                 set: |builder| builder.existing(Existing::AppendUnchecked),
+            },
+            Word {
+                word: "create_new",
+                about: "Opening fails if it exists, and so does closing if another program has created it since then (`already_exists`). This also applies to objects.",
+                is_default: false,
+                set: |builder| builder.existing(Existing::CreateNew),
             },
         ]),
     },

@@ -2,7 +2,7 @@
 
 use crate::error::CommandEnd;
 
-/// What happens to an existing regular file.
+/// What happens to an existing regular file, or to an existing object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Existing {
     /// The new content replaces it.
@@ -15,6 +15,9 @@ pub enum Existing {
     Append,
     /// Like [`Append`](Existing::Append), but a compressed file is not checked.
     AppendUnchecked,
+    /// Opening fails if it exists, and so does closing if another program has created it since then
+    /// ([`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists)). This also applies to objects.
+    CreateNew,
 }
 
 /// What happens to incomplete output.

@@ -203,7 +203,16 @@ impl WriterBuilder {
         self
     }
 
-    /// Sets what happens to a file that exists at a path.
+    /// Sets what happens to a file that exists at a path, or to an object that exists.
+    ///
+    /// ```
+    /// use millstream::{ErrorKind, Existing, Writer};
+    /// let directory = tempfile::tempdir().unwrap();
+    /// let open = || Writer::builder().existing(Existing::CreateNew).path(directory.path().join("ledger"));
+    /// open()?.close()?;
+    /// assert_eq!(open().unwrap_err().kind(), ErrorKind::AlreadyExists);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
     pub fn existing(mut self, existing: Existing) -> WriterBuilder {
         self.existing = existing;
         self
@@ -426,6 +435,38 @@ impl WriterBuilder {
         self.build(opened, format)
     }
 
+    /// See [`Writer::url`].
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "remote")] {
+    /// use millstream::{Existing, Remote, Writer};
+    /// let report = Remote::new("s3://reports/2026/11/27.csv").header("Content-Type", "text/csv");
+    /// let mut writer = Writer::builder().existing(Existing::CreateNew).url(report)?;
+    /// writer.write(b"date,orders\n")?;
+    /// writer.close()?; // now the object exists
+    /// # }
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::OpenFailed`] if the store cannot be reached or refuses, [`ErrorKind::AlreadyExists`] for an
+    /// object that was to be created, and [`ErrorKind::Unsupported`] for the URLs of web servers.
+    #[cfg(feature = "remote")]
+    pub fn url(mut self, remote: impl Into<crate::Remote>) -> Result<Writer> {
+        let remote = remote.into();
+        // The URL is not shown, because its query may be secret.
+        let format = match self.encode {
+            Encode::Auto => {
+                let format = Known::of_name(Path::new(&remote.name())).map(Known::encoded).transpose();
+                format.map_err(|error| error.with_name(remote.name()))?
+            }
+            _ => self.format(),
+        };
+        self.check(Kind::Object, format)?;
+        let opened = crate::remote::open(remote, self.existing == Existing::CreateNew, self.limits.wait())?;
+        self.build(opened, format)
+    }
+
     /// See [`Writer::from_write`].
     ///
     /// # Errors
@@ -489,6 +530,7 @@ impl WriterBuilder {
         let levels = format.map_or(0..=u32::MAX, |format| format.levels());
         let level = self.level.unwrap_or(*levels.start());
         let lends = self.lend_pages != LendPages::No;
+        let appends = matches!(self.existing, Existing::Append | Existing::AppendUnchecked);
         let runs_in_program = matches!(kind, Kind::Callback | Kind::Program);
         refuse(&[
             (self.capacity == Some(0), &"a capacity of 0 bytes", &"at least 1"),
@@ -533,7 +575,17 @@ impl WriterBuilder {
                 &"a flush delay for a callback",
                 &"another policy: callbacks run only on the caller's thread",
             ),
-            (kind != Kind::Path && self.existing != Existing::Replace, &format_args!("appending to {kind}"), &"a path"),
+            (kind != Kind::Path && appends, &format_args!("appending to {kind}"), &"a path"),
+            (
+                !is_path && kind != Kind::Object && self.existing == Existing::CreateNew,
+                &format_args!("creating {kind}"),
+                &"a path or an object",
+            ),
+            (
+                kind == Kind::Object && matches!(self.flush_policy, FlushPolicy::Delay(_)),
+                &"a flush delay for an object",
+                &"another policy: an object appears when it is closed",
+            ),
             (!is_path && self.partial == Partial::Keep, &format_args!("a kept incomplete file for {kind}"), &"a path"),
             (
                 self.existing == Existing::Append && self.partial == Partial::Keep,
@@ -610,6 +662,9 @@ enum Kind {
     Command,
     Connection,
     Callback,
+    /// An object of a store.
+    #[cfg_attr(not(feature = "remote"), allow(dead_code))]
+    Object,
     /// Any [`io::Write`].
     Program,
     /// Memory, or no destination.
@@ -624,6 +679,7 @@ impl fmt::Display for Kind {
             Kind::Descriptor => "a file descriptor",
             Kind::Command => "a command",
             Kind::Connection => "a connection",
+            Kind::Object => "an object",
             Kind::Callback => "a callback",
             Kind::Program => "a writer of the program",
             Kind::Memory => "memory",

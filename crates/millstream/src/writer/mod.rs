@@ -133,6 +133,24 @@ impl Writer {
         Writer::builder().path(path)
     }
 
+    /// Writes an object of a store with the interface of Amazon S3: `s3://BUCKET/KEY`. The output is compressed if the
+    /// name implies that. This requires the feature `remote`.
+    ///
+    /// The object, new or replaced, appears complete when the writer is [closed](Self::close), and otherwise not at all.
+    /// Up to 16 MiB are kept in memory and sent by one request; more are sent in parts while they are written.
+    /// Options of the requests are those of [`Remote`](crate::Remote).
+    ///
+    /// If the answer to the last request is lost, the store is asked whether the object was written. If that cannot be
+    /// found out, `close` fails with [`ErrorKind::OutcomeUnknown`].
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::OpenFailed`] if the store cannot be reached or refuses, and [`ErrorKind::Unsupported`] for the
+    /// URLs of web servers.
+    #[cfg(feature = "remote")]
+    pub fn url(remote: impl Into<crate::Remote>) -> Result<Writer> {
+        Writer::builder().url(remote)
+    }
+
     /// Writes a regular file through mapped memory, in steps for which disk space is reserved beforehand. Otherwise
     /// this is like [`path`](Self::path); the file has its true length after a close, an error and a drop.
     ///

@@ -97,6 +97,9 @@ fn open_target(path: &Path, manner: &Manner, limits: &Limits) -> Result<Opened, 
     let wait = limits.wait();
     let target = resolve(path)?;
     if let Some(number) = own_descriptor(&target) {
+        if manner.existing == Existing::CreateNew {
+            return Err(Error::new(ErrorKind::AlreadyExists).into());
+        }
         manner.refuse_special()?;
         return direct(open_own_descriptor(number, &target)?, manner, wait);
     }
@@ -105,18 +108,20 @@ fn open_target(path: &Path, manner: &Manner, limits: &Limits) -> Result<Opened, 
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error.into()),
     };
+    let creates = manner.existing == Existing::CreateNew;
     match old {
+        Some(_) if creates => Err(Error::new(ErrorKind::AlreadyExists).into()),
         Some(old) if old.is_dir() => Err(Errno::ISDIR.into()),
         Some(old) if !old.is_file() => {
             manner.refuse_special()?;
             direct(Handle::Owned(open_special(&target, &old, limits)?), manner, wait)
         }
-        _ if manner.existing != Existing::Replace => {
+        _ if manner.existing != Existing::Replace && !creates => {
             let file = OpenOptions::new().append(true).create(true).open(&target)?;
             file_sink(file, Naming::Done, target, manner, wait)
         }
         _ if manner.partial == Partial::Keep => {
-            let file = manner.open_options().create(true).truncate(true).open(&target)?;
+            let file = manner.open_options().create(true).create_new(creates).truncate(!creates).open(&target)?;
             file_sink(file, Naming::Done, target, manner, wait)
         }
         Some(old) => {
@@ -175,7 +180,8 @@ fn file_sink(file: File, naming: Naming, target: PathBuf, manner: &Manner, wait:
         Durability::All => target.parent().map(Path::to_path_buf),
         Durability::Cached | Durability::Data => None,
     };
-    let sink = FileSink { file, naming, target, directory };
+    let creates = manner.existing == Existing::CreateNew;
+    let sink = FileSink { file, naming, target, creates, directory };
     Ok(Opened { on_drop, ..Opened::new(sink, String::new(), medium) })
 }
 
@@ -356,21 +362,23 @@ enum Naming {
 }
 
 impl Naming {
-    /// Gives the file its name, replacing an existing file. After an error the call may be repeated.
-    fn finish(&mut self, target: &Path) -> io::Result<()> {
+    /// Gives the file its name. An existing file is replaced, or is an error if `creates`. After an error the call may be
+    /// repeated.
+    fn finish(&mut self, target: &Path, creates: bool) -> io::Result<()> {
         match self {
             Naming::Done => {}
+            Naming::Temporary(temporary) if creates => temporary.rename_new(target)?,
             Naming::Temporary(temporary) => temporary.rename(target)?,
             Naming::Nameless(file) => {
                 let own = name_of_descriptor(file);
                 let link = |name: &Path| rustix::fs::linkat(CWD, &own, CWD, name, AtFlags::SYMLINK_FOLLOW);
                 match link(target) {
-                    Err(Errno::EXIST) => {
+                    Err(Errno::EXIST) if !creates => {
                         // Linking does not replace a file, but renaming does. A file whose name was removed cannot be
                         // linked a second time, so the temporary name is kept for the next attempt.
                         let ((), temporary) = Temporary::beside(target, |name| Ok(link(name)?))?;
                         *self = Naming::Temporary(temporary);
-                        return self.finish(target);
+                        return self.finish(target, creates);
                     }
                     linked => linked?,
                 }
@@ -386,6 +394,8 @@ struct FileSink {
     file: Box<dyn Sink>,
     naming: Naming,
     target: PathBuf,
+    /// Whether the file must not replace another one.
+    creates: bool,
     /// The directory to sync so that the name is on the disk too, if that is required.
     directory: Option<PathBuf>,
 }
@@ -397,7 +407,12 @@ impl Sink for FileSink {
 
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
         self.file.close(end)?;
-        self.naming.finish(&self.target)?;
+        match self.naming.finish(&self.target, self.creates) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.creates => {
+                return Err(Error::new(ErrorKind::AlreadyExists));
+            }
+            named => named?,
+        }
         if let Some(directory) = &self.directory {
             File::open(directory)?.sync_all()?;
         }

@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 /// The longest part of the file's name that its temporary file repeats. The whole temporary name must fit into 255
@@ -59,6 +60,19 @@ impl Temporary {
         }
         Ok(())
     }
+
+    /// Gives the file its name, if no file of this name exists.
+    pub(super) fn rename_new(&mut self, target: &Path) -> io::Result<()> {
+        if let Some(path) = &self.path {
+            match renameat_with(CWD, path, CWD, target, RenameFlags::NOREPLACE) {
+                // The file system has no such call, but probably has links.
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => return fs::hard_link(path, target),
+                renamed => renamed?,
+            }
+            self.path = None;
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Temporary {
@@ -95,6 +109,20 @@ mod tests {
         // This simulates a forked child, which has a different process ID.
         drop(Temporary { path: make().path.take(), process: 0 });
         assert_eq!(count(), 1);
+    }
+
+    #[test]
+    fn a_new_name_replaces_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("out");
+        let mut temporary = Temporary::beside(&target, |path| File::create_new(path)).unwrap().1;
+        fs::write(&target, "other").unwrap();
+        assert_eq!(temporary.rename_new(&target).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&target).unwrap(), "other");
+        fs::remove_file(&target).unwrap();
+        temporary.rename_new(&target).unwrap();
+        drop(temporary);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 
     #[test]

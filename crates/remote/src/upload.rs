@@ -1,0 +1,360 @@
+//! The upload of an object, which appears only when it is completed.
+//!
+//! A short object is uploaded by one PUT. A longer one is a multipart upload: its parts are sent while the object is
+//! written, and it appears when the last request completes it. [`complete`](crate::complete) has this request.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CONTENT_RANGE, ETAG, IF_NONE_MATCH, RANGE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use millstream_core::error::{Error, ErrorKind, Result};
+use serde::Deserialize;
+use tokio::task::JoinHandle;
+
+use crate::answer::wrong;
+use crate::client::{Answer, Call, Target, receive, runtime, wait_for};
+use crate::complete::{Completion, Progress, Request};
+use crate::patience::{Failure, Patience};
+use crate::remote::Remote;
+use crate::s3;
+use crate::uploads::{UnfinishedUpload, abort};
+
+/// How many parts are sent at a time.
+const CONNECTIONS: usize = 4;
+
+/// The header with the identity of a write, by which a lost answer is decided.
+pub(crate) const WRITE_ID: HeaderName = HeaderName::from_static("x-amz-meta-millstream-id");
+
+/// An object that is being uploaded. It appears, complete, when [`close`](Upload::close) succeeds. If it is dropped
+/// before, the upload is removed.
+pub struct Upload {
+    target: Arc<Target>,
+    name: String,
+    create_new: bool,
+    /// The identity of this write.
+    id: String,
+    part_size: usize,
+    buffer: Vec<u8>,
+    /// The number of bytes in parts that were handed over.
+    sent: u64,
+    multipart: Option<Multipart>,
+    /// Whether the completing request may have arrived, so that the object may appear.
+    progress: Arc<Progress>,
+    is_done: bool,
+}
+
+/// A multipart upload, and its parts.
+struct Multipart {
+    upload: String,
+    tasks: Vec<JoinHandle<()>>,
+    sender: Sender<Result<Part>>,
+    finished: Receiver<Result<Part>>,
+    in_flight: usize,
+    parts: Vec<Part>,
+}
+
+/// A part that the store has accepted.
+pub(crate) struct Part {
+    pub(crate) number: u32,
+    pub(crate) etag: String,
+}
+
+impl Upload {
+    /// Prepares the upload of an object. The store is asked whether it can be reached, and whether the object exists if
+    /// it is to be created. `check` is called every 20 ms; an error of it ends the wait.
+    ///
+    /// # Errors
+    /// Fails if the URL or an option is invalid, if the server cannot be reached or refuses, if `create_new` is true and
+    /// the object exists ([`ErrorKind::AlreadyExists`]), or with the error of `check`.
+    pub fn open(remote: Remote, create_new: bool, mut check: impl FnMut() -> Result<()>) -> Result<Upload> {
+        let name = remote.name();
+        let named = |error: Error| error.with_name(&name);
+        remote.check_upload()?;
+        let part_size = remote.checked_part_size().map_err(named)?;
+        let target = Arc::new(Target::new(remote).map_err(named)?);
+        let first = target.clone();
+        let exists = wait_for(async move { look(&first).await }, &mut check)?.map_err(named)?;
+        if exists && create_new {
+            return Err(named(Error::new(ErrorKind::AlreadyExists)));
+        }
+        Ok(Upload {
+            target,
+            create_new,
+            id: uuid::Uuid::new_v4().simple().to_string(),
+            part_size,
+            buffer: Vec::new(),
+            sent: 0,
+            multipart: None,
+            progress: Arc::default(),
+            is_done: false,
+            name,
+        })
+    }
+
+    /// Returns the URL.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Accepts some of `bytes`, at least one unless the slice is empty, and returns their number. If this fails, none of
+    /// the bytes were accepted.
+    ///
+    /// # Errors
+    /// Fails if a part could not be sent, if the object would have too many parts, or with the error of `check`, which is
+    /// called every 20 ms.
+    pub fn write(&mut self, bytes: &[u8], mut check: impl FnMut() -> Result<()>) -> Result<usize> {
+        if self.is_done || self.progress.has_begun() {
+            return Err(Error::new(ErrorKind::Closed));
+        }
+        if self.buffer.len() == self.part_size && !bytes.is_empty() {
+            self.send_buffer(&mut check)?;
+        }
+        let count = bytes.len().min(self.part_size - self.buffer.len());
+        if self.buffer.capacity() - self.buffer.len() < count {
+            // A small object needs little memory; the second part is probably full.
+            let wanted = if self.sent > 0 { self.part_size } else { self.buffer.capacity().saturating_mul(2) };
+            let wanted = wanted.max(self.buffer.len() + count).min(self.part_size) - self.buffer.len();
+            self.buffer.try_reserve_exact(wanted).map_err(|_| {
+                Error::new(ErrorKind::MemoryLimit)
+                    .with_found(format!("no memory for a part of {} bytes", self.part_size))
+            })?;
+        }
+        self.buffer.extend_from_slice(&bytes[..count]);
+        Ok(count)
+    }
+
+    /// Completes the object: it appears. After an error the call may be repeated.
+    ///
+    /// # Errors
+    /// Fails if the object was not written. [`ErrorKind::OutcomeUnknown`] means that it may have been written or may
+    /// still be, because the answer of the store was lost; the upload is not removed then. [`ErrorKind::AlreadyExists`]
+    /// means that it was to be created, and exists.
+    pub fn close(&mut self, mut check: impl FnMut() -> Result<()>) -> Result<()> {
+        if self.is_done {
+            return Err(Error::new(ErrorKind::Closed));
+        }
+        let request = match &self.multipart {
+            None => Request::Put(Bytes::copy_from_slice(&self.buffer)),
+            Some(_) => {
+                if !self.buffer.is_empty() {
+                    self.send_buffer(&mut check)?;
+                }
+                let multipart = self.multipart.as_mut().expect("it was examined above");
+                while multipart.in_flight > 0 {
+                    multipart.wait(&mut check)?;
+                }
+                multipart.parts.sort_unstable_by_key(|part| part.number);
+                Request::Complete { upload: multipart.upload.clone(), body: Bytes::from(list(&multipart.parts)) }
+            }
+        };
+        let completion = Completion {
+            target: self.target.clone(),
+            request,
+            create_new: self.create_new,
+            id: self.id.clone(),
+            length: self.sent + if self.multipart.is_none() { self.buffer.len() as u64 } else { 0 },
+            progress: self.progress.clone(),
+        };
+        wait_for(async move { completion.run().await }, &mut check)??;
+        self.is_done = true;
+        Ok(())
+    }
+
+    /// Gives up: the object does not appear, and an unfinished upload is removed. This takes at most `limit`. It is not
+    /// removed while its completing request may be at work.
+    pub fn abandon(&mut self, limit: Duration) {
+        self.buffer = Vec::new();
+        if std::mem::replace(&mut self.is_done, true) {
+            return;
+        }
+        let Some(multipart) = self.multipart.take() else { return };
+        // Stop the connections, so that no part arrives after the upload was removed.
+        multipart.tasks.iter().for_each(JoinHandle::abort);
+        let (target, upload) = (self.target.clone(), multipart.upload.clone());
+        let is_removed = !self.progress.may_complete() && {
+            let end = std::time::Instant::now() + limit;
+            let mut check = || match std::time::Instant::now() < end {
+                true => Ok(()),
+                false => Err(Error::new(ErrorKind::TimedOut)),
+            };
+            wait_for(async move { abort(&target, &upload).await }, &mut check).flatten().is_ok()
+        };
+        if let Some(report) = self.target.options.on_unfinished.as_ref().filter(|_| !is_removed) {
+            report(&UnfinishedUpload::new(self.target.options.url.clone(), multipart.upload));
+        }
+    }
+
+    /// Sends the buffer as a part.
+    fn send_buffer(&mut self, check: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let multipart = match &mut self.multipart {
+            Some(multipart) => multipart,
+            none => none.insert(Multipart::start(&self.target, &self.id, check)?),
+        };
+        // Tasks that have ended, and their errors.
+        multipart.tasks.retain(|task| !task.is_finished());
+        while let Ok(finished) = multipart.finished.try_recv() {
+            multipart.accept(finished)?;
+        }
+        while multipart.in_flight >= CONNECTIONS {
+            multipart.wait(check)?;
+        }
+        let limit = self.target.options.part_limit;
+        let number = (multipart.parts.len() + multipart.in_flight) as u64 + 1;
+        if number > limit {
+            return Err(wrong(format!("more than {} bytes", self.sent)).with_expected(format!(
+                "at most {limit} parts of {} bytes; set `size_hint` or `part_size` for larger objects",
+                self.part_size
+            )));
+        }
+        let bytes = Bytes::from(std::mem::take(&mut self.buffer));
+        self.sent += bytes.len() as u64;
+        let (target, upload, sender) = (self.target.clone(), multipart.upload.clone(), multipart.sender.clone());
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        multipart.in_flight += 1;
+        multipart.tasks.push(runtime()?.spawn(async move {
+            let _ = sender.send(send_part(&target, &upload, number, bytes).await);
+        }));
+        Ok(())
+    }
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        self.abandon(Duration::from_secs(1));
+    }
+}
+
+impl Multipart {
+    fn start(target: &Arc<Target>, id: &str, check: &mut dyn FnMut() -> Result<()>) -> Result<Multipart> {
+        let mut headers = target.user_headers(true);
+        headers.extend(target.user_headers(false));
+        headers.insert(WRITE_ID, HeaderValue::try_from(id).expect("it is ASCII"));
+        let target = target.clone();
+        let upload = wait_for(async move { create(&target, headers).await }, check)??;
+        let (sender, finished) = channel();
+        Ok(Multipart { upload, tasks: Vec::new(), sender, finished, in_flight: 0, parts: Vec::new() })
+    }
+
+    /// Waits until a part has been sent.
+    fn wait(&mut self, check: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        let finished = receive(&self.finished, check)?;
+        self.accept(finished)
+    }
+
+    fn accept(&mut self, finished: Result<Part>) -> Result<()> {
+        match finished {
+            Ok(part) => {
+                self.in_flight -= 1;
+                self.parts.push(part);
+                Ok(())
+            }
+            Err(error) => {
+                // Its part is missing, so nothing can complete the object any more.
+                let text = error.to_string();
+                let _ =
+                    self.sender.send(Err(Error::new(ErrorKind::Closed).with_found(format!("a failed part: {text}"))));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Asks for the first byte of the object: whether the store can be reached, knows the bucket and accepts the
+/// credentials, and whether the object exists.
+async fn look(target: &Target) -> Result<bool> {
+    let mut patience = Patience::new(target.options.retry_for);
+    let mut headers = target.user_headers(false);
+    headers.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
+    let limit = target.options.idle_timeout;
+    let call = Call { method: Method::GET, query: Vec::new(), headers, body: Bytes::new(), limit };
+    loop {
+        let answer = match target.call(call.clone(), true).await {
+            Ok(answer) => answer,
+            Err(failure) => {
+                patience.wait(failure).await?;
+                continue;
+            }
+        };
+        let code = answer.code().unwrap_or_default();
+        match answer.status.as_u16() {
+            // The whole object follows if a server has no ranges; only stores are asked here.
+            200 | 206 => return Ok(true),
+            416 => return Ok(answer.headers.contains_key(CONTENT_RANGE) || code == "InvalidRange"),
+            404 if code != "NoSuchBucket" => return Ok(false),
+            // Credentials may allow writing and not reading.
+            403 if matches!(&*code, "" | "AccessDenied") => return Ok(false),
+            _ if answer.is_passing() => patience.wait(answer.failure()).await?,
+            _ => {
+                let Failure::Lasting(error) = answer.failure() else { continue };
+                let found = error.found().unwrap_or_default().to_string();
+                return Err(Error::new(ErrorKind::OpenFailed).with_found(found));
+            }
+        }
+    }
+}
+
+/// Creates a multipart upload, and returns its id.
+async fn create(target: &Target, headers: HeaderMap) -> Result<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Created {
+        upload_id: String,
+    }
+    let query = vec![("uploads", String::new())];
+    let limit = target.options.idle_timeout;
+    let call = Call { method: Method::POST, query, headers, body: Bytes::new(), limit };
+    let answer = repeat(target, call).await?;
+    let created: Option<Created> = s3::document(&answer.body, "InitiateMultipartUploadResult");
+    match created {
+        Some(Created { upload_id }) if !upload_id.is_empty() => Ok(upload_id),
+        _ => Err(wrong("an answer without the id of the new upload").with_expected("an InitiateMultipartUploadResult")),
+    }
+}
+
+async fn send_part(target: &Target, upload: &str, number: u32, body: Bytes) -> Result<Part> {
+    let query = vec![("partNumber", number.to_string()), ("uploadId", upload.to_string())];
+    let headers = target.user_headers(false);
+    let limit = answer_limit(&target.options);
+    let answer = repeat(target, Call { method: Method::PUT, query, headers, body, limit }).await?;
+    match answer.headers.get(ETAG).and_then(|etag| etag.to_str().ok()) {
+        Some(etag) => Ok(Part { number, etag: etag.into() }),
+        None => Err(wrong(format!("an answer without the ETag of part {number}")).with_expected("its ETag")),
+    }
+}
+
+/// Makes a call that may be repeated, until it succeeds.
+pub(crate) async fn repeat(target: &Target, call: Call) -> Result<Answer> {
+    let mut patience = Patience::new(target.options.retry_for);
+    loop {
+        let failure = match target.call(call.clone(), false).await {
+            Ok(answer) if answer.status.is_success() => return Ok(answer),
+            Ok(answer) => answer.failure(),
+            Err(failure) => failure,
+        };
+        patience.wait(failure).await?;
+    }
+}
+
+/// Returns how long the answer to a part may take after it was sent: its last megabytes may still be in the buffers of
+/// the operating system.
+pub(crate) fn answer_limit(options: &Remote) -> Duration {
+    options.idle_timeout * 6
+}
+
+/// Returns the header that lets a request fail if the object exists.
+pub(crate) fn only_if_missing(create_new: bool) -> HeaderMap {
+    create_new.then(|| (IF_NONE_MATCH, HeaderValue::from_static("*"))).into_iter().collect()
+}
+
+/// Returns the body of the request that completes an upload.
+fn list(parts: &[Part]) -> String {
+    let mut body = String::from("<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+    for Part { number, etag } in parts {
+        let etag = quick_xml::escape::escape(etag);
+        body += &format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>");
+    }
+    body + "</CompleteMultipartUpload>"
+}
