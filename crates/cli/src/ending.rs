@@ -6,7 +6,7 @@ use std::process::{ExitCode, Termination};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// The process exits with a status: 0 for success, 1 if a source or a sink failed, 2 if the command line is
-    /// invalid.
+    /// invalid, 3 if it is unknown whether an object was written.
     Exited(u8),
     /// The command stopped because of this signal and has cleaned up, and the process ends by this signal.
     Signaled(i32),
@@ -19,6 +19,8 @@ impl Ending {
     pub(crate) const FAILED: Ending = Ending::Exited(1);
     /// The command line is invalid.
     pub(crate) const USAGE: Ending = Ending::Exited(2);
+    /// An object may or may not have been written.
+    pub(crate) const UNKNOWN: Ending = Ending::Exited(3);
     /// The output no longer has a reader.
     pub(crate) const BROKEN_PIPE: Ending = Ending::Signaled(signal_hook::consts::SIGPIPE);
 }

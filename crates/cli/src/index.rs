@@ -7,7 +7,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use millstream::{Error, ErrorKind, GzipIndex, Result, Writer};
 
-use crate::run::{Progress, Show, Sink, count_text};
+use crate::run::{Network, Progress, Show, Sink, count_text};
 use crate::signals::Signals;
 use crate::{Ending, message, size};
 
@@ -65,7 +65,7 @@ fn write(options: &Options, signals: &mut Signals) -> Result<Ending> {
     }
     let sink = options.output.clone().unwrap_or_else(|| Sink::File(GzipIndex::usual_path(path)));
     signals.watch().map_err(Error::from_io)?;
-    let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()))?;
+    let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()), &Network::default())?;
     let progress = Show::Auto.is_wanted(sink == Sink::Stdout).then(|| Progress::start(Some(stat.len())));
     let spacing = options.spacing.unwrap_or_else(|| GzipIndex::usual_spacing(stat.len()));
     let built = GzipIndex::build(path, spacing, |compressed, decoded| {

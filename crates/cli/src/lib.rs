@@ -29,6 +29,7 @@ mod size;
 mod split;
 mod standard;
 mod tables;
+mod uploads;
 
 pub use ending::Ending;
 pub use standard::Closed;
@@ -57,11 +58,12 @@ pub fn main_with(args: impl IntoIterator<Item = impl Into<OsString>>, closed: Cl
     signals::heed_children();
     message::advise_with(arguments::has_option);
     let ending = match arguments::parse(args.into_iter().map(Into::into).collect()) {
-        Ok(Arguments { subcommand: Subcommand::Run(options) }) => run::run(&options),
+        Ok(Arguments { subcommand: Subcommand::Run(options) }) => run::run(options),
         Ok(Arguments { subcommand: Subcommand::Bson(options) }) => bson::run(&options.0),
-        Ok(Arguments { subcommand: Subcommand::Convert(options) }) => convert::run(&options.0),
+        Ok(Arguments { subcommand: Subcommand::Convert(options) }) => convert::run(options.0),
         Ok(Arguments { subcommand: Subcommand::Index(options) }) => index::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Split(options) }) => split::run(&options.0),
+        Ok(Arguments { subcommand: Subcommand::Uploads(options) }) => uploads::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Bench(options) }) => bench::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Completions { shell } }) => generate::completions(shell),
         Ok(Arguments { subcommand: Subcommand::Man { page } }) => generate::man(page),

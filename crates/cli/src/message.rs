@@ -72,11 +72,33 @@ pub(crate) fn fail(error: &Error) -> Ending {
 /// Reports an error with advice from a caller that knows more about its cause.
 pub(crate) fn fail_with_advice(error: &Error, advice: Option<&str>) -> Ending {
     let shown = without_last_words(error);
-    complain(&format!("{:#}", shown.as_ref().unwrap_or(error).without_advice()), advice);
+    complain(&with_options(&format!("{:#}", shown.as_ref().unwrap_or(error).without_advice())), advice);
     match error.kind() {
         ErrorKind::InvalidOption => Ending::USAGE,
+        ErrorKind::OutcomeUnknown => Ending::UNKNOWN,
         _ => Ending::FAILED,
     }
+}
+
+/// Replaces the library's names of options, in backticks, with those of the subcommand that runs.
+fn with_options(text: &str) -> String {
+    let parts = text.split('`').enumerate().map(|(i, part)| {
+        let option = part.replace('_', "-");
+        match i % 2 == 1 && HAS_OPTION.get().is_some_and(|has_option| has_option(&option)) {
+            true => (format!("--{option}"), true),
+            false => (part.to_string(), false),
+        }
+    });
+    let mut out = String::new();
+    let mut after_option = true;
+    for (part, is_option) in parts {
+        if !after_option && !is_option {
+            out.push('`');
+        }
+        out += &part;
+        after_option = is_option;
+    }
+    out
 }
 
 /// Formats the complete error in one line, for a report that is read without standard error.
@@ -104,6 +126,8 @@ pub(crate) fn advice_with(error: &Error, has_option: impl Fn(&str) -> bool) -> O
         ErrorKind::Unsupported if error.found().is_some_and(|found| found.contains("bash")) => {
             "install bash, or put the command, or several with --pipeline, after `--`"
         }
+        // Errors of URLs state what is expected.
+        ErrorKind::Unsupported if error.name().is_some_and(|name| name.contains("://")) => return None,
         ErrorKind::Unsupported if has_option("encode") => "--decode off or --encode off leaves the bytes unchanged",
         ErrorKind::DecodeLimit if has_option("decode-memory") && !has_option("decode-limit") => {
             "raise --decode-memory if the source is trusted"

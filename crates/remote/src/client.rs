@@ -235,6 +235,12 @@ impl Target {
         })
     }
 
+    /// Returns the URL of an object of the same bucket.
+    pub(crate) fn sibling_url(&self, key: &str) -> String {
+        let bucket = self.options.url.split('/').nth(2).unwrap_or_default();
+        format!("s3://{bucket}/{key}")
+    }
+
     /// Makes a call of a store, and receives all of the answer. An error means that there is none.
     pub(crate) async fn call(&self, call: Call, is_first: bool) -> Result<Answer, Failure> {
         let Place::S3(object) = &self.place else {
@@ -408,9 +414,9 @@ impl Target {
     /// Returns the reason in an error document.
     async fn reason(&self, mut response: Response) -> Option<String> {
         let mut body = Vec::new();
-        while body.len() < 4096 {
+        while body.len() < 64 << 10 {
             match timeout(self.options.idle_timeout, response.chunk()).await {
-                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk[..chunk.len().min(4096)]),
+                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk[..chunk.len().min(64 << 10)]),
                 _ => break,
             }
         }

@@ -22,10 +22,10 @@ use http::{HeaderValue, Method};
 use millstream_core::error::{Error, ErrorKind, Result};
 
 use crate::answer::wrong;
+use crate::calls::{WRITE_ID, answer_limit, exists, only_if_missing};
 use crate::client::{Answer, Call, Target};
 use crate::patience::{Failure, Patience};
 use crate::s3;
-use crate::upload::{WRITE_ID, answer_limit, only_if_missing};
 
 /// What has happened so far, which survives an interrupted wait.
 #[derive(Default)]
@@ -237,18 +237,6 @@ async fn is_written(target: &Target, id: &str, length: u64) -> Result<bool, Fail
             }
             Ok(is_ours)
         }
-        404 => Ok(false),
-        _ => Err(answer.failure()),
-    }
-}
-
-/// Returns whether an upload exists.
-pub(crate) async fn exists(target: &Target, upload: &str) -> Result<bool, Failure> {
-    let query = vec![("max-parts", "1".to_string()), ("uploadId", upload.to_string())];
-    let (headers, limit) = (target.user_headers(false), target.options.idle_timeout);
-    let answer = target.call(Call { method: Method::GET, query, headers, body: Bytes::new(), limit }, false).await?;
-    match answer.status.as_u16() {
-        200 => Ok(true),
         404 => Ok(false),
         _ => Err(answer.failure()),
     }

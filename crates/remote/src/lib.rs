@@ -13,17 +13,22 @@
 
 mod address;
 mod answer;
+mod calls;
 mod client;
 mod complete;
 mod guard;
 mod object;
+mod objects;
 mod patience;
 mod remote;
 mod s3;
+mod unfinished;
 mod upload;
 mod uploads;
 
 pub use object::Object;
+pub use objects::{ListedObject, Objects};
 pub use remote::Remote;
+pub use unfinished::UnfinishedUpload;
 pub use upload::Upload;
-pub use uploads::{Outcome, UnfinishedUpload, Uploads, outcome};
+pub use uploads::{Outcome, Uploads, outcome};

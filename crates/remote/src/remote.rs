@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::Address;
-use crate::uploads::UnfinishedUpload;
+use crate::unfinished::UnfinishedUpload;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use millstream_core::error::{Error, ErrorKind, Result};
 
@@ -31,8 +31,11 @@ pub struct Remote {
     part_size: Option<u64>,
     size_hint: Option<u64>,
     pub(crate) part_limit: u64,
-    pub(crate) on_unfinished: Option<Arc<dyn Fn(&UnfinishedUpload) + Send + Sync>>,
+    pub(crate) on_unfinished: Option<Report>,
 }
+
+/// A function that is called with an upload.
+type Report = Arc<dyn Fn(&UnfinishedUpload) + Send + Sync>;
 
 /// The default size of a part: with the maximum of 10,000 parts, objects of up to 156 GiB.
 const PART_SIZE: u64 = 16 << 20;

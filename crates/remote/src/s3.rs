@@ -10,7 +10,7 @@ use millstream_core::error::{Error, ErrorKind, Result};
 use object_store::RetryConfig;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsAuthorizer};
 use object_store::client::{HttpRequest, HttpRequestBody};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::Deserialize;
 use url::Url;
 
@@ -128,6 +128,25 @@ pub(crate) fn query(pairs: &[(&str, String)]) -> String {
     const IN_QUERY: &AsciiSet = &ESCAPED.add(b'/');
     let pairs = pairs.iter().map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, IN_QUERY)));
     pairs.collect::<Vec<_>>().join("&")
+}
+
+/// The names in a list, which a store encodes if that was requested: XML cannot contain all characters.
+pub(crate) struct Names {
+    is_encoded: bool,
+}
+
+impl Names {
+    /// `encoding` is the `EncodingType` of the list.
+    pub(crate) fn new(encoding: Option<&str>) -> Names {
+        Names { is_encoded: encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case("url")) }
+    }
+
+    pub(crate) fn decode(&self, name: &str) -> String {
+        match self.is_encoded {
+            true => percent_decode_str(&name.replace('+', " ")).decode_utf8_lossy().into_owned(),
+            false => name.into(),
+        }
+    }
 }
 
 /// Returns whether a header describes the object, so that it belongs to the request that creates it and to no other.

@@ -8,25 +8,21 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_RANGE, ETAG, IF_NONE_MATCH, RANGE};
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::header::{CONTENT_RANGE, RANGE};
+use http::{HeaderValue, Method};
 use millstream_core::error::{Error, ErrorKind, Result};
-use serde::Deserialize;
 use tokio::task::JoinHandle;
 
 use crate::answer::wrong;
-use crate::client::{Answer, Call, Target, receive, runtime, wait_for};
+use crate::calls::{Part, WRITE_ID, abort, create, send_part};
+use crate::client::{Call, Target, receive, runtime, wait_for};
 use crate::complete::{Completion, Progress, Request};
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
-use crate::s3;
-use crate::uploads::{UnfinishedUpload, abort};
+use crate::unfinished::UnfinishedUpload;
 
 /// How many parts are sent at a time.
 const CONNECTIONS: usize = 4;
-
-/// The header with the identity of a write, by which a lost answer is decided.
-pub(crate) const WRITE_ID: HeaderName = HeaderName::from_static("x-amz-meta-millstream-id");
 
 /// An object that is being uploaded. It appears, complete, when [`close`](Upload::close) succeeds. If it is dropped
 /// before, the upload is removed.
@@ -54,12 +50,6 @@ struct Multipart {
     finished: Receiver<Result<Part>>,
     in_flight: usize,
     parts: Vec<Part>,
-}
-
-/// A part that the store has accepted.
-pub(crate) struct Part {
-    pub(crate) number: u32,
-    pub(crate) etag: String,
 }
 
 impl Upload {
@@ -294,59 +284,6 @@ async fn look(target: &Target) -> Result<bool> {
             }
         }
     }
-}
-
-/// Creates a multipart upload, and returns its id.
-async fn create(target: &Target, headers: HeaderMap) -> Result<String> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Created {
-        upload_id: String,
-    }
-    let query = vec![("uploads", String::new())];
-    let limit = target.options.idle_timeout;
-    let call = Call { method: Method::POST, query, headers, body: Bytes::new(), limit };
-    let answer = repeat(target, call).await?;
-    let created: Option<Created> = s3::document(&answer.body, "InitiateMultipartUploadResult");
-    match created {
-        Some(Created { upload_id }) if !upload_id.is_empty() => Ok(upload_id),
-        _ => Err(wrong("an answer without the id of the new upload").with_expected("an InitiateMultipartUploadResult")),
-    }
-}
-
-async fn send_part(target: &Target, upload: &str, number: u32, body: Bytes) -> Result<Part> {
-    let query = vec![("partNumber", number.to_string()), ("uploadId", upload.to_string())];
-    let headers = target.user_headers(false);
-    let limit = answer_limit(&target.options);
-    let answer = repeat(target, Call { method: Method::PUT, query, headers, body, limit }).await?;
-    match answer.headers.get(ETAG).and_then(|etag| etag.to_str().ok()) {
-        Some(etag) => Ok(Part { number, etag: etag.into() }),
-        None => Err(wrong(format!("an answer without the ETag of part {number}")).with_expected("its ETag")),
-    }
-}
-
-/// Makes a call that may be repeated, until it succeeds.
-pub(crate) async fn repeat(target: &Target, call: Call) -> Result<Answer> {
-    let mut patience = Patience::new(target.options.retry_for);
-    loop {
-        let failure = match target.call(call.clone(), false).await {
-            Ok(answer) if answer.status.is_success() => return Ok(answer),
-            Ok(answer) => answer.failure(),
-            Err(failure) => failure,
-        };
-        patience.wait(failure).await?;
-    }
-}
-
-/// Returns how long the answer to a part may take after it was sent: its last megabytes may still be in the buffers of
-/// the operating system.
-pub(crate) fn answer_limit(options: &Remote) -> Duration {
-    options.idle_timeout * 6
-}
-
-/// Returns the header that lets a request fail if the object exists.
-pub(crate) fn only_if_missing(create_new: bool) -> HeaderMap {
-    create_new.then(|| (IF_NONE_MATCH, HeaderValue::from_static("*"))).into_iter().collect()
 }
 
 /// Returns the body of the request that completes an upload.

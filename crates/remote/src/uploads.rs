@@ -1,38 +1,18 @@
 //! Unfinished uploads of a store: what a program that was killed leaves behind. They are not visible as objects.
 
-use std::time::SystemTime;
-
 use bytes::Bytes;
 use http::Method;
 use millstream_core::error::{Error, ErrorKind, Result};
-use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use crate::answer::wrong;
+use crate::calls::{abort, repeat};
 use crate::client::{Call, Target, wait_for};
-use crate::complete::{Found, exists, look};
-use crate::patience::{Failure, Patience};
+use crate::complete::{Found, look};
+use crate::patience::Patience;
 use crate::remote::Remote;
-use crate::s3;
-use crate::upload::repeat;
-
-/// An upload that was begun, and neither completed nor removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct UnfinishedUpload {
-    /// The URL of its object.
-    pub url: String,
-    /// The store's id of the upload.
-    pub id: String,
-    /// When it was begun, if the store says that.
-    pub begun: Option<SystemTime>,
-}
-
-impl UnfinishedUpload {
-    pub(crate) fn new(url: String, id: String) -> UnfinishedUpload {
-        UnfinishedUpload { url, id, begun: None }
-    }
-}
+use crate::s3::{self, Names};
+use crate::unfinished::UnfinishedUpload;
 
 /// Whether an object was written: what a later look found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +28,6 @@ pub enum Outcome {
 /// The unfinished uploads of the objects whose URLs begin with a prefix. They are requested as they are iterated.
 pub struct Uploads {
     target: std::sync::Arc<Target>,
-    bucket: String,
     prefix: String,
     page: std::vec::IntoIter<UnfinishedUpload>,
     /// The names after which the next page begins.
@@ -64,10 +43,8 @@ impl Uploads {
     pub fn new(remote: Remote) -> Result<Uploads> {
         let name = remote.name();
         let (target, prefix) = Target::of_prefix(remote).map_err(|error| error.with_name(&name))?;
-        let bucket = name.split('/').nth(2).unwrap_or_default().to_string();
         Ok(Uploads {
             target: std::sync::Arc::new(target),
-            bucket,
             prefix,
             page: Vec::new().into_iter(),
             next: Some(Default::default()),
@@ -105,18 +82,15 @@ impl Uploads {
         let page: Page = s3::document(&answer.body, "ListMultipartUploadsResult").ok_or_else(|| {
             wrong("a list of uploads that is not valid").with_expected("a ListMultipartUploadsResult")
         })?;
-        let is_encoded = page.encoding_type.is_some_and(|kind| kind.eq_ignore_ascii_case("url"));
-        let decoded = |text: String| match is_encoded {
-            true => percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned(),
-            false => text,
-        };
+        let names = Names::new(page.encoding_type.as_deref());
         let uploads = page.uploads.into_iter().map(|listed| UnfinishedUpload {
-            url: format!("s3://{}/{}", self.bucket, decoded(listed.key)),
+            url: self.target.sibling_url(&names.decode(&listed.key)),
             id: listed.upload_id,
             begun: listed.initiated.and_then(|time| humantime::parse_rfc3339_weak(&time).ok()),
         });
         self.page = uploads.collect::<Vec<_>>().into_iter();
-        let next = (decoded(page.next_key_marker.unwrap_or_default()), page.next_upload_id_marker.unwrap_or_default());
+        let next =
+            (names.decode(&page.next_key_marker.unwrap_or_default()), page.next_upload_id_marker.unwrap_or_default());
         self.next = page.is_truncated.then_some(next);
         // A store that repeats itself would be asked forever.
         if self.next.as_ref().is_some_and(|(next, id)| next.is_empty() || (next, id) <= (&key, &upload)) {
@@ -188,28 +162,4 @@ pub fn outcome(remote: Remote, id: &str, upload: Option<&str>) -> Result<Outcome
         (Found::NotYet, true) => Outcome::NotWritten,
         (Found::NotYet | Found::Gone, _) => Outcome::Unknown,
     })
-}
-
-/// Removes an upload, and makes sure that it is gone: a part that was being sent may have been stored after the request.
-pub(crate) async fn abort(target: &Target, upload: &str) -> Result<()> {
-    let mut patience = Patience::new(target.options.retry_for);
-    let (query, headers) = (vec![("uploadId", upload.to_string())], target.user_headers(false));
-    let limit = target.options.idle_timeout;
-    let call = Call { method: Method::DELETE, query, headers, body: Bytes::new(), limit };
-    loop {
-        let failure = match target.call(call.clone(), false).await {
-            Ok(answer) if answer.status.is_success() || answer.status.as_u16() == 404 => {
-                match exists(target, upload).await {
-                    Ok(false) => return Ok(()),
-                    Ok(true) => Failure::passing(wrong("an upload that exists after it was removed")),
-                    // Credentials may allow removing and not listing.
-                    Err(Failure::Lasting(_)) => return Ok(()),
-                    Err(passing) => passing,
-                }
-            }
-            Ok(answer) => answer.failure(),
-            Err(failure) => failure,
-        };
-        patience.wait(failure).await?;
-    }
 }

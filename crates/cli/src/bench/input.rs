@@ -8,7 +8,7 @@ use millstream::{Error, ErrorKind, Reader, Result};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-use crate::run::Source;
+use crate::run::{Network, Source};
 
 /// A regular file that every way reads from its start.
 pub(super) enum Input {
@@ -57,7 +57,7 @@ impl Input {
 
 /// Fails unless the path refers to a file that any process can read repeatedly.
 pub(super) fn check(path: &Path) -> Result<()> {
-    Source::File(path.to_path_buf()).preview()?;
+    Source::File(path.to_path_buf()).preview(&Network::default())?;
     let refused = |found: String, expected: &str| {
         let error = Error::new(ErrorKind::OpenFailed).with_name(path.to_string_lossy());
         Err(error.with_found(found).with_expected(expected))

@@ -10,7 +10,7 @@ use millstream::{Error, ErrorKind, Result, Writer};
 use crate::escape::is_trick;
 #[cfg(feature = "parquet")]
 use crate::run::{DEFAULT_RECORD_LIMIT, Decoding, Source};
-use crate::run::{OnBad, Show, Sink, count_text};
+use crate::run::{Network, OnBad, Show, Sink, count_text};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
@@ -320,7 +320,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
         .stream
         .open(options.limit.record_limit, signals, true)?
         .with(|documents| documents.on_bad(options.on_bad.into()));
-    let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()).encode(encode))?;
+    let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()).encode(encode), &Network::default())?;
     let (documents, watch) = input.into_parts();
     let name = documents.reader().name().to_string();
     let converted = match formats::convert(documents, &formats, &mut out, |documents| watch.show(documents)) {

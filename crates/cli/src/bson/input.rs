@@ -8,7 +8,7 @@ use millstream::bson::{Document, Documents, Element, Rules, Skipped, split_path}
 use millstream::frame::Bson;
 use millstream::{Error, ErrorKind, Reader, Result};
 
-use crate::run::{DEFAULT_RECORD_LIMIT, Decoding, Progress, Settings, Show, Source, count_text, record_size};
+use crate::run::{DEFAULT_RECORD_LIMIT, Decoding, Network, Progress, Settings, Show, Source, count_text, record_size};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
@@ -185,7 +185,7 @@ impl Stream {
             (Some(source), true) => source.clone(),
             (None, true) => Source::Stdin,
         };
-        source.preview()?;
+        source.preview(&Network::default())?;
         if matches!(source, Source::Command(_)) {
             crate::guard::start();
             signals.watch()?;

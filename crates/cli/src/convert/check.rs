@@ -1,8 +1,10 @@
 //! Chooses the formats, and refuses options that do not fit together. Nothing has been opened yet.
 
+use std::path::Path;
+
 use millstream::{Encode, Error, ErrorKind, Result};
 
-use crate::run::{Sink, Source};
+use crate::run::{Sink, Source, shown_url};
 
 use super::formats::{From, To, name};
 use super::options::{Infer, Options};
@@ -35,15 +37,15 @@ pub(super) fn from(options: &Options, sources: &[Source]) -> Result<From> {
     }
     let mut chosen: Option<(From, String)> = None;
     for source in sources {
-        let Source::File(path) = source else {
-            let what = match source {
-                Source::Command(_) => "a command as source",
-                Source::Stdin => "standard input as source",
-                _ => "a connection as source",
-            };
-            return refused(what, "its format: --from FORMAT");
+        let path = match source {
+            Source::File(path) => path.clone(),
+            // The query may be secret, and has no name.
+            Source::Url(url) => shown_url(url).into(),
+            Source::Command(_) => return refused("a command as source", "its format: --from FORMAT"),
+            Source::Stdin => return refused("standard input as source", "its format: --from FORMAT"),
+            _ => return refused("a connection as source", "its format: --from FORMAT"),
         };
-        let Some(from) = From::of_name(path) else {
+        let Some(from) = From::of_name(&path) else {
             return refused(format!("{}, whose name implies no format", path.display()), "--from FORMAT");
         };
         match &chosen {
@@ -71,6 +73,10 @@ pub(super) fn to(options: &Options) -> Result<To> {
         Some(Sink::File(path)) => match To::of_name(path) {
             Some(to) => Ok(to),
             None => refused(format!("{}, whose name implies no format", path.display()), "--to FORMAT"),
+        },
+        Some(Sink::Url(url)) => match To::of_name(Path::new(url)) {
+            Some(to) => Ok(to),
+            None => refused(format!("{url}, whose name implies no format"), "--to FORMAT"),
         },
         Some(Sink::Tcp(_) | Sink::Unix(_)) => refused("a connection as output", "its format: --to FORMAT"),
         Some(Sink::Stdout) | None => refused("standard output as output", "its format: --to FORMAT, or -o FILE"),
@@ -187,6 +193,7 @@ fn check_files(sources: &[Source], option: &str, expected: &str) -> Result<()> {
             },
             Source::Command(_) => "a command".to_string(),
             Source::Stdin => "standard input".to_string(),
+            Source::Url(url) => shown_url(url),
             _ => "a connection".to_string(),
         };
         return refused(format!("{option} with {found}"), expected);

@@ -86,6 +86,7 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
     let bad = BadOptions::new(options.on_bad, options.rejects.clone());
     bad.check()?;
     let sink = options.output.clone().unwrap_or(Sink::Stdout);
+    let network = options.reading.settings().network();
     let writing = match to {
         Some(to) => Some((to, check::encode(to, &sink)?, check::place(options)?)),
         None => None,
@@ -97,7 +98,7 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
     }
     let how = How::new(options, from, bad.skips() || options.max_rejects.is_some(), signals.token())?;
     check_standard_streams(options, to.map(|_| &sink))?;
-    let previews = sources.iter().map(Source::preview).collect::<Result<Vec<_>>>()?;
+    let previews = sources.iter().map(|source| source.preview(network)).collect::<Result<Vec<_>>>()?;
     let identities: Vec<_> = previews.iter().map(|preview| preview.identity.clone()).collect();
     let rejects_sink = options.rejects.clone().map(Sink::File);
     check_outputs(to.map(|_| &sink).into_iter(), options.stats.iter().chain(&rejects_sink), &identities)?;
@@ -116,7 +117,7 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
     let Some((to, encode, place)) = writing else {
         return print_schema(&how, &sources[0], opened);
     };
-    let stats = options.stats.as_ref().map(|sink| Report::open(sink, signals)).transpose()?;
+    let stats = options.stats.as_ref().map(|sink| Report::open(sink, network, signals)).transpose()?;
     let progress = options.progress.is_wanted(sink == Sink::Stdout).then(|| Progress::start(size));
     let mut job = Job {
         options,
@@ -144,7 +145,9 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
             To::Jsonl => Kind::JsonLines,
         };
         let cancel = job.signals.token().clone();
-        let how = TableOptions { kind, parquet: parquet_options(options), text, encode, cancel };
+        let parquet = parquet_options(options);
+        let network = network.clone();
+        let how = TableOptions { kind, parquet, text, encode, network, cancel };
         Output::open(how, place, input.schema(), job.names.clone())
     });
     job.finish(moved, stats, &sink)
@@ -152,7 +155,8 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
 
 /// Fails if a result should be printed to a closed stream.
 fn check_standard_streams(options: &Options, sink: Option<&Sink>) -> Result<()> {
-    sink.into_iter().chain(&options.stats).try_for_each(Sink::check)?;
+    let network = options.reading.settings().network();
+    sink.into_iter().chain(&options.stats).try_for_each(|sink| sink.check(network))?;
     if options.print_schema || options.count {
         Stream::Output.check()?;
     }

@@ -26,12 +26,15 @@ use crate::{message, tables};
 
 /// Runs the requested conversion.
 #[cfg(feature = "parquet")]
-pub(crate) fn run(options: &Options) -> Ending {
-    job::run(options)
+pub(crate) fn run(mut options: Options) -> Ending {
+    match options.expand() {
+        Ok(()) => job::run(&options),
+        Err(error) => crate::message::fail(&error),
+    }
 }
 
 /// Reports that this build cannot convert.
 #[cfg(not(feature = "parquet"))]
-pub(crate) fn run(_: &Options) -> Ending {
+pub(crate) fn run(_: Options) -> Ending {
     message::fail(&tables::left_out("'millstream bson convert' to ndjson or csv, or "))
 }

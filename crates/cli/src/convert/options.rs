@@ -7,7 +7,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::escape::is_trick;
-use crate::run::{DialectOptions, OnBad, Ragged, Reading, Show, Sink, Source};
+use crate::run::{DialectOptions, OnBad, Patterns, Ragged, Reading, Show, Sink, Source};
 use crate::size;
 use crate::tables::Packing;
 
@@ -71,6 +71,9 @@ pub(crate) struct Options {
     /// A command whose standard output is the last source
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
     pub(super) command: Vec<OsString>,
+
+    #[command(flatten)]
+    patterns: Patterns,
 
     /// The format of the sources [default: by their names]
     #[arg(long, value_name = "FORMAT", value_enum)]
@@ -263,6 +266,16 @@ fn null_text(text: &str) -> Result<String, String> {
 }
 
 impl Options {
+    /// Replaces patterns of names with what they match.
+    ///
+    /// # Errors
+    /// Returns errors of listing, and patterns that match nothing.
+    #[cfg(feature = "parquet")]
+    pub(super) fn expand(&mut self) -> millstream::Result<()> {
+        let is_last = self.command.is_empty();
+        self.patterns.replace(&mut self.sources, is_last, self.reading.settings().network())
+    }
+
     /// Returns the words after `--`, if they are a command.
     pub(crate) fn command(&self) -> Option<&[OsString]> {
         Some(&self.command)

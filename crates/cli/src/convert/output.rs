@@ -12,7 +12,7 @@ use arrow_schema::SchemaRef;
 use millstream::{CancelToken, Encode, Error, ErrorKind, Result, Writer};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-use crate::run::Sink;
+use crate::run::{Network, Sink};
 use crate::tables::{self, Kind, ParquetOptions, Table, TextOptions};
 
 /// The names of the parts: a path with `{}` in the place of the number.
@@ -64,6 +64,7 @@ pub(super) struct TableOptions {
     pub(super) parquet: ParquetOptions,
     pub(super) text: TextOptions,
     pub(super) encode: Encode,
+    pub(super) network: Network,
     pub(super) cancel: CancelToken,
 }
 
@@ -116,10 +117,10 @@ impl Output {
     fn next_table(&self) -> Result<Table<Counted>> {
         let builder = Writer::builder().cancel(&self.options.cancel).encode(self.options.encode);
         let (writer, path) = match &self.place {
-            Place::One(sink) => (sink.open(builder)?, None),
+            Place::One(sink) => (sink.open(builder, &self.options.network)?, None),
             Place::Parts(pattern, _) => {
                 let path = pattern.part(self.complete.len());
-                (Sink::File(path.clone()).open(builder)?, Some(path))
+                (Sink::File(path.clone()).open(builder, &self.options.network)?, Some(path))
             }
         };
         let source = tables::source_metadata(&self.sources);

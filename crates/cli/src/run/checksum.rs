@@ -7,6 +7,7 @@ use millstream::{Encode, Result, SharedWriter, Writer, WriterBuilder};
 
 use crate::hash::{Algorithm, Hasher};
 
+use super::network::Network;
 use super::options::Options;
 use super::sink::Sink;
 
@@ -52,9 +53,10 @@ impl Hashed {
         sink: &Sink,
         encode: Encode,
         options: &Options,
+        network: &Network,
         builder: impl Fn() -> WriterBuilder,
     ) -> Result<(Writer, Hashed)> {
-        let inner = sink.open(options.for_output(sink, builder().encode(Encode::Off)))?.shared();
+        let inner = sink.open(options.for_output(sink, builder().encode(Encode::Off)), network)?.shared();
         let hasher = Arc::new(Mutex::new(Hasher::new(algorithm)));
         let tap = Tap { hasher: hasher.clone(), inner: inner.clone() };
         let near = options.encoded(encode, builder()).name(inner.name()).from_write(tap)?;

@@ -19,10 +19,12 @@ mod header;
 mod identity;
 mod json;
 mod members;
+mod network;
 mod options;
 mod outputs;
 mod overlap;
 mod pace;
+mod pattern;
 mod progress;
 mod rejects;
 mod settings;
@@ -36,9 +38,13 @@ mod transfer;
 pub(crate) use csv::{CsvOptions, DialectOptions, Ragged};
 pub(crate) use framing::Records;
 pub(crate) use json::JsonOptions;
+pub(crate) use network::Network;
+#[cfg(not(feature = "remote"))]
+pub(crate) use network::left_out;
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
 #[cfg(feature = "parquet")]
 pub(crate) use overlap::check_outputs;
+pub(crate) use pattern::Patterns;
 pub(crate) use progress::Progress;
 pub(crate) use rejects::OnBad;
 #[cfg(feature = "parquet")]
@@ -64,7 +70,11 @@ use crate::{Ending, forgotten, message};
 const SAME_SIGNAL: Duration = Duration::from_millis(50);
 
 /// Runs the requested transfer.
-pub(crate) fn run(options: &Options) -> Ending {
+pub(crate) fn run(mut options: Box<Options>) -> Ending {
+    if let Err(error) = options.expand() {
+        return message::fail(&error);
+    }
+    let options = &*options;
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => return message::fail(&error),

@@ -21,6 +21,7 @@ use super::csv::{CsvOptions, TableOptions};
 use super::each_options::EachOptions;
 use super::framing::Records;
 use super::json::JsonOptions;
+use super::pattern::Patterns;
 use super::rejects::BadOptions;
 use super::settings::Settings;
 use super::sink::Sink;
@@ -129,6 +130,7 @@ Exit status:
   1  a source or an output failed, or --on-bad skip left out records;
      standard error says which and why
   2  the command line is invalid
+  3  it is unknown whether an object was written
 
 If the reader of standard output closes the pipe, millstream ends by
 SIGPIPE. Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU and similar signals
@@ -151,6 +153,9 @@ pub(crate) struct Options {
     #[arg(value_name = "SOURCE", value_parser = OsStringValueParser::new().try_map(Source::parse))]
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) sources: Vec<Source>,
+
+    #[command(flatten)]
+    patterns: Patterns,
 
     /// A command whose standard output is the last source
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
@@ -188,6 +193,10 @@ pub(crate) struct Options {
     /// Append to output files instead of replacing them
     #[arg(long, help_heading = "Output", conflicts_with_all = ["count", "existing"])]
     append: bool,
+
+    /// Fail if an output file or object exists, now or when it is complete
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["count", "existing", "append"])]
+    create_new: bool,
 
     /// Append to a compressed file without checking that it is complete
     ///
@@ -334,6 +343,15 @@ impl Options {
         }
     }
 
+    /// Replaces patterns of names with what they match.
+    ///
+    /// # Errors
+    /// Returns errors of listing, and patterns that match nothing.
+    pub(super) fn expand(&mut self) -> millstream::Result<()> {
+        let is_last = !self.has_command();
+        self.patterns.replace(&mut self.sources, is_last, self.settings.network())
+    }
+
     /// Returns the sources in order: those that are named, then the command, or standard input if there are none.
     pub(super) fn all_sources(&self) -> Vec<Source> {
         if let Some(split) = &self.split {
@@ -469,13 +487,15 @@ impl Options {
         let is_connection = matches!(sink, Sink::Tcp(_) | Sink::Unix(_));
         let wanted = |name: &str| match name {
             "encode" | "level" | "block_size" => false,
-            "existing" | "partial" | "durability" => is_file,
+            "existing" => is_file || matches!(sink, Sink::Url(_)),
+            "partial" | "durability" => is_file,
             "linger" => is_connection,
             _ => !BUFFER.contains(&name),
         };
         let builder = self.settings.apply(WRITER, wanted, builder);
         // The file has been checked already, with a progress line.
         let builder = if is_file && self.appends() { builder.existing(Existing::AppendUnchecked) } else { builder };
+        let builder = if self.create_new { builder.existing(Existing::CreateNew) } else { builder };
         if is_file && self.keep_partial { builder.partial(Partial::Keep) } else { builder }
     }
 
@@ -500,6 +520,11 @@ impl Options {
             return Err(Error::new(ErrorKind::InvalidOption)
                 .with_found("--existing append with --partial keep")
                 .with_expected("one of them: appended bytes stay in any case"));
+        }
+        if self.appends() && self.sinks().any(|(sink, _)| matches!(sink, Sink::Url(_))) {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found("appending to an object")
+                .with_expected("a file, or no --append: objects can only be replaced"));
         }
         self.check_pipeline()?;
         if let Some(option) = self.settings.of_command().filter(|_| !self.runs_command()) {

@@ -7,6 +7,7 @@ use millstream::{CancelToken, Result, Writer};
 use crate::hash::Algorithm;
 
 use super::checksum::{Checksum, Hashed};
+use super::network::Network;
 use super::options::Options;
 use super::sink::Sink;
 
@@ -21,9 +22,11 @@ struct Output {
 }
 
 impl Outputs {
-    /// Opens all outputs or none: if opening one fails, the already opened ones are removed.
-    pub(super) fn open(options: &Options, token: &CancelToken) -> Result<Outputs> {
-        let open = |(sink, hash)| Output::open(sink, hash, options, token);
+    /// Opens all outputs or none: if opening one fails, the already opened ones are removed. `size` is the expected size of
+    /// an output.
+    pub(super) fn open(options: &Options, size: Option<u64>, token: &CancelToken) -> Result<Outputs> {
+        let network = options.settings.network().expecting(size);
+        let open = |(sink, hash)| Output::open(sink, hash, options, &network, token);
         options.sinks().map(open).collect::<Result<_>>().map(Outputs)
     }
 
@@ -68,17 +71,23 @@ impl Outputs {
 }
 
 impl Output {
-    fn open(sink: &Sink, hash: Option<Algorithm>, options: &Options, token: &CancelToken) -> Result<Output> {
+    fn open(
+        sink: &Sink,
+        hash: Option<Algorithm>,
+        options: &Options,
+        network: &Network,
+        token: &CancelToken,
+    ) -> Result<Output> {
         let builder = || options.writer().cancel(token);
         let encode = options.encode(sink)?;
         let (writer, hashed) = match hash {
-            None => (sink.open(options.for_output(sink, options.encoded(encode, builder())))?, None),
+            None => (sink.open(options.for_output(sink, options.encoded(encode, builder())), network)?, None),
             Some(algorithm) => {
-                let (writer, hashed) = Hashed::open(algorithm, sink, encode, options, builder)?;
+                let (writer, hashed) = Hashed::open(algorithm, sink, encode, options, network, builder)?;
                 (writer, Some(hashed))
             }
         };
-        let prompt = !options.flushes() && (options.is_in_place() || !sink.is_regular_file());
+        let prompt = !options.flushes() && (options.is_in_place() || !sink.appears_at_end());
         Ok(Output { writer, hashed, prompt })
     }
 }

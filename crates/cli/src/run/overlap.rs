@@ -67,7 +67,7 @@ fn file(sink: &Sink, writing: Writing) -> Option<(String, Writing, Identity)> {
             Some((STANDARD_OUTPUT.to_string(), Writing::InPlace, identity))
         }
         Sink::File(path) => Some((path.display().to_string(), writing, Identity::of_output(path)?)),
-        Sink::Tcp(_) | Sink::Unix(_) => None,
+        Sink::Tcp(_) | Sink::Unix(_) | Sink::Url(_) => None,
     }
 }
 

@@ -15,6 +15,8 @@ use millstream::{Decode, Reader, ReaderBuilder};
 
 use crate::{guard, size};
 
+use super::network::Network;
+
 /// The maximum record limit and record length: a record and its neighbours have to fit into a batch, whose offsets have
 /// 32 bits.
 const RECORD_LIMIT: u64 = 1 << 31;
@@ -112,14 +114,17 @@ enum Value {
     Level(&'static str, u64),
 }
 
-/// The options that were given, with their values.
+/// The options that were given, with their values, and those for URLs.
 #[derive(Clone, Default)]
-pub(crate) struct Settings(Vec<(&'static str, Value)>);
+pub(crate) struct Settings {
+    given: Vec<(&'static str, Value)>,
+    network: Network,
+}
 
 impl Settings {
     /// Sets the options in this table that were given and that `wanted` accepts.
     pub(super) fn apply<B>(&self, table: &[Setting<B>], wanted: impl Fn(&str) -> bool, builder: B) -> B {
-        let given = self.0.iter().filter(|(name, _)| wanted(name));
+        let given = self.given.iter().filter(|(name, _)| wanted(name));
         given.fold(builder, |builder, (name, value)| {
             let Some(option) = table.iter().find(|option| option.name == *name) else { return builder };
             match (&option.set, value) {
@@ -145,6 +150,11 @@ impl Settings {
         self.apply(COMMAND, |_| true, guard::command(command))
     }
 
+    /// Returns the options for URLs.
+    pub(crate) fn network(&self) -> &Network {
+        &self.network
+    }
+
     /// Returns the first option for commands that was given.
     pub(super) fn of_command(&self) -> Option<&'static str> {
         COMMAND.iter().map(|option| option.name).find(|name| self.has(name))
@@ -156,16 +166,16 @@ impl Settings {
             if !self.has(name) && matches.value_source(name) == Some(ValueSource::CommandLine) {
                 match matches.get_one::<Value>(name) {
                     Some(&Value::Level(word, level)) => {
-                        self.0.extend([(name, Value::Word(word)), ("level", Value::Number(level))]);
+                        self.given.extend([(name, Value::Word(word)), ("level", Value::Number(level))]);
                     }
-                    value => self.0.extend(value.map(|value| (name, value.clone()))),
+                    value => self.given.extend(value.map(|value| (name, value.clone()))),
                 }
             }
         }
     }
 
     fn get(&self, name: &str) -> Option<&Value> {
-        self.0.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
+        self.given.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
     }
 
     /// Returns whether an option was given.
@@ -191,7 +201,7 @@ impl Args for Settings {
         let reader = READER.iter().filter_map(|option| arg(option).map(|arg| arg.help_heading("Flow")));
         let command = command.args(reader);
         let commands = COMMAND.iter().filter_map(|option| arg(option).map(|arg| arg.help_heading("Commands")));
-        let command = command.args(commands);
+        let command = Network::augment_args(command.args(commands));
         let only = WRITER.iter().filter(|option| READER.iter().all(|other| other.name != option.name));
         command
             .args(only.filter_map(|option| arg(option).map(|arg| arg.help_heading("Output").conflicts_with("count"))))
@@ -204,7 +214,7 @@ impl Args for Settings {
 
 impl FromArgMatches for Settings {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Settings, clap::Error> {
-        let mut settings = Settings(Vec::new());
+        let mut settings = Settings::default();
         settings.update_from_arg_matches(matches)?;
         Ok(settings)
     }
@@ -212,6 +222,7 @@ impl FromArgMatches for Settings {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         let names = READER.iter().map(|option| option.name).chain(WRITER.iter().map(|option| option.name));
         self.add(matches, names.chain(COMMAND.iter().map(|option| option.name)));
+        self.network.update_from_arg_matches(matches)?;
         let given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         match given("encode") && given("level") && matches!(matches.get_one("encode"), Some(Value::Level(..))) {
             true => Err(clap::Error::raw(
@@ -247,7 +258,7 @@ impl Args for Decoding {
 
 impl FromArgMatches for Decoding {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Decoding, clap::Error> {
-        let mut decoding = Decoding(Settings(Vec::new()));
+        let mut decoding = Decoding(Settings::default());
         decoding.update_from_arg_matches(matches)?;
         Ok(decoding)
     }
@@ -285,13 +296,16 @@ impl Reading {
     #[cfg(feature = "parquet")]
     pub(crate) fn decoding(&self) -> Decoding {
         let of_both = |name: &str| Decoding::NAMES.contains(&name);
-        Decoding(Settings(self.0.0.iter().filter(|(name, _)| of_both(name)).cloned().collect()))
+        Decoding(Settings {
+            given: self.0.given.iter().filter(|(name, _)| of_both(name)).cloned().collect(),
+            ..Settings::default()
+        })
     }
 
     /// Returns the first option that [`decoding`](Reading::decoding) does not contain, except these.
     #[cfg(feature = "parquet")]
     pub(crate) fn others(&self, except: &[&str]) -> Option<&'static str> {
-        let names = self.0.0.iter().map(|&(name, _)| name);
+        let names = self.0.given.iter().map(|&(name, _)| name);
         names.into_iter().find(|name| !Decoding::NAMES.contains(name) && !except.contains(name))
     }
 
@@ -306,7 +320,7 @@ impl Args for Reading {
     fn augment_args(command: Command) -> Command {
         let reader = READER.iter().filter_map(|option| arg(option).map(|arg| arg.help_heading("Flow")));
         let commands = COMMAND.iter().filter_map(|option| arg(option).map(|arg| arg.help_heading("Commands")));
-        command.args(reader).args(commands)
+        Network::augment_args(command.args(reader).args(commands))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -316,7 +330,7 @@ impl Args for Reading {
 
 impl FromArgMatches for Reading {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Reading, clap::Error> {
-        let mut reading = Reading(Settings(Vec::new()));
+        let mut reading = Reading(Settings::default());
         reading.update_from_arg_matches(matches)?;
         Ok(reading)
     }
@@ -324,7 +338,7 @@ impl FromArgMatches for Reading {
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         let names = READER.iter().map(|option| option.name).chain(COMMAND.iter().map(|option| option.name));
         self.0.add(matches, names);
-        Ok(())
+        self.0.network.update_from_arg_matches(matches)
     }
 }
 

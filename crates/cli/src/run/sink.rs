@@ -9,7 +9,8 @@ use millstream::{Encode, Result, Writer, WriterBuilder};
 
 use crate::standard::Stream;
 
-use super::source::{tcp_address, unix_path};
+use super::network::Network;
+use super::source::{is_url, tcp_address, unix_path, url};
 
 /// An output, as named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,19 +23,24 @@ pub(crate) enum Sink {
     Tcp(String),
     /// `unix:PATH`
     Unix(PathBuf),
+    /// `s3://BUCKET/KEY`; other URLs are refused when they are checked.
+    Url(String),
 }
 
 impl Sink {
     /// Parses an OUTPUT word.
     pub(crate) fn parse(word: OsString) -> std::result::Result<Sink, String> {
         if word.is_empty() {
-            return Err("expected a file, '-', tcp:HOST:PORT or unix:PATH".to_string());
+            return Err("expected a file, '-', s3://BUCKET/KEY, tcp:HOST:PORT or unix:PATH".to_string());
         }
         if word == "-" {
             return Ok(Sink::Stdout);
         }
         if let Some(address) = word.as_bytes().strip_prefix(b"tcp:") {
             return tcp_address(address).map(Sink::Tcp);
+        }
+        if is_url(word.as_bytes()) {
+            return url(word).map(Sink::Url);
         }
         match word.as_bytes().strip_prefix(b"unix:") {
             Some(path) => unix_path(path).map(Sink::Unix),
@@ -50,38 +56,44 @@ impl Sink {
     pub(crate) fn encode(&self) -> Result<Encode> {
         match self {
             Sink::File(path) => Encode::of_name(path),
+            Sink::Url(url) => Encode::of_name(url),
             Sink::Stdout | Sink::Tcp(_) | Sink::Unix(_) => Ok(Encode::Off),
         }
     }
 
-    /// Fails if the output is a closed standard stream.
+    /// Fails if the output is a closed standard stream, or a URL that cannot be written.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::OpenFailed`] for a standard stream that was closed when the process began.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Returns [`ErrorKind::OpenFailed`] for a standard stream that was closed when the process began, and
+    /// [`ErrorKind::Unsupported`] for the URL of a web server.
+    pub(crate) fn check(&self, network: &Network) -> Result<()> {
         let stream = match self {
             Sink::Stdout => Some(Stream::Output),
             Sink::File(path) => Stream::of_path(path),
+            Sink::Url(url) => return network.check_output(url),
             Sink::Tcp(_) | Sink::Unix(_) => None,
         };
         stream.map_or(Ok(()), Stream::check)
     }
 
     /// Opens the output.
-    pub(crate) fn open(&self, builder: WriterBuilder) -> Result<Writer> {
-        self.check()?;
+    pub(crate) fn open(&self, builder: WriterBuilder, network: &Network) -> Result<Writer> {
+        self.check(network)?;
         match self {
             Sink::Stdout => builder.stdout(),
             Sink::File(path) => builder.path(path),
             Sink::Tcp(address) => builder.tcp(address.as_str()),
             Sink::Unix(path) => builder.unix(path),
+            Sink::Url(url) => network.write(builder, url),
         }
     }
 
-    /// Returns whether the output is, or will be, a regular file, as opposed to a FIFO, a device or a socket.
-    pub(super) fn is_regular_file(&self) -> bool {
+    /// Returns whether the output appears when it is complete: an object or a regular file, as opposed to a FIFO, a device
+    /// or a socket.
+    pub(super) fn appears_at_end(&self) -> bool {
         match self {
             Sink::File(path) => fs::metadata(path).map_or(true, |metadata| metadata.is_file()),
+            Sink::Url(_) => true,
             Sink::Stdout | Sink::Tcp(_) | Sink::Unix(_) => false,
         }
     }
@@ -92,6 +104,7 @@ impl Sink {
             Sink::Stdout => b"-".to_vec(),
             Sink::File(path) => path.as_os_str().as_bytes().to_vec(),
             Sink::Tcp(address) => format!("tcp:{address}").into_bytes(),
+            Sink::Url(url) => url.as_bytes().to_vec(),
             Sink::Unix(path) => [b"unix:", path.as_os_str().as_bytes()].concat(),
         }
     }

@@ -17,6 +17,7 @@ use crate::{program, standard};
 
 use super::identity::Identity;
 use super::members::Members;
+use super::network::Network;
 use super::settings::Settings;
 use super::shell::Line;
 
@@ -74,7 +75,7 @@ impl Source {
 
     /// Fails if it is known without opening the source that it cannot be read. Opening a FIFO or a connection would
     /// wait for the other side.
-    pub(crate) fn preview(&self) -> Result<Preview> {
+    pub(crate) fn preview(&self, network: &Network) -> Result<Preview> {
         match self {
             Source::Stdin => {
                 standard::Stream::Input.check()?;
@@ -107,14 +108,14 @@ impl Source {
                 Ok(Preview { identity: None, size: None })
             }
             Source::Url(url) => {
-                check_url(url)?;
+                network.check_source(url)?;
                 Ok(Preview { identity: None, size: None })
             }
             Source::Tcp(_) => Ok(Preview { identity: None, size: None }),
         }
     }
 
-    /// Opens the source. `settings` has the options of a command.
+    /// Opens the source. `settings` has the options of commands and URLs.
     pub(crate) fn open(&self, builder: ReaderBuilder, settings: &Settings) -> Result<Reader> {
         self.open_with_members(builder, settings, false).map(|(reader, _)| reader)
     }
@@ -142,7 +143,7 @@ impl Source {
             Source::Split(split) => builder.split(split),
             Source::Tcp(address) => builder.tcp(address.as_str()),
             Source::Unix(path) => builder.unix(path),
-            Source::Url(url) => open_url(builder, url),
+            Source::Url(url) => settings.network().read(builder, url),
             Source::Command(argv) => return start(std::slice::from_ref(argv), builder, settings, is_timed),
             Source::Pipeline(commands) => return start(commands, builder, settings, is_timed),
             Source::Shell(line) => {
@@ -195,7 +196,7 @@ pub(super) fn tcp_address(address: &[u8]) -> std::result::Result<String, String>
 /// The schemes of URLs. A file with such a name can be written as `./NAME`.
 const SCHEMES: [&str; 5] = ["http", "https", "s3", "gs", "az"];
 
-fn is_url(word: &[u8]) -> bool {
+pub(super) fn is_url(word: &[u8]) -> bool {
     let starts = |scheme: &str| {
         let rest = word.get(scheme.len()..).unwrap_or_default();
         rest.starts_with(b"://") && word[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())
@@ -203,30 +204,8 @@ fn is_url(word: &[u8]) -> bool {
     SCHEMES.iter().any(|scheme| starts(scheme))
 }
 
-fn url(word: OsString) -> std::result::Result<String, String> {
+pub(super) fn url(word: OsString) -> std::result::Result<String, String> {
     word.into_string().map_err(|_| "expected a URL in UTF-8".to_string())
-}
-
-#[cfg(feature = "remote")]
-fn check_url(url: &str) -> Result<()> {
-    millstream::Remote::new(url).check()
-}
-
-#[cfg(feature = "remote")]
-fn open_url(builder: ReaderBuilder, url: &str) -> Result<Reader> {
-    builder.url(url)
-}
-
-#[cfg(not(feature = "remote"))]
-fn check_url(_: &str) -> Result<()> {
-    Err(Error::new(ErrorKind::Unsupported).with_found("a URL").with_expected(
-        "a build with the feature `remote`: install a released package, or `cargo install millstream-cli --features full`",
-    ))
-}
-
-#[cfg(not(feature = "remote"))]
-fn open_url(_: ReaderBuilder, url: &str) -> Result<Reader> {
-    Err(check_url(url).expect_err("this build has no URLs"))
 }
 
 /// Returns the URL without what may be secret.

@@ -12,6 +12,7 @@ use crate::signals::Signals;
 use super::checksum::Checksum;
 use super::each;
 use super::members::Member;
+use super::network::Network;
 use super::sink::Sink;
 
 /// The complete report. Sizes are in bytes, times in seconds.
@@ -137,11 +138,11 @@ pub(crate) struct Report {
 
 impl Report {
     /// Opens the destination before the run, so that an invalid name fails early.
-    pub(crate) fn open(sink: &Sink, signals: &Signals) -> Result<Report> {
+    pub(crate) fn open(sink: &Sink, network: &Network, signals: &Signals) -> Result<Report> {
         let token = CancelToken::new()?;
         let cancelled = token.clone();
         signals.on_arrival(move || cancelled.cancel())?;
-        let writer = sink.open(Writer::builder().encode(Encode::Off).cancel(&token))?;
+        let writer = sink.open(Writer::builder().encode(Encode::Off).cancel(&token), network)?;
         Ok(Report { writer, token })
     }
 

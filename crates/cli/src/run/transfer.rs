@@ -46,7 +46,10 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     options.sinks().try_for_each(|(sink, _)| options.encode(sink).map(drop))?;
     check_standard_streams(options)?;
     let sources = options.all_sources();
-    let previews = sources.iter().map(Source::preview).collect::<Result<Vec<_>>>()?;
+    let previews = {
+        let network = options.settings.network();
+        sources.iter().map(|source| source.preview(network)).collect::<Result<Vec<_>>>()?
+    };
     let identities: Vec<_> = previews.iter().map(|preview| preview.identity.clone()).collect();
     overlap::check(options, &identities)?;
     if options.index.is_some() {
@@ -111,9 +114,10 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     };
     let stages = if options.stats.is_some() { stages.map(Stages::measured) } else { stages };
     let stages = if options.bad.skips() { stages.map(Stages::skip_failed) } else { stages };
-    let stats = options.stats.as_ref().map(|sink| Report::open(sink, signals)).transpose()?;
+    let stats =
+        options.stats.as_ref().map(|sink| Report::open(sink, options.settings.network(), signals)).transpose()?;
     let rejects = Rejects::open(&options.bad, signals.token())?;
-    let outputs = Outputs::open(options, signals.token())?;
+    let outputs = Outputs::open(options, previews.iter().map(|preview| preview.size).sum(), signals.token())?;
     let size = previews.iter().enumerate().map(|(i, preview)| match i {
         0 if index.is_none() => first.progress().source_size,
         _ => preview.size,
@@ -167,7 +171,8 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
 
 /// Fails if a result should be printed to a closed stream.
 fn check_standard_streams(options: &Options) -> Result<()> {
-    options.sinks().map(|(sink, _)| sink).chain(&options.stats).try_for_each(Sink::check)?;
+    let network = options.settings.network();
+    options.sinks().map(|(sink, _)| sink).chain(&options.stats).try_for_each(|sink| sink.check(network))?;
     if options.count {
         Stream::Output.check()?;
     }

@@ -156,7 +156,9 @@ fn empty_names() {
     let accepted = "tcp:HOST:PORT or unix:PATH\nhint: see `millstream run --help`";
     let source = format!("millstream: invalid value '' for '[SOURCE]...': expected a file, '-', a URL, {accepted}\n");
     place.run("-o out").word("").gets_refused().says(&source);
-    let output = format!("millstream: invalid value '' for '--output <OUTPUT>': expected a file, '-', {accepted}\n");
+    let output = format!(
+        "millstream: invalid value '' for '--output <OUTPUT>': expected a file, '-', s3://BUCKET/KEY, {accepted}\n"
+    );
     place.run("-o").word("").gets_refused().says(&output);
     let command = "millstream: expected a command after '--'\nhint: see `millstream run --help`\n";
     place.run("-o out --").word("").gets_refused().says(command);
@@ -183,10 +185,10 @@ fn a_command_that_is_not_there() {
 fn subcommands() {
     let place = Place::new();
     place.words("").gets_refused().says(
-        "millstream: a subcommand is missing: expected run, bson, convert, index, split, bench, completions or man\nhint: see `millstream --help`\n",
+        "millstream: a subcommand is missing: expected run, bson, convert, index, split, uploads, bench, completions or man\nhint: see `millstream --help`\n",
     );
     place.words("rum").gets_refused().says(
-        "millstream: unrecognized subcommand 'rum': expected run, bson, convert, index, split, bench, completions or man\n\
+        "millstream: unrecognized subcommand 'rum': expected run, bson, convert, index, split, uploads, bench, completions or man\n\
          hint: a similar subcommand exists: 'run'; see `millstream --help`\n",
     );
     place.words("completions csh").gets_refused().complains_of(&["invalid value 'csh'", "expected one of bash"]);

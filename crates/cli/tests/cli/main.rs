@@ -26,4 +26,6 @@ mod split;
 mod stages;
 mod standard;
 mod terminal;
+#[cfg(feature = "remote")]
+mod uploads;
 mod vectors;

@@ -87,8 +87,9 @@ fn what_cannot_be_read_is_refused() {
     place.run("gs://bucket/key").fails().complains_of(&["expected http, https or s3"]);
     place.run("s3://bucket").gets_refused().complains_of(&["expected s3://BUCKET/KEY"]);
     place.run("http://169.254.169.254/latest").fails().complains_of(&["link-local"]);
-    let (address, _) =
-        server("HTTP/1.1 404 Not Found\r\nContent-Length: 23\r\nConnection: close\r\n\r\n<Code>NoSuchKey</Code>\n");
+    let (address, _) = server(
+        "HTTP/1.1 404 Not Found\r\nContent-Length: 38\r\nConnection: close\r\n\r\n<Error><Code>NoSuchKey</Code></Error>\n",
+    );
     let words = stored(place.run("s3://bucket/key"), &address);
     words.fails().complains_of(&["s3://bucket/key: open failed: found the answer 404 Not Found (NoSuchKey)"]);
 }

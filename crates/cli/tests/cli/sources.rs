@@ -205,3 +205,29 @@ fn a_long_window_is_decoded_if_there_may_be_memory_for_it() {
     place.words("bson count a.zst").fails().says(&format!("{message}--decode-memory if the source is trusted\n"));
     place.words("bson count a.zst --decode-memory 256M").fails().complains_of(&["frame truncated"]);
 }
+
+#[test]
+fn a_quoted_pattern_is_every_file_that_matches() {
+    let place = Place::new();
+    for name in ["a/1.log", "a/b/2.log", "a/b/c/3.log", "a/.hidden.log", "a/b/x.txt", "a/10.log"] {
+        std::fs::create_dir_all(place.path(name).parent().unwrap()).unwrap();
+        std::fs::write(place.path(name), format!("{name}\n")).unwrap();
+    }
+    let prints = |word: &str, expected: &str| {
+        place.run("").word(word).succeeds().prints(expected);
+    };
+    prints("a/*.log", "a/1.log\na/10.log\n");
+    prints("a/**/*.log", "a/1.log\na/10.log\na/b/2.log\na/b/c/3.log\n");
+    prints("**/[23].log", "a/b/2.log\na/b/c/3.log\n");
+    prints("./a/b/*.{log,txt}", "a/b/2.log\na/b/x.txt\n");
+    prints("a/.h*", "a/.hidden.log\n");
+    // A file of this name is meant as it is.
+    std::fs::write(place.path("a/*.log"), "itself\n").unwrap();
+    prints("a/*.log", "itself\n");
+    place.words("convert --from lines --to csv").word("a/b/**/*.log").succeeds().prints("line\na/b/2.log\na/b/c/3.log\n");
+    place.run("").word("a/*.gz").fails().complains_of(&["a/*.gz: open failed: found no match", "--allow-empty"]);
+    place.run("").word("missing/*").fails().complains_of(&["missing/*", "found no match"]);
+    place.run("--allow-empty --count").word("a/*.gz").succeeds().prints("0 records, 0 bytes\n");
+    place.run("--allow-empty").word("a/*.gz").word("a/1.log").succeeds().prints("a/1.log\n");
+    place.run("").word("a/[*").gets_refused().complains_of(&["expected a valid pattern"]);
+}

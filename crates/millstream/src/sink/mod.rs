@@ -21,6 +21,8 @@ pub(crate) mod call;
 #[cfg(feature = "compression")]
 pub(crate) mod encode;
 pub(crate) mod memory;
+#[cfg(feature = "remote")]
+pub(crate) mod object;
 mod options;
 
 pub use options::{Durability, Existing, Partial, WriterEnd};

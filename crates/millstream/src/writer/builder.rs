@@ -463,7 +463,7 @@ impl WriterBuilder {
             _ => self.format(),
         };
         self.check(Kind::Object, format)?;
-        let opened = crate::remote::open(remote, self.existing == Existing::CreateNew, self.limits.wait())?;
+        let opened = crate::sink::object::open(remote, self.existing == Existing::CreateNew, self.limits.wait())?;
         self.build(opened, format)
     }
 

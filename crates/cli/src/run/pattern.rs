@@ -1,0 +1,179 @@
+//! Patterns of names as sources: `logs/**/*.gz` and `s3://BUCKET/logs/*.gz`, quoted so that no shell expands them.
+//!
+//! A word is a pattern if it contains `*`, and no file has this name. Within it, `*` and `?` do not match `/`, `**` matches
+//! any directories, `[…]` one of these characters and `{a,b}` either text, as in the crate globset.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use globset::{GlobBuilder, GlobMatcher};
+use millstream::{Error, ErrorKind, Result};
+use walkdir::WalkDir;
+
+use super::network::Network;
+use super::source::Source;
+
+/// The option for patterns of names.
+#[derive(Args)]
+pub(crate) struct Patterns {
+    /// Accept a pattern, such as 'logs/**/*.gz' or 's3://BUCKET/logs/*.gz', that matches nothing
+    ///
+    /// A quoted source with '*' is a pattern, unless a file has this name. '*' and '?' do not match '/', '**' matches any
+    /// directories, '[…]' one of these characters, and '{a,b}' either text. The matches are read in the order of the
+    /// bytes of their names.
+    #[arg(long)]
+    allow_empty: bool,
+}
+
+impl Patterns {
+    /// Replaces each pattern in `sources` with what it matches. `is_last` is whether there is no other source.
+    ///
+    /// # Errors
+    /// Returns the errors of [`expand`].
+    pub(crate) fn replace(&self, sources: &mut Vec<Source>, is_last: bool, network: &Network) -> Result<()> {
+        let found = expand(sources, network, self.allow_empty)?;
+        let has_none = found.is_empty() && !sources.is_empty() && is_last;
+        *sources = found;
+        // Without a source, standard input would be read.
+        if has_none {
+            sources.push(Source::File("/dev/null".into()));
+        }
+        Ok(())
+    }
+}
+
+/// Replaces each pattern with the sources that it matches, in the order of the bytes of their names.
+///
+/// # Errors
+/// Returns [`ErrorKind::OpenFailed`] for a pattern that matches nothing, unless `allow_empty` is true, and errors of
+/// listing: a source must not be missing silently.
+fn expand(sources: &[Source], network: &Network, allow_empty: bool) -> Result<Vec<Source>> {
+    let mut found = Vec::with_capacity(sources.len());
+    for source in sources {
+        let before = found.len();
+        let (name, matched) = match source {
+            Source::File(path) if is_pattern(&path.to_string_lossy()) && path.symlink_metadata().is_err() => {
+                let name = path.display().to_string();
+                let matched = files(path).map_err(|error| error.with_name(&name))?;
+                (name, matched.into_iter().map(Source::File).collect())
+            }
+            Source::Url(url) if is_pattern(url) && !url.starts_with("http") => {
+                let matched = objects(url, network).map_err(|error| error.with_name(url))?;
+                (url.clone(), matched)
+            }
+            _ => {
+                found.push(source.clone());
+                continue;
+            }
+        };
+        found.extend::<Vec<Source>>(matched);
+        if found.len() == before && !allow_empty {
+            return Err(Error::new(ErrorKind::OpenFailed)
+                .with_name(name)
+                .with_found("no match")
+                .with_expected("at least one; --allow-empty accepts none"));
+        }
+    }
+    Ok(found)
+}
+
+fn is_pattern(name: &str) -> bool {
+    name.contains('*')
+}
+
+fn matcher(pattern: &str) -> Result<GlobMatcher> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    let glob = glob.map_err(|error| {
+        Error::new(ErrorKind::InvalidOption).with_found(error.kind().to_string()).with_expected("a valid pattern")
+    })?;
+    Ok(glob.compile_matcher())
+}
+
+/// Returns the part of a pattern up to its last `/` before any special character.
+fn fixed(pattern: &str) -> &str {
+    let end = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
+    &pattern[..pattern[..end].rfind('/').map_or(0, |slash| slash + 1)]
+}
+
+/// Returns the files that match. Names that begin with a dot match only if the pattern has a name that does.
+fn files(pattern: &Path) -> Result<Vec<PathBuf>> {
+    let Some(text) = pattern.to_str() else {
+        return Err(Error::new(ErrorKind::InvalidOption).with_found("a pattern that is not UTF-8"));
+    };
+    let matcher = matcher(text)?;
+    let fixed = fixed(text);
+    let with_hidden = text[fixed.len()..].split('/').any(|part| part.starts_with('.'));
+    let depth = match text.contains("**") {
+        true => usize::MAX,
+        false => text[fixed.len()..].split('/').count(),
+    };
+    let root = if fixed.is_empty() { "." } else { fixed };
+    let is_wanted = |name: &[u8], depth| depth == 0 || with_hidden || !name.starts_with(b".");
+    let walk = WalkDir::new(root).max_depth(depth).into_iter();
+    let mut found = Vec::new();
+    for entry in walk.filter_entry(|entry| is_wanted(entry.file_name().as_bytes(), entry.depth())) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            // No file can be in a directory that does not exist.
+            Err(error) if error.depth() == 0 && is_missing(&error) => break,
+            Err(error) => return Err(Error::new(ErrorKind::OpenFailed).with_io(error.into())),
+        };
+        let path = if fixed.is_empty() { entry.path().strip_prefix(".").unwrap_or(entry.path()) } else { entry.path() };
+        if matcher.is_match(path) && !path.is_dir() {
+            found.push(path.to_path_buf());
+        }
+    }
+    found.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
+    Ok(found)
+}
+
+fn is_missing(error: &walkdir::Error) -> bool {
+    error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+}
+
+#[cfg(feature = "remote")]
+fn objects(pattern: &str, network: &Network) -> Result<Vec<Source>> {
+    let matcher = matcher(pattern)?;
+    let fixed = fixed(pattern);
+    if fixed.matches('/').count() < 3 {
+        return Err(Error::new(ErrorKind::InvalidOption)
+            .with_found("a pattern as the name of a bucket")
+            .with_expected("s3://BUCKET/PATTERN"));
+    }
+    let mut found = Vec::new();
+    for object in millstream::remote::Objects::new(network.remote(fixed))? {
+        let url = object?.url;
+        // Some programs create empty objects as directories.
+        if matcher.is_match(&url) && !url.ends_with('/') {
+            found.push(Source::Url(url));
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(not(feature = "remote"))]
+fn objects(_: &str, _: &Network) -> Result<Vec<Source>> {
+    Err(super::network::left_out())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fixed_part_ends_with_a_directory() {
+        for (pattern, part) in [("a/b*", "a/"), ("*", ""), ("/x/y/**/z", "/x/y/"), ("s3://b/c-{1,2}/*", "s3://b/")] {
+            assert_eq!(fixed(pattern), part, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_within_directories() {
+        let matches = |pattern: &str, name: &str| matcher(pattern).unwrap().is_match(name);
+        assert!(matches("a/*.gz", "a/b.gz") && !matches("a/*.gz", "a/b/c.gz"));
+        assert!(matches("a/**/*.gz", "a/b.gz") && matches("a/**/*.gz", "a/b/c.gz"));
+        assert!(matches("s3://b/*", "s3://b/a b#%") && !matches("s3://b/*", "s3://b/c/d"));
+        assert!(matcher("a/[*").is_err());
+    }
+}
