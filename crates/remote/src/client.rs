@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error as _;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -195,6 +195,8 @@ pub(crate) struct Target {
     place: Place,
     headers: HeaderMap,
     pub(crate) options: Remote,
+    /// The number of bytes of the object that all requests have received.
+    pub(crate) received: AtomicU64,
 }
 
 enum Place {
@@ -211,7 +213,7 @@ impl Target {
             Address::Web(url) => Place::Web(url),
             Address::S3 { bucket, key } => Place::S3(S3Object::new(&bucket, &key, &options)?),
         };
-        Ok(Target { client, place, headers, options })
+        Ok(Target { client, place, headers, options, received: AtomicU64::new(0) })
     }
 
     /// Returns the prefix of a store's keys as a target, for lists.
@@ -220,7 +222,7 @@ impl Target {
         let (bucket, prefix) = Address::parse_prefix(&options.url)?;
         let client = client(options.allow_link_local)?;
         let place = Place::S3(S3Object::new(&bucket, "", &options)?);
-        Ok((Target { client, place, headers, options }, prefix))
+        Ok((Target { client, place, headers, options, received: AtomicU64::new(0) }, prefix))
     }
 
     /// Returns the target for an object of the same store.
@@ -232,6 +234,7 @@ impl Target {
             place,
             headers: self.headers.clone(),
             options: self.options.clone(),
+            received: AtomicU64::new(0),
         })
     }
 

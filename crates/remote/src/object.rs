@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_channel::{Receiver, Sender};
@@ -254,10 +255,16 @@ impl Range {
     /// Sends all bytes and the end, or an error.
     async fn receive(mut self, mut response: Option<Response>) {
         let mut patience = Patience::new(self.target.options.retry_for);
+        let mut received = 0;
         let last = loop {
             match self.attempt(response.take(), &mut patience).await {
                 Ok(()) => break Piece::End,
                 Err(failure) => {
+                    // The other ranges wait for this one, which should not wait for long if they arrive.
+                    let before = std::mem::replace(&mut received, self.target.received.load(Ordering::Relaxed));
+                    if received > before {
+                        patience.shorten();
+                    }
                     if let Err(error) = patience.wait(failure).await {
                         break Piece::Failed(error);
                     }
@@ -285,6 +292,7 @@ impl Range {
                 bytes.truncate(usize::try_from(end - self.at).unwrap_or(usize::MAX));
             }
             patience.progress();
+            self.target.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             self.at += bytes.len() as u64;
             if self.sender.send(Piece::Bytes(bytes)).await.is_err() {
                 return Err(Error::new(ErrorKind::Closed).into());

@@ -41,14 +41,19 @@ pub(crate) struct Patience {
 
 impl Patience {
     pub(crate) fn new(limit: Duration) -> Patience {
-        Patience { limit, since: None, delays: delays() }
+        Patience { limit, since: None, delays: delays(LONGEST) }
     }
 
     /// Starts anew, because bytes have arrived.
     pub(crate) fn progress(&mut self) {
         if self.since.take().is_some() {
-            self.delays = delays();
+            self.delays = delays(LONGEST);
         }
+    }
+
+    /// Shortens the next delays, because other requests to the same server succeed.
+    pub(crate) fn shorten(&mut self) {
+        self.delays = delays(Duration::from_secs(1));
     }
 
     /// Waits before the next attempt, or returns the error if there should be none.
@@ -69,10 +74,10 @@ impl Patience {
 
 const LONGEST: Duration = Duration::from_secs(10);
 
-fn delays() -> ExponentialBackoff {
+fn delays(longest: Duration) -> ExponentialBackoff {
     ExponentialBuilder::default()
         .with_min_delay(Duration::from_millis(50))
-        .with_max_delay(LONGEST)
+        .with_max_delay(longest)
         .without_max_times()
         .with_jitter()
         .build()

@@ -29,7 +29,7 @@ pub(crate) fn versitygw() -> Option<Server> {
     })
 }
 
-fn moto() -> Option<Server> {
+pub(crate) fn moto() -> Option<Server> {
     Server::start("moto_server", |port, _| vec!["--host=127.0.0.1".into(), format!("--port={port}")])
 }
 
@@ -56,6 +56,11 @@ impl Store {
 
     pub(crate) fn put(&self, key: &str, body: &[u8]) {
         self.put_with(key, &[], body);
+    }
+
+    pub(crate) fn remove(&self, key: &str) {
+        let (status, answer) = self.request("DELETE", &format!("/bucket/{key}"), &[], b"");
+        assert_eq!(status, 204, "{key}: {answer}");
     }
 
     fn put_with(&self, key: &str, headers: &[(&'static str, &str)], body: &[u8]) {
@@ -101,7 +106,7 @@ pub(crate) fn with_store(
     assert!(output.status.success() && printed.contains("1 passed"), "{}: {printed}", output.status);
 }
 
-fn url(key: &str) -> Remote {
+pub(crate) fn url(key: &str) -> Remote {
     Remote::new(format!("s3://bucket/{key}"))
 }
 
@@ -192,8 +197,7 @@ fn changes(store: &Store) {
 
     store.put("a", &bytes);
     let (reader, found) = begin(url("a"));
-    let (status, answer) = store.request("DELETE", "/bucket/a", &[], b"");
-    assert_eq!(status, 204, "{answer}");
+    store.remove("a");
     let (found, error) = read_rest(reader, found);
     assert!(found.len() < LARGE && bytes.starts_with(&found), "{} wrong bytes", found.len());
     assert_eq!(error.expect("a deleted object").kind(), ErrorKind::SourceChanged);
