@@ -5,6 +5,7 @@ use http::Method;
 use millstream_core::error::{Error, ErrorKind, Result};
 use serde::Deserialize;
 
+use crate::address::Address;
 use crate::answer::wrong;
 use crate::calls::{abort, repeat};
 use crate::client::{Call, Target, wait_for};
@@ -58,8 +59,12 @@ impl Uploads {
     /// Fails if the store refuses, or does not answer. An upload that does not exist is no error.
     pub fn abort(&self, upload: &UnfinishedUpload) -> Result<()> {
         let named = |error: Error| error.with_name(&upload.url);
-        let key = upload.url.splitn(4, '/').nth(3).unwrap_or_default();
-        let target = self.target.sibling(key).ok_or_else(|| named(Error::new(ErrorKind::Unsupported)))?;
+        // It refuses keys that no URL can contain, whose uploads would be those of another object.
+        let key = match Address::parse(&upload.url)? {
+            Address::S3 { key, .. } => key,
+            Address::Web(_) => return Err(named(Error::new(ErrorKind::Unsupported).with_found("a web server"))),
+        };
+        let target = self.target.sibling(&key).ok_or_else(|| named(Error::new(ErrorKind::Unsupported)))?;
         let id = upload.id.clone();
         wait_for(async move { abort(&target, &id).await }, &mut || Ok(()))?.map_err(named)
     }
