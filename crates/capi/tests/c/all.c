@@ -1766,7 +1766,7 @@ static void writer_options(void) {
     FAILS(MILLSTREAM_INVALID_OPTION,
           millstream_writer_options_set_flush_policy(options, (millstream_flush_policy)3, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_encode(options, (millstream_encode)6, &error));
-    FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_existing(options, (millstream_existing)3, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_existing(options, (millstream_existing)4, &error));
     FAILS(MILLSTREAM_INVALID_OPTION,
           millstream_writer_options_set_durability(options, (millstream_durability)3, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_writer_options_set_partial(options, (millstream_partial)2, &error));
