@@ -58,17 +58,30 @@ impl Store {
         self.put_with(key, &[], body);
     }
 
+    /// Begins an upload and sends a part, like a program that is killed then.
+    pub(crate) fn begin(&self, key: &str) {
+        let (status, answer) = self.request("POST", &format!("{}?uploads=", path(key)), &[], b"");
+        let id = answer.split_once("<UploadId>").and_then(|(_, rest)| rest.split_once("</UploadId>"));
+        let (id, _) = id.unwrap_or_else(|| panic!("{key}: {status} {answer}"));
+        let part = format!("{}?partNumber=1&uploadId={id}", path(key));
+        let (status, answer) = self.request("PUT", &part, &[], b"one");
+        assert_eq!(status, 200, "{key}: {answer}");
+    }
+
     pub(crate) fn remove(&self, key: &str) {
-        let (status, answer) = self.request("DELETE", &format!("/bucket/{key}"), &[], b"");
+        let (status, answer) = self.request("DELETE", &path(key), &[], b"");
         assert_eq!(status, 204, "{key}: {answer}");
     }
 
     fn put_with(&self, key: &str, headers: &[(&'static str, &str)], body: &[u8]) {
-        const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
-        let path = format!("/bucket/{}", utf8_percent_encode(key, ESCAPED));
-        let (status, answer) = self.request("PUT", &path, headers, body);
+        let (status, answer) = self.request("PUT", &path(key), headers, body);
         assert_eq!(status, 200, "{key}: {answer}");
     }
+}
+
+fn path(key: &str) -> String {
+    const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+    format!("/bucket/{}", utf8_percent_encode(key, ESCAPED))
 }
 
 /// Runs the rest of `test` with a store, in a process with the variables that lead to the store: a program must not

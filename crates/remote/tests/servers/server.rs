@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -34,7 +35,7 @@ impl Server {
         // Another process may take the port before the server does.
         for _ in 0..3 {
             let place = tempfile::tempdir().unwrap();
-            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let port = free_port();
             let log = File::create(place.path().join("log")).unwrap();
             // Kills the server if the tests are killed.
             let mut command = Command::new(&setpriv);
@@ -76,6 +77,19 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Returns a port that no other test of this process gets, below those that the kernel gives to connections and to the
+/// proxies of toxiproxy: a server that is not ready yet would be mistaken for one of them.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 10_000 + (std::process::id() % 200) as u16 * 100;
+    loop {
+        let port = first + NEXT.fetch_add(1, Ordering::SeqCst);
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
     }
 }
 
