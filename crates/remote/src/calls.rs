@@ -30,9 +30,7 @@ pub(crate) async fn create(target: &Target, headers: HeaderMap) -> Result<String
     struct Created {
         upload_id: String,
     }
-    let query = vec![("uploads", String::new())];
-    let limit = target.options.idle_timeout;
-    let call = Call { method: Method::POST, query, headers, body: Bytes::new(), limit };
+    let call = Call { headers, ..Call::new(target, Method::POST, vec![("uploads", String::new())]) };
     let answer = repeat(target, call).await?;
     let created: Option<Created> = s3::document(&answer.body, "InitiateMultipartUploadResult");
     match created {
@@ -43,9 +41,8 @@ pub(crate) async fn create(target: &Target, headers: HeaderMap) -> Result<String
 
 pub(crate) async fn send_part(target: &Target, upload: &str, number: u32, body: Bytes) -> Result<Part> {
     let query = vec![("partNumber", number.to_string()), ("uploadId", upload.to_string())];
-    let headers = target.user_headers(false);
     let limit = answer_limit(&target.options);
-    let answer = repeat(target, Call { method: Method::PUT, query, headers, body, limit }).await?;
+    let answer = repeat(target, Call { body, limit, ..Call::new(target, Method::PUT, query) }).await?;
     match answer.headers.get(ETAG).and_then(|etag| etag.to_str().ok()) {
         Some(etag) => Ok(Part { number, etag: etag.into() }),
         None => Err(wrong(format!("an answer without the ETag of part {number}")).with_expected("its ETag")),
@@ -79,8 +76,7 @@ pub(crate) fn only_if_missing(create_new: bool) -> HeaderMap {
 /// Returns whether an upload exists.
 pub(crate) async fn exists(target: &Target, upload: &str) -> Result<bool, Failure> {
     let query = vec![("max-parts", "1".to_string()), ("uploadId", upload.to_string())];
-    let (headers, limit) = (target.user_headers(false), target.options.idle_timeout);
-    let answer = target.call(Call { method: Method::GET, query, headers, body: Bytes::new(), limit }, false).await?;
+    let answer = target.call(Call::new(target, Method::GET, query), false).await?;
     match answer.status.as_u16() {
         200 => Ok(true),
         404 => Ok(false),
@@ -91,9 +87,7 @@ pub(crate) async fn exists(target: &Target, upload: &str) -> Result<bool, Failur
 /// Removes an upload, and makes sure that it is gone: a part that was being sent may have been stored after the request.
 pub(crate) async fn abort(target: &Target, upload: &str) -> Result<()> {
     let mut patience = Patience::new(target.options.retry_for);
-    let (query, headers) = (vec![("uploadId", upload.to_string())], target.user_headers(false));
-    let limit = target.options.idle_timeout;
-    let call = Call { method: Method::DELETE, query, headers, body: Bytes::new(), limit };
+    let call = Call::new(target, Method::DELETE, vec![("uploadId", upload.to_string())]);
     loop {
         let failure = match target.call(call.clone(), false).await {
             Ok(answer) if answer.status.is_success() || answer.status.as_u16() == 404 => {

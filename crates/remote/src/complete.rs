@@ -87,7 +87,7 @@ impl Completion {
         let mut last = None;
         loop {
             if must_look {
-                match look(&self.target, &self.id, self.length, self.upload()).await {
+                match look(&self.target, &self.id, Some(self.length), self.upload()).await {
                     Ok(Found::Written) => return Ok(()),
                     Ok(Found::NotYet) => {
                         if let Some(before) = settled.take() {
@@ -142,22 +142,21 @@ impl Completion {
     }
 
     async fn attempt(&self) -> Result<Answer, Failure> {
-        let mut headers = self.target.user_headers(false);
-        headers.extend(only_if_missing(self.create_new));
-        let call = match &self.request {
+        let limit = answer_limit(&self.target.options);
+        let mut call = match &self.request {
             Request::Put(body) => {
-                headers.extend(self.target.user_headers(true));
-                headers.insert(WRITE_ID, HeaderValue::try_from(&*self.id).expect("it is ASCII"));
-                let limit = answer_limit(&self.target.options);
-                Call { method: Method::PUT, query: Vec::new(), headers, body: body.clone(), limit }
+                let mut call = Call::new(&self.target, Method::PUT, Vec::new());
+                call.headers.extend(self.target.user_headers(true));
+                call.headers.insert(WRITE_ID, HeaderValue::try_from(&*self.id).expect("it is ASCII"));
+                Call { body: body.clone(), limit, ..call }
             }
             Request::Complete { upload, body } => {
+                let call = Call::new(&self.target, Method::POST, vec![("uploadId", upload.clone())]);
                 // A store may take minutes to join many parts.
-                let limit = answer_limit(&self.target.options).max(self.target.options.retry_for);
-                let query = vec![("uploadId", upload.clone())];
-                Call { method: Method::POST, query, headers, body: body.clone(), limit }
+                Call { body: body.clone(), limit: limit.max(self.target.options.retry_for), ..call }
             }
         };
+        call.headers.extend(only_if_missing(self.create_new));
         self.target.call(call, false).await
     }
 
@@ -185,7 +184,7 @@ impl Completion {
         if !before && !is_gone {
             return Err(error);
         }
-        match look(&self.target, &self.id, self.length, self.upload()).await {
+        match look(&self.target, &self.id, Some(self.length), self.upload()).await {
             Ok(Found::Written) => Ok(()),
             Ok(Found::Gone) if !before => Err(error),
             _ => Err(self.unknown(&error)),
@@ -211,8 +210,13 @@ impl Completion {
     }
 }
 
-/// Looks whether the object is the one of the write `id`, and whether its upload exists.
-pub(crate) async fn look(target: &Target, id: &str, length: u64, upload: Option<&str>) -> Result<Found, Failure> {
+/// Looks whether the object is the one of the write `id`, with its length if that is known, and whether its upload exists.
+pub(crate) async fn look(
+    target: &Target,
+    id: &str,
+    length: Option<u64>,
+    upload: Option<&str>,
+) -> Result<Found, Failure> {
     if is_written(target, id, length).await? {
         return Ok(Found::Written);
     }
@@ -224,15 +228,13 @@ pub(crate) async fn look(target: &Target, id: &str, length: u64, upload: Option<
     Ok(if is_written(target, id, length).await? { Found::Written } else { Found::Gone })
 }
 
-async fn is_written(target: &Target, id: &str, length: u64) -> Result<bool, Failure> {
-    let (query, headers) = (Vec::new(), target.user_headers(false));
-    let limit = target.options.idle_timeout;
-    let answer = target.call(Call { method: Method::HEAD, query, headers, body: Bytes::new(), limit }, false).await?;
+async fn is_written(target: &Target, id: &str, length: Option<u64>) -> Result<bool, Failure> {
+    let answer = target.call(Call::new(target, Method::HEAD, Vec::new()), false).await?;
     match answer.status.as_u16() {
         200 => {
             let header = |name| answer.headers.get(name).and_then(|value| value.to_str().ok());
             let is_ours = header(WRITE_ID) == Some(id);
-            if is_ours && length != u64::MAX && header(CONTENT_LENGTH) != Some(&*length.to_string()) {
+            if is_ours && length.is_some_and(|length| header(CONTENT_LENGTH) != Some(&*length.to_string())) {
                 return Err(wrong("an object of this write with another length").into());
             }
             Ok(is_ours)

@@ -19,6 +19,7 @@ mod complete;
 mod guard;
 mod object;
 mod objects;
+mod pages;
 mod patience;
 mod remote;
 mod s3;

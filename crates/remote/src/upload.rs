@@ -50,6 +50,8 @@ struct Multipart {
     finished: Receiver<Result<Part>>,
     in_flight: usize,
     parts: Vec<Part>,
+    /// A part could not be sent, so nothing can complete the object any more.
+    has_failed: bool,
 }
 
 impl Upload {
@@ -66,7 +68,7 @@ impl Upload {
         let part_size = remote.checked_part_size().map_err(named)?;
         let target = Arc::new(Target::new(remote).map_err(named)?);
         let first = target.clone();
-        let exists = wait_for(async move { look(&first).await }, &mut check)?.map_err(named)?;
+        let exists = wait_for(async move { probe(&first).await }, &mut check)?.map_err(named)?;
         if exists && create_new {
             return Err(named(Error::new(ErrorKind::AlreadyExists)));
         }
@@ -133,6 +135,7 @@ impl Upload {
                     self.send_buffer(&mut check)?;
                 }
                 let multipart = self.multipart.as_mut().expect("it was examined above");
+                multipart.check()?;
                 while multipart.in_flight > 0 {
                     multipart.wait(&mut check)?;
                 }
@@ -183,6 +186,7 @@ impl Upload {
             Some(multipart) => multipart,
             none => none.insert(Multipart::start(&self.target, &self.id, check)?),
         };
+        multipart.check()?;
         // Tasks that have ended, and their errors.
         multipart.tasks.retain(|task| !task.is_finished());
         while let Ok(finished) = multipart.finished.try_recv() {
@@ -225,7 +229,15 @@ impl Multipart {
         let target = target.clone();
         let upload = wait_for(async move { create(&target, headers).await }, check)??;
         let (sender, finished) = channel();
-        Ok(Multipart { upload, tasks: Vec::new(), sender, finished, in_flight: 0, parts: Vec::new() })
+        Ok(Multipart {
+            upload,
+            tasks: Vec::new(),
+            sender,
+            finished,
+            in_flight: 0,
+            parts: Vec::new(),
+            has_failed: false,
+        })
     }
 
     /// Waits until a part has been sent.
@@ -235,31 +247,27 @@ impl Multipart {
     }
 
     fn accept(&mut self, finished: Result<Part>) -> Result<()> {
-        match finished {
-            Ok(part) => {
-                self.in_flight -= 1;
-                self.parts.push(part);
-                Ok(())
-            }
-            Err(error) => {
-                // Its part is missing, so nothing can complete the object any more.
-                let text = error.to_string();
-                let _ =
-                    self.sender.send(Err(Error::new(ErrorKind::Closed).with_found(format!("a failed part: {text}"))));
-                Err(error)
-            }
+        self.in_flight -= 1;
+        let part = finished.inspect_err(|_| self.has_failed = true)?;
+        self.parts.push(part);
+        Ok(())
+    }
+
+    /// Fails if a part could not be sent, which has been reported.
+    fn check(&self) -> Result<()> {
+        match self.has_failed {
+            true => Err(Error::new(ErrorKind::Closed).with_found("a part that could not be sent")),
+            false => Ok(()),
         }
     }
 }
 
 /// Asks for the first byte of the object: whether the store can be reached, knows the bucket and accepts the
 /// credentials, and whether the object exists.
-async fn look(target: &Target) -> Result<bool> {
+async fn probe(target: &Target) -> Result<bool> {
     let mut patience = Patience::new(target.options.retry_for);
-    let mut headers = target.user_headers(false);
-    headers.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
-    let limit = target.options.idle_timeout;
-    let call = Call { method: Method::GET, query: Vec::new(), headers, body: Bytes::new(), limit };
+    let mut call = Call::new(target, Method::GET, Vec::new());
+    call.headers.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
     loop {
         let answer = match target.call(call.clone(), true).await {
             Ok(answer) => answer,
@@ -270,7 +278,6 @@ async fn look(target: &Target) -> Result<bool> {
         };
         let code = answer.code().unwrap_or_default();
         match answer.status.as_u16() {
-            // The whole object follows if a server has no ranges; only stores are asked here.
             200 | 206 => return Ok(true),
             416 => return Ok(answer.headers.contains_key(CONTENT_RANGE) || code == "InvalidRange"),
             404 if code != "NoSuchBucket" => return Ok(false),

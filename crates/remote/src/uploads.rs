@@ -1,18 +1,16 @@
-//! Unfinished uploads of a store: what a program that was killed leaves behind. They are not visible as objects.
+//! Unfinished uploads of a store, such as those of a program that was killed. They are not visible as objects.
 
-use bytes::Bytes;
-use http::Method;
 use millstream_core::error::{Error, ErrorKind, Result};
 use serde::Deserialize;
 
 use crate::address::Address;
-use crate::answer::wrong;
-use crate::calls::{abort, repeat};
-use crate::client::{Call, Target, wait_for};
+use crate::calls::abort;
+use crate::client::{Target, wait_for};
 use crate::complete::{Found, look};
+use crate::pages::{Page, Pages, Query};
 use crate::patience::Patience;
 use crate::remote::Remote;
-use crate::s3::{self, Names};
+use crate::s3::Names;
 use crate::unfinished::UnfinishedUpload;
 
 /// Whether an object was written: what a later look found.
@@ -27,14 +25,7 @@ pub enum Outcome {
 }
 
 /// The unfinished uploads of the objects whose URLs begin with a prefix. They are requested as they are iterated.
-pub struct Uploads {
-    target: std::sync::Arc<Target>,
-    prefix: String,
-    page: std::vec::IntoIter<UnfinishedUpload>,
-    /// The names after which the next page begins.
-    next: Option<(String, String)>,
-    has_ended: bool,
-}
+pub struct Uploads(Pages<UploadPage>);
 
 impl Uploads {
     /// Lists the unfinished uploads under `remote`: `s3://BUCKET` or `s3://BUCKET/PREFIX`.
@@ -42,15 +33,7 @@ impl Uploads {
     /// # Errors
     /// Fails if the URL or an option is invalid.
     pub fn new(remote: Remote) -> Result<Uploads> {
-        let name = remote.name();
-        let (target, prefix) = Target::of_prefix(remote).map_err(|error| error.with_name(&name))?;
-        Ok(Uploads {
-            target: std::sync::Arc::new(target),
-            prefix,
-            page: Vec::new().into_iter(),
-            next: Some(Default::default()),
-            has_ended: false,
-        })
+        Pages::new(remote).map(Uploads)
     }
 
     /// Removes an upload.
@@ -64,44 +47,9 @@ impl Uploads {
             Address::S3 { key, .. } => key,
             Address::Web(_) => return Err(named(Error::new(ErrorKind::Unsupported).with_found("a web server"))),
         };
-        let target = self.target.sibling(&key).ok_or_else(|| named(Error::new(ErrorKind::Unsupported)))?;
+        let target = self.0.target.sibling(&key).ok_or_else(|| named(Error::new(ErrorKind::Unsupported)))?;
         let id = upload.id.clone();
         wait_for(async move { abort(&target, &id).await }, &mut || Ok(()))?.map_err(named)
-    }
-
-    /// Requests the next page.
-    fn request(&mut self, (key, upload): (String, String)) -> Result<()> {
-        let mut query = vec![
-            ("encoding-type", "url".to_string()),
-            ("max-uploads", "1000".to_string()),
-            ("prefix", self.prefix.clone()),
-            ("uploads", String::new()),
-        ];
-        if !key.is_empty() {
-            query.extend([("key-marker", key.clone()), ("upload-id-marker", upload.clone())]);
-        }
-        let target = self.target.clone();
-        let limit = target.options.idle_timeout * 6;
-        let call = Call { method: Method::GET, query, headers: target.user_headers(false), body: Bytes::new(), limit };
-        let answer = wait_for(async move { repeat(&target, call).await }, &mut || Ok(()))??;
-        let page: Page = s3::document(&answer.body, "ListMultipartUploadsResult").ok_or_else(|| {
-            wrong("a list of uploads that is not valid").with_expected("a ListMultipartUploadsResult")
-        })?;
-        let names = Names::new(page.encoding_type.as_deref());
-        let uploads = page.uploads.into_iter().map(|listed| UnfinishedUpload {
-            url: self.target.sibling_url(&names.decode(&listed.key)),
-            id: listed.upload_id,
-            begun: listed.initiated.and_then(|time| humantime::parse_rfc3339_weak(&time).ok()),
-        });
-        self.page = uploads.collect::<Vec<_>>().into_iter();
-        let next =
-            (names.decode(&page.next_key_marker.unwrap_or_default()), page.next_upload_id_marker.unwrap_or_default());
-        self.next = page.is_truncated.then_some(next);
-        // A store that repeats itself would be asked forever.
-        if self.next.as_ref().is_some_and(|(next, id)| next.is_empty() || (next, id) <= (&key, &upload)) {
-            return Err(wrong("a list of uploads whose next page does not begin after this one"));
-        }
-        Ok(())
     }
 }
 
@@ -109,37 +57,48 @@ impl Iterator for Uploads {
     type Item = Result<UnfinishedUpload>;
 
     fn next(&mut self) -> Option<Result<UnfinishedUpload>> {
-        loop {
-            if let Some(upload) = self.page.next() {
-                return Some(Ok(upload));
-            }
-            let next = self.next.take().filter(|_| !self.has_ended)?;
-            if let Err(error) = self.request(next) {
-                self.has_ended = true;
-                return Some(Err(error.with_name(self.target.options.name())));
-            }
-        }
+        self.0.next()
     }
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Page {
+struct UploadPage {
     #[serde(default)]
     is_truncated: bool,
     next_key_marker: Option<String>,
     next_upload_id_marker: Option<String>,
     encoding_type: Option<String>,
     #[serde(rename = "Upload", default)]
-    uploads: Vec<Listed>,
+    uploads: Vec<Upload>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Listed {
+struct Upload {
     key: String,
     upload_id: String,
     initiated: Option<String>,
+}
+
+impl Page for UploadPage {
+    type Entry = UnfinishedUpload;
+    const ROOT: &'static str = "ListMultipartUploadsResult";
+    const QUERY: &'static [(&'static str, &'static str)] =
+        &[("encoding-type", "url"), ("max-uploads", "1000"), ("uploads", "")];
+
+    fn split(self, url: impl Fn(&str) -> String) -> (Vec<UnfinishedUpload>, Option<Query>) {
+        let names = Names::new(self.encoding_type.as_deref());
+        let entry = |one: Upload| UnfinishedUpload {
+            url: url(&names.decode(&one.key)),
+            id: one.upload_id,
+            begun: one.initiated.and_then(|time| humantime::parse_rfc3339_weak(&time).ok()),
+        };
+        let key = names.decode(&self.next_key_marker.unwrap_or_default());
+        let id = self.next_upload_id_marker.unwrap_or_default();
+        let next = self.is_truncated.then(|| vec![("key-marker", key), ("upload-id-marker", id)]);
+        (self.uploads.into_iter().map(entry).collect(), next)
+    }
 }
 
 /// Looks whether the object of `remote` was written by the write `id`, as
@@ -156,7 +115,7 @@ pub fn outcome(remote: Remote, id: &str, upload: Option<&str>) -> Result<Outcome
     let look = async move {
         let mut patience = Patience::new(target.options.retry_for);
         loop {
-            match look(&target, &id, u64::MAX, upload.as_deref()).await {
+            match look(&target, &id, None, upload.as_deref()).await {
                 Ok(found) => return Ok((found, upload.is_some())),
                 Err(failure) => patience.wait(failure).await?,
             }
