@@ -1,4 +1,4 @@
-//! `millstream uploads`: unfinished uploads of an object store, which programs that were killed leave behind.
+//! `millstream uploads`: unfinished uploads of an object store, such as those of programs that were killed.
 
 use std::time::Duration;
 #[cfg(feature = "remote")]
@@ -15,8 +15,8 @@ use crate::{Ending, message};
 
 /// List and remove unfinished uploads of an object store, and find out whether an object was written
 ///
-/// An object appears when its upload is completed. A program that is killed before that leaves parts behind, which are
-/// not visible as an object, but for which a store may charge.
+/// An object appears when its upload is completed. If a program is killed before that, the parts that it has sent remain
+/// in the store. They are not visible as an object, but a store may charge for them.
 #[derive(Args)]
 #[cfg_attr(not(feature = "remote"), allow(dead_code))]
 pub(crate) struct Options {

@@ -1,5 +1,5 @@
 //! Remote objects as sources and sinks, by the feature `remote`: [`Reader::url`](crate::ReaderBuilder::url) and
-//! [`Writer::url`](crate::Writer::url). This module also finds what interrupted uploads left behind.
+//! [`Writer::url`](crate::Writer::url). This module also finds unfinished uploads.
 //!
 //! ```no_run
 //! use std::time::{Duration, SystemTime};

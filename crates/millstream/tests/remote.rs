@@ -1,5 +1,8 @@
 //! Objects of a server that misbehaves: every byte of one version arrives, or an error.
 
+#[path = "shared/http.rs"]
+mod http;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -57,17 +60,7 @@ impl Server {
 }
 
 fn read_request(reader: &mut impl BufRead, count: &AtomicUsize) -> Option<Request> {
-    let mut lines = Vec::new();
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        match line.trim_end() {
-            "" => break,
-            line => lines.push(line.to_string()),
-        }
-    }
+    let lines = http::head(reader)?;
     let value = |name: &str| {
         let found =
             lines.iter().filter_map(|line| line.split_once(": ")).find(|(key, _)| key.eq_ignore_ascii_case(name));

@@ -89,9 +89,9 @@ fn http_header(text: &str) -> std::result::Result<Headers, String> {
 }
 
 impl Network {
-    /// Returns these options with the expected size of the output, unless it was given.
+    /// Returns these options with the expected size of the output, unless the user has decided about it.
     pub(super) fn expecting(&self, size: Option<u64>) -> Network {
-        Network { size_hint: self.size_hint.or(size), ..self.clone() }
+        Network { size_hint: self.size_hint.or(size.filter(|_| self.part_size.is_none())), ..self.clone() }
     }
 }
 

@@ -58,7 +58,7 @@ fn expand(sources: &[Source], network: &Network, allow_empty: bool) -> Result<Ve
                 let matched = files(path).map_err(|error| error.with_name(&name))?;
                 (name, matched.into_iter().map(Source::File).collect())
             }
-            Source::Url(url) if is_pattern(url) && !url.starts_with("http") => {
+            Source::Url(url) if is_pattern(url) && is_of_store(url) => {
                 let matched = objects(url, network).map_err(|error| error.with_name(url))?;
                 (url.clone(), matched)
             }
@@ -80,6 +80,11 @@ fn expand(sources: &[Source], network: &Network, allow_empty: bool) -> Result<Ve
 
 fn is_pattern(name: &str) -> bool {
     name.contains('*')
+}
+
+/// Returns whether the objects of a URL can be listed.
+fn is_of_store(url: &str) -> bool {
+    url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3://"))
 }
 
 fn matcher(pattern: &str) -> Result<GlobMatcher> {

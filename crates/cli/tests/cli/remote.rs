@@ -82,6 +82,16 @@ fn requests_for_objects_of_s3_are_signed() {
 }
 
 #[test]
+fn errors_name_the_options_of_the_command() {
+    let (address, _) = server("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\none\n");
+    let url = format!("http://{address}/a");
+    let place = Place::new();
+    place.run("").word(&url).fails().complains_of(&["allow it with --allow-unknown-length"]);
+    place.run("--allow-unknown-length").word(&url).succeeds().prints("one\n");
+    place.run("http://169.254.169.254/").fails().complains_of(&["allow this one with --allow-link-local"]);
+}
+
+#[test]
 fn what_cannot_be_read_is_refused() {
     let place = Place::new();
     place.run("gs://bucket/key").fails().complains_of(&["expected http, https or s3"]);

@@ -63,7 +63,7 @@ impl Encode {
     /// The result of [`Encode::Auto`] for a path: the encoding that its name implies, or [`Encode::Off`].
     ///
     /// # Errors
-    /// Returns Returns [`ErrorKind::Unsupported`] if the name implies a format that cannot be written.
+    /// Returns [`ErrorKind::Unsupported`] if the name implies a format that cannot be written.
     ///
     /// ```
     /// use millstream::Encode;
