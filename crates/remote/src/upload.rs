@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{CONTENT_RANGE, RANGE};
@@ -164,16 +164,13 @@ impl Upload {
             return;
         }
         let Some(multipart) = self.multipart.take() else { return };
-        // Stop the connections, so that no part arrives after the upload was removed.
-        multipart.tasks.iter().for_each(JoinHandle::abort);
+        let end = Instant::now() + limit;
+        // A part that arrives while the upload is removed brings it back in some stores, so parts that are being sent are
+        // given half of the time.
+        multipart.settle(end - limit / 2);
         let (target, upload) = (self.target.clone(), multipart.upload.clone());
         let is_removed = !self.progress.may_complete() && {
-            let end = std::time::Instant::now() + limit;
-            let mut check = || match std::time::Instant::now() < end {
-                true => Ok(()),
-                false => Err(Error::new(ErrorKind::TimedOut)),
-            };
-            wait_for(async move { abort(&target, &upload).await }, &mut check).flatten().is_ok()
+            wait_for(async move { abort(&target, &upload).await }, &mut until(end)).flatten().is_ok()
         };
         if let Some(report) = self.target.options.on_unfinished.as_ref().filter(|_| !is_removed) {
             report(&UnfinishedUpload::new(self.target.options.url.clone(), multipart.upload));
@@ -246,6 +243,17 @@ impl Multipart {
         self.accept(finished)
     }
 
+    /// Waits until no part is being sent, at most until `end`, and stops the rest.
+    fn settle(&self, end: Instant) {
+        let mut check = until(end);
+        for _ in 0..self.in_flight {
+            if receive(&self.finished, &mut check).is_err() {
+                break;
+            }
+        }
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+
     fn accept(&mut self, finished: Result<Part>) -> Result<()> {
         self.in_flight -= 1;
         let part = finished.inspect_err(|_| self.has_failed = true)?;
@@ -260,6 +268,11 @@ impl Multipart {
             false => Ok(()),
         }
     }
+}
+
+/// Returns a check that fails at `end`.
+fn until(end: Instant) -> impl FnMut() -> Result<()> {
+    move || if Instant::now() < end { Ok(()) } else { Err(Error::new(ErrorKind::TimedOut)) }
 }
 
 /// Asks for the first byte of the object: whether the store can be reached, knows the bucket and accepts the
