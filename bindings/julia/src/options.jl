@@ -135,3 +135,40 @@ function set_command_options(how;
         @call millstream_command_set_stderr_limit(how, natural(:stderr_limit, stderr_limit))
     nothing
 end
+
+const remote_options = (:endpoint, :idle_timeout, :retry_for, :allow_unknown_length, :allow_link_local, :range_size, :connections, :anonymous, :part_size, :size_hint)
+
+function set_remote_options(how;
+    endpoint = nothing,
+    idle_timeout = nothing,
+    retry_for = nothing,
+    allow_unknown_length = nothing,
+    allow_link_local = nothing,
+    range_size = nothing,
+    connections = nothing,
+    anonymous = nothing,
+    part_size = nothing,
+    size_hint = nothing,
+)
+    endpoint === nothing ||
+        @call millstream_remote_set_endpoint(how, text(:endpoint, endpoint))
+    idle_timeout === nothing ||
+        @call millstream_remote_set_idle_timeout_ns(how, nanoseconds(:idle_timeout, idle_timeout))
+    retry_for === nothing ||
+        @call millstream_remote_set_retry_for_ns(how, nanoseconds(:retry_for, retry_for))
+    allow_unknown_length === nothing ||
+        @call millstream_remote_set_allow_unknown_length(how, flag(:allow_unknown_length, allow_unknown_length))
+    allow_link_local === nothing ||
+        @call millstream_remote_set_allow_link_local(how, flag(:allow_link_local, allow_link_local))
+    range_size === nothing ||
+        @call millstream_remote_set_range_size(how, natural(:range_size, range_size))
+    connections === nothing ||
+        @call millstream_remote_set_connections(how, natural(:connections, connections))
+    anonymous === nothing ||
+        @call millstream_remote_set_anonymous(how, flag(:anonymous, anonymous))
+    part_size === nothing ||
+        @call millstream_remote_set_part_size(how, natural(:part_size, part_size))
+    size_hint === nothing ||
+        @call millstream_remote_set_size_hint(how, natural(:size_hint, size_hint))
+    nothing
+end

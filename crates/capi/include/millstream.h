@@ -1235,6 +1235,148 @@ millstream_code millstream_command_set_stderr_limit(millstream_command *command,
 }  // extern "C"
 #endif  // __cplusplus
 
+/* ---- remote ----
+ *
+ * Objects of web servers and object stores: `https://…`, `http://…` or `s3://BUCKET/KEY`, and the options of requests.
+ *
+ * A remote object is only a description. Any number of readers and writers can use it, and it may be changed or freed
+ * after they were opened. Opening one fails with MILLSTREAM_UNSUPPORTED in a library that was built without the feature
+ * `remote`; released packages have it.
+ *
+ * Credentials and endpoints of object stores come from the environment: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+ * AWS_SESSION_TOKEN, AWS_REGION, AWS_ENDPOINT_URL, AWS_SKIP_SIGNATURE, or from the machine's metadata service. Proxies
+ * come from HTTP_PROXY, HTTPS_PROXY and NO_PROXY.
+ */
+
+/**
+ * A remote object. It is freed by millstream_remote_free().
+ */
+typedef struct millstream_remote millstream_remote;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Creates the description of the object at `url`. Everything after `s3://BUCKET/` is the key as it is, so `%`, `#`, `?`
+ * and spaces belong to it.
+ */
+millstream_code millstream_remote_new(const char *url,
+                                      millstream_remote **remote,
+                                      millstream_error **error);
+
+/**
+ * Adds a header to each request, such as `Authorization`. It is not sent to another host after a redirect. Its value is
+ * not shown in messages.
+ *
+ * Headers that describe an object are sent with the request that creates it, and with no other: `Content-Type` and other
+ * headers of the content, `Cache-Control`, `x-amz-meta-…`, `x-amz-storage-class`, `x-amz-tagging`, `x-amz-acl`,
+ * `x-amz-server-side-encryption`.
+ */
+millstream_code millstream_remote_add_header(millstream_remote *remote,
+                                             const char *name,
+                                             const char *value,
+                                             millstream_error **error);
+
+/**
+ * Frees a remote object. NULL is accepted.
+ */
+void millstream_remote_free(millstream_remote *remote);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+/* ---- remote_options ----
+ *
+ * The options of a remote.
+ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Sets the endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or
+ * else Amazon's endpoint of the region.
+ */
+millstream_code millstream_remote_set_endpoint(millstream_remote *remote,
+                                               const char *url,
+                                               millstream_error **error);
+
+/**
+ * Sets how long a connection may deliver nothing before it is given up and resumed: 10 seconds by default.
+ */
+millstream_code millstream_remote_set_idle_timeout_ns(millstream_remote *remote,
+                                                      uint64_t limit_ns,
+                                                      millstream_error **error);
+
+/**
+ * Sets for how long failed requests are repeated without any progress: 5 minutes by default. 0 means that they are not
+ * repeated.
+ */
+millstream_code millstream_remote_set_retry_for_ns(millstream_remote *remote,
+                                                   uint64_t limit_ns,
+                                                   millstream_error **error);
+
+/**
+ * Sets whether a body is accepted whose end cannot be known, because it has neither a length nor chunks. Such a body
+ * looks complete if the connection breaks. By default it is refused.
+ */
+millstream_code millstream_remote_set_allow_unknown_length(millstream_remote *remote,
+                                                           bool allow,
+                                                           millstream_error **error);
+
+/**
+ * Sets whether link-local addresses are allowed, where clouds keep the credentials of a machine. By default, URLs and
+ * redirects to them are refused.
+ */
+millstream_code millstream_remote_set_allow_link_local(millstream_remote *remote,
+                                                       bool allow,
+                                                       millstream_error **error);
+
+/**
+ * Sets the size of a range in bytes: 8 MiB by default.
+ */
+millstream_code millstream_remote_set_range_size(millstream_remote *remote,
+                                                 uint64_t bytes,
+                                                 millstream_error **error);
+
+/**
+ * Sets how many ranges are fetched at a time: 8 by default. Up to this many are in memory.
+ */
+millstream_code millstream_remote_set_connections(millstream_remote *remote,
+                                                  size_t count,
+                                                  millstream_error **error);
+
+/**
+ * Sets whether requests to an object store are not signed, so that no credentials are needed: for public objects. It
+ * is like `AWS_SKIP_SIGNATURE=true`.
+ */
+millstream_code millstream_remote_set_anonymous(millstream_remote *remote,
+                                                bool anonymous,
+                                                millstream_error **error);
+
+/**
+ * Sets the size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if
+ * `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at
+ * most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts.
+ */
+millstream_code millstream_remote_set_part_size(millstream_remote *remote,
+                                                uint64_t bytes,
+                                                millstream_error **error);
+
+/**
+ * Sets the expected length of an object that is uploaded, in bytes. Parts are as large as this requires.
+ */
+millstream_code millstream_remote_set_size_hint(millstream_remote *remote,
+                                                uint64_t bytes,
+                                                millstream_error **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
 /* ---- frame ----
  *
  * Splits bytes into records, many at a time.
@@ -1709,6 +1851,22 @@ millstream_code millstream_reader_path(const char *path,
                                        const millstream_reader_options *options,
                                        millstream_reader **reader,
                                        millstream_error **error);
+
+/**
+ * Reads an object of a web server or an object store. Compressed objects are decoded by default.
+ *
+ * The end of the stream means that all bytes of one version of the object were delivered. Ranges are fetched in parallel
+ * and connections are resumed, if the server sends a strong ETag. If the server announces neither a length nor chunks,
+ * opening fails, because a broken connection would look like the end.
+ *
+ * It fails with MILLSTREAM_OPEN_FAILED if the object cannot be opened and MILLSTREAM_INVALID_OPTION if the URL is
+ * invalid. Reading fails with MILLSTREAM_SOURCE_CHANGED if the object was replaced, and with MILLSTREAM_REMOTE_FAILED if
+ * the server fails for longer than the options allow, or contradicts itself.
+ */
+millstream_code millstream_reader_url(const millstream_remote *remote,
+                                      const millstream_reader_options *options,
+                                      millstream_reader **reader,
+                                      millstream_error **error);
 
 /**
  * Maps a regular file and reads it, without a copy (unless it is compressed).
@@ -2711,6 +2869,22 @@ millstream_code millstream_writer_path(const char *path,
                                        const millstream_writer_options *options,
                                        millstream_writer **writer,
                                        millstream_error **error);
+
+/**
+ * Writes an object of a store with the interface of Amazon S3: `s3://BUCKET/KEY`. The output is compressed if the name
+ * implies that.
+ *
+ * The object, new or replaced, appears complete when the writer is closed, and otherwise not at all. Up to 16 MiB are
+ * kept in memory and sent by one request; more are sent in parts while they are written.
+ *
+ * It fails with MILLSTREAM_OPEN_FAILED if the store cannot be reached or refuses, and with MILLSTREAM_UNSUPPORTED for
+ * the URLs of web servers. If the answer to the last request is lost, the store is asked whether the object was written;
+ * if that cannot be found out, millstream_writer_close() fails with MILLSTREAM_OUTCOME_UNKNOWN.
+ */
+millstream_code millstream_writer_url(const millstream_remote *remote,
+                                      const millstream_writer_options *options,
+                                      millstream_writer **writer,
+                                      millstream_error **error);
 
 /**
  * Writes a regular file through mapped memory, in steps for which disk space is reserved beforehand. Otherwise this is

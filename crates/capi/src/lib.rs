@@ -82,6 +82,8 @@ mod pipe_stage;
 mod put;
 mod reader;
 mod reader_options;
+mod remote;
+mod remote_options;
 mod scan;
 mod settings;
 mod shared;

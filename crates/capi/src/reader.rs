@@ -26,6 +26,7 @@ use crate::command::millstream_command;
 use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstream_error};
 use crate::format::millstream_format;
 use crate::frame::{millstream_batch, millstream_framer};
+use crate::remote::millstream_remote;
 use crate::settings::Settings;
 
 /// The options of a reader. NULL means the defaults. Any number of readers can use the same options. They are freed by
@@ -210,6 +211,28 @@ pub unsafe extern "C" fn millstream_reader_path(
         // SAFETY: C lends a string for this call.
         let path = unsafe { self::path(path, "path")? };
         open(options, reader, |builder| builder.path(path))
+    })
+}
+
+/// Reads an object of a web server or an object store. Compressed objects are decoded by default.
+///
+/// The end of the stream means that all bytes of one version of the object were delivered. Ranges are fetched in parallel
+/// and connections are resumed, if the server sends a strong ETag. If the server announces neither a length nor chunks,
+/// opening fails, because a broken connection would look like the end.
+///
+/// It fails with MILLSTREAM_OPEN_FAILED if the object cannot be opened and MILLSTREAM_INVALID_OPTION if the URL is
+/// invalid. Reading fails with MILLSTREAM_SOURCE_CHANGED if the object was replaced, and with MILLSTREAM_REMOTE_FAILED if
+/// the server fails for longer than the options allow, or contradicts itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_url(
+    remote: Option<&millstream_remote>,
+    options: Option<&millstream_reader_options>,
+    reader: Option<&mut MaybeUninit<Box<millstream_reader>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let remote = given(remote, "remote")?.core()?;
+        open(options, reader, |builder| builder.url(remote))
     })
 }
 

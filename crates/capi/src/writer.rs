@@ -19,6 +19,7 @@ use crate::boundary::{
 use crate::callback::counted;
 use crate::command::millstream_command;
 use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstream_error};
+use crate::remote::millstream_remote;
 use crate::settings::Settings;
 
 /// The options of a writer. NULL means the defaults. Any number of writers can use the same options. They are freed by
@@ -109,6 +110,28 @@ pub unsafe extern "C" fn millstream_writer_path(
         // SAFETY: C lends a string for this call.
         let path = unsafe { self::path(path, "path")? };
         open(options, writer, |builder| builder.path(path))
+    })
+}
+
+/// Writes an object of a store with the interface of Amazon S3: `s3://BUCKET/KEY`. The output is compressed if the name
+/// implies that.
+///
+/// The object, new or replaced, appears complete when the writer is closed, and otherwise not at all. Up to 16 MiB are
+/// kept in memory and sent by one request; more are sent in parts while they are written.
+///
+/// It fails with MILLSTREAM_OPEN_FAILED if the store cannot be reached or refuses, and with MILLSTREAM_UNSUPPORTED for
+/// the URLs of web servers. If the answer to the last request is lost, the store is asked whether the object was written;
+/// if that cannot be found out, millstream_writer_close() fails with MILLSTREAM_OUTCOME_UNKNOWN.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_writer_url(
+    remote: Option<&millstream_remote>,
+    options: Option<&millstream_writer_options>,
+    writer: Option<&mut MaybeUninit<Box<millstream_writer>>>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let remote = given(remote, "remote")?.core()?;
+        open(options, writer, |builder| builder.url(remote))
     })
 }
 

@@ -1,13 +1,10 @@
 //! `millstream uploads`: unfinished uploads of an object store, such as those of programs that were killed.
 
 use std::time::Duration;
-#[cfg(feature = "remote")]
 use std::time::SystemTime;
 
 use clap::{Args, Subcommand};
-#[cfg(feature = "remote")]
 use millstream::Result;
-#[cfg(feature = "remote")]
 use millstream::remote::{Outcome, UnfinishedUpload, Uploads, outcome};
 
 use crate::run::Network;
@@ -18,14 +15,12 @@ use crate::{Ending, message};
 /// An object appears when its upload is completed. If a program is killed before that, the parts that it has sent remain
 /// in the store. They are not visible as an object, but a store may charge for them.
 #[derive(Args)]
-#[cfg_attr(not(feature = "remote"), allow(dead_code))]
 pub(crate) struct Options {
     #[command(subcommand)]
     action: Action,
 }
 
 #[derive(Subcommand)]
-#[cfg_attr(not(feature = "remote"), allow(dead_code))]
 enum Action {
     /// Print unfinished uploads, one on a line: when it was begun, its id, and its object
     Ls {
@@ -69,7 +64,6 @@ enum Action {
 }
 
 #[derive(Args)]
-#[cfg_attr(not(feature = "remote"), allow(dead_code))]
 struct Place {
     /// The bucket, or the beginning of the names of objects: s3://BUCKET/PREFIX
     #[arg(value_name = "URL")]
@@ -80,7 +74,6 @@ struct Place {
 }
 
 /// Runs the requested action.
-#[cfg(feature = "remote")]
 pub(crate) fn run(options: &Options) -> Ending {
     let done = match &options.action {
         Action::Ls { place, older_than } => list(place, older_than.unwrap_or_default(), |_, _| Ok(())),
@@ -97,14 +90,7 @@ pub(crate) fn run(options: &Options) -> Ending {
     done.unwrap_or_else(|error| message::fail(&error))
 }
 
-/// Reports that this build has no network code.
-#[cfg(not(feature = "remote"))]
-pub(crate) fn run(_: &Options) -> Ending {
-    message::fail(&crate::run::left_out())
-}
-
 /// Prints text. If it is printed, the process ends as given.
-#[cfg(feature = "remote")]
 fn print(text: &str, ending: Ending) -> Ending {
     match message::print(text.as_bytes()) {
         Ending::COMPLETE => ending,
@@ -113,7 +99,6 @@ fn print(text: &str, ending: Ending) -> Ending {
 }
 
 /// Prints the unfinished uploads of at least this age, after `act`.
-#[cfg(feature = "remote")]
 fn list(place: &Place, age: Duration, act: impl Fn(&Uploads, &UnfinishedUpload) -> Result<()>) -> Result<Ending> {
     let mut uploads = Uploads::new(place.network.remote(&place.url))?;
     let latest = SystemTime::now().checked_sub(age);

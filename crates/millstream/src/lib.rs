@@ -27,7 +27,6 @@ mod os;
 mod panicked;
 pub mod pipe;
 mod reader;
-#[cfg(feature = "remote")]
 pub mod remote;
 mod sink;
 mod source;
@@ -63,7 +62,6 @@ pub use reader::{
     Decode, Follow, Latency, Pin, Position, Progress, ProgressHandle, ReadAhead, Reader, ReaderBuilder, Source, Values,
     Waits,
 };
-#[cfg(feature = "remote")]
 pub use remote::Remote;
 #[cfg(feature = "compression")]
 pub use source::gzip_index::{GzipAt, GzipIndex, GzipIndexer};

@@ -55,7 +55,7 @@ impl Server {
 
     /// Small ranges and short times.
     fn remote(&self, path: &str) -> Remote {
-        Remote::new(self.url(path)).ranges(100, 3).idle_timeout(Duration::from_millis(300))
+        Remote::new(self.url(path)).range_size(100).connections(3).idle_timeout(Duration::from_millis(300))
     }
 }
 
@@ -383,8 +383,8 @@ fn invalid_urls_and_options_are_refused_before_anything_is_opened() {
     }
     let server = Server::new(|_, _| panic!("a request"));
     for remote in [
-        server.remote("/a").ranges(0, 1),
-        server.remote("/a").ranges(1, 0),
+        server.remote("/a").range_size(0).connections(1),
+        server.remote("/a").range_size(1).connections(0),
         server.remote("/a").idle_timeout(Duration::ZERO),
         server.remote("/a").header("a b", "c"),
     ] {

@@ -138,7 +138,7 @@ impl Store {
 
     fn remote_at(&self, url: &str) -> Remote {
         Remote::new(url)
-            .endpoint(&format!("http://{}", self.address))
+            .endpoint(format!("http://{}", self.address))
             .anonymous(true)
             .part_limit(9999)
             .part_size(PART)

@@ -11,7 +11,7 @@ use millstream::frame::Lines;
 use millstream::options::READER;
 use millstream::pipe::Pipe;
 use millstream::scan::Separator;
-use millstream::{Command, Decode, Error, ErrorKind, Reader, Writer};
+use millstream::{Command, Decode, Error, ErrorKind, Reader, Remote, Writer};
 use std::io::{Cursor, Read, empty};
 use std::path::Path;
 
@@ -20,6 +20,7 @@ const SNIFF: &str = include_str!("../../../vectors/sniff.tsv");
 const LIMITS: &str = include_str!("../../../vectors/limits.tsv");
 const PLACES: &str = include_str!("../../../vectors/places.tsv");
 const DEFAULTS: &str = include_str!("../../../vectors/defaults.tsv");
+const URLS: &str = include_str!("../../../vectors/urls.tsv");
 
 /// Returns the cases of a file, in columns.
 fn cases<const N: usize>(file: &str) -> Vec<[&str; N]> {
@@ -36,6 +37,13 @@ fn advice_names_options_and_methods_that_exist() {
     let mut names = ErrorKind::ALL.iter().flat_map(|kind| kind.advice().split('`').skip(1).step_by(2));
     let missing = names.find(|name| !methods.contains(name) && READER.iter().all(|option| option.name != *name));
     assert_eq!(missing, None);
+}
+
+#[test]
+fn urls() {
+    for [text, expected] in cases(URLS) {
+        assert_eq!(Remote::is_url(text).to_string(), expected, "{text}");
+    }
 }
 
 #[test]

@@ -11,25 +11,58 @@
 //! The asynchronous runtime is private: no caller needs one or notices it. The library `millstream` opens objects with
 //! `Reader::url`, by its feature `remote`.
 
-mod address;
-mod answer;
-mod calls;
-mod client;
-mod complete;
-mod guard;
-mod object;
-mod objects;
-mod pages;
-mod patience;
+//! Without the feature `client`, this crate consists of the description of objects, and opening one is an error. It needs no
+//! other crate then, so a library whose users may want objects can always offer them.
+
+#[cfg(not(feature = "client"))]
+mod absent;
+mod found;
 mod remote;
+
+#[cfg(feature = "client")]
+mod address;
+#[cfg(feature = "client")]
+mod answer;
+#[cfg(feature = "client")]
+mod calls;
+#[cfg(feature = "client")]
+mod check;
+#[cfg(feature = "client")]
+mod client;
+#[cfg(feature = "client")]
+mod complete;
+#[cfg(feature = "client")]
+mod guard;
+#[cfg(feature = "client")]
+mod object;
+#[cfg(feature = "client")]
+mod objects;
+#[cfg(feature = "client")]
+mod pages;
+#[cfg(feature = "client")]
+mod patience;
+#[cfg(feature = "client")]
 mod s3;
-mod unfinished;
+#[cfg(feature = "client")]
 mod upload;
+#[cfg(feature = "client")]
 mod uploads;
 
-pub use object::Object;
-pub use objects::{ListedObject, Objects};
+pub use found::{ListedObject, Outcome, UnfinishedUpload};
 pub use remote::Remote;
-pub use unfinished::UnfinishedUpload;
+
+#[cfg(not(feature = "client"))]
+pub use absent::{Object, Objects, Upload, Uploads, outcome};
+#[cfg(feature = "client")]
+pub use object::Object;
+#[cfg(feature = "client")]
+pub use objects::Objects;
+#[cfg(feature = "client")]
 pub use upload::Upload;
-pub use uploads::{Outcome, Uploads, outcome};
+#[cfg(feature = "client")]
+pub use uploads::{Uploads, outcome};
+
+#[cfg(not(feature = "client"))]
+use absent::shown;
+#[cfg(feature = "client")]
+use address::shown;

@@ -3,19 +3,10 @@
 use millstream_core::error::Result;
 use serde::Deserialize;
 
+use crate::found::ListedObject;
 use crate::pages::{Page, Pages, Query};
 use crate::remote::Remote;
 use crate::s3::Names;
-
-/// An object in a list.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ListedObject {
-    /// The URL.
-    pub url: String,
-    /// The number of bytes.
-    pub size: u64,
-}
 
 /// The objects whose URLs begin with a prefix, in the order of the store: by the bytes of their keys. They are requested
 /// as they are iterated, 1000 at a time.

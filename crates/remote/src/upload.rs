@@ -17,9 +17,9 @@ use crate::answer::wrong;
 use crate::calls::{Part, WRITE_ID, abort, create, send_part};
 use crate::client::{Call, Target, receive, runtime, wait_for};
 use crate::complete::{Completion, Progress, Request};
+use crate::found::UnfinishedUpload;
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
-use crate::unfinished::UnfinishedUpload;
 
 /// How many parts are sent at a time.
 const CONNECTIONS: usize = 4;

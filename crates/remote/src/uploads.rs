@@ -7,22 +7,11 @@ use crate::address::Address;
 use crate::calls::abort;
 use crate::client::{Target, wait_for};
 use crate::complete::{Found, look};
+use crate::found::{Outcome, UnfinishedUpload};
 use crate::pages::{Page, Pages, Query};
 use crate::patience::Patience;
 use crate::remote::Remote;
 use crate::s3::Names;
-use crate::unfinished::UnfinishedUpload;
-
-/// Whether an object was written: what a later look found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// The object is the one of this write.
-    Written,
-    /// It is not, and the upload can still be completed or removed.
-    NotWritten,
-    /// It is not, and the upload does not exist: it was removed, or completed and then replaced.
-    Unknown,
-}
 
 /// The unfinished uploads of the objects whose URLs begin with a prefix. They are requested as they are iterated.
 pub struct Uploads(Pages<UploadPage>);

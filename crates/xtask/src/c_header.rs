@@ -13,7 +13,7 @@ use crate::tables::ErrorKind;
 use crate::text::each;
 
 /// The modules, ordered so that each depends only on earlier ones.
-pub const MODULES: [&str; 26] = [
+pub const MODULES: [&str; 28] = [
     "version",
     "error",
     "enums",
@@ -21,6 +21,8 @@ pub const MODULES: [&str; 26] = [
     "cancel",
     "command",
     "command_options",
+    "remote",
+    "remote_options",
     "frame",
     "format",
     "reader",

@@ -72,7 +72,7 @@ pub fn enums(choices: &[Choices]) -> Result<String, String> {
     ))
 }
 
-/// Generates `reader_options.rs` and `writer_options.rs`: a setter for each option that does not take a function.
+/// Generates a module such as `reader_options.rs`: a setter for each option that does not take a function.
 pub fn setters(builder: &Builder, choices: &[Choices]) -> Result<String, String> {
     let Builder { name, options, .. } = builder;
     let settable = options.iter().filter(|setting| !setting.takes_function());
@@ -94,22 +94,23 @@ pub fn setters(builder: &Builder, choices: &[Choices]) -> Result<String, String>
 {}use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use crate::boundary::{{call, chosen, given, {}}};
-{}use crate::enums::{{{used}}};
-use crate::error::{{millstream_code, millstream_error}};
+use crate::boundary::{{call, given, {}}};
+{}{}use crate::error::{{millstream_code, millstream_error}};
 use crate::{name}::{handle};
 
 {setters}",
         if setters.contains("c_char") { "use std::ffi::c_char;\n" } else { "" },
-        imported(&["items", "string"]),
+        imported(&["chosen", "items", "string"]),
         if setters.contains("millstream_cancel_token") { "use crate::cancel::millstream_cancel_token;\n" } else { "" },
+        if used.is_empty() { String::new() } else { format!("use crate::enums::{{{used}}};\n") },
     ))
 }
 
-/// The C type that keeps the options of a builder, and the beginning of its setters' names: a command keeps them itself.
+/// The C type that keeps the options of a builder, and the beginning of its setters' names: a command and a remote object
+/// keep them themselves.
 pub fn handle(builder: &str) -> (String, String) {
     match builder {
-        "command" => ("millstream_command".into(), "millstream_command_set_".into()),
+        "command" | "remote" => (format!("millstream_{builder}"), format!("millstream_{builder}_set_")),
         _ => (format!("millstream_{builder}_options"), format!("millstream_{builder}_options_set_")),
     }
 }
@@ -122,6 +123,7 @@ fn setter(builder: &str, setting: &Setting, choices: &[Choices]) -> String {
     for (argument, kind) in parameters {
         let (of, prepare, pass) = match kind {
             Kind::Whole(of) => (of.clone(), String::new(), argument.clone()),
+            Kind::Flag => ("bool".into(), String::new(), argument.clone()),
             Kind::Wholes => {
                 safety = "unsafe ";
                 prepared += &format!(
@@ -156,7 +158,7 @@ fn setter(builder: &str, setting: &Setting, choices: &[Choices]) -> String {
     }
     let call = call.replace("{}", &passed.join(", "));
     let (handle, setter) = handle(builder);
-    let object = if builder == "command" { "command" } else { "options" };
+    let object = if handle.ends_with("_options") { "options" } else { builder };
     format!(
         "{}#[unsafe(no_mangle)]
 pub {safety}extern \"C\" fn {setter}{name}{unit}(

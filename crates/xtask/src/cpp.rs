@@ -1,5 +1,6 @@
 //! C++: generates the headers that are used by the handwritten ones.
 
+use crate::c_source::handle;
 use crate::options::{Builder, Choices, Kind, Setting, linked, of_field};
 use crate::tables::{ElementType, ErrorKind, Format, supported};
 use crate::text::{comment, each, joined, snake_case};
@@ -140,12 +141,13 @@ struct {name}_options {{
 namespace detail {{
 
 /// Sets what is given, but for functions.
-inline void set(const {name}_options &options, millstream_{name}_options *to) {{
+inline void set(const {name}_options &options, {} *to) {{
 {}}}
 
 }} // namespace detail
 ",
                 each(options, |option| documented("    ", &of_field(&option.about), choices) + &field(option)),
+                handle(name).0,
                 each(options, |option| passed_on(name, option)),
             )
         });
@@ -169,7 +171,7 @@ struct progress;
 }} // namespace millstream
 "
     );
-    header("options", 20, "The options of readers and writers.", &content)
+    header("options", 20, "The options of readers, writers and remote objects.", &content)
 }
 
 /// Formats a documentation comment; values of enums have their names in C++.
@@ -206,6 +208,7 @@ fn type_of(kind: &Kind) -> String {
     match kind {
         Kind::Whole(of) if of == "usize" => "std::size_t".into(),
         Kind::Whole(of) => format!("std::{}_t", of.replace('u', "uint")),
+        Kind::Flag => "bool".into(),
         Kind::Wholes => "std::vector<std::int32_t>".into(),
         Kind::Time => "std::chrono::nanoseconds".into(),
         Kind::Choice(of) => format!("millstream::{}", snake_case(of)),
@@ -225,11 +228,11 @@ fn passed_on(builder: &str, setting: &Setting) -> String {
         [(_, Kind::Text)] => (format!("!{option}.empty()"), format!("c_text({option}).c_str()")),
         [(_, Kind::Time)] => (option.clone(), format!("c_time(*{option})")),
         [(_, Kind::Choice(of))] => (option.clone(), format!("static_cast<millstream_{}>(*{option})", snake_case(of))),
-        [(_, Kind::Whole(_))] => (option.clone(), format!("*{option}")),
+        [(_, Kind::Flag | Kind::Whole(_))] => (option.clone(), format!("*{option}")),
         [(_, Kind::Whole(_)), (_, Kind::Whole(_))] => (option.clone(), format!("{option}->first, {option}->second")),
         _ => return String::new(),
     };
-    let setter = format!("millstream_{builder}_options_set_{name}{}", setting.unit());
+    let setter = format!("{}{name}{}", handle(builder).1, setting.unit());
     format!("    if ({condition})\n        call({setter}, to, {arguments});\n")
 }
 

@@ -73,7 +73,7 @@ pub fn declarations(abi: &Declarations) -> Result<String, String> {
     Ok(out + ")\n")
 }
 
-/// Generates `options.jl`: the names of the options of readers, writers and commands, and functions that set them.
+/// Generates `options.jl`: the names of the options of each builder, and functions that set them.
 pub fn options(builders: &[Builder]) -> String {
     each(builders, |Builder { name: builder, options, .. }| {
         let options = || options.iter().filter(|setting| !setting.takes_function());
@@ -105,6 +105,7 @@ fn converted(option: &str, kind: &Kind, value: &str) -> String {
     match kind {
         Kind::Whole(of) if of == "u32" => format!("min(natural(:{option}, {value}), typemax(UInt32))"),
         Kind::Whole(_) => format!("natural(:{option}, {value})"),
+        Kind::Flag => format!("flag(:{option}, {value})"),
         Kind::Wholes => format!("integers(:{option}, {value})"),
         Kind::Time => format!("nanoseconds(:{option}, {value})"),
         Kind::Choice(of) => format!("choice(:{option}, {value}, choices.{})", snake_case(of)),

@@ -68,6 +68,7 @@ fn generate(root: &Path, finish: fn(&Path, &[Output]) -> Result<(), String>) -> 
             ("crates/capi/src/reader_options.rs", c_source::setters(&builders[0], &choices)?),
             ("crates/capi/src/writer_options.rs", c_source::setters(&builders[1], &choices)?),
             ("crates/capi/src/command_options.rs", c_source::setters(&builders[2], &choices)?),
+            ("crates/capi/src/remote_options.rs", c_source::setters(&builders[3], &choices)?),
             ("crates/millstream/src/options/table.rs", rust::options(&builders, &choices)?),
         ],
     )?;

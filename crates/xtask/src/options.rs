@@ -45,6 +45,8 @@ pub enum Kind {
     Whole(String),
     /// Any number of `i32`s.
     Wholes,
+    /// Whether something is done.
+    Flag,
     /// A duration.
     Time,
     /// A value of an enum.
@@ -87,10 +89,11 @@ pub struct Value {
 }
 
 /// The builders whose options other languages have, and their source files.
-const BUILDERS: [(&str, &str, &str); 3] = [
+const BUILDERS: [(&str, &str, &str); 4] = [
     ("reader", "ReaderBuilder", "crates/millstream/src/reader/builder.rs"),
     ("writer", "WriterBuilder", "crates/millstream/src/writer/builder.rs"),
     ("command", "Command", "crates/millstream/src/os/command.rs"),
+    ("remote", "Remote", "crates/remote/src/remote.rs"),
 ];
 
 /// Enums that no builder takes but that other languages have: the module of the library, if the C ABI has them, the source
@@ -181,6 +184,7 @@ fn kind(of: &Type, enums: &[ItemEnum]) -> Result<Kind, String> {
     };
     Ok(match name.as_str() {
         "usize" | "u32" | "u64" | "i32" => Kind::Whole(name),
+        "bool" => Kind::Flag,
         "IntoIterator" => Kind::Wholes,
         "Duration" => Kind::Time,
         "CancelToken" => Kind::Cancel,
@@ -221,7 +225,7 @@ fn delay(option: &str, of: &ItemEnum) -> Option<Setting> {
 }
 
 /// Options that a language has in another form or not at all: `(language, builder, option, reason)`.
-pub const OTHERWISE: [(&str, &str, &str, &str); 21] = [
+pub const OTHERWISE: [(&str, &str, &str, &str); 23] = [
     ("cli", "reader", "cancel", "signals"),
     ("cli", "reader", "observer", "--progress"),
     ("cli", "reader", "name", "messages show the words of the command line"),
@@ -243,6 +247,8 @@ pub const OTHERWISE: [(&str, &str, &str, &str); 21] = [
     ("cli", "reader", "json_elements", "--json, --json-pointer"),
     ("cli", "command", "process_group", "commands stay in the terminal's group"),
     ("cli", "command", "stderr_limit", "all of standard error is shown as it arrives"),
+    ("cli", "remote", "range_size", "it is 8 MiB"),
+    ("cli", "remote", "connections", "there are up to 8"),
 ];
 
 /// Whether a language has an option in another form, or not at all.

@@ -48,6 +48,7 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
 fn type_of(kind: &Kind) -> Option<&str> {
     match kind {
         Kind::Whole(_) => Some("int"),
+        Kind::Flag => Some("bool"),
         Kind::Wholes => Some("Sequence[int]"),
         Kind::Time => Some("float"),
         Kind::Choice(of) => Some(of),

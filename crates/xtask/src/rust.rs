@@ -100,6 +100,7 @@ fn set(parameters: &[(String, Kind)], call: &str, choices: &[Choices]) -> Option
             "Numbers(|builder, one, other| builder.{})",
             call(&format!("{}, {}", number("one", of), number("other", other)))
         ),
+        [(_, Kind::Flag)] => format!("Flag(|builder, flag| builder.{})", call("flag")),
         [(_, Kind::Wholes)] => format!("List(|builder, list| builder.{})", call("list.iter().copied()")),
         [(_, Kind::Time)] => format!("Time(|builder, time| builder.{})", call("time")),
         [(_, Kind::Text)] => format!("Text(|builder, text| builder.{})", call("text")),

@@ -92,6 +92,7 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
                 }
                 _ if is_otherwise("node", builder, name) => continue,
                 Kind::Whole(_) => ("number", "WHOLE".to_string()),
+                Kind::Flag => ("boolean", "FLAG".into()),
                 Kind::Wholes => ("readonly number[]", "WHOLES".into()),
                 Kind::Time => ("number", "NUMBER".into()),
                 Kind::Text => ("string", "TEXT".into()),
@@ -124,7 +125,9 @@ export const {}_SETTINGS: Rules<{title}Settings> = {{
         let rule = format!("export const {}: Rule = [{}];", rule_name(&choices.name), choices.words(", ", quoted));
         format!("\n/** {} */\nexport type {} =\n{values};\n\n{rule}\n", about(&choices.about), choices.name)
     });
-    format!("\nimport {{ NUMBER, type Rule, type Rules, TEXT, WHOLE, WHOLES }} from \"./options.js\";\n{enums}{out}")
+    format!(
+        "\nimport {{ FLAG, NUMBER, type Rule, type Rules, TEXT, WHOLE, WHOLES }} from \"./options.js\";\n{enums}{out}"
+    )
 }
 
 /// Converts `FlushPolicy` to `FLUSH_POLICY`, the name of the rule for this type.

@@ -18,8 +18,8 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
             format!("{builder}\t{name}\t{takes}\t{otherwise}").trim_end().to_string() + "\n"
         })
     });
-    "# The options of readers, writers and commands, which are the same in every language. The columns: the builder, the option, the type
-# of its value, and the languages that do not have the option, each with the reason or with what it has instead.
+    "# The options of readers, writers, commands and remote objects, which are the same in every language. The columns: the builder, the
+# option, the type of its value, and the languages that do not have the option, each with the reason or with what it has instead.
 # The default value of an enum is marked with *. An enum without a mark has a default that depends on the source. The
 # spelling of names and values follows each language's convention. The unit of times is nanoseconds in C, seconds in Python
 # and Julia, and milliseconds in Node.
@@ -31,6 +31,7 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
 fn takes(kind: &Kind, choices: &[Choices]) -> String {
     match kind {
         Kind::Whole(_) => "number".into(),
+        Kind::Flag => "flag".into(),
         Kind::Wholes => "numbers".into(),
         Kind::Time => "time".into(),
         Kind::Choice(of) => {

@@ -143,3 +143,35 @@ class CommandSettings(TypedDict, total=False):
     #: How many bytes of the end of the command's standard error are kept for errors and reports: 4,096 by default. More
     #: of it is still forwarded. If standard error is inherited or discarded, nothing is kept.
     stderr_limit: int
+
+
+class RemoteSettings(TypedDict, total=False):
+    """The options of a remote. Times are in seconds."""
+
+    #: The endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or
+    #: else Amazon's endpoint of the region.
+    endpoint: str
+    #: How long a connection may deliver nothing before it is given up and resumed: 10 seconds by default.
+    idle_timeout: float
+    #: For how long failed requests are repeated without any progress: 5 minutes by default. 0 means that they are not
+    #: repeated.
+    retry_for: float
+    #: Whether a body is accepted whose end cannot be known, because it has neither a length nor chunks. Such a body
+    #: looks complete if the connection breaks. By default it is refused.
+    allow_unknown_length: bool
+    #: Whether link-local addresses are allowed, where clouds keep the credentials of a machine. By default, URLs and
+    #: redirects to them are refused.
+    allow_link_local: bool
+    #: The size of a range in bytes: 8 MiB by default.
+    range_size: int
+    #: How many ranges are fetched at a time: 8 by default. Up to this many are in memory.
+    connections: int
+    #: Whether requests to an object store are not signed, so that no credentials are needed: for public objects. It is
+    #: like `AWS_SKIP_SIGNATURE=true`.
+    anonymous: bool
+    #: The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if
+    #: `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at
+    #: most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts.
+    part_size: int
+    #: The expected length of an object that is uploaded, in bytes. Parts are as large as this requires.
+    size_hint: int

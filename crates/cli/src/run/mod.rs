@@ -39,8 +39,6 @@ pub(crate) use csv::{CsvOptions, DialectOptions, Ragged};
 pub(crate) use framing::Records;
 pub(crate) use json::JsonOptions;
 pub(crate) use network::Network;
-#[cfg(not(feature = "remote"))]
-pub(crate) use network::left_out;
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
 #[cfg(feature = "parquet")]
 pub(crate) use overlap::check_outputs;

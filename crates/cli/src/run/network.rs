@@ -4,19 +4,12 @@ use std::fs;
 use std::time::Duration;
 
 use clap::Args;
-#[cfg(feature = "remote")]
-use millstream::Remote;
-#[cfg(not(feature = "remote"))]
-use millstream::{Error, ErrorKind};
-use millstream::{Reader, ReaderBuilder, Result, Writer, WriterBuilder};
+use millstream::{Reader, ReaderBuilder, Remote, Result, Writer, WriterBuilder};
 
-#[cfg(feature = "remote")]
-use crate::message;
-use crate::size;
+use crate::{message, size};
 
 /// The options for URLs.
 #[derive(Args, Clone, Default)]
-#[cfg_attr(not(feature = "remote"), allow(dead_code))]
 pub(crate) struct Network {
     /// Add a header to each request for a URL, or each line of a file as a header
     ///
@@ -95,7 +88,6 @@ impl Network {
     }
 }
 
-#[cfg(feature = "remote")]
 impl Network {
     /// Returns a URL with these options.
     pub(crate) fn remote(&self, url: &str) -> Remote {
@@ -146,32 +138,4 @@ impl Network {
             );
         }))
     }
-}
-
-/// In a build without network code, no URL can be used.
-#[cfg(not(feature = "remote"))]
-impl Network {
-    pub(super) fn check_source(&self, _: &str) -> Result<()> {
-        Err(left_out())
-    }
-
-    pub(super) fn read(&self, _: ReaderBuilder, _: &str) -> Result<Reader> {
-        Err(left_out())
-    }
-
-    pub(super) fn check_output(&self, _: &str) -> Result<()> {
-        Err(left_out())
-    }
-
-    pub(super) fn write(&self, _: WriterBuilder, _: &str) -> Result<Writer> {
-        Err(left_out())
-    }
-}
-
-/// Returns the error for a URL in a build without network code.
-#[cfg(not(feature = "remote"))]
-pub(crate) fn left_out() -> Error {
-    Error::new(ErrorKind::Unsupported).with_found("a URL").with_expected(
-        "a build with the feature `remote`: install a released package, or `cargo install millstream-cli --features full`",
-    )
 }

@@ -137,7 +137,6 @@ fn is_missing(error: &walkdir::Error) -> bool {
     error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-#[cfg(feature = "remote")]
 fn objects(pattern: &str, network: &Network) -> Result<Vec<Source>> {
     let matcher = matcher(pattern)?;
     let fixed = fixed(pattern);
@@ -155,11 +154,6 @@ fn objects(pattern: &str, network: &Network) -> Result<Vec<Source>> {
         }
     }
     Ok(found)
-}
-
-#[cfg(not(feature = "remote"))]
-fn objects(_: &str, _: &Network) -> Result<Vec<Source>> {
-    Err(super::network::left_out())
 }
 
 #[cfg(test)]

@@ -367,7 +367,7 @@ fn arg<B>(option: &Setting<B>) -> Option<Arg> {
                 _ => ("HOW", self::words(words).into()),
             }
         }
-        Set::Numbers(_) | Set::Text(_) => return None,
+        Set::Flag(_) | Set::Numbers(_) | Set::Text(_) => return None,
     };
     let (short, long) = help(name).unwrap_or((option.about, ""));
     let short = match default {

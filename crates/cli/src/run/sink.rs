@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use millstream::{Encode, Result, Writer, WriterBuilder};
+use millstream::{Encode, Remote, Result, Writer, WriterBuilder};
 
 use crate::standard::Stream;
 
 use super::network::Network;
-use super::source::{is_url, tcp_address, unix_path, url};
+use super::source::{tcp_address, unix_path, url};
 
 /// An output, as named on the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Sink {
         if let Some(address) = word.as_bytes().strip_prefix(b"tcp:") {
             return tcp_address(address).map(Sink::Tcp);
         }
-        if is_url(word.as_bytes()) {
+        if Remote::is_url(word.as_bytes()) {
             return url(word).map(Sink::Url);
         }
         match word.as_bytes().strip_prefix(b"unix:") {

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use millstream::splits::Split;
-use millstream::{Command, Error, ErrorKind, Pin, Reader, ReaderBuilder, Result, Stopwatch};
+use millstream::{Command, Error, ErrorKind, Pin, Reader, ReaderBuilder, Remote, Result, Stopwatch};
 use rustix::fs::Access;
 use rustix::io::Errno;
 
@@ -64,7 +64,7 @@ impl Source {
         if let Some(address) = word.as_bytes().strip_prefix(b"tcp:") {
             return tcp_address(address).map(Source::Tcp);
         }
-        if is_url(word.as_bytes()) {
+        if Remote::is_url(word.as_bytes()) {
             return url(word).map(Source::Url);
         }
         match word.as_bytes().strip_prefix(b"unix:") {
@@ -193,31 +193,14 @@ pub(super) fn tcp_address(address: &[u8]) -> std::result::Result<String, String>
     }
 }
 
-/// The schemes of URLs. A file with such a name can be written as `./NAME`.
-const SCHEMES: [&str; 5] = ["http", "https", "s3", "gs", "az"];
-
-pub(super) fn is_url(word: &[u8]) -> bool {
-    let starts = |scheme: &str| {
-        let rest = word.get(scheme.len()..).unwrap_or_default();
-        rest.starts_with(b"://") && word[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())
-    };
-    SCHEMES.iter().any(|scheme| starts(scheme))
-}
-
 pub(super) fn url(word: OsString) -> std::result::Result<String, String> {
     word.into_string().map_err(|_| "expected a URL in UTF-8".to_string())
 }
 
 /// Returns the URL without what may be secret.
-#[cfg(all(feature = "parquet", feature = "remote"))]
+#[cfg(feature = "parquet")]
 pub(crate) fn shown_url(url: &str) -> String {
     millstream::Remote::new(url).name()
-}
-
-/// Returns a placeholder: no URL is opened.
-#[cfg(all(feature = "parquet", not(feature = "remote")))]
-pub(crate) fn shown_url(_: &str) -> String {
-    "a URL".to_string()
 }
 
 /// Parses `PATH` after `unix:`.

@@ -1,4 +1,4 @@
-//! The options of readers, writers and commands by name, for programs that get them from elsewhere: a configuration file, a
+//! The options of readers, writers, commands and remote objects by name, for programs that get them from elsewhere: a configuration file, a
 //! command line, another language.
 //!
 //! ```
@@ -19,7 +19,7 @@ mod table;
 
 use std::time::Duration;
 
-pub use table::{COMMAND, READER, WRITER};
+pub use table::{COMMAND, READER, REMOTE, WRITER};
 
 /// An option of a builder of this type.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub enum Set<B: 'static> {
     Numbers(fn(B, u64, u64) -> B),
     /// Any number of numbers.
     List(fn(B, &[i32]) -> B),
+    /// Whether something is done.
+    Flag(fn(B, bool) -> B),
     /// A time.
     Time(fn(B, Duration) -> B),
     /// One of these words.

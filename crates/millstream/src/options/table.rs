@@ -4,7 +4,7 @@
 use super::{Set, Setting, Word};
 use crate::{
     Command, Decode, Durability, Encode, Existing, FlushPolicy, Follow, Latency, LendPages, Partial, Pin, ProcessGroup,
-    ReadAhead, ReaderBuilder, WriterBuilder,
+    ReadAhead, ReaderBuilder, Remote, WriterBuilder,
 };
 
 /// The options of a reader.
@@ -397,5 +397,59 @@ pub const COMMAND: &[Setting<Command>] = &[
         name: "stderr_limit",
         about: "How many bytes of the end of the command's standard error are kept for errors and reports: 4,096 by default. More of it is still forwarded. If standard error is inherited or discarded, nothing is kept.",
         set: Set::Number(|builder, number| builder.stderr_limit(usize::try_from(number).unwrap_or(usize::MAX))),
+    },
+];
+
+/// The options of a remote.
+pub const REMOTE: &[Setting<Remote>] = &[
+    Setting {
+        name: "endpoint",
+        about: "The endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or else Amazon's endpoint of the region.",
+        set: Set::Text(|builder, text| builder.endpoint(text)),
+    },
+    Setting {
+        name: "idle_timeout",
+        about: "How long a connection may deliver nothing before it is given up and resumed: 10 seconds by default.",
+        set: Set::Time(|builder, time| builder.idle_timeout(time)),
+    },
+    Setting {
+        name: "retry_for",
+        about: "For how long failed requests are repeated without any progress: 5 minutes by default. 0 means that they are not repeated.",
+        set: Set::Time(|builder, time| builder.retry_for(time)),
+    },
+    Setting {
+        name: "allow_unknown_length",
+        about: "Whether a body is accepted whose end cannot be known, because it has neither a length nor chunks. Such a body looks complete if the connection breaks. By default it is refused.",
+        set: Set::Flag(|builder, flag| builder.allow_unknown_length(flag)),
+    },
+    Setting {
+        name: "allow_link_local",
+        about: "Whether link-local addresses are allowed, where clouds keep the credentials of a machine. By default, URLs and redirects to them are refused.",
+        set: Set::Flag(|builder, flag| builder.allow_link_local(flag)),
+    },
+    Setting {
+        name: "range_size",
+        about: "The size of a range in bytes: 8 MiB by default.",
+        set: Set::Number(|builder, number| builder.range_size(number)),
+    },
+    Setting {
+        name: "connections",
+        about: "How many ranges are fetched at a time: 8 by default. Up to this many are in memory.",
+        set: Set::Number(|builder, number| builder.connections(usize::try_from(number).unwrap_or(usize::MAX))),
+    },
+    Setting {
+        name: "anonymous",
+        about: "Whether requests to an object store are not signed, so that no credentials are needed: for public objects. It is like `AWS_SKIP_SIGNATURE=true`.",
+        set: Set::Flag(|builder, flag| builder.anonymous(flag)),
+    },
+    Setting {
+        name: "part_size",
+        about: "The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts.",
+        set: Set::Number(|builder, number| builder.part_size(number)),
+    },
+    Setting {
+        name: "size_hint",
+        about: "The expected length of an object that is uploaded, in bytes. Parts are as large as this requires.",
+        set: Set::Number(|builder, number| builder.size_hint(number)),
     },
 ];

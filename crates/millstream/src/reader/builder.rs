@@ -448,7 +448,6 @@ impl ReaderBuilder {
     /// Returns [`ErrorKind::OpenFailed`] if the object cannot be opened, and [`ErrorKind::InvalidOption`] if the URL is
     /// invalid. Reading fails with [`ErrorKind::SourceChanged`] if the object was replaced, and with
     /// [`ErrorKind::RemoteFailed`] if the server fails for longer than the options allow, or contradicts itself.
-    #[cfg(feature = "remote")]
     pub fn url(self, remote: impl Into<crate::Remote>) -> Result<Reader> {
         self.check(Kind::Remote)?;
         let wait = self.plan().wait;
@@ -780,7 +779,6 @@ enum Kind {
     /// A part of a regular file.
     Split,
     Memory,
-    #[cfg(feature = "remote")]
     Remote,
 }
 
@@ -794,7 +792,6 @@ impl fmt::Display for Kind {
             Kind::Mapped => "a mapped file",
             Kind::Split => "a split",
             Kind::Memory => "memory",
-            #[cfg(feature = "remote")]
             Kind::Remote => "a remote object",
         })
     }

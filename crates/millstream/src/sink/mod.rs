@@ -21,7 +21,6 @@ pub(crate) mod call;
 #[cfg(feature = "compression")]
 pub(crate) mod encode;
 pub(crate) mod memory;
-#[cfg(feature = "remote")]
 pub(crate) mod object;
 mod options;
 

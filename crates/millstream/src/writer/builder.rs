@@ -451,7 +451,6 @@ impl WriterBuilder {
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`] if the store cannot be reached or refuses, [`ErrorKind::AlreadyExists`] for an
     /// object that was to be created, and [`ErrorKind::Unsupported`] for the URLs of web servers.
-    #[cfg(feature = "remote")]
     pub fn url(mut self, remote: impl Into<crate::Remote>) -> Result<Writer> {
         let remote = remote.into();
         // The URL is not shown, because its query may be secret.
@@ -663,7 +662,6 @@ enum Kind {
     Connection,
     Callback,
     /// An object of a store.
-    #[cfg_attr(not(feature = "remote"), allow(dead_code))]
     Object,
     /// Any [`io::Write`].
     Program,

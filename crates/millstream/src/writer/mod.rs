@@ -146,7 +146,6 @@ impl Writer {
     /// # Errors
     /// Returns [`ErrorKind::OpenFailed`] if the store cannot be reached or refuses, and [`ErrorKind::Unsupported`] for the
     /// URLs of web servers.
-    #[cfg(feature = "remote")]
     pub fn url(remote: impl Into<crate::Remote>) -> Result<Writer> {
         Writer::builder().url(remote)
     }

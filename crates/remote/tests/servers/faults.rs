@@ -115,7 +115,7 @@ fn a_connection_that_is_cut_is_resumed_at_every_position() {
     for limit in spread(2 * depth(), 10_000, 80_000) {
         let proxy = toxiproxy.proxy(&server.address);
         proxy.cut(limit);
-        expect(Remote::new(proxy.url("/files/a")).ranges(range, 48), &bytes);
+        expect(Remote::new(proxy.url("/files/a")).range_size(range).connections(48), &bytes);
         needed += bytes.len().div_ceil(range as usize);
     }
     let requests = answers(&server, "/files/a", needed).len();
@@ -173,7 +173,7 @@ fn a_proxy_whose_own_source_breaks_is_noticed() {
         let (found, error) = read_all(url("chunked").retry_for(Duration::ZERO));
         assert!(bytes.starts_with(&found), "{limit}: {} wrong bytes", found.len());
         assert_eq!(error.expect("a silent end").kind(), ErrorKind::RemoteFailed, "{limit}");
-        expect(url("files").ranges(100_000, 8), &bytes);
+        expect(url("files").range_size(100_000).connections(8), &bytes);
     }
     report(limits.len(), "truncated sources of a proxy");
 }
@@ -205,7 +205,7 @@ fn every_kind_of_fault_changes_no_byte() {
         for stream in ["downstream", "upstream"] {
             let proxy = toxiproxy.proxy(&server.address);
             proxy.add(stream, toxics);
-            let remote = Remote::new(proxy.url("/once/a")).ranges(range, 32);
+            let remote = Remote::new(proxy.url("/once/a")).range_size(range).connections(32);
             expect(remote.idle_timeout(Duration::from_millis(200)), &bytes);
             needed += bytes.len().div_ceil(range as usize);
         }
@@ -271,7 +271,7 @@ fn objects_of_a_store_arrive_over_connections_that_are_cut() {
             let proxy = toxiproxy.proxy(&store.address);
             proxy.cut(limit);
             let remote = Remote::new("s3://bucket/a").endpoint(&proxy.url(""));
-            expect(remote.ranges(64 << 10, 48), &bytes);
+            expect(remote.range_size(64 << 10).connections(48), &bytes);
         }
     });
 }

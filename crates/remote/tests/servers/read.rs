@@ -46,7 +46,7 @@ pub(crate) fn expect(remote: impl Into<Remote>, bytes: &[u8]) {
 
 /// Opens an object in small ranges, and reads its first bytes.
 pub(crate) fn begin(remote: impl Into<Remote>) -> (Reader, Vec<u8>) {
-    let mut reader = Reader::builder().url(remote.into().ranges(64 << 10, 2)).unwrap();
+    let mut reader = Reader::builder().url(remote.into().range_size(64 << 10).connections(2)).unwrap();
     let mut bytes = vec![0; 1000];
     reader.read_exact(&mut bytes).unwrap();
     (reader, bytes)

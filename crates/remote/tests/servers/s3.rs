@@ -151,7 +151,7 @@ fn every_length(store: &Store) {
         let bytes = content(1, length);
         store.put("a", &bytes);
         expect(url("a"), &bytes);
-        expect(url("a").ranges(1_000_000, 5), &bytes);
+        expect(url("a").range_size(1_000_000).connections(5), &bytes);
     }
 }
 
@@ -192,7 +192,7 @@ fn compression(store: &Store) {
     let once = compressed(&text);
     let twice = compressed(&once);
     store.put("a.gz", &once);
-    expect(url("a.gz").ranges(500_000, 3), &text);
+    expect(url("a.gz").range_size(500_000).connections(3), &text);
     store.put("twice.gz", &twice);
     expect(url("twice.gz"), &once);
     store.put_with("encoded", &[("content-encoding", "gzip")], &once);

@@ -89,8 +89,8 @@ fn files_arrive_in_ranges() {
         };
         let statuses: Vec<u16> = answers(&server, &path, expected.len()).iter().map(|answer| answer.0).collect();
         assert_eq!(statuses, expected, "{length}");
-        expect(Remote::new(server.url("/files/a")).ranges(1_000_000, 5), &bytes);
-        expect(Remote::new(server.url("/proxied/files/a")).ranges(1_000_000, 5), &bytes);
+        expect(Remote::new(server.url("/files/a")).range_size(1_000_000).connections(5), &bytes);
+        expect(Remote::new(server.url("/proxied/files/a")).range_size(1_000_000).connections(5), &bytes);
     }
     store(&server, "a b#c?d%", b"one\n");
     expect(server.url("/files/a%20b%23c%3Fd%25?query"), b"one\n");
@@ -122,7 +122,7 @@ fn compressed_files_are_decoded_one_time() {
     store(&server, "a", &text);
     store(&server, "a.gz", &compressed(&text));
     expect(server.url("/files/a.gz"), &text);
-    expect(Remote::new(server.url("/static/a")).ranges(500_000, 3), &text);
+    expect(Remote::new(server.url("/static/a")).range_size(500_000).connections(3), &text);
     expect(Remote::new(server.url("/gzip/a")).header("Accept-Encoding", "gzip"), &text);
 }
 
@@ -132,7 +132,7 @@ fn redirects_are_followed() {
     let bytes = content(1, LARGE);
     store(&server, "a", &bytes);
     expect(server.url("/moved/301/"), &bytes);
-    expect(Remote::new(server.url("/moved/302/")).ranges(1_000_000, 5), &bytes);
+    expect(Remote::new(server.url("/moved/302/")).range_size(1_000_000).connections(5), &bytes);
     let (_, error) = read_all(server.url("/moved/again"));
     assert!(error.expect("a loop").to_string().contains("10 redirects"));
 }
@@ -156,7 +156,7 @@ fn requests_that_come_too_fast_are_repeated() {
     let Some(server) = nginx("") else { return };
     let bytes = content(1, LARGE);
     store(&server, "a", &bytes);
-    expect(Remote::new(server.url("/limited/a")).ranges(2_000_000, 8), &bytes);
+    expect(Remote::new(server.url("/limited/a")).range_size(2_000_000).connections(8), &bytes);
     // One more than ranges.
     let answers = answers(&server, "/limited/a", 13);
     assert!(answers.iter().any(|(status, _)| *status == 429), "{answers:?}");

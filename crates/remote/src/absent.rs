@@ -1,0 +1,143 @@
+//! What this crate is without the feature `client`: no object can be opened, and every attempt returns an error.
+
+use std::io;
+use std::time::Duration;
+
+use millstream_core::error::{Error, ErrorKind, Result};
+
+use crate::found::UnfinishedUpload;
+use crate::found::{ListedObject, Outcome};
+use crate::remote::Remote;
+
+/// Has no value.
+enum Never {}
+
+fn left_out() -> Error {
+    Error::new(ErrorKind::Unsupported).with_found("a URL").with_expected(
+        "a build of Millstream with the feature `remote`: install a released package, or `cargo install millstream-cli \
+         --features full`",
+    )
+}
+
+/// Returns no part of a URL, because none is examined.
+pub(crate) fn shown(_: &str) -> String {
+    "a URL".into()
+}
+
+impl Remote {
+    /// Returns [`ErrorKind::Unsupported`].
+    ///
+    /// # Errors
+    /// Always.
+    pub fn check(&self) -> Result<()> {
+        Err(left_out())
+    }
+
+    /// Returns [`ErrorKind::Unsupported`].
+    ///
+    /// # Errors
+    /// Always.
+    pub fn check_upload(&self) -> Result<()> {
+        Err(left_out())
+    }
+}
+
+/// An open object, of which there is none.
+pub struct Object(Never);
+
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "as with the feature")]
+impl Object {
+    pub fn open(_: Remote, _: impl FnMut() -> Result<()>) -> Result<Object> {
+        Err(left_out())
+    }
+
+    pub fn name(&self) -> &str {
+        match self.0 {}
+    }
+
+    pub fn size(&self) -> Option<u64> {
+        match self.0 {}
+    }
+
+    pub fn position(&self) -> u64 {
+        match self.0 {}
+    }
+
+    pub fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        match self.0 {}
+    }
+
+    pub fn canceller(&self) -> fn() {
+        match self.0 {}
+    }
+}
+
+/// An object that is being uploaded, of which there is none.
+pub struct Upload(Never);
+
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "as with the feature")]
+impl Upload {
+    pub fn open(_: Remote, _: bool, _: impl FnMut() -> Result<()>) -> Result<Upload> {
+        Err(left_out())
+    }
+
+    pub fn write(&mut self, _: &[u8], _: impl FnMut() -> Result<()>) -> Result<usize> {
+        match self.0 {}
+    }
+
+    pub fn close(&mut self, _: impl FnMut() -> Result<()>) -> Result<()> {
+        match self.0 {}
+    }
+
+    pub fn abandon(&mut self, _: Duration) {
+        match self.0 {}
+    }
+}
+
+/// The objects of a store, which cannot be listed.
+pub struct Objects(Never);
+
+/// The unfinished uploads of a store, which cannot be listed.
+pub struct Uploads(Never);
+
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "as with the feature")]
+impl Objects {
+    pub fn new(_: Remote) -> Result<Objects> {
+        Err(left_out())
+    }
+}
+
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "as with the feature")]
+impl Uploads {
+    pub fn new(_: Remote) -> Result<Uploads> {
+        Err(left_out())
+    }
+
+    pub fn abort(&self, _: &UnfinishedUpload) -> Result<()> {
+        match self.0 {}
+    }
+}
+
+impl Iterator for Objects {
+    type Item = Result<ListedObject>;
+
+    fn next(&mut self) -> Option<Result<ListedObject>> {
+        match self.0 {}
+    }
+}
+
+impl Iterator for Uploads {
+    type Item = Result<UnfinishedUpload>;
+
+    fn next(&mut self) -> Option<Result<UnfinishedUpload>> {
+        match self.0 {}
+    }
+}
+
+/// Returns [`ErrorKind::Unsupported`].
+///
+/// # Errors
+/// Always.
+pub fn outcome(_: Remote, _: &str, _: Option<&str>) -> Result<Outcome> {
+    Err(left_out())
+}
