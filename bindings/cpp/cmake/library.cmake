@@ -2,6 +2,7 @@
 #
 #   MILLSTREAM_LIBRARY         a libmillstream.so that is there already; cargo builds one if this is empty
 #   MILLSTREAM_CARGO_PROFILE   how cargo builds it
+#   MILLSTREAM_REMOTE          whether it can open URLs, which takes a minute longer to build
 #   MILLSTREAM_HEADERS_ONLY    no library, whatever is there
 #
 # Without a library and without cargo there are only the headers that need none.
@@ -12,6 +13,7 @@ set(real_name "libmillstream.so.${PROJECT_VERSION}")
 
 set(MILLSTREAM_LIBRARY "" CACHE FILEPATH "libmillstream.so, with libmillstream.a beside it; built by cargo if empty")
 set(MILLSTREAM_CARGO_PROFILE release CACHE STRING "The profile by which cargo builds the library")
+option(MILLSTREAM_REMOTE "Build the library with network code, so that it can open URLs" OFF)
 
 option(MILLSTREAM_HEADERS_ONLY "Only the headers that need no library" OFF)
 
@@ -32,9 +34,13 @@ else()
     # Cargo puts what its profile `dev` builds into `debug`.
     string(REGEX REPLACE "^dev$" "debug" profile_directory "${MILLSTREAM_CARGO_PROFILE}")
     set(library_directory "${cargo_target}/${profile_directory}")
+    set(features "")
+    if(MILLSTREAM_REMOTE)
+        set(features --features remote)
+    endif()
     set(build_library
         COMMAND
-        "${CARGO}" build --quiet --package millstream-capi --lib --profile "${MILLSTREAM_CARGO_PROFILE}"
+        "${CARGO}" build --quiet --package millstream-capi ${features} --lib --profile "${MILLSTREAM_CARGO_PROFILE}"
         --manifest-path "${repository}/Cargo.toml" --target-dir "${cargo_target}")
 endif()
 set(shared_library "${library_directory}/libmillstream.so")

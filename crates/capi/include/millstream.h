@@ -1289,7 +1289,7 @@ void millstream_remote_free(millstream_remote *remote);
 
 /* ---- remote_options ----
  *
- * The options of a remote.
+ * The options of a remote object.
  */
 
 #ifdef __cplusplus

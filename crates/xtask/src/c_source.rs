@@ -75,6 +75,7 @@ pub fn enums(choices: &[Choices]) -> Result<String, String> {
 /// Generates a module such as `reader_options.rs`: a setter for each option that does not take a function.
 pub fn setters(builder: &Builder, choices: &[Choices]) -> Result<String, String> {
     let Builder { name, options, .. } = builder;
+    let title = builder.title();
     let settable = options.iter().filter(|setting| !setting.takes_function());
     let setters = joined(settable, "\n", |setting| setter(name, setting, choices));
     let used = choices.iter().filter(|found| setters.contains(&format!("MaybeUninit<{}>", c_name(&found.name))));
@@ -89,7 +90,7 @@ pub fn setters(builder: &Builder, choices: &[Choices]) -> Result<String, String>
     };
     let (handle, _) = handle(name);
     formatted(&format!(
-        "//! The options of a {name}.
+        "//! The options of a {title}.
 
 {}use std::mem::MaybeUninit;
 use std::time::Duration;

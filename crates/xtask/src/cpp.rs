@@ -130,11 +130,11 @@ namespace {namespace} {{
 /// Generates `options.hpp`: the structures of options, and the code that passes them to the C ABI.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
     // Those of a command are methods of `command`.
-    let structures =
-        each(builders.iter().filter(|builder| builder.name != "command"), |Builder { name, options, .. }| {
-            format!(
-                "
-/// The options of a {name}. Those that are not given have their defaults.
+    let structures = each(builders.iter().filter(|builder| builder.name != "command"), |builder| {
+        let Builder { name, options, .. } = builder;
+        format!(
+            "
+/// The options of a {title}. Those that are not given have their defaults.
 struct {name}_options {{
 {}}};
 
@@ -146,11 +146,12 @@ inline void set(const {name}_options &options, {} *to) {{
 
 }} // namespace detail
 ",
-                each(options, |option| documented("    ", &of_field(&option.about), choices) + &field(option)),
-                handle(name).0,
-                each(options, |option| passed_on(name, option)),
-            )
-        });
+            each(options, |option| documented("    ", &of_field(&option.about), choices) + &field(option)),
+            handle(name).0,
+            each(options, |option| passed_on(name, option)),
+            title = builder.title(),
+        )
+    });
     let content = format!(
         "#include <chrono>
 #include <cstddef>

@@ -16,6 +16,13 @@ pub struct Builder {
     pub options: Vec<Setting>,
 }
 
+impl Builder {
+    /// What it describes.
+    pub fn title(&self) -> &'static str {
+        if self.name == "remote" { "remote object" } else { self.name }
+    }
+}
+
 /// An option: a method of a builder.
 pub struct Setting {
     pub name: String,

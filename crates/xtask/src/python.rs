@@ -28,9 +28,9 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
     out += &each(choices, |choices| {
         format!("{} = Literal[{}]\n", choices.name, choices.words(", ", |word| format!("\"{word}\"")))
     });
-    for Builder { name: builder, options, .. } in builders {
+    for of @ Builder { name: builder, options, .. } in builders {
         out += &format!("\n\nclass {}Settings(TypedDict, total=False):\n", pascal_case(builder));
-        out += &format!("    \"\"\"The options of a {builder}. Times are in seconds.\"\"\"\n\n");
+        out += &format!("    \"\"\"The options of a {}. Times are in seconds.\"\"\"\n\n", of.title());
         for Setting { name, about, parameters, .. } in options {
             let types: Option<Vec<&str>> = parameters.iter().map(|(_, kind)| type_of(kind)).collect();
             let Some(types) = types else { continue };

@@ -63,13 +63,15 @@ impl Encode {{
 
 /// Generates `options/table.rs`: a table for each builder, for code that sets options by name.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> Result<String, String> {
-    let tables = each(builders, |Builder { name, of, options }| {
+    let tables = each(builders, |builder| {
+        let Builder { name, of, options } = builder;
         let rows = options.iter().filter_map(|Setting { name, about, parameters, call }| {
             let set = set(parameters, call, choices)?;
             Some(format!("Setting {{ name: {name:?}, about: {:?}, set: Set::{set} }},\n", plain(about, choices)))
         });
         format!(
-            "\n/// The options of a {name}.\npub const {}: &[Setting<{of}>] = &[{}];\n",
+            "\n/// The options of a {}.\npub const {}: &[Setting<{of}>] = &[{}];\n",
+            builder.title(),
             name.to_uppercase(),
             rows.collect::<String>()
         )

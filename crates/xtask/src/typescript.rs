@@ -81,7 +81,7 @@ fn spelled(text: &str, builders: &[Builder]) -> String {
 /// rule for each option.
 pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
     let (mut out, mut missing) = (String::new(), Vec::new());
-    for Builder { name: builder, options, .. } in builders {
+    for of @ Builder { name: builder, options, .. } in builders {
         let (mut fields, mut checks) = (String::new(), String::new());
         for Setting { name, about, parameters, .. } in options {
             let [(_, kind)] = &parameters[..] else { continue };
@@ -106,7 +106,7 @@ pub fn options(builders: &[Builder], choices: &[Choices]) -> String {
         }
         out += &format!(
             "
-/** The library's options of a {builder}. Times are in milliseconds. */
+/** The library's options of a {of}. Times are in milliseconds. */
 export interface {title}Settings {{
 {fields}}}
 
@@ -114,6 +114,7 @@ export const {}_SETTINGS: Rules<{title}Settings> = {{
 {checks}}};
 ",
             builder.to_uppercase(),
+            of = of.title(),
             title = pascal_case(builder),
         );
     }

@@ -23,7 +23,7 @@ def build(quick: bool) -> None:
     if not common.has("cmake"):
         return
     for target in targets(quick):
-        libraries = common.cargo("millstream-capi", target, quick=quick)
+        libraries = common.cargo("millstream-capi", target, "--features", "remote", quick=quick)
         with common.empty_place() as place:
             folder = place / name(target)
             # Only files are installed, so the compiler that CMake finds does not matter.
@@ -32,9 +32,9 @@ def build(quick: bool) -> None:
             common.run("cmake", "--install", place / "build", "--prefix", folder)
             shutil.copytree(ROOT / "bindings" / "cpp" / "single", folder / "single")
             shutil.copy(ROOT / "docs" / "c.md", folder / "README.md")
-            common.put_licences(folder, "millstream-capi")
+            common.put_licences(folder, "millstream-capi", "remote")
             common.archive(DIST / f"{name(target)}.tar.gz", folder, level=1 if quick else 9)
-        common.write_sbom(DIST / f"{name(target)}.cdx.json", "millstream-capi")
+        common.write_sbom(DIST / f"{name(target)}.cdx.json", "millstream-capi", "remote")
 
 
 def expected() -> set[str]:

@@ -206,7 +206,7 @@ inline void set(const writer_options &options, millstream_writer_options *to) {
 
 } // namespace detail
 
-/// The options of a remote. Those that are not given have their defaults.
+/// The options of a remote object. Those that are not given have their defaults.
 struct remote_options {
     /// The endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or
     /// else Amazon's endpoint of the region.

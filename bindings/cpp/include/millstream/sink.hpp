@@ -4,10 +4,10 @@
 //     millstream::writer writer(millstream::path{"counts.txt.gz"});
 //     millstream::writer sorted(millstream::command{"sort", "-o", file});
 //
-// Sinks are path, mapped, fd, borrowed_fd, command, tcp, unix_socket and callback, which are sources too (see
+// Sinks are path, mapped, fd, borrowed_fd, command, remote, tcp, unix_socket and callback, which are sources too (see
 // source.hpp), and standard_output, to_memory and nowhere.
 //
-// A file appears complete when the writer is closed, or not at all. A command must exit with status 0.
+// A file or an object appears complete when the writer is closed, or not at all. A command must exit with status 0.
 #ifndef MILLSTREAM_SINK_HPP
 #define MILLSTREAM_SINK_HPP
 
@@ -52,6 +52,7 @@ inline void open(const borrowed_fd &sink, writer_opening &to) {
     to.by(millstream_writer_borrow_fd, std::int32_t{sink.number});
 }
 inline void open(const command &sink, writer_opening &to) { to.by(millstream_writer_command, sink.get()); }
+inline void open(const remote &sink, writer_opening &to) { to.by(millstream_writer_url, sink.get()); }
 inline void open(const tcp &sink, writer_opening &to) { to.by(millstream_writer_tcp, c_text(sink.address).c_str()); }
 inline void open(const unix_socket &sink, writer_opening &to) {
     to.by(millstream_writer_unix, c_path(sink.name).c_str());

@@ -4,9 +4,9 @@
 //     millstream::reader reader(millstream::path{"reads.txt.gz"});
 //     for (std::string_view line : millstream::lines(millstream::command{"zcat", "-f", file})) …
 //
-// Sources are path, mapped, standard_input, fd, borrowed_fd, command, pipeline, shell (see command.hpp), tcp,
-// unix_socket, memory, lent_memory and callback. Of these, path, mapped, fd, borrowed_fd, command, tcp, unix_socket and
-// callback are sinks too: see sink.hpp.
+// Sources are path, mapped, standard_input, fd, borrowed_fd, command, pipeline, shell (see command.hpp), remote (see
+// remote.hpp), tcp, unix_socket, memory, lent_memory and callback. Of these, path, mapped, fd, borrowed_fd, command,
+// remote, tcp, unix_socket and callback are sinks too: see sink.hpp.
 //
 // The end of a command's stream means that it exited with status 0. For standard input and sockets, it means only that
 // they were closed.
@@ -26,6 +26,7 @@
 
 #include <millstream/boundary.hpp>
 #include <millstream/command.hpp>
+#include <millstream/remote.hpp>
 
 namespace millstream {
 
@@ -134,6 +135,7 @@ inline void open(const pipeline &source, reader_opening &to) {
 inline void open(const shell &source, reader_opening &to) {
     to.by(millstream_reader_shell, c_text(source.line).c_str());
 }
+inline void open(const remote &source, reader_opening &to) { to.by(millstream_reader_url, source.get()); }
 inline void open(const tcp &source, reader_opening &to) {
     to.by(millstream_reader_tcp, c_text(source.address).c_str());
 }

@@ -1,7 +1,7 @@
 /*
  * Uses every function of millstream.h, as C99 and as C++: what it gives, what it refuses, and how it ends.
  *
- *     all DIRECTORY        an empty directory for its files
+ *     all DIRECTORY ADDRESS        an empty directory for its files, and the address of tools/object-server
  *
  * The tests of the Rust library say that the functions do the right thing; this says that they do it for C.
  */
@@ -25,6 +25,7 @@
 /* The error of the last call that failed. */
 static millstream_error *error;
 static const char *directory;
+static const char *object_server;
 
 static void fail(int line, const char *what) {
     fprintf(stderr, "all.c:%d: %s\n", line, what);
@@ -2094,9 +2095,103 @@ static void windows_of_writers(void) {
 
 #include "pipe.h"
 
+/* An object of the server, and its URL. */
+static millstream_remote *remote_object(const char *key, char *url, size_t size) {
+    millstream_remote *remote;
+    snprintf(url, size, "s3://bucket/%s", key);
+    MUST(millstream_remote_new(url, &remote, &error));
+    MUST(millstream_remote_set_endpoint(remote, object_server, &error));
+    MUST(millstream_remote_set_anonymous(remote, true, &error));
+    return remote;
+}
+
+static void objects(void) {
+    char url[300];
+    millstream_reader *reader;
+    millstream_writer *writer;
+    millstream_writer_options *options;
+    millstream_remote *remote = remote_object("a b.gz", url, sizeof url), *other;
+    const char *line;
+    size_t len;
+    int lines = 0;
+
+    MUST(millstream_writer_url(remote, NULL, &writer, &error));
+    MUST(millstream_writer_write(writer, "one\ntwo\n", 8, &error));
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_reader_url(remote, NULL, &reader, &error));
+    MUST(millstream_writer_close(writer, &error));
+    millstream_writer_free(writer);
+    MUST(millstream_remote_set_range_size(remote, 7, &error));
+    MUST(millstream_remote_set_connections(remote, 2, &error));
+    MUST(millstream_remote_set_idle_timeout_ns(remote, 5000000000u, &error));
+    MUST(millstream_remote_set_retry_for_ns(remote, 5000000000u, &error));
+    MUST(millstream_remote_set_part_size(remote, 5 << 20, &error));
+    MUST(millstream_remote_set_size_hint(remote, 1, &error));
+    MUST(millstream_remote_set_allow_link_local(remote, true, &error));
+    MUST(millstream_remote_set_allow_unknown_length(remote, true, &error));
+    MUST(millstream_reader_url(remote, NULL, &reader, &error));
+    CHECK(strcmp(millstream_reader_name(reader), url) == 0);
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+
+    /* What exists is not replaced; what is given up does not appear. */
+    MUST(millstream_writer_options_new(&options, &error));
+    MUST(millstream_writer_options_set_existing(options, MILLSTREAM_EXISTING_CREATE_NEW, &error));
+    FAILS(MILLSTREAM_ALREADY_EXISTS, millstream_writer_url(remote, options, &writer, &error));
+    millstream_writer_options_free(options);
+    millstream_remote_free(remote);
+    remote = remote_object("given up", url, sizeof url);
+    MUST(millstream_writer_url(remote, NULL, &writer, &error));
+    MUST(millstream_writer_write(writer, "one\ntwo\n", 8, &error));
+    millstream_writer_free(writer);
+    FAILS(MILLSTREAM_OPEN_FAILED, millstream_reader_url(remote, NULL, &reader, &error));
+    millstream_remote_free(remote);
+
+    /* A body that ends early is an error after the records that arrived. */
+    remote = remote_object("long", url, sizeof url);
+    MUST(millstream_writer_url(remote, NULL, &writer, &error));
+    for (lines = 0; lines < 10; lines++)
+        MUST(millstream_writer_write(writer, "line\n", 5, &error));
+    MUST(millstream_writer_close(writer, &error));
+    millstream_writer_free(writer);
+    millstream_remote_free(remote);
+    snprintf(url, sizeof url, "%s/bucket/cut/long", object_server);
+    MUST(millstream_remote_new(url, &remote, &error));
+    MUST(millstream_reader_url(remote, NULL, &reader, &error));
+    for (lines = 0; lines < 5; lines++)
+        MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    FAILS(MILLSTREAM_REMOTE_FAILED, millstream_reader_next_line(reader, &line, &len, &error));
+    millstream_reader_free(reader);
+    FAILS(MILLSTREAM_UNSUPPORTED, millstream_writer_url(remote, NULL, &writer, &error));
+    millstream_remote_free(remote);
+
+    snprintf(url, sizeof url, "%s/bucket/headers", object_server);
+    MUST(millstream_remote_new(url, &remote, &error));
+    MUST(millstream_remote_add_header(remote, "Authorization", "Bearer secret", &error));
+    MUST(millstream_reader_url(remote, NULL, &reader, &error));
+    do {
+        MUST(millstream_reader_next_line(reader, &line, &len, &error));
+        CHECK(line != NULL);
+    } while (!is(line, len, "authorization: Bearer secret"));
+    millstream_reader_free(reader);
+    MUST(millstream_remote_add_header(remote, "a b", "c", &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_url(remote, NULL, &reader, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_remote_add_header(remote, NULL, "c", &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_remote_set_endpoint(remote, NULL, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_remote_set_anonymous(NULL, true, &error));
+    millstream_remote_free(remote);
+    MUST(millstream_remote_new("gs://bucket/key", &remote, &error));
+    FAILS(MILLSTREAM_UNSUPPORTED, millstream_reader_url(remote, NULL, &reader, &error));
+    millstream_remote_free(remote);
+    millstream_remote_free(NULL);
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_remote_new(NULL, &other, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_url(NULL, NULL, &reader, &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_writer_url(NULL, NULL, &writer, &error));
+}
+
 int main(int argc, char **argv) {
-    CHECK(argc == 2);
+    CHECK(argc == 3);
     directory = argv[1];
+    object_server = argv[2];
     version();
     codes();
     errors();
@@ -2134,6 +2229,7 @@ int main(int argc, char **argv) {
     putting_to_a_failure();
     putting_to_a_sink_that_takes_part();
     windows_of_writers();
+    objects();
     bson_documents();
     bson_positions();
     bson_texts();

@@ -400,7 +400,7 @@ pub const COMMAND: &[Setting<Command>] = &[
     },
 ];
 
-/// The options of a remote.
+/// The options of a remote object.
 pub const REMOTE: &[Setting<Remote>] = &[
     Setting {
         name: "endpoint",
