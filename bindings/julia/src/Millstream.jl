@@ -19,7 +19,7 @@ macro public(names...)
     esc(VERSION >= v"1.11" ? Expr(:toplevel, Expr(:public, names...), list) : list)
 end
 
-@public(Reader, Writer, Command, Shell, Mapped, Tcp, UnixSocket, progress, name, Framer, Lines, Delimiter, AnyOf, Fixed,
+@public(Reader, Writer, Command, Shell, Mapped, Remote, Tcp, UnixSocket, progress, name, Framer, Lines, Delimiter, AnyOf, Fixed,
     LengthPrefixed, Documents, Csv, JsonLines, skips, Batch, rows, namedtuples, dicts, next_line, next_frame, skip_record, scan, rest_of_line, columns, columns!, ColumnBatches, rejected, rejects, schema, Timestamp, Decimal, parallel, map_async, CancelToken,
     cancel, iscancelled, CommandEnd, error_kinds, library_version, BSON)
 
@@ -28,7 +28,7 @@ include("library.jl")
 include("kinds.jl")
 include("errors.jl")
 include("cancel.jl")
-include("input.jl")
+include("remote.jl")
 include("commands.jl")
 include("available.jl")
 include("bytestream.jl")
@@ -36,6 +36,7 @@ include("frame.jl")
 include("batch.jl")
 include("options.jl")
 include("reader.jl")
+include("input.jl")
 include("waiting.jl")
 include("batches.jl")
 include("csv.jl")

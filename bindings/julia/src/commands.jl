@@ -77,12 +77,12 @@ Options, with their defaults:
   seconds that it may then continue before SIGKILL, 1
 - `process_group`: `:auto`, `:own` (its children are stopped with it), `:inherit` (it can use the terminal)
 - `stderr_limit`: how many bytes of the end of its standard error are kept for the error, 4096
-- `stdin`: its standard input: text, bytes, a `RawFD`, an `IO`, or an iterator over text or bytes, which are written one
-  after another; nothing by default
+- `stdin`: its standard input: text, bytes, a `RawFD`, an `IO`, a [`Remote`](@ref), which is not decoded, or an iterator
+  over text or bytes, which are written one after another; nothing by default
 
-An `IO` or an iterator is read by a Julia task while the output is read, so memory is bounded, and a command can be in the
-middle of a chain. If it throws, its exception is thrown after the last record of the command. Compressed output of such a
-command is not decoded. The file of `pipeline("file", cmd)` is opened by the library.
+An `IO`, an object or an iterator is read by a Julia task while the output is read, so memory is bounded, and a command
+can be in the middle of a chain. If it throws, its exception is thrown after the last record of the command. Compressed
+output of such a command is not decoded. The file or object of `pipeline("file", cmd)` is opened by the library.
 
 ```julia
 Reader(Millstream.Command(`grep -c x`; stdin = "a\n", success_statuses = [0, 1])) # 1: nothing was found
@@ -106,10 +106,11 @@ end
 parts(command::Command) = [command]
 
 checked_stdin(text::AbstractString) = Vector{UInt8}(codeunits(String(text)))
-checked_stdin(value::Union{Nothing,RawFD,IO,Base.FileRedirect}) = value
+checked_stdin(value::Union{Nothing,RawFD,IO,Remote}) = value
+checked_stdin(file::Base.FileRedirect) = is_url(file.filename) ? Remote(file.filename) : file
 checked_stdin(bytes::AbstractVector{UInt8}) = Vector{UInt8}(bytes)
 checked_stdin(value) = applicable(iterate, value) && !(value isa Union{Number,AbstractChar}) ? value :
-    wrong(:stdin, value, "text, bytes, a RawFD, an IO, or an iterator over text or bytes")
+    wrong(:stdin, value, "text, bytes, a RawFD, an IO, a Remote, or an iterator over text or bytes")
 
 # Whether a task writes the input of the source.
 is_written(_) = false
@@ -129,6 +130,7 @@ end
 function set_stdin(handle, file::Base.FileRedirect)
     @call millstream_command_set_stdin_path(handle, file.filename)
 end
+set_stdin(handle, remote::Remote) = set_stdin(handle, Opened(Reader(remote; decode = :off)))
 set_stdin(handle, from) = with_input(from) do fd
     @call millstream_command_set_stdin_fd(handle, reinterpret(Cint, fd))
 end

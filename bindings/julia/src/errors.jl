@@ -167,6 +167,8 @@ function part(option::Symbol, value, count::Int, i::Int)
     value[i]
 end
 
+flag(option::Symbol, value) = value isa Bool ? value : wrong(option, value, "true or false")
+
 text(option::Symbol, value) = value isa AbstractString ? String(value) : wrong(option, value, "text")
 
 # Converts a symbol to the number of an enum in the header.

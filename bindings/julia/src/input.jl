@@ -50,6 +50,19 @@ function each_part(use, from::IO)
     end
 end
 
+# An object that was opened for the command.
+struct Opened
+    reader::Reader
+end
+
+function each_part(use, from::Opened)
+    try
+        each_part(use, from.reader)
+    finally
+        free(from.reader)
+    end
+end
+
 function each_part(use, from)
     for part in from
         part isa Union{AbstractString,AbstractVector{UInt8}} || wrong(:stdin, part, "text or bytes in $(typeof(from))")

@@ -90,4 +90,6 @@ const error_kinds = (
     outcome_unknown = 42,
     # The file or object exists, and was to be created.
     already_exists = 43,
+    # A source ended, but its bytes or records are not the expected ones.
+    content_mismatch = 44,
 )

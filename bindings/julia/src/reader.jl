@@ -2,7 +2,8 @@
 #
 # While a reader waits for a command, a socket or an `IO`, Julia's other tasks run and Ctrl-C works: the wait is Julia's
 # own (`waiting.jl`), and the library is called when there is data to read. If Julia has nothing to wait for (a file
-# descriptor passed in, a compressed stream of a command, read-ahead), the call itself waits and blocks the thread.
+# descriptor passed in, a compressed stream of a command, read-ahead), the call itself waits and blocks the thread, as does
+# opening a connection or an object.
 
 using FileWatching: FDWatcher
 
@@ -13,6 +14,8 @@ A file that is mapped into memory instead of being read. It must not shrink whil
 """
 struct Mapped
     path::String
+
+    Mapped(path) = new(local_path(path, "mapped"))
 end
 
 """
@@ -30,6 +33,8 @@ A connection to a Unix stream socket.
 """
 struct UnixSocket
     path::String
+
+    UnixSocket(path) = new(local_path(path, "a socket"))
 end
 
 # The names in the header of CSV.
@@ -41,16 +46,17 @@ end
 """
     Reader(source; options...)
 
-Reads records or bytes from a source: a path, a `Cmd` or a pipeline of them, a [`Shell`](@ref) line, a `RawFD` (a
-duplicate is read), an `IO`, bytes in memory, [`Mapped`](@ref), [`Tcp`](@ref), [`UnixSocket`](@ref). Compressed files
-and commands are decoded.
+Reads records or bytes from a source: a path, a URL of an object or a [`Remote`](@ref), a `Cmd` or a pipeline of them, a
+[`Shell`](@ref) line, a `RawFD` (a duplicate is read), an `IO`, bytes in memory, [`Mapped`](@ref), [`Tcp`](@ref),
+[`UnixSocket`](@ref). Compressed files, objects and commands are decoded.
 
 The end means that the source succeeded: if a command fails, a [`MillstreamError`](@ref) is thrown after all its output.
 A reader is an `IO`: `readline`, `eachline`, `readuntil`, `read`, `eof` and all other functions of `Base` for a readable
 `IO` work too, and `record_limit` limits the length of a line. Only one task at a time can use a reader.
 
 Options, with their defaults first:
-- `read_ahead`: `:auto` (`:off` for commands and sockets, since Julia cannot wait for read-ahead), `:on`, `:off`
+- `read_ahead`: `:auto` (`:off` for commands and sockets, since Julia cannot wait for read-ahead, and `:on` for objects),
+  `:on`, `:off`
 - `decode`: `:auto` (`:off` for sockets and `IO`s), `:off`; `decode_limit` and `decode_ratio`: no limits by default;
   `decode_memory`: the memory for the window of a zstd frame or an xz block, 128 MiB
 - `record_limit`: the maximum length of a record, 64 MiB; `capacity`: the initial size of the buffer, 256 KiB
@@ -97,9 +103,10 @@ mutable struct Reader <: ByteStream
         reader = new(C_NULL, C_NULL, C_NULL, C_NULL, nothing, false, nothing, -1, Ref{CBatch}(), Ref{Ptr{UInt8}}(C_NULL), Ref{Csize_t}(0), Ref{Csize_t}(0), false,
             stall_timeout !== nothing || total_timeout !== nothing, token(cancel), nothing, nothing, nothing, typemax(Int), Framer[], nothing)
         finalizer(forget, reader)
-        with_reader_options(source; stall_timeout = stall_timeout, total_timeout = total_timeout, cancel = cancel, options...) do how
+        from = resolved(source)
+        with_reader_options(from; stall_timeout = stall_timeout, total_timeout = total_timeout, cancel = cancel, options...) do how
             out = Ref{Ptr{Cvoid}}(C_NULL)
-            reader.source, reader.is_ours = open_source(source, how, out)
+            reader.source, reader.is_ours = open_source(from, how, out)
             reader.handle = out[]
         end
         reader
@@ -133,6 +140,13 @@ Base.unsafe_convert(::Type{Ptr{Cvoid}}, reader::Reader) = reader.handle
 function open_source(path::AbstractString, how, out)
     @call millstream_reader_path(String(path), how, out)
     nothing, true
+end
+
+function open_source(remote::Remote, how, out)
+    with_remote(remote) do handle
+        @call millstream_reader_url(handle, how, out)
+    end
+    remote, false
 end
 
 function open_source(source::Mapped, how, out)
@@ -180,7 +194,7 @@ function open_source(io::IO, how, out)
     outside, false
 end
 
-open_source(other, how, out) = throw(ArgumentError("a $(typeof(other)) is not a source: use a path, a command, a RawFD, an IO or bytes"))
+open_source(other, how, out) = throw(ArgumentError("a $(typeof(other)) is not a source: use a path, a URL, a command, a RawFD, an IO or bytes"))
 
 # ---- options ----
 
@@ -194,6 +208,10 @@ function with_reader_options(use, source; read_ahead = nothing, decode = nothing
     # Julia cannot wait for a reader that reads ahead (see above).
     if read_ahead === nothing && source isa Union{Base.AbstractCmd,Command,Shell,Tcp,UnixSocket}
         read_ahead = :off
+    end
+    # The library's thread waits for an object, and Julia asks the library whether it has data.
+    if read_ahead === nothing && source isa Remote
+        read_ahead = :on
     end
     out = Ref{Ptr{Cvoid}}(C_NULL)
     @call millstream_reader_options_new(out)

@@ -18,6 +18,7 @@ end
 
 counted(count, noun) = count == 1 ? "1 $noun" : "$count $(noun)s"
 
+Base.show(io::IO, remote::Remote) = print(io, "Remote(", repr(shown(remote)), ")")
 Base.show(io::IO, framer::Framer) = print(io, framer.text)
 Base.show(io::IO, batches::Batches) = print(io, "batches(", batches.reader, ", ", batches.framer, ")")
 Base.show(io::IO, records::Records{typeof(getindex)}) = print(io, "eachrecord(", records.batches.reader, ", ", records.batches.framer, ")")

@@ -65,11 +65,12 @@ const record_too_long = 6
 # Waits until a read would find bytes. Returns false at the end, after a timeout or a cancellation, and if Julia cannot
 # determine this; `nothing` if the reader's waker ended the wait.
 function await_readable(reader::Reader)
-    reader.source isa Outside || reader.is_ours || return false
+    reader.source isa Union{Outside,Remote} || reader.is_ours || return false
     reader.waits && throw(only_one_task())
     reader.waits = true
     try
-        reader.source isa Outside ? await_io(reader, reader.source.io) : await_fd(reader)
+        reader.source isa Outside ? await_io(reader, reader.source.io) :
+        reader.source isa Remote ? await_object(reader) : await_fd(reader)
     finally
         reader.waits = false
     end
@@ -82,6 +83,20 @@ function await_io(reader, io)
     reader.pending === nothing && bytesavailable(io) > 0 && return true
     is_at_end = wait_within(() -> eof(io), () -> bytesavailable(io) > 0, reader)
     is_at_end === nothing && is_awake(reader.waker) ? nothing : is_at_end === false
+end
+
+# Threads of the library receive an object and apply the time limits. There is no descriptor that Julia could wait for, so
+# it asks again and again. The library does not know whether it has data after a batch that ended at its limit, and after a
+# cancellation; then the call that follows waits itself.
+function await_object(reader)
+    pause = 0.001
+    while isopen(reader) && (@c millstream_reader_waits(reader)) == waits_yes
+        reader.cancel !== nothing && iscancelled(reader.cancel) && return false
+        is_awake(reader.waker) && return nothing
+        sleep(pause)
+        pause = min(2 * pause, 0.01)
+    end
+    isopen(reader)
 end
 
 function await_fd(reader)

@@ -6,12 +6,12 @@
 """
     Writer(sink; options...)
 
-Writes to a sink: a path, a `Cmd` (its standard input), a `RawFD` (a duplicate of it), an `IO`, [`Tcp`](@ref) or
-[`UnixSocket`](@ref). Without a sink, it writes to memory, which `take!` returns.
+Writes to a sink: a path, a URL of an object or a [`Remote`](@ref), a `Cmd` (its standard input), a `RawFD` (a duplicate of
+it), an `IO`, [`Tcp`](@ref) or [`UnixSocket`](@ref). Without a sink, it writes to memory, which `take!` returns.
 
-A path is compressed if its name implies that, such as one in .gz, and appears complete when the writer is closed, or
-not at all. `put!` writes text and numbers without an allocation; `print`, `write` and all other functions of `Base` for
-an `IO` work too. Only a successful `close` guarantees that all bytes have reached the sink. A call that passes
+A file or object is compressed if its name implies that, such as one in .gz, and appears complete when the writer is
+closed, or not at all. `put!` writes text and numbers without an allocation; `print`, `write` and all other functions of
+`Base` for an `IO` work too. Only a successful `close` guarantees that all bytes have reached the sink. A call that passes
 bytes to the sink waits for it and blocks Julia's other tasks.
 
 Options, with their defaults first:
@@ -43,12 +43,13 @@ mutable struct Writer <: IO
 
     function Writer(sink = nothing; options...)
         check_options(:Writer, options, writer_options)
+        to = resolved(sink)
         writer = new(C_NULL, nothing, C_NULL, C_NULL, C_NULL, false, Ref((Ptr{UInt8}(C_NULL), Ptr{UInt8}(C_NULL))), Ref(false),
-            sink isa Union{Base.AbstractCmd,Command,RawFD,Tcp,UnixSocket} || sink isa AbstractString && isfifo(sink), false)
+            to isa Union{Base.AbstractCmd,Command,RawFD,Tcp,UnixSocket} || to isa AbstractString && isfifo(to), false)
         finalizer(forget, writer)
         with_writer_options(; options...) do how
             out = Ref{Ptr{Cvoid}}(C_NULL)
-            writer.sink = open_sink(sink, how, out)
+            writer.sink = open_sink(to, how, out)
             writer.handle = out[]
         end
         writer
@@ -59,13 +60,15 @@ end
     Writer(use, sink; options...)
 
 Calls `use` with a writer, closes it, and returns the result of `use`. If `use` throws, the output is discarded: a file
-does not appear. """
+or object does not appear. """
 function Writer(use::Union{Function,Type}, sink; options...)
     writer = Writer(sink; options...)
     local result
     try
         result = use(writer)
     catch
+        # An upload that has begun is removed.
+        writer.sink isa Remote && @c millstream_writer_abort(writer, C_NULL)
         abandon(writer)
         rethrow()
     end
@@ -81,6 +84,13 @@ Base.unsafe_convert(::Type{Ptr{Cvoid}}, writer::Writer) = writer.handle
 
 function open_sink(path::AbstractString, how, out)
     @call millstream_writer_path(String(path), how, out)
+end
+
+function open_sink(remote::Remote, how, out)
+    with_remote(remote) do handle
+        @call millstream_writer_url(handle, how, out)
+    end
+    remote
 end
 
 function open_sink(cmd::Union{Base.AbstractCmd,Command}, how, out)
@@ -116,7 +126,7 @@ function open_sink(io::IO, how, out)
     outside
 end
 
-open_sink(other, how, out) = throw(ArgumentError("a $(typeof(other)) is not a sink: use a path, a command, a RawFD or an IO"))
+open_sink(other, how, out) = throw(ArgumentError("a $(typeof(other)) is not a sink: use a path, a URL, a command, a RawFD or an IO"))
 
 # ---- options ----
 
@@ -251,9 +261,9 @@ end
 const is_exiting = Ref(false)
 
 # Discards the output: the content of the buffer may be written, but a file that appears only if it is complete does not
-# appear.
+# appear. No bytes of an object are sent any more.
 function abandon(writer::Writer)
-    used = writer.at - writer.start
+    used = writer.sink isa Remote ? 0 : writer.at - writer.start
     writer.start == C_NULL ||
         @c millstream_writer_end_window(writer.handle, used, C_NULL)
     writer.start = writer.at = writer.stop = C_NULL

@@ -18,7 +18,7 @@ end
 @testset "the names of options are those of every language" begin
     rows = split.(filter(!startswith("#"), readlines(joinpath(folder, "..", "..", "vectors", "options.tsv"))), '\t')
     for (of, set) in (("reader", Millstream.set_reader_options), ("writer", Millstream.set_writer_options),
-        ("command", Millstream.set_command_options))
+        ("command", Millstream.set_command_options), ("remote", Millstream.set_remote_options))
         names = [Symbol(row[2]) for row in rows if row[1] == of && !occursin("julia: ", join(row[4:end]))]
         words = Dict(row[2] => Tuple(Symbol.(split(replace(row[3], "*" => ""), '|'))) for row in rows if occursin("|", row[3]))
         @test all(getproperty(Millstream.choices, Symbol(name)) == words[name] for name in keys(words))
@@ -27,7 +27,8 @@ end
 end
 
 @testset "advice names what Julia has" begin
-    options = [String(name) for set in (Millstream.set_reader_options, Millstream.set_writer_options, Millstream.set_command_options)
+    options = [String(name) for set in (Millstream.set_reader_options, Millstream.set_writer_options, Millstream.set_command_options,
+        Millstream.set_remote_options)
         for name in Base.kwarg_decl(first(methods(set)))]
     named = [found[1] for code in Millstream.error_kinds for found in eachmatch(r"`(.*?)`", Millstream.advice(code))]
     @test issubset(["record_limit", "stall_timeout", "ignorestatus(cmd)"], named)

@@ -11,7 +11,7 @@ const unclosed = new Set<Unclosed>();
 
 /** Describes what a writer that was never closed has lost. */
 function lost({ name, vanishes }: Unclosed): string {
-  const what = vanishes() ? "the file does not appear" : "its last bytes may be missing";
+  const what = vanishes() ? "its output does not appear" : "its last bytes may be missing";
   return `${name}: its writer was never closed, so ${what}; await its \`close\``;
 }
 

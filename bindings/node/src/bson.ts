@@ -8,6 +8,7 @@ import { nodeOnly } from "./bson/node-only.js";
 import { MillstreamError } from "./error.js";
 import { UNSUPPORTED } from "./errors.js";
 import { documentFramer, type Framer } from "./frame.js";
+import { refuseUrl } from "./url.js";
 
 /** The framer, and the functions that decode the bytes that it finds. */
 export interface Bson {
@@ -35,7 +36,7 @@ export interface Bson {
   readonly columns: typeof columns;
 
   /**
-   * Like `columns`, for a file, memory or a reader, batch by batch. Rows before an error are returned before it is
+   * Like `columns`, for a file, an object, memory or a reader, batch by batch. Rows before an error are returned before it is
    * thrown.
    */
   readonly columnBatches: typeof columnBatches;
@@ -43,7 +44,7 @@ export interface Bson {
   /** Opens a file of one document, such as the weights of a model. Only the values that you access are read, and arrays
    * of numbers become typed arrays. Available only in Node.
    *
-   * @throws `open_failed`; an invalid length of the document; `unsupported` in a browser.
+   * @throws `open_failed`; an invalid length of the document; `unsupported` for a URL of an object, and in a browser.
    */
   open(path: string | URL): Promise<DocumentFile>;
 }
@@ -59,6 +60,7 @@ export const bson: Bson = /* @__PURE__ */ Object.assign(() => documentFramer(), 
 });
 
 async function open(path: string | URL): Promise<DocumentFile> {
+  refuseUrl("bson.open", path);
   if (nodeOnly.openDocument !== undefined) return nodeOnly.openDocument(path);
   throw new MillstreamError(UNSUPPORTED, { found: "a platform without files", expected: "Node" });
 }

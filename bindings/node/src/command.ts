@@ -9,7 +9,7 @@ import { isMainThread } from "node:worker_threads";
 import { misuse } from "./error.js";
 import { INVALID_OPTION } from "./errors.js";
 import { type NativeCommand, nativeOptions } from "./native.js";
-import { BOOLEAN, type Rules, show } from "./options.js";
+import { FLAG, type Rules, show } from "./options.js";
 import { COMMAND_SETTINGS, type CommandSettings, STDERR, type Stderr } from "./settings.js";
 
 /** Options of every command. */
@@ -38,7 +38,7 @@ export const COMMAND_RULES: Rules<Omit<CommandOptions, keyof CommandSettings>> =
       Object.values(value).every((each) => each === undefined || typeof each === "string"),
   },
   stderr: STDERR,
-  allowFailure: BOOLEAN,
+  allowFailure: FLAG,
 };
 
 /** Formats a command line for messages as the core does: as it can be pasted into a shell.

@@ -5,7 +5,7 @@ import type { Core } from "./core.js";
 import { MillstreamError, misuse } from "./error.js";
 import { FIELD_COUNT_MISMATCH, INVALID_OPTION, UTF8_INVALID } from "./errors.js";
 import { CoreFramer, type Framer } from "./frame.js";
-import { BOOLEAN, type Check, checkOptions, type Rule, type Rules, range } from "./options.js";
+import { type Check, checkOptions, FLAG, type Rule, type Rules, range } from "./options.js";
 import { platform } from "./text.js";
 import type { Trim } from "./trim.js";
 
@@ -43,12 +43,12 @@ const CSV_RULES: Rules<CsvOptions> = {
   delimiter: BYTE,
   quote: BYTE_OR_NONE,
   escape: BYTE_OR_NONE,
-  doubledQuotes: BOOLEAN,
+  doubledQuotes: FLAG,
   comment: BYTE_OR_NONE,
   lineEnd: ["any", "lf", "crlf", "cr"],
-  blankRecords: BOOLEAN,
-  literalQuotes: BOOLEAN,
-  detectMark: BOOLEAN,
+  blankRecords: FLAG,
+  literalQuotes: FLAG,
+  detectMark: FLAG,
 };
 
 /** Records are those of CSV: RFC 4180 with any line end by default. Quotes are content.

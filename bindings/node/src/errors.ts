@@ -87,7 +87,9 @@ export type ErrorKind =
   /** The answer to the request that completes an object was lost, so the object may or may not have been written. */
   | "outcome_unknown"
   /** The file or object exists, and was to be created. */
-  | "already_exists";
+  | "already_exists"
+  /** A source ended, but its bytes or records are not the expected ones. */
+  | "content_mismatch";
 
 /** The `code` of each kind: it never changes its meaning. `ABORT_ERR` is Node's own. */
 export const ERROR_CODES = {
@@ -134,6 +136,7 @@ export const ERROR_CODES = {
   remote_failed: "MILLSTREAM_REMOTE_FAILED",
   outcome_unknown: "MILLSTREAM_OUTCOME_UNKNOWN",
   already_exists: "MILLSTREAM_ALREADY_EXISTS",
+  content_mismatch: "MILLSTREAM_CONTENT_MISMATCH",
 } as const satisfies { readonly [kind in ErrorKind]: string };
 
 /** The values of `code`. */
@@ -231,6 +234,8 @@ export const REMOTE_FAILED: Kind = { kind: "remote_failed", advice: "check the s
 export const OUTCOME_UNKNOWN: Kind = { kind: "outcome_unknown", advice: "look at the object before you write it again" };
 /** @internal */
 export const ALREADY_EXISTS: Kind = { kind: "already_exists", advice: "choose another name, or remove what exists" };
+/** @internal */
+export const CONTENT_MISMATCH: Kind = { kind: "content_mismatch", advice: "get the source again, or check `expectBytes`, `expectHash` and `expectRecords`" };
 
 /** What to do about each kind. */
 export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE__ */ adviceOf([
@@ -277,6 +282,7 @@ export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE
   REMOTE_FAILED,
   OUTCOME_UNKNOWN,
   ALREADY_EXISTS,
+  CONTENT_MISMATCH,
 ]);
 
 function adviceOf(kinds: readonly Kind[]): { readonly [kind in ErrorKind]: string } {

@@ -9,16 +9,7 @@
 import { type Core, core, errorOf } from "./core.js";
 import { misuse } from "./error.js";
 import { INVALID_OPTION } from "./errors.js";
-import {
-  BOOLEAN,
-  checkOption,
-  checkOptions,
-  FUNCTION,
-  type Rule,
-  type Rules,
-  range,
-  TEXT_OR_BYTES,
-} from "./options.js";
+import { checkOption, checkOptions, FLAG, FUNCTION, type Rule, type Rules, range, TEXT_OR_BYTES } from "./options.js";
 import { ENDIAN, type Endian, PREFIX_COUNTS, type PrefixCounts } from "./settings.js";
 import { platform } from "./text.js";
 import { TRIM_NOTHING, type Trim } from "./trim.js";
@@ -104,7 +95,7 @@ export interface DelimiterOptions {
   keepDelimiter?: boolean | undefined;
 }
 
-export const DELIMITER_RULES: Rules<DelimiterOptions> = { keepDelimiter: BOOLEAN };
+export const DELIMITER_RULES: Rules<DelimiterOptions> = { keepDelimiter: FLAG };
 
 /** The rule for framers, which users can write. */
 export const FRAMER: Rule = {

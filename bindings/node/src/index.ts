@@ -21,6 +21,7 @@ export type { CommandOptions } from "./command.js";
 export { type Native, native } from "./native.js";
 export { type CommandReaderOptions, command, fd, type OpenOptions, open, pipeline, shell, stdin } from "./open.js";
 export { type ParallelOptions, parallel } from "./pipe/parallel.js";
+export { type RemoteOptions, remote } from "./remote.js";
 export type { Stderr, Stdin, Stdout } from "./settings.js";
 export {
   type Framing,
@@ -32,6 +33,7 @@ export {
   shardSplits,
 } from "./splits.js";
 export { type ThroughOptions, through, throughShell } from "./through.js";
+export type { Remote } from "./url.js";
 export {
   type CommandWriterOptions,
   type EncodedWriterOptions,

@@ -6,7 +6,7 @@ import type { Rows } from "./csv.js";
 import { changed, fromSystem, MillstreamError, misuse } from "./error.js";
 import { INVALID_OPTION, JSON_INVALID, UTF8_INVALID } from "./errors.js";
 import { CoreFramer, type Framer, type Step } from "./frame.js";
-import { BOOLEAN, checkOptions, type Rules, WHOLE } from "./options.js";
+import { checkOptions, FLAG, type Rules, WHOLE } from "./options.js";
 import { platform } from "./text.js";
 
 /** Options of `jsonLines`. */
@@ -23,7 +23,7 @@ export interface JsonOptions {
   parse?: ((text: string) => unknown) | undefined;
 }
 
-const LINES_RULES: Rules<JsonLinesOptions> = { check: BOOLEAN, depth: WHOLE };
+const LINES_RULES: Rules<JsonLinesOptions> = { check: FLAG, depth: WHOLE };
 
 /** The byte after each element of an array. No valid document contains it. */
 const SEPARATOR = 0x1e;

@@ -2,7 +2,8 @@
 
 import { constants } from "node:os";
 import { getSystemErrorName } from "node:util";
-import { type CommandEnd, MillstreamError } from "./error.js";
+import { type CommandEnd, MillstreamError, misuse } from "./error.js";
+import { INVALID_OPTION } from "./errors.js";
 import type { NativeEnd, NativeFailure } from "./native.js";
 
 const nothing = () => {};
@@ -59,6 +60,12 @@ export function nativeError(failure: NativeFailure, stream: string): MillstreamE
     command,
     cause: systemError(failure),
   });
+}
+
+/** Converts an error that the native part reports before anything is opened. */
+export function refusal(failure: NativeFailure, stream: string): MillstreamError {
+  const { kind, found, expected } = failure;
+  return kind === "invalid_option" ? misuse({ stream, found, expected }, INVALID_OPTION) : nativeError(failure, stream);
 }
 
 export function commandEnd(end: NativeEnd): CommandEnd {

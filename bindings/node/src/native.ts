@@ -82,7 +82,13 @@ export interface NativeCommand {
 
 /** The given options of the library, by their names in Rust. */
 export interface NativeOptions {
-  readonly [name: string]: number | string | number[];
+  readonly [name: string]: number | string | number[] | boolean;
+}
+
+/** A description of an object; `native/src/remote.rs` describes each call. */
+export interface NativeRemote {
+  name(): string;
+  failure(): NativeFailure | null;
 }
 
 /** Columns of the native part; `native/src/bson.rs` describes each call. Replies are JSON. */
@@ -112,6 +118,11 @@ interface Binding {
   version(): string;
   checkDocuments(bytes: Uint8Array): string;
   readonly NativeColumns: new (plan: string) => NativeColumns;
+  readonly NativeRemote: new (
+    url: string,
+    headers: readonly (readonly [string, string])[],
+    options: NativeOptions,
+  ) => NativeRemote;
   readonly NativeReader: {
     commands(
       words: readonly NativeCommand[],
@@ -120,6 +131,7 @@ interface Binding {
       input: NativeWriter | undefined,
     ): NativeReader;
     path(path: string, options: NativeOptions, wake: () => void): NativeReader;
+    url(remote: NativeRemote, options: NativeOptions, wake: () => void): NativeReader;
     split(json: string, options: NativeOptions, wake: () => void): NativeReader;
     fd(fd: number, options: NativeOptions, wake: () => void): NativeReader;
     memory(bytes: Uint8Array, options: NativeOptions, wake: () => void): NativeReader;
@@ -131,6 +143,7 @@ interface Binding {
     command(words: NativeCommand, options: NativeOptions, wake: () => void): NativeWriter;
     pipe(wake: () => void): NativeWriter;
     path(path: string, options: NativeOptions, wake: () => void): NativeWriter;
+    url(remote: NativeRemote, options: NativeOptions, wake: () => void): NativeWriter;
     fd(fd: number, options: NativeOptions, wake: () => void): NativeWriter;
   };
   leaveFiles(patience: number): void;
@@ -205,8 +218,8 @@ export interface Native {
 }
 
 /**
- * Whether the native part is installed, which `command`, `open`, `fd` and `stdin` need, and so do `Writer.path`, `fd`,
- * `stdout` and `command`.
+ * Whether the native part is installed, which `command`, `open`, `remote`, `fd` and `stdin` need, and so do `Writer.path`,
+ * `fd`, `stdout` and `command`.
  */
 export const native: Native = {
   get available() {

@@ -1,4 +1,4 @@
-/** Readers for files, descriptors, standard input and commands. The native part reads them. */
+/** Readers for files, objects, descriptors, standard input and commands. The native part reads them. */
 
 import { fileURLToPath } from "node:url";
 import { argvOf, COMMAND_RULES, type CommandOptions, lineOf, nativeCommand, showArgv } from "./command.js";
@@ -9,13 +9,14 @@ import { CommandInput } from "./input.js";
 import { elementFramer } from "./json.js";
 import { type NativeOptions, nativeOptions, neededBinding } from "./native.js";
 import { type Check, checkOption, range, refuseTogether, show, type Tables } from "./options.js";
-import { pathOf } from "./path.js";
 import { type As, checkReaderOptions, type ItemOf, READER_RULES, Reader, type ReaderOptions } from "./reader.js";
+import { nativeRemote, placeOf } from "./remote.js";
 import { COMMAND_SETTINGS, READER_SETTINGS, type ReaderSettings, type Stdin } from "./settings.js";
 import { NativeSource } from "./source/native.js";
 import { platform } from "./text.js";
+import type { Remote } from "./url.js";
 
-/** Options of readers of files, descriptors and commands. */
+/** Options of readers of files, objects, descriptors and commands. */
 export interface OpenOptions<A extends As = As> extends ReaderOptions<A>, ReaderSettings {}
 
 /** Options of `command`, `pipeline` and `shell`. */
@@ -53,18 +54,27 @@ const COMMAND_READER_RULES: Tables<CommandReaderOptions> = [
   { stdin: ["null", "inherit", FD, FILE], input: CONTENT },
 ];
 
-/** Reads a file. The first read opens the file and reports `open_failed`.
+/** Reads a file, or an object of a web server or an object store: a path, `https://…`, `http://…`, `s3://BUCKET/KEY`, or
+ * the result of `remote`. The first read opens it and reports `open_failed`.
  *
- * Compressed files are detected from their first bytes.
+ * Compressed content is detected from its first bytes. The end means that the whole file was read, or every byte of one
+ * version of the object.
  *
  * @throws `unsupported` if the native part of this package is not installed
  */
-export function open<A extends As = "text">(path: string | URL, options: OpenOptions<A> = {}): Reader<ItemOf<A>> {
+export function open<A extends As = "text">(
+  path: string | URL | Remote,
+  options: OpenOptions<A> = {},
+): Reader<ItemOf<A>> {
   checkReaderOptions("open", options, OPEN_RULES);
-  const name = pathOf("open", path);
+  const place = placeOf("open", path);
   const { NativeReader } = neededBinding("open");
-  const start = (wake: () => void) => NativeReader.path(name, settings(options), wake);
-  return readerOf(NativeSource.late(name, start), options);
+  if (typeof place !== "string") {
+    const start = (wake: () => void) => NativeReader.url(nativeRemote(place), settings(options), wake);
+    return readerOf(NativeSource.late(place.name, start), options);
+  }
+  const start = (wake: () => void) => NativeReader.path(place, settings(options), wake);
+  return readerOf(NativeSource.late(place, start), options);
 }
 
 /** Reads a file descriptor of a file, a pipe or a socket. The caller still owns the descriptor. */

@@ -107,7 +107,7 @@ export const NUMBER: Check = {
 
 export const INFINITE: Check = { expected: "Infinity", accepts: (value) => value === Number.POSITIVE_INFINITY };
 
-export const BOOLEAN: Check = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
+export const FLAG: Check = { expected: "true or false", accepts: (value) => typeof value === "boolean" };
 
 export const TEXT: Check = { expected: "a string", accepts: (value) => typeof value === "string" };
 

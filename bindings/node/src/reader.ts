@@ -23,9 +23,9 @@ import { forgotten } from "./forgotten.js";
 import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, lineFramer } from "./frame.js";
 import type { JsonOptions, ValueFramer } from "./json.js";
 import {
-  BOOLEAN,
   checkOption,
   checkOptions,
+  FLAG,
   FUNCTION,
   INFINITE,
   POSITIVE,
@@ -79,7 +79,7 @@ export interface ReaderOptions<A extends As = As> extends Pick<ReaderSettings, "
 export const READER_RULES: Rules<ReaderOptions> = {
   as: ["text", "bytes"],
   framer: FRAMER,
-  keepDelimiter: BOOLEAN,
+  keepDelimiter: FLAG,
   recordLimit: [POSITIVE, INFINITE],
   invalidUtf8: ["replace", "error"],
   signal: SIGNAL,

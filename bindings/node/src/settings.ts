@@ -225,6 +225,12 @@ export interface ReaderSettings {
   jsonElements?: string | undefined;
   /** How many arrays and objects of a JSON document may be inside each other: 128 by default. Deeper ones fail with `too_deep`. */
   jsonDepth?: number | undefined;
+  /** How many bytes the source has, before any decoding. If it has more or fewer, reading fails at its end with `content_mismatch`, and no byte beyond the expected ones is delivered. This and the next two options are for sources that cannot report where they end, such as standard input: they look complete if the program that writes them is killed. */
+  expectBytes?: number | undefined;
+  /** The hash of the source's bytes, before any decoding: `sha256:`, `blake3:` or `crc32c:` with hexadecimal digits. If it differs, reading fails at the end with `content_mismatch`. */
+  expectHash?: string | undefined;
+  /** How many records the source has. If the number of records that were read differs at its end, reading fails with `content_mismatch`. */
+  expectRecords?: number | undefined;
 }
 
 export const READER_SETTINGS: Rules<ReaderSettings> = {
@@ -241,6 +247,9 @@ export const READER_SETTINGS: Rules<ReaderSettings> = {
   name: TEXT,
   jsonElements: TEXT,
   jsonDepth: WHOLE,
+  expectBytes: WHOLE,
+  expectHash: TEXT,
+  expectRecords: WHOLE,
 };
 
 /** The library's options of a writer. Times are in milliseconds. */
@@ -311,7 +320,7 @@ export const COMMAND_SETTINGS: Rules<CommandSettings> = {
   stderrLimit: WHOLE,
 };
 
-/** The library's options of a remote. Times are in milliseconds. */
+/** The library's options of a remote object. Times are in milliseconds. */
 export interface RemoteSettings {
   /** The endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or else Amazon's endpoint of the region. */
   endpoint?: string | undefined;

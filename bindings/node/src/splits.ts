@@ -33,6 +33,7 @@ import { type As, checkReaderOptions, type ItemOf, Reader } from "./reader.js";
 import { DECODE, type Decode } from "./settings.js";
 import { NativeSource } from "./source/native.js";
 import { platform } from "./text.js";
+import { refuseUrl } from "./url.js";
 
 /** How the records of a split are found, as in its JSON. */
 export type Framing =
@@ -126,7 +127,7 @@ const PLAN_RULES: Rules<PlanOptions> = {
  * blocks or zstd frames, a gzip file at the points of its index, and sizes and offsets are of decoded bytes. Other
  * compressed files are one split, and `note` says why.
  *
- * @throws `open_failed`; `unsupported` for anything other than a regular file, or if the native part of this package is
+ * @throws `open_failed`; `unsupported` for anything other than a regular file, such as a URL, or if the native part of this package is
  * not installed; `invalid_option` for a framer that cannot be stored: your own, one of `anyOf`, and one with
  * `keepDelimiter`.
  */
@@ -216,6 +217,7 @@ export function openSplit<A extends As = "text">(
 ): Reader<ItemOf<A>> {
   checkReaderOptions("openSplit", options, OPEN_RULES);
   const { json, path, framing, record } = parsed(split);
+  refuseUrl("openSplit", path);
   const { NativeReader } = neededBinding("openSplit");
   const start = (wake: () => void) => NativeReader.split(json, settings(options), wake);
   const source = NativeSource.late(path ?? "a split", start);

@@ -1,11 +1,11 @@
-/** Writers to files, descriptors, standard output and commands. */
+/** Writers to files, objects, descriptors, standard output and commands. */
 
 import { isatty } from "node:tty";
 import { useAtExit } from "./at-exit.js";
 import { argvOf, COMMAND_RULES, type CommandOptions, lineOf, nativeCommand, showArgv } from "./command.js";
 import { type NativeOptions, nativeOptions, neededBinding } from "./native.js";
 import { type Check, checkOption, checkOptions, NUMBER, type Rules, range, type Tables, WHOLE } from "./options.js";
-import { pathOf } from "./path.js";
+import { nativeRemote, placeOf } from "./remote.js";
 import {
   COMMAND_SETTINGS,
   DURABILITY,
@@ -18,6 +18,7 @@ import {
 } from "./settings.js";
 import { NativeSink } from "./sink/native.js";
 import type { NodeWritable } from "./sink/stream.js";
+import type { Remote } from "./url.js";
 import { Writer as PlainWriter, type StreamWriterOptions, WRITER_RULES, type WriterOptions } from "./writer.js";
 
 /** Options of writers that the native part writes. */
@@ -53,6 +54,13 @@ const PATH_RULES: Tables<PathWriterOptions> = [
   ENCODED_RULES,
   { existing: EXISTING, partial: PARTIAL, durability: DURABILITY },
 ];
+/** What `Writer.path` accepts for an object. */
+const OBJECT_RULES: Rules<Pick<PathWriterOptions, "existing" | "partial" | "durability" | "flushDelay">> = {
+  existing: ["replace", "create_new"],
+  partial: ["remove"],
+  durability: ["cached"],
+  flushDelay: { expected: "no delay, because an object appears when its writer is closed", accepts: () => false },
+};
 const FD_RULES: Tables<FdWriterOptions> = [WRITER_RULES, ENCODED_RULES, { durability: DURABILITY, linger: NUMBER }];
 const COMMAND_WRITER_RULES: Tables<CommandWriterOptions> = [
   WRITER_RULES,
@@ -75,21 +83,27 @@ export class Writer extends PlainWriter {
   }
 
   /** Writes a file, which appears complete when the writer is closed, or which is appended to or written in place
-   * (`existing`, `partial`). It is compressed if its name ends in `.gz`, `.bgz`, `.zst` or `.xz`.
+   * (`existing`, `partial`); or an object of an object store, which appears complete as well: `s3://BUCKET/KEY`, or the
+   * result of `remote`. It is compressed if its name ends in `.gz`, `.bgz`, `.zst` or `.xz`.
    *
-   * The file is opened immediately; the first call that waits reports `open_failed`.
+   * It is opened immediately; the first call that waits reports `open_failed`, and `already_exists` for `"create_new"`.
    *
-   * @throws `unsupported`, before anything is opened, for a name that implies another compression, such as `.lz4`, and
-   * if the native part of this package is not installed.
+   * @throws `unsupported`, before anything is opened, for a name that implies another compression, such as `.lz4`, for
+   * the URL of a web server, and if the native part of this package is not installed.
    */
-  static path(path: string | URL, options: PathWriterOptions = {}): Writer {
+  static path(path: string | URL | Remote, options: PathWriterOptions = {}): Writer {
     checkOptions("Writer.path", options, PATH_RULES);
-    const name = pathOf("Writer.path", path);
+    const place = placeOf("Writer.path", path);
     const { NativeWriter } = neededBinding("Writer.path");
-    const { existing = "replace", partial = "remove" } = options;
+    const { existing = "replace", partial = "remove", durability, flushDelay } = options;
+    if (typeof place !== "string") {
+      checkOptions(place.name, { existing, partial, durability, flushDelay }, [OBJECT_RULES]);
+      const start = (wake: () => void) => NativeWriter.url(nativeRemote(place), settings(options), wake);
+      return native(new NativeSink(start, { name: place.name, isNothingAtExit: true }), options);
+    }
     const isNothingAtExit = existing === "replace" && partial === "remove";
-    const start = (wake: () => void) => NativeWriter.path(name, settings(options), wake);
-    return native(new NativeSink(start, { name, isNothingAtExit }), options);
+    const start = (wake: () => void) => NativeWriter.path(place, settings(options), wake);
+    return native(new NativeSink(start, { name: place, isNothingAtExit }), options);
   }
 
   /** Writes to a file descriptor, which the caller still owns. */

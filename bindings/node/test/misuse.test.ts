@@ -112,7 +112,7 @@ test("a file whose writer was never closed is reported when the process exits", 
     assert.equal(status, 1, stderr);
     assert.match(
       stderr,
-      /^millstream: lost\.txt: its writer was never closed, so the file does not appear; await its `close`\n$/,
+      /^millstream: lost\.txt: its writer was never closed, so its output does not appear; await its `close`\n$/,
     );
     assert.deepEqual(
       readdirSync(directory).filter((name) => name.includes("lost")),

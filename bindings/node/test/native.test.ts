@@ -24,16 +24,16 @@ test("without the native part, importing works, and calls that need it name the 
     cpSync(${JSON.stringify(entry)}, directory + "/index.mjs");
     cpSync(${JSON.stringify(entry.replace("index.js", "core-wasm.js"))}, directory + "/core-wasm.js");
     writeFileSync(directory + "/package.json", '{ "type": "module" }');
-    const { command, fd, from, native, open, stdin, Writer } = await import(directory + "/index.mjs");
+    const { command, fd, from, native, open, remote, stdin, Writer } = await import(directory + "/index.mjs");
     rmSync(directory, { recursive: true });
     for await (const line of from(["one"])) console.log(line, native.available, typeof native.reason);
     for (const call of [() => command("echo"), () => open("a"), () => fd(0), () => stdin(), () => from(Uint8Array.of(31, 139, 8)),
-      () => Writer.path("a"), () => Writer.fd(1), () => Writer.stdout(), () => Writer.command("cat")]) {
+      () => open("s3://a/b"), () => remote("s3://a/b"), () => Writer.path("a"), () => Writer.path("s3://a/b"), () => Writer.fd(1), () => Writer.stdout(), () => Writer.command("cat")]) {
       try { call(); } catch (error) { console.log(error.kind, error.message.includes("millstream-" + process.platform + "-" + process.arch)); }
     }
   `;
   const run = spawnSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
-  assert.deepEqual([run.stdout, run.stderr], [`one false string\n${"unsupported true\n".repeat(9)}`, ""]);
+  assert.deepEqual([run.stdout, run.stderr], [`one false string\n${"unsupported true\n".repeat(12)}`, ""]);
 });
 
 test("it has this version", () => {

@@ -16,6 +16,7 @@ const mark = join(directory, "started");
 /** Calls of functions with options. None of them may open or start anything. */
 const calls: { [name: string]: (options: any) => unknown } = {
   open: (options) => ms.open("no/such/file", options),
+  remote: (options) => ms.remote("https://localhost/", options),
   fd: (options) => ms.fd(0, options),
   stdin: (options) => ms.stdin(options),
   command: (options) => ms.command("touch", [mark], options),
@@ -130,6 +131,17 @@ const wrong: [string, unknown[], string[]][] = [
   ["blankRecords", ["skip", null], ["csv"]],
   ["literalQuotes", ["yes", null], ["csv"]],
   ["detectMark", ["no", null], ["csv"]],
+  ["endpoint", [1, null], ["remote"]],
+  ["idleTimeout", [-1, "1s", null], ["remote"]],
+  ["retryFor", [-1, NaN, "1s", null], ["remote"]],
+  ["allowUnknownLength", ["yes", 1, null], ["remote"]],
+  ["allowLinkLocal", ["yes", 1, null], ["remote"]],
+  ["rangeSize", [-1, 1.5, "8M", null], ["remote"]],
+  ["connections", [-1, 1.5, "8", null], ["remote"]],
+  ["anonymous", ["yes", 1, null], ["remote"]],
+  ["partSize", [-1, 1.5, "16M", null], ["remote"]],
+  ["sizeHint", [-1, 1.5, "1G", null], ["remote"]],
+  ["headers", ["A: b", 1, null, { A: 1 }, [["A"]], [["A", "b", "c"]], [["A", 1]], ["Ab"]], ["remote"]],
   ["memory", ["new", true], ["reader.batches"]],
   ["input", ["object", true], inputs],
   ["output", ["object", true], ["toReadable", "toTransform.options", "toWebReadable", "toWebTransform.options"]],
@@ -178,6 +190,7 @@ test("the names of options, and their words, are those of every language", () =>
     reader: ["open"],
     writer: ["Writer.path", "Writer.to"],
     command: ["command", "Writer.command"],
+    remote: ["remote"],
   };
   const refusal = (name: string, option: string, value: unknown) => {
     try {
@@ -286,7 +299,12 @@ test("invalid arguments are rejected", () => {
   const others: [string, () => unknown][] = [
     ["open", () => any.open(3)],
     ["open", () => any.open("")],
-    ["open", () => any.open(new URL("http://localhost/"))],
+    ["open", () => any.open(new URL("ftp://localhost/"))],
+    ["open", () => any.open(new URL("s3://bucket/%ff"))],
+    ["open", () => any.open({ name: "s3://bucket/key" })],
+    ["remote", () => any.remote("names.txt")],
+    ["remote", () => any.remote(new URL("file:///names.txt"))],
+    ["remote", () => any.remote(undefined)],
     ["Writer.path", () => any.Writer.path(undefined)],
     ["Writer.path", () => any.Writer.path("a\0b")],
     ["tee", () => any.tee(3)],

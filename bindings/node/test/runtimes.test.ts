@@ -8,18 +8,22 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
-import { repository } from "./twin.js";
+import { lacksPython, objectServer, repository } from "./twin.js";
 
 const root = fileURLToPath(new URL("bindings/node/", repository));
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
-after(() => rmSync(directory, { recursive: true }));
+const objects = lacksPython ? undefined : await objectServer();
+after(() => {
+  objects?.stop();
+  rmSync(directory, { recursive: true });
+});
 
 writeFileSync(join(directory, "lines.txt.gz"), gzipSync("x\ny\n"));
 writeFileSync(
   join(directory, "program.mjs"),
   `
   import { existsSync, readFileSync } from "node:fs";
-  import { bson, collect, command, from, map, native, open, parallel, pipe, shell, through, Writer } from ${JSON.stringify(join(root, "dist/index.js"))};
+  import { bson, collect, command, from, map, native, open, parallel, pipe, remote, shell, through, Writer } from ${JSON.stringify(join(root, "dist/index.js"))};
 
   console.log(native.available);
   try {
@@ -42,6 +46,9 @@ writeFileSync(
   console.log((await pipe(command("sort", [], { input: later() }), through("tr", ["a", "c"]), collect())).join());
   const stopped = pipe(command("sleep", ["60"], { signal: AbortSignal.timeout(50) }), collect());
   console.log(await stopped.catch((error) => error.name));
+  const object = remote("s3://bucket/lines.txt.gz", { endpoint: process.env.OBJECT_SERVER, anonymous: true });
+  await pipe(["v", "w"], Writer.path(object));
+  console.log((await pipe(open(object), collect())).join());
   console.log((await pipe([1, 2, 3], parallel((n) => n * 2, { workers: 2 }), collect())).join());
 `,
 );
@@ -58,6 +65,7 @@ p,q
 100000
 c,b
 AbortError
+v,w
 2,4,6
 `;
 
@@ -66,11 +74,16 @@ for (const [name, ...command] of [
   ["deno", join(root, "node_modules/.bin/deno"), "run", "--allow-all"],
   ["bun", join(root, "node_modules/.bin/bun"), "run"],
 ]) {
-  const isMissing = !existsSync(command[0]);
-  test(name, { skip: isMissing && process.env.CI !== "true" && `SKIPPED: ${name} is missing` }, () => {
+  const isMissing = !existsSync(command[0]) && process.env.CI !== "true" && `SKIPPED: ${name} is missing`;
+  test(name, { skip: isMissing || lacksPython }, () => {
     const [program, ...args] = command;
     // Deno stores what it compiles in its own folder.
-    const env = { ...process.env, DENO_DIR: join(directory, "deno"), DENO_NO_UPDATE_CHECK: "1" };
+    const env = {
+      ...process.env,
+      DENO_DIR: join(directory, "deno"),
+      DENO_NO_UPDATE_CHECK: "1",
+      OBJECT_SERVER: objects?.address,
+    };
     const options = { cwd: directory, encoding: "utf8", env, timeout: 60_000 } as const;
     const { stdout, stderr, status } = spawnSync(program, [...args, "program.mjs"], options);
     assert.deepEqual([stdout, status], [expected, 0], stderr);

@@ -1,6 +1,8 @@
 // A simple implementation of framing for comparison, and a parser of the shared vectors.
 
+import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import * as ms from "millstream";
 
 export type Outcome = { records: string[]; end: string };
@@ -101,6 +103,18 @@ export async function failure(promise: Promise<unknown>): Promise<ms.MillstreamE
     throw error;
   }
   throw new Error("it did not fail");
+}
+
+/** Whether tests with an object server are skipped. */
+export const lacksPython =
+  process.env.CI !== "true" && spawnSync("python3", ["--version"]).error !== undefined && "SKIPPED, python3 is missing";
+
+/** Starts `tools/object-server`, a store in memory with one bucket. */
+export async function objectServer(): Promise<{ address: string; stop(): void }> {
+  const program = fileURLToPath(new URL("tools/object-server", repository));
+  const server = spawn("python3", [program], { stdio: ["pipe", "pipe", "inherit"] });
+  const { value: address } = await ms.lines(server.stdout)[Symbol.asyncIterator]().next();
+  return { address, stop: () => server.stdin.end() };
 }
 
 export const sleep = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds));

@@ -1,19 +1,20 @@
 //! What `help` says about options: the text of the library's own table.
 
-use millstream::options::{COMMAND, READER, Set, Setting, WRITER};
+use millstream::options::{COMMAND, READER, REMOTE, Set, Setting, WRITER};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The number of characters in a line.
 const WIDTH: usize = 100;
 
-/// Returns the options of a `"reader"`, a `"writer"` or a `"command"`, each with its type and its meaning.
+/// Returns the options of a `"reader"`, a `"writer"`, a `"command"` or a `"remote"`, each with its type and its meaning.
 #[pyfunction]
 pub fn options_help(of: &str) -> PyResult<String> {
     Ok(match of {
         "reader" => text(READER),
         "writer" => text(WRITER),
         "command" => text(COMMAND),
+        "remote" => text(REMOTE),
         other => return Err(PyValueError::new_err(other.to_owned())),
     })
 }
@@ -25,6 +26,7 @@ fn text<B>(options: &[Setting<B>]) -> String {
             Set::Number(_) => "int",
             Set::Numbers(_) => "(int, int)",
             Set::List(_) => "list of int",
+            Set::Flag(_) => "bool",
             Set::Time(_) => "seconds",
             Set::Text(_) => "str",
             Set::Word(_) => "one of these words",

@@ -8,6 +8,7 @@
 //!
 //! - `reader`, `batch`, `record`: reading records; `writer`: writing; `options`, `writer_options`, `command`, `framer`,
 //!   `number`: arguments.
+//! - `remote`: objects of web servers and stores, in place of paths.
 //! - `splits`: plans that divide files.
 //! - `columns`: delimited text as typed columns. `arrow`: columns for other packages.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
@@ -30,6 +31,7 @@ mod number;
 mod options;
 mod reader;
 mod record;
+mod remote;
 mod splits;
 mod streams;
 mod wait;
@@ -67,6 +69,8 @@ mod _native {
     use crate::memory::Memory;
     #[pymodule_export]
     use crate::reader::{BinaryReader, Reader, TextReader};
+    #[pymodule_export]
+    use crate::remote::{Remote, location_name};
     #[pymodule_export]
     use crate::splits::{Split, Splits};
     #[pymodule_export]

@@ -168,6 +168,7 @@ fn setting<B: 'static>(
             let numbers: Vec<i32> = numbers.into_iter().map(|Whole(number)| number).collect();
             boxed(move |builder| set(builder, &numbers))
         }),
+        Set::Flag(set) => take(keywords, name)?.map(|flag: bool| boxed(move |builder| set(builder, flag))),
         Set::Time(set) => seconds(py, keywords, name)?.map(|time| boxed(move |builder| set(builder, time))),
         Set::Text(set) => take(keywords, name)?.map(|text: String| boxed(move |builder| set(builder, text.clone()))),
         Set::Word(words) => match take::<String>(keywords, name)? {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use millstream::frame::{Csv, Delimiter, Framer as CoreFramer, Lines};
 
 use millstream::splits::Framing;
-use millstream::{Command, CommandEnd, Error, ErrorKind, Position, Reader as CoreReader, ReaderBuilder, Waits};
+use millstream::{Command, CommandEnd, Error, ErrorKind, Position, Reader as CoreReader, ReaderBuilder, Remote, Waits};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -33,6 +33,7 @@ use crate::memory::Block;
 use crate::number::Whole;
 use crate::options::{Items, Options, take};
 use crate::record::{Encoding, Place};
+use crate::remote::{self, Location};
 use crate::splits::Split;
 use crate::wait::{Deadline, Patience, Token, once, unclosed};
 pub use json::JsonRecords;
@@ -134,6 +135,16 @@ impl Reader {
         mut open: impl FnMut(ReaderBuilder) -> Result<CoreReader, Error> + Send,
     ) -> PyResult<Reader> {
         Reader::open_by(py, keywords, |token, options| token.wait(py, || open(options.builder().cancel(token.core()))))
+    }
+
+    /// Opens an object.
+    pub fn open_object(py: Python<'_>, keywords: &Bound<'_, PyDict>, remote: Remote) -> PyResult<Reader> {
+        Reader::open_by(py, keywords, |token, options| {
+            token.once(py, || {
+                remote::check_process(&remote)?;
+                options.builder().cancel(token.core()).url(remote)
+            })
+        })
     }
 
     /// Opens a source by a function that handles signals.
@@ -634,11 +645,17 @@ impl Reader {
 impl Reader {
     #[staticmethod]
     #[pyo3(signature = (path, **options))]
-    fn path(py: Python<'_>, path: std::path::PathBuf, options: Option<Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
+    fn path(py: Python<'_>, path: Location, options: Option<Bound<'_, PyDict>>) -> PyResult<Py<PyAny>> {
         let options = options.unwrap_or_else(|| PyDict::new(py));
         let mapped = take(&options, "mapped")?.unwrap_or(false);
-        Reader::open(py, &options, |builder| if mapped { builder.mapped(&path) } else { builder.path(&path) })?
-            .into_object(py)
+        let reader = match path {
+            Location::Object(remote) if !mapped => Reader::open_object(py, &options, remote)?,
+            path => {
+                let path = path.file(py, "mapped")?;
+                Reader::open(py, &options, |builder| if mapped { builder.mapped(&path) } else { builder.path(&path) })?
+            }
+        };
+        reader.into_object(py)
     }
 
     #[staticmethod]

@@ -1,7 +1,6 @@
 //! Plans that divide files into splits, and the splits.
 
 use std::hash::{Hash, Hasher};
-use std::path::PathBuf;
 
 use millstream::splits::{Framing, Split as CoreSplit, SplitPin, Splits as CoreSplits};
 use millstream::{CancelToken, Decode, Error};
@@ -12,6 +11,7 @@ use pyo3::types::{PyIterator, PyList, PySlice, PyTuple, PyType};
 use crate::error;
 use crate::framer::{Framer, JSON_DEPTH, Spec};
 use crate::number::Whole;
+use crate::remote::Location;
 use crate::wait::once;
 
 /// A plan: the splits of a file, in order. A sequence of `Split`.
@@ -68,15 +68,16 @@ impl Splits {
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn plan(
         py: Python<'_>,
-        path: PathBuf,
+        path: Location,
         framer: Option<&Bound<'_, Framer>>,
         size: Whole<u64>,
         pin: &str,
         decode: &str,
-        index: Option<PathBuf>,
+        index: Option<Location>,
         json_elements: Option<String>,
         json_depth: Option<Whole<usize>>,
     ) -> PyResult<Splits> {
+        let path = path.file(py, "divided")?;
         let framing = match (framer, json_elements) {
             (Some(_), Some(_)) => return Err(error::refuse(py, "a framer and json_elements", "one of them")),
             (None, Some(pointer)) => {
@@ -108,7 +109,7 @@ impl Splits {
         let token = CancelToken::lazy();
         let mut builder = CoreSplits::builder().pin(pin).decode(decode).cancel(&token);
         if let Some(index) = index {
-            builder = builder.index(index);
+            builder = builder.index(index.file(py, "an index")?);
         }
         raised(py, once(py, &token, || builder.plan(path, framing, size.0))?).map(Splits)
     }
@@ -248,8 +249,8 @@ impl Split {
 
     /// The same split of a file with another path, such as a copy on another machine. If it needs an index that is next
     /// to the file, the copy must have one too.
-    fn with_path(&self, path: PathBuf) -> Split {
-        Split(self.0.clone().with_path(path))
+    fn with_path(&self, py: Python<'_>, path: Location) -> PyResult<Split> {
+        Ok(Split(self.0.clone().with_path(path.file(py, "divided")?)))
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {

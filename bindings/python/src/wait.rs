@@ -42,6 +42,11 @@ pub fn forked() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
+/// Returns the number of forks between this process and the process that imported the package.
+pub fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
+
 /// A time limit for waits, and the progress of the other side.
 pub struct Patience {
     pub limit: Duration,
@@ -50,19 +55,23 @@ pub struct Patience {
 
 impl Token {
     pub fn new() -> Token {
-        Token {
-            token: CancelToken::lazy(),
-            cancelled: AtomicBool::new(false),
-            patience: None,
-            forks: FORKS.load(Ordering::Relaxed),
-        }
+        Token { token: CancelToken::lazy(), cancelled: AtomicBool::new(false), patience: None, forks: forks() }
     }
 
     /// Returns whether this is a fork of the process that opened the reader or writer. In a fork, the threads do not
     /// exist, locks may be locked, and the commands and temporary files belong to the other process.
     #[inline]
     pub fn is_inherited(&self) -> bool {
-        self.forks != FORKS.load(Ordering::Relaxed)
+        self.forks != forks()
+    }
+
+    fn check_process(&self) -> Result<(), Error> {
+        if !self.is_inherited() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Closed)
+            .with_found("a call in a forked child of the process that opened it")
+            .with_expected("a reader or writer opened by this process"))
     }
 
     pub fn core(&self) -> &CancelToken {
@@ -117,6 +126,31 @@ impl Token {
         self.wait_for(py, None, work)
     }
 
+    /// Runs work that would start again if it was interrupted, on another thread, while this one handles signals.
+    ///
+    /// # Errors
+    /// As [`wait`](Token::wait).
+    pub fn once<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> PyResult<Result<T, Error>> {
+        if let Err(error) = self.check_process() {
+            return Ok(Err(error));
+        }
+        let done = once(py, &self.token, work);
+        let is_interrupted = match &done {
+            Ok(Ok(_)) => false,
+            Ok(Err(error)) => error.kind() == ErrorKind::Cancelled,
+            Err(_) => true,
+        };
+        if is_interrupted {
+            // A later call continues.
+            self.settle();
+        }
+        done
+    }
+
     /// Like [`wait`](Token::wait), with another time limit.
     ///
     /// # Errors
@@ -127,10 +161,8 @@ impl Token {
         patience: Option<&Patience>,
         mut work: impl FnMut() -> Result<T, Error> + Send,
     ) -> PyResult<Result<T, Error>> {
-        if self.is_inherited() {
-            return Ok(Err(Error::new(ErrorKind::Closed)
-                .with_found("a call in a forked child of the process that opened it")
-                .with_expected("a reader or writer opened by this process")));
+        if let Err(error) = self.check_process() {
+            return Ok(Err(error));
         }
         let come_so_far = || patience.map_or(0, |patience| (patience.progress)());
         let (mut since, mut progress) = (Instant::now(), come_so_far());
@@ -264,7 +296,7 @@ impl Ticking {
         // A fork may have happened while another thread held the lock. Then the lock is never released, and waits of
         // this process are not interrupted.
         let Some(mut waits) = try_lock() else { return Ticking(None) };
-        let forks = Some(FORKS.load(Ordering::Relaxed));
+        let forks = Some(forks());
         if waits.ticking != forks {
             waits.tokens.clear();
             let started = thread::Builder::new().name("millstream signals".to_owned()).spawn(tick);

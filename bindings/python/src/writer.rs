@@ -5,13 +5,12 @@
 
 use std::ffi::OsString;
 use std::os::fd::RawFd;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use millstream::put::Spare;
-use millstream::{Error, ErrorKind, Writer as CoreWriter, WriterBuilder, WriterEnd as CoreEnd};
+use millstream::{Error, ErrorKind, Remote, Writer as CoreWriter, WriterBuilder, WriterEnd as CoreEnd};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -22,6 +21,7 @@ use crate::command::{self, duplicate};
 use crate::error;
 use crate::foreign::{self, Function, Functions};
 use crate::number::Whole;
+use crate::remote::{self, Location};
 use crate::wait::{Patience, Token, unclosed};
 use crate::writer_options::WriterOptions;
 
@@ -46,6 +46,9 @@ pub struct Writer {
     waits_long: bool,
     /// Whether it writes to memory: nothing is lost if it is not closed.
     is_memory: bool,
+    /// Whether it writes an object. A request that is interrupted would start again, so its waits are not interrupted to
+    /// handle signals.
+    is_object: bool,
     /// Whether an error has been reported; then dropping the writer reports none.
     has_failed: AtomicBool,
     name: String,
@@ -86,6 +89,27 @@ impl Writer {
         keywords: &Bound<'_, PyDict>,
         mut open: impl FnMut(WriterBuilder) -> Result<CoreWriter, Error> + Send,
     ) -> PyResult<Writer> {
+        Writer::open_by(py, keywords, |token, options| token.wait(py, || open(options.builder().cancel(token.core()))))
+    }
+
+    /// Opens an object.
+    fn open_object(py: Python<'_>, keywords: &Bound<'_, PyDict>, remote: Remote) -> PyResult<Writer> {
+        let mut writer = Writer::open_by(py, keywords, |token, options| {
+            token.once(py, || {
+                remote::check_process(&remote)?;
+                options.builder().cancel(token.core()).url(remote)
+            })
+        })?;
+        writer.is_object = true;
+        Ok(writer)
+    }
+
+    /// Opens a sink by a function that handles signals.
+    fn open_by(
+        py: Python<'_>,
+        keywords: &Bound<'_, PyDict>,
+        open: impl FnOnce(&Token, &WriterOptions) -> PyResult<Result<CoreWriter, Error>>,
+    ) -> PyResult<Writer> {
         let options = WriterOptions::new(py, keywords)?;
         let mut token = Token::new();
         let written = Arc::new(AtomicU64::new(0));
@@ -95,14 +119,14 @@ impl Writer {
                 .stall_timeout
                 .map(|limit| Patience { limit, progress: Box::new(move || progress.load(Ordering::Relaxed)) }),
         );
-        let opened = token.wait(py, || open(options.builder().cancel(token.core())))?;
+        let opened = open(&token, &options)?;
         let writer = opened.map_err(|error| error::raise(py, &error))?;
         let name = writer.name().to_owned();
         let state = Mutex::new(State { writer: Some(writer), line: Vec::new() });
         let waits_long = options.linger.is_some();
         let has_failed = AtomicBool::new(false);
-        let (is_memory, functions) = (false, Functions::default());
-        Ok(Writer { state, token, written, waits_long, is_memory, has_failed, name, functions })
+        let (is_memory, is_object, functions) = (false, false, Functions::default());
+        Ok(Writer { state, token, written, waits_long, is_memory, is_object, has_failed, name, functions })
     }
 
     /// Runs a function that may wait for the sink.
@@ -122,11 +146,15 @@ impl Writer {
         writer: &mut CoreWriter,
         mut work: impl FnMut(&mut CoreWriter) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        let done = self.token.wait_for(py, patience, || {
+        let work = || {
             let done = work(writer);
             self.written.store(writer.written(), Ordering::Relaxed);
             done
-        });
+        };
+        let done = match self.is_object {
+            true => self.token.once(py, work),
+            false => self.token.wait_for(py, patience, work),
+        };
         let done = done.and_then(|done| done.map_err(|error| error::raise(py, &error.with_name(&*self.name))));
         self.has_failed.fetch_or(done.is_err(), Ordering::Relaxed);
         done
@@ -145,10 +173,18 @@ impl Writer {
             unclosed(py, &format!("the writer to {} was not closed, which reports whether it succeeded", self.name));
         }
         self.forget(py, &mut writer);
-        py.detach(|| writer.abort());
+        self.discard(py, writer, true);
         if let Some(raising) = raising {
             raising.restore(py);
         }
+    }
+
+    /// Aborts. Removing an unfinished upload takes at most ten seconds, or one if it `hurries`.
+    fn discard(&self, py: Python<'_>, mut writer: CoreWriter, hurries: bool) {
+        if self.is_object && hurries {
+            self.token.core().cancel();
+        }
+        py.detach(|| writer.abort());
     }
 
     /// Writes the bytes as long as the sink accepts data, and reports losses.
@@ -191,11 +227,16 @@ impl Writer {
 
 #[pymethods]
 impl Writer {
-    /// A file, which appears complete when the writer is closed; compressed according to the suffix of its name.
+    /// A file or an object of a store (see `Remote`), which appears complete when the writer is closed; compressed
+    /// according to the suffix of its name.
     #[staticmethod]
     #[pyo3(signature = (path, **options))]
-    fn path(py: Python<'_>, path: PathBuf, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
-        Writer::open(py, &keywords(py, options), |builder| builder.path(&path))
+    fn path(py: Python<'_>, path: Location, options: Option<Bound<'_, PyDict>>) -> PyResult<Writer> {
+        let options = keywords(py, options);
+        match path {
+            Location::Path(path) => Writer::open(py, &options, |builder| builder.path(&path)),
+            Location::Object(remote) => Writer::open_object(py, &options, remote),
+        }
     }
 
     /// A command's standard input. `close` raises `CommandFailed` if it fails. The options are also those of
@@ -318,7 +359,7 @@ impl Writer {
             // The exception is what the program needs to know.
             self.has_failed.store(true, Ordering::Relaxed);
             self.forget(py, &mut writer);
-            py.detach(|| writer.abort());
+            self.discard(py, writer, is_interrupted(py));
         }
         Ok(())
     }
@@ -353,18 +394,26 @@ impl Writer {
     fn close(&self, py: Python<'_>) -> PyResult<Option<WriterEnd>> {
         let mut state = self.state(py)?;
         let Some(writer) = &mut state.writer else { return Ok(None) };
-        let end = if self.waits_long {
+        let mut end = None;
+        let mut close = |writer: &mut CoreWriter| {
+            end = Some(writer.try_close()?);
+            Ok(())
+        };
+        let closed = if self.waits_long {
             self.wait(py, writer, CoreWriter::flush)?;
-            let end = self.token.wait_long(py, || writer.try_close())?;
-            end.map_err(|error| {
+            self.token.wait_long(py, || close(writer))?.map_err(|error| {
                 self.has_failed.store(true, Ordering::Relaxed);
                 error::raise(py, &error)
-            })?
+            })
         } else {
-            self.wait(py, writer, CoreWriter::try_close)?
+            self.wait(py, writer, close)
         };
-        state.writer = None;
-        end_of(py, end).map(Some)
+        // A signal handler may have raised an exception although the writer was closed.
+        if end.is_some() {
+            state.writer = None;
+        }
+        closed?;
+        end.map(|end| end_of(py, end)).transpose()
     }
 
     /// Gives up: the content of the buffer is discarded, and a file that appears only if it is complete does not appear.
@@ -377,8 +426,8 @@ impl Writer {
         }
         let writer = self.state(py)?.writer.take();
         self.token.settle();
-        if let Some(mut writer) = writer {
-            py.detach(|| writer.abort());
+        if let Some(writer) = writer {
+            self.discard(py, writer, is_interrupted(py));
         }
         Ok(())
     }
@@ -452,6 +501,12 @@ impl Drop for Writer {
         let writer = self.state.get_mut().writer.take();
         Python::try_attach(|py| self.abandon(py, writer));
     }
+}
+
+/// Whether Ctrl-C is being handled: the user does not want to wait.
+fn is_interrupted(py: Python<'_>) -> bool {
+    let handled = py.import("sys").and_then(|sys| sys.call_method0("exception"));
+    handled.is_ok_and(|exception| exception.is_instance_of::<PyKeyboardInterrupt>())
 }
 
 fn keywords<'py>(py: Python<'py>, options: Option<Bound<'py, PyDict>>) -> Bound<'py, PyDict> {

@@ -13,7 +13,7 @@ from typing import Any
 import millstream
 import pytest
 from millstream import aio, bson
-from millstream._options import WriterSettings
+from millstream._options import RemoteSettings, WriterSettings
 from millstream._reader_options import CommandOptions, ReaderOptions
 from millstream.bson import julia
 
@@ -50,6 +50,13 @@ def test_the_names_are_found() -> None:
     assert {"millstream.open", "millstream.Reader.read", "millstream.Reader.name", "millstream.aio.Writer.put"} <= set(
         NAMES
     )
+
+
+def test_help_shows_every_option_of_a_remote() -> None:
+    documentation = inspect.getdoc(millstream.Remote) or ""
+    for option in RemoteSettings.__annotations__:
+        assert f"\n    {option}: " in documentation, option
+    assert "\n    anonymous: bool\n" in documentation
 
 
 @pytest.mark.parametrize("module", [millstream, aio])

@@ -12,7 +12,7 @@ from typing import Any
 import millstream
 import pytest
 from millstream import Framer, Writer, bson
-from millstream._options import CommandSettings, WriterSettings
+from millstream._options import CommandSettings, RemoteSettings, WriterSettings
 from millstream._reader_options import ReaderOptions
 from vectors import cases
 
@@ -113,6 +113,18 @@ WRITER: Options = {
     "stdin": never,
     "color": never,
 }
+REMOTE: Options = {
+    "headers": lambda value: value in ("", [], {}, ()),
+    "endpoint": is_text,
+    "idle_timeout": lambda value: is_time(value) or is_count(value),
+    "retry_for": lambda value: is_time(value) or is_count(value),
+    "allow_unknown_length": is_bool,
+    "anonymous": is_bool,
+    "range_size": is_count,
+    "connections": is_count,
+    "part_size": is_count,
+    "color": never,
+}
 START = ["sh", "-c", "touch started"]
 
 OPEN: dict[str, tuple[Callable[..., Any], Options]] = {
@@ -135,6 +147,7 @@ OPEN: dict[str, tuple[Callable[..., Any], Options]] = {
     "Writer.stdout": (lambda **o: Writer.stdout(**o), WRITER),
     "Writer.fd": (lambda **o: Writer.fd(1, **o), WRITER),
     "Writer.memory": (lambda **o: Writer.memory(**o), WRITER),
+    "Remote": (lambda **o: millstream.Remote("s3://bucket/key", **o), REMOTE),
 }
 
 
@@ -250,16 +263,24 @@ def test_nothing_is_connected_before_options_are_checked() -> None:
         assert is_refused(millstream.tcp, "127.0.0.1", wrong)
 
 
-@pytest.mark.parametrize("of", ["reader", "writer", "command"])
+@pytest.mark.parametrize("of", ["reader", "writer", "command", "remote"])
 def test_options_are_those_of_every_language(of: str) -> None:
     """Checks the existing options, and the words that each accepts, against `vectors/options.tsv`."""
 
     def call(**options: Any) -> object:
         if of == "command":
             return millstream.command(["true"], **options)
+        if of == "remote":
+            return millstream.Remote("s3://bucket/key", **options)
         return millstream.from_bytes(b"", **options) if of == "reader" else Writer.memory(**options)
 
-    typed = {"reader": ReaderOptions, "writer": WriterSettings, "command": CommandSettings}[of].__annotations__
+    types = {
+        "reader": ReaderOptions,
+        "writer": WriterSettings,
+        "command": CommandSettings,
+        "remote": RemoteSettings,
+    }
+    typed = types[of].__annotations__
     names = set()
     for builder, name, takes, *otherwise in cases("options.tsv"):
         if builder != of:

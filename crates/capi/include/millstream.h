@@ -271,6 +271,10 @@ enum millstream_code
      * The file or object exists, and was to be created.
      */
     MILLSTREAM_ALREADY_EXISTS = 43,
+    /**
+     * A source ended, but its bytes or records are not the expected ones.
+     */
+    MILLSTREAM_CONTENT_MISMATCH = 44,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -2341,6 +2345,32 @@ millstream_code millstream_reader_options_set_json_elements(millstream_reader_op
 millstream_code millstream_reader_options_set_json_depth(millstream_reader_options *options,
                                                          size_t limit,
                                                          millstream_error **error);
+
+/**
+ * Sets how many bytes the source has, before any decoding. If it has more or fewer, reading fails at its end with
+ * MILLSTREAM_CONTENT_MISMATCH, and no byte beyond the expected ones is delivered. This and the next two options are
+ * for sources that cannot report where they end, such as standard input: they look complete if the program that writes
+ * them is killed.
+ */
+millstream_code millstream_reader_options_set_expect_bytes(millstream_reader_options *options,
+                                                           uint64_t count,
+                                                           millstream_error **error);
+
+/**
+ * Sets the hash of the source's bytes, before any decoding: `sha256:`, `blake3:` or `crc32c:` with hexadecimal digits.
+ * If it differs, reading fails at the end with MILLSTREAM_CONTENT_MISMATCH.
+ */
+millstream_code millstream_reader_options_set_expect_hash(millstream_reader_options *options,
+                                                          const char *hash,
+                                                          millstream_error **error);
+
+/**
+ * Sets how many records the source has. If the number of records that were read differs at its end, reading fails with
+ * MILLSTREAM_CONTENT_MISMATCH.
+ */
+millstream_code millstream_reader_options_set_expect_records(millstream_reader_options *options,
+                                                             uint64_t count,
+                                                             millstream_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"

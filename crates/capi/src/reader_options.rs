@@ -258,3 +258,49 @@ pub extern "C" fn millstream_reader_options_set_json_depth(
         Ok(())
     })
 }
+
+/// Sets how many bytes the source has, before any decoding. If it has more or fewer, reading fails at its end with
+/// MILLSTREAM_CONTENT_MISMATCH, and no byte beyond the expected ones is delivered. This and the next two options are
+/// for sources that cannot report where they end, such as standard input: they look complete if the program that writes
+/// them is killed.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_options_set_expect_bytes(
+    options: Option<&mut millstream_reader_options>,
+    count: u64,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(options, "options")?.0.set(move |builder| builder.expect_bytes(count));
+        Ok(())
+    })
+}
+
+/// Sets the hash of the source's bytes, before any decoding: `sha256:`, `blake3:` or `crc32c:` with hexadecimal digits.
+/// If it differs, reading fails at the end with MILLSTREAM_CONTENT_MISMATCH.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_reader_options_set_expect_hash(
+    options: Option<&mut millstream_reader_options>,
+    hash: *const c_char,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends a string for this call.
+        let hash = unsafe { string(hash, "hash")? }.to_string_lossy().into_owned();
+        given(options, "options")?.0.set(move |builder| builder.expect_hash(&hash));
+        Ok(())
+    })
+}
+
+/// Sets how many records the source has. If the number of records that were read differs at its end, reading fails with
+/// MILLSTREAM_CONTENT_MISMATCH.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_options_set_expect_records(
+    options: Option<&mut millstream_reader_options>,
+    count: u64,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(options, "options")?.0.set(move |builder| builder.expect_records(count));
+        Ok(())
+    })
+}

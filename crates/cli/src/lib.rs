@@ -19,7 +19,6 @@ mod forgotten;
 mod generate;
 #[allow(unsafe_code)] // fork(2), and what the child closes
 mod guard;
-mod hash;
 mod index;
 mod message;
 mod program;

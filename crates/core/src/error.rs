@@ -161,7 +161,9 @@ error_kinds! {
     /// The answer to the request that completes an object was lost, so the object may or may not have been written.
     42 OutcomeUnknown "outcome_unknown" "look at the object before you write it again";
     /// The file or object exists, and was to be created.
-    43 AlreadyExists "already_exists" "choose another name, or remove what exists"; // last added
+    43 AlreadyExists "already_exists" "choose another name, or remove what exists";
+    /// A source ended, but its bytes or records are not the expected ones.
+    44 ContentMismatch "content_mismatch" "get the source again, or check `expect_bytes`, `expect_hash` and `expect_records`"; // last added
 }
 
 impl ErrorKind {

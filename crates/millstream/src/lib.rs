@@ -22,6 +22,9 @@
 pub mod bson;
 pub mod csv;
 mod features;
+#[cfg(feature = "hash")]
+#[doc(hidden)] // for the command line
+pub mod hash;
 pub mod options;
 mod os;
 mod panicked;

@@ -79,6 +79,17 @@ struct reader_options {
     /// How many arrays and objects of a JSON document may be inside each other: 128 by default. Deeper ones fail with
     /// `too_deep`.
     std::optional<std::size_t> json_depth{};
+    /// How many bytes the source has, before any decoding. If it has more or fewer, reading fails at its end with
+    /// `content_mismatch`, and no byte beyond the expected ones is delivered. This and the next two options are for
+    /// sources that cannot report where they end, such as standard input: they look complete if the program that writes
+    /// them is killed.
+    std::optional<std::uint64_t> expect_bytes{};
+    /// The hash of the source's bytes, before any decoding: `sha256:`, `blake3:` or `crc32c:` with hexadecimal digits.
+    /// If it differs, reading fails at the end with `content_mismatch`.
+    std::string expect_hash{};
+    /// How many records the source has. If the number of records that were read differs at its end, reading fails with
+    /// `content_mismatch`.
+    std::optional<std::uint64_t> expect_records{};
 };
 
 namespace detail {
@@ -119,6 +130,12 @@ inline void set(const reader_options &options, millstream_reader_options *to) {
         call(millstream_reader_options_set_json_elements, to, c_text(*options.json_elements).c_str());
     if (options.json_depth)
         call(millstream_reader_options_set_json_depth, to, *options.json_depth);
+    if (options.expect_bytes)
+        call(millstream_reader_options_set_expect_bytes, to, *options.expect_bytes);
+    if (!options.expect_hash.empty())
+        call(millstream_reader_options_set_expect_hash, to, c_text(options.expect_hash).c_str());
+    if (options.expect_records)
+        call(millstream_reader_options_set_expect_records, to, *options.expect_records);
 }
 
 } // namespace detail

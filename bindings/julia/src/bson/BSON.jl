@@ -15,14 +15,14 @@ regular expressions; `decode` and `documents` read them), and the format cannot 
 whose elements are not bits.
 
 Julia values can be created only in Julia, one at a time. A foreign call for each value would cost more than decoding
-the bytes here, with code that Julia specialises for each type. So this module does not use the C library; a corpus that the Rust
-implementation also reads keeps the two consistent.
+the bytes here, with code that Julia specialises for each type. So this module uses the C library only to open URLs; a
+corpus that the Rust implementation also reads keeps the two consistent.
 """
 module BSON
 
 using Mmap: Mmap
 
-using ..Millstream: @public
+using ..Millstream: @public, Reader, Remote, Writer, resolved
 
 export bson
 

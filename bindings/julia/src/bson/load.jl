@@ -3,8 +3,8 @@
 """
     load(source[, mod]; mmap = false, allow_code = false)
 
-Returns the values in a file as a dictionary with symbol keys. `source` is a path or an `IO`, from which one document is
-read.
+Returns the values in a file as a dictionary with symbol keys. `source` is a path, a URL of an object or a
+`Millstream.Remote`, or an `IO`, from which one document is read.
 
 Types are looked up in `mod` first, then in `Main`, `Base` and the loaded packages; values are created without calling
 their constructors. A vector whose element type the format lost gets the common type of its elements. With `mmap =
@@ -55,10 +55,10 @@ julia> BSON.parse(seekstart(io))[:s][:tag]
 "symbol"
 ```
 """
-parse(x::Union{IO,AbstractString}; mmap::Bool = false) =
+parse(x::Union{IO,AbstractString,Remote}; mmap::Bool = false) =
     with_reading(r -> branch(r, DOCUMENT, nothing, true), x, ParseCtx(), mmap)
 
-function parse(x::Union{IO,AbstractString}, ctx::ParseCtx; mmap::Bool = false)
+function parse(x::Union{IO,AbstractString,Remote}, ctx::ParseCtx; mmap::Bool = false)
     with_reading(x, ctx, mmap) do r
         document(r, Any, nothing, true)
     end

@@ -2,8 +2,13 @@
 # its length is trusted only as far as bytes exist.
 
 # Calls `walk` with a `Reading` for the document in the source.
-with_reading(walk, path::AbstractString, ctx::ParseCtx, mmap::Bool) =
-    open(io -> with_reading(walk, io, ctx, mmap), path, "r")
+function with_reading(walk, path::Union{AbstractString,Remote}, ctx::ParseCtx, mmap::Bool)
+    from = resolved(path)
+    from isa Remote || return open(io -> with_reading(walk, io, ctx, mmap), from, "r")
+    mmap && throw(ArgumentError("a remote object cannot be mapped: omit `mmap`"))
+    # Like a file, an object is not decoded.
+    Reader(io -> with_reading(walk, io, ctx, false), from; decode = :off)
+end
 
 function with_reading(walk, io::IO, ctx::ParseCtx, mmap::Bool)
     bytes, offset, len, keeper, holes = mmap ? mapped(io) : copied(io)

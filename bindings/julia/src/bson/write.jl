@@ -6,7 +6,8 @@
     bson(io, doc::AbstractDict)
     bson(path; kws...)
 
-Writes a dictionary of values, or the keyword arguments, to a file that [`load`](@ref), BSON.jl and the core can read.
+Writes a dictionary of values, or the keyword arguments, to a file that [`load`](@ref), BSON.jl and the core can read. The
+path can be the URL of an object or a `Millstream.Remote`.
 
 The dictionary is not modified. Before writing, everything is checked: a document must be smaller than 2 GiB, its keys
 must not contain a NUL, and the dictionary must not contain itself. Other objects may be shared or contain each other.
@@ -23,13 +24,15 @@ julia> sort(collect(keys(BSON.load(path))))
 """
 bson(io::IO, doc::AbstractDict) = send(io, written(doc))
 
-function bson(path::AbstractString, doc::AbstractDict)
+function bson(path::Union{AbstractString,Remote}, doc::AbstractDict)
     # This is done before the file is opened, because opening empties it.
     w = written(doc)
-    open(io -> send(io, w), path, "w")
+    to = resolved(path)
+    # Like a file, an object is not compressed.
+    to isa Remote ? Writer(io -> send(io, w), to; encode = :off) : open(io -> send(io, w), to, "w")
 end
 
-bson(path::AbstractString; kws...) = bson(path, Dict{Symbol,Any}(kws))
+bson(path::Union{AbstractString,Remote}; kws...) = bson(path, Dict{Symbol,Any}(kws))
 
 function written(doc)
     w = Writing()

@@ -78,7 +78,7 @@ pub struct Shared {
     wake: Box<dyn Fn() + Send + Sync>,
 }
 
-/// The writers to paths, whose temporary files must not outlive the process.
+/// The writers to paths and remote objects, whose temporary files and unfinished uploads must not outlive the process.
 static PATHS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
 impl Shared {
@@ -325,7 +325,8 @@ impl Shared {
     }
 }
 
-/// Stops all writers to paths, and waits until their temporary files are gone, but not for long.
+/// Stops all writers to paths and remote objects, and waits until their temporary files and unfinished uploads are gone,
+/// but not for long.
 pub fn leave_paths(patience: Duration) {
     let paths = std::mem::take(&mut *PATHS.lock().unwrap_or_else(PoisonError::into_inner));
     let open: Vec<Arc<Shared>> = paths.iter().filter_map(Weak::upgrade).collect();

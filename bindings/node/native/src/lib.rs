@@ -1,10 +1,10 @@
 //! The native part of Millstream's package for Node.
 //!
-//! It reads and writes commands, files and descriptors, and reads compressed memory, with the core crate, with one
-//! thread per reader and writer, and finds the ends of lines. JavaScript's memory is accessed only during a call that
-//! received it, so that it need not be pinned or kept alive. No panic and no exception crosses the boundary: failures are
-//! data. TypeScript (`src/reader.ts`, `src/writer.ts`) defines what a record is, when bytes are passed on and when errors
-//! are reported, both for these streams and for data that comes from or goes to JavaScript.
+//! It reads and writes commands, files, descriptors and remote objects, and reads compressed memory, with the core crate,
+//! with one thread per reader and writer, and finds the ends of lines. JavaScript's memory is accessed only during a call
+//! that received it, so that it need not be pinned or kept alive. No panic and no exception crosses the boundary: failures
+//! are data. TypeScript (`src/reader.ts`, `src/writer.ts`) defines what a record is, when bytes are passed on and when
+//! errors are reported, both for these streams and for data that comes from or goes to JavaScript.
 //!
 //! - `filler`: the thread that reads; the core's hand-over passes its blocks on.
 //! - `reader`: its interface for JavaScript.
@@ -15,6 +15,7 @@
 //! - `wake`: wakes JavaScript's thread.
 //! - `command`: the words of a command.
 //! - `descriptor`: duplicates descriptors.
+//! - `remote`: descriptions of remote objects.
 //! - `bson`: checks documents and decodes them into columns.
 //! - `error`: errors of the core as plain data.
 
@@ -26,6 +27,7 @@ mod error;
 mod filler;
 mod options;
 mod reader;
+mod remote;
 mod splits;
 mod wake;
 pub mod writer;

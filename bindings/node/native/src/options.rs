@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use millstream::options::{Set, Setting};
-use napi::bindgen_prelude::Either3;
+use napi::bindgen_prelude::Either4;
 
 /// The options that were given. Times are in milliseconds.
-pub type Options = HashMap<String, Either3<f64, String, Vec<i32>>>;
+pub type Options = HashMap<String, Either4<f64, String, Vec<i32>, bool>>;
 
 /// Sets the options that are in this table.
 pub fn with_options<B>(table: &[Setting<B>], builder: B, options: Options) -> B {
@@ -17,15 +17,16 @@ pub fn with_options<B>(table: &[Setting<B>], builder: B, options: Options) -> B 
     })
 }
 
-fn set<B>(builder: B, how: &Set<B>, value: Either3<f64, String, Vec<i32>>) -> B {
+fn set<B>(builder: B, how: &Set<B>, value: Either4<f64, String, Vec<i32>, bool>) -> B {
     match (how, value) {
-        (Set::Number(set), Either3::A(number)) => set(builder, number as u64),
-        (Set::Time(set), Either3::A(milliseconds)) => {
+        (Set::Number(set), Either4::A(number)) => set(builder, number as u64),
+        (Set::Time(set), Either4::A(milliseconds)) => {
             set(builder, Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(Duration::MAX))
         }
-        (Set::List(set), Either3::C(numbers)) => set(builder, &numbers),
-        (Set::Text(set), Either3::B(text)) => set(builder, text),
-        (Set::Word(words), Either3::B(text)) => match words.iter().find(|word| word.word == text) {
+        (Set::List(set), Either4::C(numbers)) => set(builder, &numbers),
+        (Set::Text(set), Either4::B(text)) => set(builder, text),
+        (Set::Flag(set), Either4::D(flag)) => set(builder, flag),
+        (Set::Word(words), Either4::B(text)) => match words.iter().find(|word| word.word == text) {
             Some(word) => (word.set)(builder),
             None => builder,
         },

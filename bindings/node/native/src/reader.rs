@@ -18,6 +18,7 @@ use crate::descriptor::duplicate;
 use crate::error::{End, Failure};
 use crate::filler::{BLOCK_BYTES, Shared};
 use crate::options::{Options, with_options};
+use crate::remote::NativeRemote;
 use crate::wake::waking;
 use crate::writer::NativeWriter;
 
@@ -71,6 +72,13 @@ impl NativeReader {
     #[napi(factory)]
     pub fn path(path: String, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
         start(options, wake, |builder| move || builder.path(path))
+    }
+
+    /// Reads a remote object, which the thread opens.
+    #[napi(factory)]
+    pub fn url(remote: &NativeRemote, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+        let remote = remote.core();
+        start(options, wake, |builder| move || builder.url(remote))
     }
 
     /// Reads one split of a file, given as JSON.

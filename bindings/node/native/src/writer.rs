@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use millstream::options::WRITER;
 use millstream::{CancelToken, Command, Error, Writer, WriterBuilder};
-use napi::bindgen_prelude::{BufferSlice, Either3, Function};
+use napi::bindgen_prelude::{BufferSlice, Either4, Function};
 use napi_derive::napi;
 
 use crate::command::CommandWords;
@@ -17,6 +17,7 @@ use crate::descriptor::duplicate;
 use crate::drainer::{Shared, leave_paths};
 use crate::error::{End, Failure};
 use crate::options::{Options, with_options};
+use crate::remote::NativeRemote;
 use crate::wake::waking;
 
 /// A sink that is written on a separate thread.
@@ -44,6 +45,21 @@ impl NativeWriter {
         let checked = builder.check_path(&path);
         let encodes = matches!(checked, Ok(true));
         let open = |builder: WriterBuilder| checked.map(|_| move || unbuffered(builder).path(path));
+        start(true, encodes, builder, wake, open).inspect(|writer| writer.shared.remember())
+    }
+
+    /// Writes a remote object, which the thread opens.
+    ///
+    /// # Errors
+    /// Fails if the thread cannot be started. A refused URL or option and a failure to open are reported by the writer.
+    #[napi(factory)]
+    pub fn url(remote: &NativeRemote, options: Options, wake: Function<(), ()>) -> napi::Result<NativeWriter> {
+        let remote = remote.core();
+        let mut builder = with_options(WRITER, Writer::builder(), options);
+        // As for a path, the name decides whether the bytes are compressed.
+        let checked = remote.check_upload().and_then(|()| builder.check_path(remote.name()));
+        let encodes = matches!(checked, Ok(true));
+        let open = |builder: WriterBuilder| checked.map(|_| move || unbuffered(builder).url(remote));
         start(true, encodes, builder, wake, open).inspect(|writer| writer.shared.remember())
     }
 
@@ -186,7 +202,7 @@ impl Drop for NativeWriter {
     }
 }
 
-/// Stops all writers to paths, because the process exits. Waits for at most this many milliseconds.
+/// Stops all writers to paths and remote objects, because the process exits. Waits for at most this many milliseconds.
 #[napi]
 pub fn leave_files(patience: u32) {
     leave_paths(Duration::from_millis(patience.into()));
@@ -194,7 +210,7 @@ pub fn leave_files(patience: u32) {
 
 /// Whether bytes to anything but a path are compressed: `auto` means `off`.
 fn encodes(options: &Options) -> bool {
-    matches!(options.get("encode"), Some(Either3::B(word)) if word != "auto" && word != "off")
+    matches!(options.get("encode"), Some(Either4::B(word)) if word != "auto" && word != "off")
 }
 
 /// JavaScript's writer has the buffer, so each of its blocks is passed on.

@@ -18,6 +18,7 @@ import {
   pipe,
   pipeline,
   type Reader,
+  remote,
   shell,
   through,
   toReadable,
@@ -40,6 +41,14 @@ export async function use(signal: AbortSignal | undefined): Promise<number[]> {
     map((record) => record.subarray(1)),
     Writer.path("y", { durability: "all", level: undefined }),
   );
+  const report = remote("s3://bucket/a.csv", { headers: { "Content-Type": "text/csv" }, anonymous: undefined });
+  await pipe(
+    open(remote(new URL("https://localhost/"), { headers: new Headers(), retryFor: 1000 })),
+    Writer.path(report, { existing: "create_new" }),
+  );
+  open(remote("s3://bucket/key", { headers: [["A", "b"]] }));
+  // @ts-expect-error: no other object is accepted
+  open({ name: "s3://bucket/key" });
   for await (const n of pipe(
     [1],
     map((x) => x * 2),

@@ -4,7 +4,7 @@ import { Batch } from "../batch.js";
 import { core } from "../core.js";
 import { MillstreamError, misuse } from "../error.js";
 import { UNSUPPORTED } from "../errors.js";
-import { BOOLEAN, checkOptions, type Rules } from "../options.js";
+import { checkOptions, FLAG, type Rules } from "../options.js";
 import { nodeOnly } from "./node-only.js";
 import { type Passed, passDocuments } from "./pass.js";
 
@@ -14,7 +14,7 @@ export interface CheckOptions {
   native?: boolean | undefined;
 }
 
-const CHECK_RULES: Rules<CheckOptions> = { native: BOOLEAN };
+const CHECK_RULES: Rules<CheckOptions> = { native: FLAG };
 
 /** Checks every byte of consecutive documents in memory or in a batch of a stream. No objects are created.
  *

@@ -4,6 +4,7 @@
  */
 
 import type { Reader } from "../reader.js";
+import type { Remote } from "../url.js";
 import type { DocumentFile } from "./file.js";
 import type { Filler } from "./filler.js";
 import type { Passed } from "./pass.js";
@@ -11,8 +12,8 @@ import type { Passed } from "./pass.js";
 export const nodeOnly: {
   /** Opens a file of one document. */
   openDocument?: ((path: string | URL) => Promise<DocumentFile>) | undefined;
-  /** Opens a reader for a file. */
-  open?: ((path: string | URL) => Reader<Uint8Array>) | undefined;
+  /** Opens a reader for a file or an object. */
+  open?: ((path: string | URL | Remote) => Reader<Uint8Array>) | undefined;
   /** Fills columns in the native part, if installed. */
   filler?: (plan: string) => Filler | undefined;
   /** Checks documents in the native part, if installed. */

@@ -14,7 +14,7 @@ import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import { MillstreamError, misuse } from "../error.js";
 import { INVALID_OPTION, OPEN_FAILED, STAGE_PANICKED } from "../errors.js";
-import { BOOLEAN, checkOptions, type Rules, range, show, TEXT } from "../options.js";
+import { checkOptions, FLAG, type Rules, range, show, TEXT } from "../options.js";
 import { type Block, type BlockSource, recordOf, type Source } from "./block.js";
 import { type Run, stageFailed } from "./run.js";
 import type { Stage } from "./stage.js";
@@ -43,7 +43,7 @@ export interface ParallelOptions {
 
 const PARALLEL_RULES: Rules<ParallelOptions> = {
   workers: /* @__PURE__ */ range(1, 1024),
-  ordered: BOOLEAN,
+  ordered: FLAG,
   export: TEXT,
 };
 

@@ -7,7 +7,7 @@
 import { fromSystem, misuse } from "../error.js";
 import { IO } from "../errors.js";
 import { END, resumable, Turns } from "../iterate.js";
-import { BOOLEAN, checkOptions, FUNCTION, type Rules, SIGNAL } from "../options.js";
+import { checkOptions, FLAG, FUNCTION, type Rules, SIGNAL } from "../options.js";
 import type { RunningSink } from "../sink/sink.js";
 import type { Block, BlockSource } from "./block.js";
 import { chainOf, type Link } from "./chain.js";
@@ -19,8 +19,8 @@ import { isStage, type Stage } from "./stage.js";
 import type { Part, PipeOptions } from "./types.js";
 
 export const PIPE_RULES: Rules<PipeOptions> = {
-  stamp: [BOOLEAN, "always"],
-  stats: BOOLEAN,
+  stamp: [FLAG, "always"],
+  stats: FLAG,
   onError: {
     expected: '"stop", "skip" or { quarantine: a function or a sink }',
     accepts: (value) => value === "stop" || value === "skip" || isQuarantine(value),

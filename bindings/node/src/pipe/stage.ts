@@ -5,10 +5,10 @@
 
 import { misuse } from "../error.js";
 import {
-  BOOLEAN,
   checkedFunction,
   checkOption,
   checkOptions,
+  FLAG,
   INFINITE,
   POSITIVE,
   type Rules,
@@ -152,7 +152,7 @@ export interface AsyncMapOptions {
   ordered?: boolean | undefined;
 }
 
-const ASYNC_RULES: Rules<AsyncMapOptions> = { concurrency: [POSITIVE, INFINITE], ordered: BOOLEAN };
+const ASYNC_RULES: Rules<AsyncMapOptions> = { concurrency: [POSITIVE, INFINITE], ordered: FLAG };
 
 /** Replaces each item with the value to which `f(item)` resolves, with bounded concurrency across batches.
  *

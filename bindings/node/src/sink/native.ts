@@ -1,14 +1,13 @@
-/** A file, a descriptor or a command's standard input, which the native part writes on a separate thread, compressed if
+/** A file, a descriptor, an object or a command's standard input, which the native part writes on a separate thread, compressed if
  * that was requested.
  *
  * Chunks are copied once into the thread's memory. The process is kept alive only while a call waits for the thread.
  */
 
 import { isMainThread } from "node:worker_threads";
-import { type CommandEnd, misuse } from "../error.js";
-import { INVALID_OPTION } from "../errors.js";
+import type { CommandEnd } from "../error.js";
 import { type NativeWriter, nativeBinding } from "../native.js";
-import { commandEnd, nativeError, Waker } from "../native-thread.js";
+import { commandEnd, nativeError, refusal, Waker } from "../native-thread.js";
 import type { ByteSink } from "./sink.js";
 
 /** The time in milliseconds without progress after which bytes are given up when the process exits. */
@@ -46,12 +45,8 @@ export class NativeSink implements ByteSink {
     this.#writer = start(this.#waker.wake);
     this.endsWithTrailer = this.#writer.encodes();
     const failure = this.#writer.isRefused() ? this.#writer.failure() : null;
-    if (failure?.kind === "invalid_option") {
-      const { found, expected } = failure;
-      throw misuse({ stream: this.name, found, expected }, INVALID_OPTION);
-    }
     // The first call that waits reports any other failure.
-    if (failure?.kind === "unsupported") throw nativeError(failure, this.name);
+    if (failure?.kind === "invalid_option" || failure?.kind === "unsupported") throw refusal(failure, this.name);
     if (this.isNothingAtExit && isMainThread && !leavesFiles) {
       leavesFiles = true;
       process.on("exit", () => nativeBinding()?.leaveFiles(LEAVING));

@@ -1,5 +1,5 @@
-/** A command's standard output, a file, a descriptor or compressed memory, which the native part reads on a separate
- * thread.
+/** A command's standard output, a file, a descriptor, an object or compressed memory, which the native part reads on a
+ * separate thread.
  *
  * Blocks are copied once from the thread into JavaScript's memory: changes to a batch cannot affect a block that is
  * being filled, small blocks use little memory, and no memory outlives the JavaScript environment. A command keeps the

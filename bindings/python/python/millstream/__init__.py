@@ -33,7 +33,7 @@ from ._errors import (
     TooMuchMemory,
     Unsupported,
 )
-from ._native import Batch, Columns, Framer, Reader, Split, Splits, Table, Writer, WriterEnd, __version__
+from ._native import Batch, Columns, Framer, Reader, Remote, Split, Splits, Table, Writer, WriterEnd, __version__
 from ._native import BinaryReader as _BinaryReader
 from ._native import TextReader as _TextReader
 from ._native import forked as _forked
@@ -126,6 +126,7 @@ __all__ = [
     "Pipe",
     "Reader",
     "RecordTooLong",
+    "Remote",
     "Sink",
     "Split",
     "Splits",

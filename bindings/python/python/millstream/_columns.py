@@ -6,14 +6,14 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ._native import Framer, Reader, option_error, record_columns
+from ._native import Framer, Reader, Remote, location_name, option_error, record_columns
 from ._open import from_bytes, open
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ._native import Columns
-    from ._types import Buffer
+    from ._types import Buffer, Location
 
 #: The type of a column: its name, such as "int64", a list of one type, or a dict of members.
 DataType: TypeAlias = "str | list[Any] | dict[str, Any]"
@@ -40,7 +40,7 @@ _COMPRESSIONS = (".gz", ".bgz", ".zst", ".xz")
 
 
 def columns(
-    source: Buffer | str | os.PathLike[str] | Reader[Any],
+    source: Buffer | Location | Reader[Any],
     format: Framer | Literal["csv", "tsv", "lines", "jsonl", "json"] | None = None,
     *,
     header: bool = True,
@@ -54,16 +54,17 @@ def columns(
     on_bad: Literal["stop", "skip"] = "stop",
     threads: int | None = None,
 ) -> Columns:
-    """Reads records of a file, a reader or bytes into columns, which pyarrow, pandas and polars accept.
+    """Reads records of a file, an object, a reader or bytes into columns, which pyarrow, pandas and polars accept.
 
         pyarrow.table(ms.columns("orders.csv.gz"))
+        pyarrow.table(ms.columns("s3://sales/orders.csv.gz"))
         polars.DataFrame(ms.columns(ms.command(["pg_dump", ...]), "csv"))
         ms.columns(data, ms.Framer.csv(delimiter=b";"), schema={"id": "int64", "price": "decimal128(12, 2)"})
 
     `format` is "csv", "tsv" (tabs as delimiters), "lines" (one column, `line`), "jsonl" (each line is an object),
-    "json" (the elements of an array), or a framer with a dialect; by default it follows from the name of a file, or
-    from the framer and `json_elements` of a reader. The first record of CSV is the header, or `header=False` names
-    columns by numbers.
+    "json" (the elements of an array), or a framer with a dialect; by default it follows from the name of a file or
+    object, or from the framer and `json_elements` of a reader. The first record of CSV is the header, or `header=False`
+    names columns by numbers.
 
     Types are those of `schema`, by name ("int64!" for a column without nulls, `["string"]` for a list, a dict for a
     struct), or JSON as `millstream convert --print-schema` prints it. By default they are inferred from the first
@@ -108,8 +109,9 @@ def _opened(source: Any, format: Framer | str | None) -> tuple[Any, Framer | Non
     """Returns the source and the framer of its records; without one, the reader knows."""
     if isinstance(format, Framer) or (format is None and isinstance(source, Reader)):
         return source, format
-    if format is None and isinstance(source, (str, os.PathLike)):
-        name = os.fsdecode(source).lower()
+    is_named = isinstance(source, (str, os.PathLike, Remote))
+    if format is None and is_named:
+        name = location_name(source).lower()
         for compression in _COMPRESSIONS:
             name = name.removesuffix(compression)
         format = _ENDINGS.get(os.path.splitext(name)[1])
@@ -122,8 +124,7 @@ def _opened(source: Any, format: Framer | str | None) -> tuple[Any, Framer | Non
     if framer is not None:
         return source, framer()
     if not isinstance(source, Reader):
-        is_path = isinstance(source, (str, os.PathLike))
-        source = open(source, json_elements="") if is_path else from_bytes(source, json_elements="")
+        source = open(source, json_elements="") if is_named else from_bytes(source, json_elements="")
     return source, None
 
 

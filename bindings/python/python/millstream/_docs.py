@@ -40,16 +40,18 @@ allow_failure: bool
 
 
 def add_options(functions: Iterable[object], *kinds: str) -> None:
-    """Appends the options of these kinds to the documentation: of a reader, a command or a writer."""
+    """Appends the options of these kinds to the documentation: of a reader, a command, a writer or a remote object."""
     texts = {
         "reader": lambda: _READER + options_help("reader"),
         "command": lambda: _COMMAND + options_help("command"),
         "writer": lambda: options_help("writer"),
+        "remote": lambda: options_help("remote"),
     }
     options = "".join(texts[kind]() for kind in kinds).splitlines()
     for function in functions:
         doc = (function.__doc__ or "").rstrip()
         # Python removes the indentation that all lines but the first have.
-        margin = "    " if "\n    " in doc else ""
+        indented = [line.startswith("    ") for line in doc.splitlines()[1:] if line]
+        margin = "    " if indented and all(indented) else ""
         lines = "\n".join(f"{margin}    {line}" for line in options)
         function.__doc__ = f"{doc}\n\n{margin}Options:\n\n{lines}\n"

@@ -63,7 +63,7 @@ class Error(Exception):
 
 
 class FileError(Error, OSError):
-    """The system refused something, or a file changed while it was read."""
+    """The system or a server refused something or failed, or a file or an object changed while it was read."""
 
 
 class CommandNotStarted(FileError):
@@ -181,14 +181,18 @@ _CLASSES: dict[ErrorKind, type[Error]] = {
     "stage_panicked": StageFailed,
     "stage_failed": StageFailed,
     "source_changed": FileError,
+    "remote_failed": FileError,
+    "outcome_unknown": FileError,
+    "already_exists": FileError,
 }
 
-# Kinds whose errors also derive from another built-in exception: the input ended too early.
+# Kinds whose errors also derive from another built-in exception.
 _ALSO: dict[ErrorKind, type[Exception]] = {
     "decode_truncated": EOFError,
     "document_truncated": EOFError,
     "frame_truncated": EOFError,
     "source_shrank": EOFError,
+    "already_exists": FileExistsError,
 }
 
 # Classes that also derive from a built-in exception that only some of their errors have, such as FileNotFoundError.

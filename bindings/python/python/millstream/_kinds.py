@@ -91,4 +91,6 @@ ErrorKind = Literal[
     "outcome_unknown",
     # The file or object exists, and was to be created.
     "already_exists",
+    # A source ended, but its bytes or records are not the expected ones.
+    "content_mismatch",
 ]

@@ -13,7 +13,8 @@ from typing_extensions import Buffer
 from ._command import CommandEnd
 from ._errors import DocumentError, Error
 from ._kinds import ErrorKind
-from ._options import Decode, Endian, PrefixCounts, Stderr, WriterSettings
+from ._options import Decode, Endian, PrefixCounts, RemoteSettings, Stderr, WriterSettings
+from ._types import Location
 
 T = TypeVar("T", bytes, str)
 
@@ -23,7 +24,8 @@ ColumnType: TypeAlias = type | str | None
 __version__: str
 
 def forked() -> None: ...
-def options_help(of: Literal["reader", "writer", "command"]) -> str: ...
+def options_help(of: Literal["reader", "writer", "command", "remote"]) -> str: ...
+def location_name(location: Location) -> str: ...
 def command_line(argv: Sequence[str], closed: tuple[bool, bool, bool]) -> int: ...
 def option_error(found: str, expected: str) -> Error: ...
 def state_error(state: Literal["closed", "in_use"], name: str) -> Error: ...
@@ -87,6 +89,41 @@ class Framer:
         """Records of CSV: RFC 4180 with any line end by default. Blank lines and comments are not removed from the
         records, but `Reader.rows` and `Reader.dicts` skip them."""
     def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Remote:
+    """An object of a web server or an object store, with options for its requests.
+
+        private = ms.Remote("https://example.org/a.csv", headers={"Authorization": "Bearer ..."}, idle_timeout=30)
+        for line in ms.open(private):
+            ...
+
+    Every function that accepts a path accepts a `Remote`, and a `str` that begins with `https://`, `http://` or
+    `s3://`, unless it needs a file, which it divides or maps. A `pathlib.Path` is never a URL. The end of a reader
+    means that all bytes of one version of the object were delivered. An object that is written appears complete when
+    the writer is closed, or not at all; web servers are sources only.
+
+    `headers`, a mapping or pairs, are sent with each request, but not to another host after a redirect. Their values
+    are shown in no message. Those that describe an object, such as `Content-Type` and `x-amz-meta-...`, are sent only
+    with the request that creates it.
+
+    Everything after `s3://BUCKET/` is the key as it is, so `%`, `#`, `?` and spaces belong to it. Credentials come from
+    the environment (`AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`,
+    `AWS_ENDPOINT_URL`) or from the machine's metadata service.
+
+    A `Remote` is only a description: it cannot be changed, and any number of readers, writers and threads can use
+    it."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | Iterable[tuple[str, str]] | None = None,
+        **options: Unpack[RemoteSettings],
+    ) -> None: ...
+    @property
+    def name(self) -> str:
+        """The URL as messages show it: without user, password, query and fragment, which may be secret."""
 
 @final
 class Splits(Sequence[Split]):
@@ -251,7 +288,7 @@ class Reader(Iterator[T], Generic[T]):
     One call at a time: a call from another thread raises `InUse`."""
 
     @staticmethod
-    def path(path: str, **options: Any) -> Reader[Any]: ...
+    def path(path: Location, **options: Any) -> Reader[Any]: ...
     @staticmethod
     def split(split: Split, **options: Any) -> Reader[Any]: ...
     @staticmethod
@@ -436,8 +473,9 @@ class Writer:
     One call at a time: a call from another thread raises `InUse`."""
 
     @staticmethod
-    def path(path: str | PathLike[str], **options: Unpack[WriterSettings]) -> Writer:
-        """A file, which appears complete when the writer is closed; compressed according to the suffix of its name."""
+    def path(path: Location, **options: Unpack[WriterSettings]) -> Writer:
+        """A file or an object of a store (see `Remote`), which appears complete when the writer is closed; compressed
+        according to the suffix of its name."""
     @staticmethod
     def command(argv: Sequence[str | PathLike[str]], **options: Unpack[CommandWriterOptions]) -> Writer:
         """A command's standard input. `close` raises `CommandFailed` if it fails. The options are also those of
@@ -555,7 +593,7 @@ class Columns:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 def document_columns(
-    source: Buffer | str | PathLike[str] | Reader[Any],
+    source: Buffer | Location | Reader[Any],
     *,
     schema: dict[str, Any] | None = None,
     infer: int | None = None,
@@ -565,7 +603,7 @@ def document_columns(
     absent: str | None = None,
 ) -> Columns: ...
 def record_columns(
-    source: Buffer | str | PathLike[str] | Reader[Any],
+    source: Buffer | Location | Reader[Any],
     framer: Framer | None,
     *,
     header: bool,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 
 from ._docs import add_options
-from ._native import Reader, Split, Writer, option_error
+from ._native import Reader, Remote, Split, Writer, option_error
 
 # Type checkers take this as true. Importing `typing` for it takes milliseconds.
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Unpack, overload
 
     from ._reader_options import CommandOptions, ReaderOptions
-    from ._types import Argument, Buffer, Readable
+    from ._types import Argument, Buffer, Location, Readable
 else:
 
     def overload(function):
@@ -40,17 +40,14 @@ def _prepare(options: Any) -> dict[str, Any]:
 
 
 @overload
-def open(
-    path: str | bytes | os.PathLike[str], *, encoding: None = None, **options: Unpack[ReaderOptions]
-) -> Reader[bytes]: ...
+def open(path: Location, *, encoding: None = None, **options: Unpack[ReaderOptions]) -> Reader[bytes]: ...
 @overload
-def open(path: str | bytes | os.PathLike[str], *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
-def open(
-    path: str | bytes | os.PathLike[str], *, encoding: str | None = None, **options: Unpack[ReaderOptions]
-) -> Reader[Any]:
-    """Reads a file, FIFO or device, compressed or not."""
-    name = path if type(path) is str else os.fsdecode(path)
-    return Reader.path(name, encoding=encoding, **_prepare(options))
+def open(path: Location, *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
+def open(path: Location, *, encoding: str | None = None, **options: Unpack[ReaderOptions]) -> Reader[Any]:
+    """Reads a file, FIFO or device, or an object of a web server or store (see `Remote`), compressed or not.
+
+    The end of an object means that all bytes of one version of it were delivered."""
+    return Reader.path(path, encoding=encoding, **_prepare(options))
 
 
 @overload
@@ -187,6 +184,7 @@ def tcp(
 add_options([open, open_split, stdin, from_fd, from_bytes, from_file, from_callback, tcp], "reader")
 add_options([command, pipeline, shell], "command", "reader")
 add_options([Writer], "writer")
+add_options([Remote], "remote")
 
 
 def _argv(argv: Sequence[Argument]) -> list[str]:

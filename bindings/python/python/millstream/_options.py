@@ -77,6 +77,17 @@ class ReaderSettings(TypedDict, total=False):
     #: How many arrays and objects of a JSON document may be inside each other: 128 by default. Deeper ones fail with
     #: `too_deep`.
     json_depth: int
+    #: How many bytes the source has, before any decoding. If it has more or fewer, reading fails at its end with
+    #: `content_mismatch`, and no byte beyond the expected ones is delivered. This and the next two options are for
+    #: sources that cannot report where they end, such as standard input: they look complete if the program that writes
+    #: them is killed.
+    expect_bytes: int
+    #: The hash of the source's bytes, before any decoding: `sha256:`, `blake3:` or `crc32c:` with hexadecimal digits.
+    #: If it differs, reading fails at the end with `content_mismatch`.
+    expect_hash: str
+    #: How many records the source has. If the number of records that were read differs at its end, reading fails with
+    #: `content_mismatch`.
+    expect_records: int
 
 
 class WriterSettings(TypedDict, total=False):
@@ -146,7 +157,7 @@ class CommandSettings(TypedDict, total=False):
 
 
 class RemoteSettings(TypedDict, total=False):
-    """The options of a remote. Times are in seconds."""
+    """The options of a remote object. Times are in seconds."""
 
     #: The endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or
     #: else Amazon's endpoint of the region.

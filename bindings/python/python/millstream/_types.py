@@ -28,7 +28,11 @@ class Bar(Protocol):
 if TYPE_CHECKING:
     # An object that supports the buffer protocol: bytes, a memoryview, an array, a mapped file.
     from typing_extensions import Buffer as Buffer
+
+    from ._native import Remote
 else:
     Buffer = bytes | bytearray | memoryview
+#: Where a source or sink is: a path, or a URL if it is text or a `Remote`.
+Location: TypeAlias = Union[str, bytes, "os.PathLike[str]", "Remote"]
 Argument: TypeAlias = Union[str, bytes, "os.PathLike[str]"]
 Progress: TypeAlias = Bar | Callable[[int, int | None, int], object]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ._native import ColumnType, CommandWriterOptions, Split
     from ._options import WriterSettings
     from ._reader_options import CommandOptions, ReaderOptions
-    from ._types import Argument, Buffer, Readable
+    from ._types import Argument, Buffer, Location, Readable
 
 __all__ = [
     "Reader",
@@ -383,8 +383,9 @@ class Writer(_Opened[_native.Writer]):
     succeeded. An `async with` block closes it; after an exception, or if the task is cancelled, it is aborted."""
 
     @staticmethod
-    def path(path: str | os.PathLike[str], **options: Unpack[WriterSettings]) -> Writer:
-        """A file, which appears complete when the writer is closed; compressed according to the suffix of its name."""
+    def path(path: Location, **options: Unpack[WriterSettings]) -> Writer:
+        """A file or an object, which appears complete when the writer is closed; compressed according to the suffix of
+        its name."""
         return Writer(lambda: _native.Writer.path(path, **options))
 
     @staticmethod
@@ -469,13 +470,11 @@ class Writer(_Opened[_native.Writer]):
 
 
 @overload
-def open(
-    path: str | bytes | os.PathLike[str], *, encoding: None = None, **options: Unpack[ReaderOptions]
-) -> Reader[bytes]: ...
+def open(path: Location, *, encoding: None = None, **options: Unpack[ReaderOptions]) -> Reader[bytes]: ...
 @overload
-def open(path: str | bytes | os.PathLike[str], *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
-def open(path: str | bytes | os.PathLike[str], *, encoding: str | None = None, **options: Any) -> Reader[Any]:
-    """Reads a file, FIFO or device, compressed or not."""
+def open(path: Location, *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
+def open(path: Location, *, encoding: str | None = None, **options: Any) -> Reader[Any]:
+    """Reads a file, FIFO or device, or an object: see `millstream.open`."""
     return Reader(lambda: _open.open(path, encoding=encoding, **options))
 
 

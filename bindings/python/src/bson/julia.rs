@@ -5,7 +5,6 @@
 //! too, and shared objects stay shared. `millstream/bson/julia.py` describes how each kind of value is converted.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use millstream::bson::julia::{Array, Graph, Id, Kind, Options, Scalar, Value};
@@ -18,6 +17,7 @@ use super::decode::{Trouble, raise};
 use crate::error;
 use crate::foreign::Bytes;
 use crate::memory::{Memory, Owner};
+use crate::remote::Location;
 
 /// Values that are not converted yet.
 type Values<'g> = Box<dyn Iterator<Item = Value<'g>> + 'g>;
@@ -283,14 +283,17 @@ fn unknown(kind: &Kind<'_>) -> Trouble {
 #[pyfunction]
 pub fn julia_load<'py>(
     module: Bound<'py, PyModule>,
-    path: Option<PathBuf>,
+    path: Option<Location>,
     data: Option<Bytes>,
     memory: u64,
     types: Vec<(String, Vec<String>)>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = module.py();
     let file = match path {
-        Some(path) => Some(Arc::new(py.detach(|| Mapped::open(path)).map_err(|error| error::raise(py, &error))?)),
+        Some(path) => {
+            let path = path.file(py, "mapped")?;
+            Some(Arc::new(py.detach(|| Mapped::open(path)).map_err(|error| error::raise(py, &error))?))
+        }
         None => None,
     };
     let named = |error: Error| match &file {

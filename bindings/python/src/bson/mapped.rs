@@ -1,6 +1,5 @@
 //! One document of a mapped file: members are looked up in place, and arrays of numbers are views without a copy.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use millstream::bson::{Array, Document, ElementType, Mapped as CoreMapped};
@@ -10,6 +9,7 @@ use super::Types;
 use super::decode::{Decoder, raise};
 use crate::error;
 use crate::memory::{Memory, Owner};
+use crate::remote::Location;
 
 /// The name of a value's type, the object if there is one, and the subtype for binary data.
 type Found<'py> = (&'static str, Option<Bound<'py, PyAny>>, u8);
@@ -24,7 +24,8 @@ pub struct Mapped {
 #[pymethods]
 impl Mapped {
     #[new]
-    fn new(py: Python<'_>, path: PathBuf, types: Py<Types>) -> PyResult<Mapped> {
+    fn new(py: Python<'_>, path: Location, types: Py<Types>) -> PyResult<Mapped> {
+        let path = path.file(py, "mapped")?;
         let file = py.detach(|| CoreMapped::open(path)).map_err(|error| error::raise(py, &error))?;
         file.document().map_err(|error| error::raise(py, &error))?;
         Ok(Mapped { file: Arc::new(file), types })

@@ -6,7 +6,6 @@ mod records;
 
 pub use records::record_columns;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader, new_empty_array};
@@ -20,6 +19,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PyTuple};
 
 use crate::columns::Table;
 use crate::reader::Reader;
+use crate::remote::Location;
 use crate::{arrow, error, foreign};
 
 /// Records or documents as columns, through Arrow's PyCapsule interface. They can be taken once.
@@ -59,7 +59,7 @@ pub struct Counts {
 pub enum Source {
     Reader(Py<Reader>),
     Bytes(foreign::Bytes),
-    Path(PathBuf),
+    Path(Location),
 }
 
 impl Source {
@@ -67,8 +67,13 @@ impl Source {
     pub fn open(self, py: Python<'_>) -> PyResult<(CoreReader, Option<Py<Reader>>)> {
         let opened = match self {
             Source::Reader(reader) => return Ok((reader.get().take(py)?, Some(reader))),
+            // A reader, which handles signals while it waits for the network.
+            Source::Path(Location::Object(remote)) => {
+                let reader = Py::new(py, Reader::open_object(py, &PyDict::new(py), remote)?)?;
+                return Ok((reader.get().take(py)?, Some(reader)));
+            }
             Source::Bytes(bytes) => CoreReader::memory(bytes),
-            Source::Path(path) => py.detach(|| CoreReader::path(path)),
+            Source::Path(Location::Path(path)) => py.detach(|| CoreReader::path(path)),
         };
         opened.map(|reader| (reader, None)).map_err(|error| error::raise(py, &error))
     }

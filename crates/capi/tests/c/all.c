@@ -920,6 +920,21 @@ static void reader_options(void) {
     MUST(millstream_reader_options_set_record_limit(options, SIZE_MAX, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_path("/dev/null", options, &reader, &error));
     millstream_reader_options_free(options);
+    MUST(millstream_reader_options_new(&options, &error));
+    MUST(millstream_reader_options_set_expect_bytes(options, 8, &error));
+    MUST(millstream_reader_options_set_expect_records(options, 2, &error));
+    MUST(millstream_reader_options_set_expect_hash(options, "crc32c:fcac93a4", &error));
+    FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_reader_options_set_expect_hash(options, NULL, &error));
+    MUST(millstream_reader_memory("one\ntwo\n", 8, options, &reader, &error));
+    gives_lines(reader, "one|two");
+    millstream_reader_free(reader);
+    MUST(millstream_reader_options_set_expect_records(options, 3, &error));
+    MUST(millstream_reader_memory("one\ntwo\n", 8, options, &reader, &error));
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    MUST(millstream_reader_next_line(reader, &line, &len, &error));
+    FAILS(MILLSTREAM_CONTENT_MISMATCH, millstream_reader_next_line(reader, &line, &len, &error));
+    millstream_reader_free(reader);
+    millstream_reader_options_free(options);
     millstream_reader_options_free(NULL);
 }
 

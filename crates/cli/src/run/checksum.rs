@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millstream::{Encode, Result, SharedWriter, Writer, WriterBuilder};
 
-use crate::hash::{Algorithm, Hasher};
+use millstream::hash::{Algorithm, Hasher};
 
 use super::network::Network;
 use super::options::Options;

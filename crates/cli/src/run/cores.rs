@@ -134,6 +134,7 @@ impl Cores {
         let only_counts = stages == 0 && rest.is_empty() && options.count && sources.len() == 1;
         // These are for a whole source.
         let is_limited = options.has_elements()
+            || options.expectation().is_some()
             || ["decode_limit", "decode_ratio", "total_timeout"].iter().any(|name| options.settings.has(name));
         // The numbers of the records that reach the rest are not known, and would be missing in an error.
         if threads < 2 || (stages == 0 && !only_counts) || rest.iter().any(StageText::may_fail) {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use millstream::frame::{Csv, JsonLines};
 use millstream::options::WRITER;
@@ -14,8 +14,8 @@ use millstream::{
     Encode, Error, ErrorKind, Existing, FlushPolicy, Format, Partial, ReaderBuilder, Writer, WriterBuilder, show_argv,
 };
 
-use crate::hash::Algorithm;
 use crate::size;
+use millstream::hash::Algorithm;
 
 use super::csv::{CsvOptions, TableOptions};
 use super::each_options::EachOptions;
@@ -268,7 +268,7 @@ pub(crate) struct Options {
     /// sha256 is printed as by sha256sum, blake3 as by b3sum; crc32c (Castagnoli) detects only accidental changes. The
     /// checksum covers the bytes of --output or standard output, after compression, so that sha256sum -c agrees; copies
     /// made by --tee have none. It is printed only if the run is complete. With --append it covers the appended bytes.
-    #[arg(long, value_name = "ALGORITHM", help_heading = "Reports", value_enum, conflicts_with = "count")]
+    #[arg(long, value_name = "ALGORITHM", help_heading = "Reports", value_parser = algorithms(), conflicts_with = "count")]
     #[arg(hide_possible_values = true)]
     pub(crate) hash: Option<Algorithm>,
 
@@ -511,6 +511,7 @@ impl Options {
                 .with_found("--split with a source other than one file")
                 .with_expected("the file of the split, or no source"));
         }
+        self.check_expectation()?;
         self.check_fields()?;
         self.check_unordered()?;
         self.check_index()?;
@@ -543,6 +544,26 @@ impl Options {
             }
         }
         Ok(())
+    }
+
+    /// Returns the option for what the source has to be, if there is one.
+    pub(super) fn expectation(&self) -> Option<&'static str> {
+        ["expect_bytes", "expect_hash", "expect_records"].into_iter().find(|option| self.settings.has(option))
+    }
+
+    /// Fails if an expectation of a source could not be compared with all of it.
+    fn check_expectation(&self) -> millstream::Result<()> {
+        let Some(option) = self.expectation() else { return Ok(()) };
+        let (with, expected) = if self.all_sources().len() > 1 {
+            ("several sources", "one source")
+        } else if self.stages.iter().any(StageText::ends_early) {
+            ("the stage 'take', which ends before the source", "other stages")
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorKind::InvalidOption)
+            .with_found(format!("--{} with {with}", option.replace('_', "-")))
+            .with_expected(expected))
     }
 
     /// Fails if `--pipeline` does not separate commands.
@@ -702,14 +723,25 @@ impl Options {
             || self.index.is_some()
             || self.rate_limit.is_some()
             || self.bad.skips()
+            || self.expectation().is_some()
             || ["record_limit", "follow", "total_timeout"].iter().any(|name| self.settings.has(name));
         (!needs_records).then_some((path, terminator))
     }
 
     /// Returns whether a result was requested that needs counted records.
     pub(super) fn wants_records(&self) -> bool {
-        self.count || self.stats.is_some() || self.settings.has("record_limit") || self.bad.skips() || self.works()
+        self.count
+            || self.stats.is_some()
+            || ["record_limit", "expect_records"].iter().any(|name| self.settings.has(name))
+            || self.bad.skips()
+            || self.works()
     }
+}
+
+fn algorithms() -> impl TypedValueParser<Value = Algorithm> {
+    let named = |name: String| Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
+    PossibleValuesParser::new(Algorithm::ALL.map(Algorithm::name))
+        .map(move |name| named(name).expect("it is one of them"))
 }
 
 fn line(text: OsString) -> Result<OsString, String> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use millstream::{CancelToken, Result, Writer};
 
-use crate::hash::Algorithm;
+use millstream::hash::Algorithm;
 
 use super::checksum::{Checksum, Hashed};
 use super::network::Network;

@@ -33,6 +33,7 @@ fn range(name: &str) -> RangeInclusive<u64> {
         "record_limit" => 1..=RECORD_LIMIT,
         "decode_memory" => 1..=2 << 30,
         "level" => 0..=22,
+        "expect_bytes" | "expect_records" => 0..=u64::MAX,
         "block_size" => 4096..=64 << 20,
         "stop_signal" => 1..=i32::MAX as u64,
         _ => 1..=u64::MAX,
@@ -62,6 +63,16 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
             "Fail if more arrays and objects than this are inside each other in a document of --json [default: 128]",
             "",
         ),
+        "expect_bytes" => (
+            "Fail unless the source has this many bytes, before any decoding",
+            "This, --expect-hash and --expect-records are for sources that cannot report where they end, such as standard \
+             input: they look complete if the program that writes them is killed.",
+        ),
+        "expect_hash" => (
+            "Fail unless the source's bytes, before any decoding, have this hash, such as sha256:DIGITS",
+            "The algorithms are those of --hash.",
+        ),
+        "expect_records" => ("Fail unless the source has this many records", ""),
         "total_timeout" => ("Fail if reading a source takes longer than this in total, such as 1h", ""),
         "success_statuses" => (
             "The exit statuses with which a command succeeds, such as 0,1 [default: 0]",
@@ -109,6 +120,7 @@ enum Value {
     Number(u64),
     List(Vec<i32>),
     Time(Duration),
+    Text(String),
     Word(&'static str),
     /// An encoding with a level.
     Level(&'static str, u64),
@@ -131,6 +143,7 @@ impl Settings {
                 (Set::Number(set), Value::Number(number)) => set(builder, *number),
                 (Set::List(set), Value::List(list)) => set(builder, list),
                 (Set::Time(set), Value::Time(time)) => set(builder, *time),
+                (Set::Text(set), Value::Text(text)) => set(builder, text.clone()),
                 (Set::Word(words), Value::Word(found)) => match words.iter().find(|word| word.word == *found) {
                     Some(word) => (word.set)(builder),
                     None => builder,
@@ -342,6 +355,13 @@ impl FromArgMatches for Reading {
     }
 }
 
+fn hash(text: &str) -> std::result::Result<Value, String> {
+    match millstream::hash::parse(text) {
+        Ok(_) => Ok(Value::Text(text.into())),
+        Err(expected) => Err(format!("expected {expected}")),
+    }
+}
+
 /// Returns the argument of an option, unless the command has it in another form.
 fn arg<B>(option: &Setting<B>) -> Option<Arg> {
     if OTHERWISE.contains(&option.name) {
@@ -351,8 +371,11 @@ fn arg<B>(option: &Setting<B>) -> Option<Arg> {
     let mut default = None;
     let (takes, parser) = match option.set {
         Set::Number(_) => {
-            let takes =
-                if matches!(name, "level" | "decode_ratio" | "stop_signal" | "json_depth") { "NUMBER" } else { "SIZE" };
+            let takes = if matches!(name, "level" | "decode_ratio" | "stop_signal" | "json_depth" | "expect_records") {
+                "NUMBER"
+            } else {
+                "SIZE"
+            };
             let parse = move |text: &str| size::parse(text, range(name)).map(Value::Number);
             (takes, ValueParser::new(parse))
         }
@@ -367,7 +390,9 @@ fn arg<B>(option: &Setting<B>) -> Option<Arg> {
                 _ => ("HOW", self::words(words).into()),
             }
         }
-        Set::Flag(_) | Set::Numbers(_) | Set::Text(_) => return None,
+        // The only text is a hash.
+        Set::Text(_) => ("ALGORITHM:DIGITS", ValueParser::new(hash)),
+        Set::Flag(_) | Set::Numbers(_) => return None,
     };
     let (short, long) = help(name).unwrap_or((option.about, ""));
     let short = match default {

@@ -235,3 +235,28 @@ fn a_quoted_pattern_is_every_file_that_matches() {
     place.run("--allow-empty").word("a/*.gz").word("a/1.log").succeeds().prints("a/1.log\n");
     place.run("").word("a/[*").gets_refused().complains_of(&["expected a valid pattern"]);
 }
+
+/// Standard input looks complete if the program that writes it is killed, unless the run knows what it has to be.
+#[test]
+fn what_a_source_has_to_be() {
+    let place = Place::new().file("a", "one\ntwo\n");
+    let text = "one\ntwo\n";
+    let hash = "sha256:b8c8a0b7bafa5e2c8b7b1f1bbf5d5f4d3cb4d8b0a0f6e3c9d2e1f0a9b8c7d6e5";
+    for words in ["--expect-bytes 8", "--expect-records 2", "--expect-hash crc32c:fcac93a4", "-j 2 --expect-records 2"] {
+        place.run(&format!("{words} --stage match:. -")).stdin(text).succeeds().prints(text);
+    }
+    for (words, parts) in [
+        ("--expect-bytes 9", ["found the end after 8 bytes", "expected 9 bytes"]),
+        ("--expect-bytes 4", ["found more bytes", "expected the end after 4 bytes"]),
+        ("--expect-records 3", ["found the end after 2 records", "expected 3 records"]),
+        (&format!("--expect-hash {hash}"), ["found sha256:", "expected sha256:b8c8"]),
+    ] {
+        place.run(&format!("{words} - -o out")).stdin(text).fails().complains_of(&parts);
+        place.run(&format!("{words} -j 2 --stage match:. a -o out")).fails().complains_of(&parts);
+        place.run(&format!("{words} --each cat a -o out")).fails().complains_of(&parts);
+        assert_eq!(place.names(), ["a"], "{words}");
+    }
+    place.run("--expect-bytes 8 a a").gets_refused().complains_of(&["--expect-bytes with several sources"]);
+    place.run("--expect-bytes 8 --stage take:1 a").gets_refused().complains_of(&["the stage 'take'"]);
+    place.run("--expect-hash crc32c:1 a").gets_refused().complains_of(&["crc32c: and 8 hexadecimal digits"]);
+}

@@ -155,6 +155,21 @@ pub const READER: &[Setting<ReaderBuilder>] = &[
         about: "How many arrays and objects of a JSON document may be inside each other: 128 by default. Deeper ones fail with `too_deep`.",
         set: Set::Number(|builder, number| builder.json_depth(usize::try_from(number).unwrap_or(usize::MAX))),
     },
+    Setting {
+        name: "expect_bytes",
+        about: "How many bytes the source has, before any decoding. If it has more or fewer, reading fails at its end with `content_mismatch`, and no byte beyond the expected ones is delivered. This and the next two options are for sources that cannot report where they end, such as standard input: they look complete if the program that writes them is killed.",
+        set: Set::Number(|builder, number| builder.expect_bytes(number)),
+    },
+    Setting {
+        name: "expect_hash",
+        about: "The hash of the source's bytes, before any decoding: `sha256:`, `blake3:` or `crc32c:` with hexadecimal digits. If it differs, reading fails at the end with `content_mismatch`.",
+        set: Set::Text(|builder, text| builder.expect_hash(text)),
+    },
+    Setting {
+        name: "expect_records",
+        about: "How many records the source has. If the number of records that were read differs at its end, reading fails with `content_mismatch`.",
+        set: Set::Number(|builder, number| builder.expect_records(number)),
+    },
 ];
 
 /// The options of a writer.

@@ -22,6 +22,7 @@ use crate::os::source::fd::FdSource;
 use crate::os::source::mapped::{Order, map};
 use crate::os::stamp::Stamp;
 use crate::source::elements::ElementsSource;
+use crate::source::expected::Expectation;
 use crate::source::foreign::{CallbackSource, ReadSource};
 use crate::source::own::Checked;
 use crate::source::{ByteSource, Counted, Decode, DecodeLimit, Nature, Pin, Resume, Source};
@@ -95,6 +96,8 @@ pub struct ReaderBuilder {
     /// The JSON pointer of the array whose elements are read.
     json_elements: Option<String>,
     json_depth: Option<usize>,
+    expectation: Expectation,
+    expect_records: Option<u64>,
 }
 
 impl Default for ReaderBuilder {
@@ -117,6 +120,8 @@ impl Default for ReaderBuilder {
             name: None,
             json_elements: None,
             json_depth: None,
+            expectation: Expectation::default(),
+            expect_records: None,
         }
     }
 }
@@ -275,6 +280,39 @@ impl ReaderBuilder {
     /// [`ErrorKind::TooDeep`].
     pub fn json_depth(mut self, limit: usize) -> ReaderBuilder {
         self.json_depth = Some(limit);
+        self
+    }
+
+    /// Sets how many bytes the source has, before any decoding. If it has more or fewer, reading fails at its end with
+    /// [`ErrorKind::ContentMismatch`], and no byte beyond the expected ones is delivered.
+    ///
+    /// This and the next two options are for sources that cannot report where they end, such as standard input: they look
+    /// complete if the program that writes them is killed.
+    ///
+    /// ```
+    /// use millstream::{ErrorKind, Reader};
+    /// let mut reader = Reader::builder().expect_bytes(8).from_read(&b"one\n"[..])?;
+    /// assert_eq!(reader.next_line()?, Some(&b"one"[..]));
+    /// assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::ContentMismatch);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn expect_bytes(mut self, count: u64) -> ReaderBuilder {
+        self.expectation.bytes = Some(count);
+        self
+    }
+
+    /// Sets the hash of the source's bytes, before any decoding: `sha256:`, `blake3:` or `crc32c:` with hexadecimal
+    /// digits.
+    /// If it differs, reading fails at the end with [`ErrorKind::ContentMismatch`].
+    pub fn expect_hash(mut self, hash: impl Into<String>) -> ReaderBuilder {
+        self.expectation.hash = Some(hash.into());
+        self
+    }
+
+    /// Sets how many records the source has. If the number of records that were read differs at its end, reading fails with
+    /// [`ErrorKind::ContentMismatch`].
+    pub fn expect_records(mut self, count: u64) -> ReaderBuilder {
+        self.expect_records = Some(count);
         self
     }
 }
@@ -544,7 +582,8 @@ impl ReaderBuilder {
         let name = path.display().to_string();
         let (memory, file, stamp) = map(path, Order::FrontToBack).map_err(|error| error.with_name(&name))?;
         let is_named = self.decodes() && Known::of_name(path).is_some();
-        if self.json_elements.is_some() || is_named || self.is_compressed((*memory).as_ref()) {
+        let is_read = self.json_elements.is_some() || self.expectation.is_given();
+        if is_read || is_named || self.is_compressed((*memory).as_ref()) {
             // The bytes are copied anyway, and without a mapping there is no risk of SIGBUS.
             return self.path(path);
         }
@@ -581,7 +620,8 @@ impl ReaderBuilder {
         }
         let meter = Meter::new(size.filter(|_| self.follow == Follow::No));
         let buffer = Buffer::for_source(self.capacity.min(MOST), meter.size).map_err(Error::from)?;
-        let source = self.decoded(Box::new(Counted::new(source, meter.bytes.clone())), decode, path, None, &meter);
+        let source = self.expectation.of(Box::new(Counted::new(source, meter.bytes.clone())))?;
+        let source = self.decoded(source, decode, path, None, &meter);
         let source: Box<dyn ByteSource> = match self.elements()? {
             Some(elements) => Box::new(ElementsSource::new(source, elements)),
             None => source,
@@ -592,7 +632,8 @@ impl ReaderBuilder {
 
     fn lent(self, name: String, memory: Lent, file: Option<(File, Stamp)>) -> Result<Reader> {
         let name = self.name.clone().unwrap_or(name);
-        if self.json_elements.is_some() || self.is_compressed((*memory).as_ref()) {
+        let is_read = self.json_elements.is_some() || self.expectation.is_given();
+        if is_read || self.is_compressed((*memory).as_ref()) {
             let read = ReadSource(std::io::Cursor::new(Shared(memory)));
             let decode = self.decode.unwrap_or(Decode::Auto);
             return self.decode(decode).open(Kind::Memory, name, None, |_| Ok(read));
@@ -607,6 +648,8 @@ impl ReaderBuilder {
     /// Checks that the options are valid, individually and together, before any source is opened.
     fn check(&self, kind: Kind) -> Result<()> {
         self.elements()?;
+        self.expectation.check()?;
+        let expects = self.expectation.is_given() || self.expect_records.is_some();
         let (first, most) = self.ahead;
         refuse(&[
             (self.capacity == 0, &"a capacity of 0 bytes", &"at least 1"),
@@ -636,6 +679,11 @@ impl ReaderBuilder {
                 self.pin == Pin::Identity && !matches!(kind, Kind::File | Kind::Mapped | Kind::Split),
                 &format_args!("a pinned identity for {kind}"),
                 &"a path or a file descriptor",
+            ),
+            (
+                expects && (self.follow == Follow::Growing || kind == Kind::Split),
+                &"an expected end for a file that grows or is split",
+                &"a whole source",
             ),
             (
                 self.decode_memory != DECODE_MEMORY && self.decode == Some(Decode::Off),
@@ -756,6 +804,7 @@ impl ReaderBuilder {
             leaves_records: false,
             batch_end: None,
             record_limit: self.record_limit,
+            expect_records: self.expect_records,
             name,
             meter,
             observer: self.observer,

@@ -34,6 +34,7 @@ use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::frame::{Batch, Delimiter, Framer, Lines, RecordLines, Resume, Step, Trim};
 use crate::os::cancel::is_late;
 use crate::os::command::Command;
+use crate::source::expected::mismatch;
 use index::LineIndex;
 use millstream_core::internal::Buffer;
 use scan::Scanning;
@@ -114,6 +115,8 @@ pub struct Reader {
     /// The position after the last batch, while the batch's bytes are still unconsumed.
     batch_end: Option<usize>,
     record_limit: usize,
+    /// How many records the source should have.
+    expect_records: Option<u64>,
     name: String,
     meter: Meter,
     observer: Option<Observer>,
@@ -493,7 +496,7 @@ impl Reader {
             self.count_open_line();
         }
         let State::Ending(error) = &mut self.state else { return Ok(()) };
-        match error.take() {
+        match error.take().or_else(|| self.unexpected_records()) {
             None => {
                 self.state = State::Ended;
                 self.observe_now();
@@ -504,6 +507,12 @@ impl Reader {
                 Err(self.fail(error))
             }
         }
+    }
+
+    /// Returns the error for another number of records than expected.
+    fn unexpected_records(&self) -> Option<Error> {
+        let expected = self.expect_records.filter(|expected| *expected != self.records)?;
+        Some(mismatch(format!("the end after {} records", self.records), format!("{expected} records")))
     }
 
     /// Like [`finish`](Reader::finish), for records: the remaining bytes of a failed source are part of a record, and

@@ -7,6 +7,7 @@
 #[cfg(feature = "compression")]
 pub(crate) mod decode;
 pub(crate) mod elements;
+pub(crate) mod expected;
 pub(crate) mod foreign;
 #[cfg(feature = "compression")]
 pub(crate) mod gzip_index;

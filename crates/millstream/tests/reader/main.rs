@@ -13,6 +13,8 @@ mod sample;
 mod cancelling;
 mod commands;
 mod early_stop;
+#[cfg(all(feature = "hash", feature = "splits"))]
+mod expected;
 mod faulty_sources;
 mod following;
 mod framing;

@@ -6,7 +6,7 @@ import { MillstreamError, misuse } from "../../error.js";
 import { INVALID_OPTION, KEY_MISSING, UNSUPPORTED } from "../../errors.js";
 import { documentFramer } from "../../frame.js";
 import { from } from "../../from.js";
-import { BOOLEAN, checkOptions, POSITIVE, type Rules, type Tables } from "../../options.js";
+import { checkOptions, FLAG, POSITIVE, type Rules, type Tables } from "../../options.js";
 import { Reader } from "../../reader.js";
 import {
   ON_ABSENT,
@@ -18,6 +18,7 @@ import {
   type OnMixed,
   type OnUnknown,
 } from "../../settings.js";
+import { isRemote, type Remote, urlOf } from "../../url.js";
 import { CoreFiller, type Filler } from "../filler.js";
 import { nodeOnly } from "../node-only.js";
 import { passDocuments } from "../pass.js";
@@ -72,7 +73,7 @@ const COLUMNS_RULES: Rules<ColumnsOptions> = {
     expected: "a number, 0 or more and less than 2 GiB",
     accepts: (value) => typeof value === "number" && value >= 0 && value < 2 ** 31,
   },
-  native: BOOLEAN,
+  native: FLAG,
 };
 
 const BATCHES_RULES: Tables<ColumnBatchesOptions> = [
@@ -113,13 +114,13 @@ export function columns(bytes: Uint8Array, options: ColumnsOptions = {}): Column
   return columns;
 }
 
-/** Decodes the documents of a file, of memory or of a reader into columns, batch by batch. Compressed files are
+/** Decodes the documents of a file, an object, memory or a reader into columns, batch by batch. Compressed files are
  * detected.
  *
  * Rows before an error are returned before it is thrown. A reader passed in stays open.
  */
 export function columnBatches(
-  source: string | URL | Uint8Array | Reader<string> | Reader<Uint8Array>,
+  source: string | URL | Remote | Uint8Array | Reader<string> | Reader<Uint8Array>,
   options: ColumnBatchesOptions = {},
 ): AsyncGenerator<Columns, void, void> {
   checkOptions("bson.columnBatches", options, BATCHES_RULES);
@@ -128,7 +129,7 @@ export function columnBatches(
 }
 
 async function* generate(
-  source: string | URL | Uint8Array | Reader<string> | Reader<Uint8Array>,
+  source: string | URL | Remote | Uint8Array | Reader<string> | Reader<Uint8Array>,
   options: ColumnBatchesOptions,
 ): AsyncGenerator<Columns, void, void> {
   if (source instanceof Reader) {
@@ -143,10 +144,14 @@ async function* generate(
   }
 }
 
-function readerOf(source: string | URL | Uint8Array): Reader<Uint8Array> {
+function readerOf(source: string | URL | Remote | Uint8Array): Reader<Uint8Array> {
   if (source instanceof Uint8Array) return from(source, { as: "bytes" });
-  const isPath = typeof source === "string" || source instanceof URL;
+  const isPath = typeof source === "string" || source instanceof URL || isRemote(source);
   if (isPath && nodeOnly.open !== undefined) return nodeOnly.open(source);
+  if (urlOf("bson.columnBatches", source) !== undefined) {
+    const expected = "a reader: from(await fetch(url))";
+    throw new MillstreamError(UNSUPPORTED, { stream: "bson.columnBatches", found: "a URL", expected });
+  }
   const found = isPath ? "a path" : source === null ? "null" : typeof source;
   throw misuse({ found, expected: isPath ? "a reader" : "a path, bytes or a reader" });
 }

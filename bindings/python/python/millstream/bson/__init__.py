@@ -41,7 +41,7 @@ from . import _typed, julia
 if TYPE_CHECKING:
     import numpy as np
 
-    from .._types import Buffer
+    from .._types import Buffer, Location
 
 __all__ = [
     "Binary",
@@ -403,7 +403,7 @@ def _letters(flags: int) -> str:
 
 
 def columns(
-    source: Buffer | str | os.PathLike[str] | _native.Reader[Any],
+    source: Buffer | Location | _native.Reader[Any],
     *,
     schema: Mapping[str, ColumnType] | None = None,
     infer: int | None = None,
@@ -412,7 +412,7 @@ def columns(
     unknown: OnUnknown | None = None,
     absent: OnAbsent | None = None,
 ) -> Columns:
-    """Decodes the documents of a file, a reader or bytes into columns, which pyarrow, pandas and polars accept.
+    """Decodes documents of a file, an object, a reader or bytes into columns, which pyarrow, pandas and polars accept.
 
         pyarrow.table(bson.columns("dump/orders.bson.gz"))
         polars.DataFrame(bson.columns(data))

@@ -1,24 +1,25 @@
-//! Checksums of the output, with the best crate for each kind.
+//! Hashes of bytes, each by the best crate for it.
 
-use std::fmt::Write;
-
-use clap::ValueEnum;
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
-/// A kind of checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Algorithm {
-    /// SHA-256, as `sha256sum` prints it
+/// A hash function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// SHA-256, as `sha256sum` prints it.
     Sha256,
-    /// BLAKE3, as `b3sum` prints it
+    /// BLAKE3, as `b3sum` prints it.
     Blake3,
-    /// CRC-32C (Castagnoli), which detects only accidental changes
+    /// CRC-32C (Castagnoli), which detects only accidental changes.
     Crc32c,
 }
 
 impl Algorithm {
-    /// Returns the name on the command line and in the statistics.
-    pub(crate) fn name(self) -> &'static str {
+    /// All algorithms.
+    pub const ALL: [Algorithm; 3] = [Algorithm::Sha256, Algorithm::Blake3, Algorithm::Crc32c];
+
+    /// Returns the name, such as `sha256`.
+    pub fn name(self) -> &'static str {
         match self {
             Algorithm::Sha256 => "sha256",
             Algorithm::Blake3 => "blake3",
@@ -27,8 +28,23 @@ impl Algorithm {
     }
 }
 
-/// A checksum in progress.
-pub(crate) enum Hasher {
+/// Parses `ALGORITHM:DIGITS`, and returns the digits in lower case, or else what was expected.
+///
+/// # Errors
+/// Returns what was expected, as a text.
+pub fn parse(text: &str) -> Result<(Algorithm, String), String> {
+    let (name, digits) = text.split_once(':').unwrap_or_default();
+    let algorithm = Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
+    let algorithm = algorithm.ok_or("sha256:DIGITS, blake3:DIGITS or crc32c:DIGITS")?;
+    let count = Hasher::new(algorithm).finish().len();
+    match digits.len() == count && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => Ok((algorithm, digits.to_ascii_lowercase())),
+        false => Err(format!("{name}: and {count} hexadecimal digits")),
+    }
+}
+
+/// A hash in progress.
+pub enum Hasher {
     /// SHA-256.
     Sha256(Sha256),
     /// BLAKE3; boxed, because its state takes two kilobytes.
@@ -38,8 +54,8 @@ pub(crate) enum Hasher {
 }
 
 impl Hasher {
-    /// Returns the checksum of no bytes.
-    pub(crate) fn new(algorithm: Algorithm) -> Hasher {
+    /// Returns the hash of no bytes.
+    pub fn new(algorithm: Algorithm) -> Hasher {
         match algorithm {
             Algorithm::Sha256 => Hasher::Sha256(Sha256::new()),
             Algorithm::Blake3 => Hasher::Blake3(Box::default()),
@@ -48,7 +64,7 @@ impl Hasher {
     }
 
     /// Adds `bytes`.
-    pub(crate) fn update(&mut self, bytes: &[u8]) {
+    pub fn update(&mut self, bytes: &[u8]) {
         match self {
             Hasher::Sha256(hasher) => hasher.update(bytes),
             Hasher::Blake3(hasher) => {
@@ -58,21 +74,14 @@ impl Hasher {
         }
     }
 
-    /// Returns the checksum in lower-case hexadecimal digits.
-    pub(crate) fn finish(&self) -> String {
+    /// Returns the hash of all bytes so far, in lower-case hexadecimal digits.
+    pub fn finish(&self) -> String {
         match self {
-            Hasher::Sha256(hasher) => hex(&hasher.clone().finalize()),
-            Hasher::Blake3(hasher) => hex(hasher.finalize().as_bytes()),
-            Hasher::Crc32c(crc) => hex(&crc.to_be_bytes()),
+            Hasher::Sha256(hasher) => HEXLOWER.encode(&hasher.clone().finalize()),
+            Hasher::Blake3(hasher) => HEXLOWER.encode(hasher.finalize().as_bytes()),
+            Hasher::Crc32c(crc) => HEXLOWER.encode(&crc.to_be_bytes()),
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}"); // writing to a string cannot fail
-        text
-    })
 }
 
 #[cfg(test)]
