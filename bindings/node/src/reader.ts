@@ -18,7 +18,7 @@
 import { Batch, type InvalidUtf8 } from "./batch.js";
 import type { Header, RowFramer, Rows } from "./csv.js";
 import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError, misuse } from "./error.js";
-import { CLOSED, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } from "./errors.js";
+import { CLOSED, CONTENT_MISMATCH, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } from "./errors.js";
 import { forgotten } from "./forgotten.js";
 import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, lineFramer } from "./frame.js";
 import type { JsonOptions, ValueFramer } from "./json.js";
@@ -34,6 +34,7 @@ import {
   SIGNAL,
   type Tables,
   TEXT,
+  WHOLE,
 } from "./options.js";
 import type { ReaderSettings } from "./settings.js";
 import type { Source } from "./source/source.js";
@@ -63,7 +64,7 @@ export type As = "text" | "bytes";
 export type ItemOf<A extends As> = A extends "bytes" ? Uint8Array : string;
 
 /** Options of every reader. */
-export interface ReaderOptions<A extends As = As> extends Pick<ReaderSettings, "recordLimit" | "name"> {
+export interface ReaderOptions<A extends As = As> extends Pick<ReaderSettings, "recordLimit" | "name" | "expectRecords"> {
   /** Whether records are strings or views of bytes. */
   as?: A | undefined;
   /** The framer that finds records: lines by default. */
@@ -84,6 +85,7 @@ export const READER_RULES: Rules<ReaderOptions> = {
   invalidUtf8: ["replace", "error"],
   signal: SIGNAL,
   name: TEXT,
+  expectRecords: WHOLE,
 };
 
 /** Throws unless these are valid options for a reader, or for an object that has these additional rules. */
@@ -187,6 +189,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   readonly #source: Source;
   readonly #view: View;
   readonly #recordLimit: number;
+  readonly #expectRecords: number | undefined;
   readonly #invalidUtf8: InvalidUtf8;
   /** The same for values of JSON, which by default must be UTF-8. */
   readonly #jsonUtf8: InvalidUtf8;
@@ -260,6 +263,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#source = source;
     this.#view = { framer: options.framer ?? lineFramer({ keepDelimiter }), as };
     this.#recordLimit = recordLimit;
+    this.#expectRecords = options.expectRecords;
     this.#invalidUtf8 = invalidUtf8;
     this.#jsonUtf8 = options.invalidUtf8 ?? "error";
     this.#signal = options.signal;
@@ -860,7 +864,13 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (failed !== undefined && this.#end > this.#pos) this.#unfinished = this.#bytes.slice(this.#pos, this.#end);
     this.#release();
     this.#forget();
-    if (failed === undefined) return;
+    if (failed === undefined) {
+      const expected = this.#expectRecords ?? position.records;
+      if (position.records === expected) return;
+      const found = `the end after ${position.records} records`;
+      const place = { stream: this.name, offset: position.bytes };
+      throw this.#report(new MillstreamError(CONTENT_MISMATCH, { ...place, found, expected: `${expected} records` }));
+    }
     this.#failure = undefined;
     await this.#source.close().catch(() => {});
     const { records } = position;

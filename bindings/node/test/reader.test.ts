@@ -385,3 +385,28 @@ test("options of the native part: a file that grows, a source that stalls", asyn
   assert.equal((await failure(toArray(stalled))).kind, "stalled");
   assert.deepEqual(await toArray(open(file("pinned", "one\n"), { pin: "identity", latency: "low" })), ["one"]);
 });
+
+test("what a source has to be", async () => {
+  const text = "one\ntwo\n";
+  const path = file("expected", text);
+  const sha = { expectBytes: 8, expectHash: "crc32c:fcac93a4", expectRecords: 2 };
+  assert.deepEqual(await toArray(open(path, sha)), ["one", "two"]);
+  assert.deepEqual(await toArray(from(text, { expectRecords: 2 })), ["one", "two"]);
+  const readers = [
+    () => from(text, { expectRecords: 3 }),
+    () => open(path, { expectRecords: 1 }),
+    () => open(path, { expectBytes: 9 }),
+    () => open(path, { expectHash: "crc32c:fcac93a5" }),
+  ];
+  for (const reader of readers) {
+    const opened = reader();
+    const found: string[] = [];
+    const read = async () => {
+      for await (const line of opened) found.push(line);
+    };
+    const error = await failure(read());
+    assert.deepEqual([error.kind, error.code], ["content_mismatch", "MILLSTREAM_CONTENT_MISMATCH"], error.message);
+    assert.deepEqual(found, ["one", "two"]);
+    assert.equal((await failure(opened.close())).kind, "content_mismatch");
+  }
+});
