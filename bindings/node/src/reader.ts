@@ -64,7 +64,8 @@ export type As = "text" | "bytes";
 export type ItemOf<A extends As> = A extends "bytes" ? Uint8Array : string;
 
 /** Options of every reader. */
-export interface ReaderOptions<A extends As = As> extends Pick<ReaderSettings, "recordLimit" | "name" | "expectRecords"> {
+export interface ReaderOptions<A extends As = As>
+  extends Pick<ReaderSettings, "recordLimit" | "name" | "expectRecords"> {
   /** Whether records are strings or views of bytes. */
   as?: A | undefined;
   /** The framer that finds records: lines by default. */
