@@ -20,6 +20,7 @@ use url::Url;
 
 use crate::address::{Address, shown};
 use crate::answer::{text, wrong};
+use crate::checksum::MODE;
 use crate::guard;
 use crate::patience::Failure;
 use crate::remote::Remote;
@@ -310,6 +311,7 @@ impl Target {
         let response = match &self.place {
             Place::Web(url) => self.follow(url, own, is_first).await?,
             Place::S3(object) => {
+                own.extend([MODE]);
                 own.extend(self.headers.clone());
                 let headers = object.sign(&Method::GET, &object.url, own, Bytes::new()).await?;
                 let limit = self.options.idle_timeout;

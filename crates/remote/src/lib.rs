@@ -28,6 +28,8 @@ mod calls;
 #[cfg(feature = "client")]
 mod check;
 #[cfg(feature = "client")]
+mod checksum;
+#[cfg(feature = "client")]
 mod client;
 #[cfg(feature = "client")]
 mod complete;

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use crate::address::shown;
 use crate::answer::{Facts, check_range, wrong};
+use crate::checksum::Checksum;
 use crate::client::{Target, causes, runtime, wait_for};
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
@@ -33,6 +34,8 @@ pub struct Object {
     total: Option<u64>,
     /// The number of bytes that were delivered.
     position: u64,
+    /// The checksum that the store announced.
+    checksum: Option<Checksum>,
     /// The first byte that has not been requested.
     next: u64,
     parts: VecDeque<Part>,
@@ -92,12 +95,14 @@ impl Object {
             validator: None,
             total: Some(0),
             position: 0,
+            checksum: None,
             next: 0,
             parts: VecDeque::new(),
             block: Bytes::new(),
             shared: Arc::default(),
         };
         if let Some((response, facts)) = answer {
+            object.checksum = Checksum::announced(response.headers());
             object.total = facts.total;
             object.validator = facts.validator;
             // This answer is cut short where the second range begins.
@@ -135,7 +140,10 @@ impl Object {
     /// end early without a way to resume, or fail for longer than the options allow ([`ErrorKind::RemoteFailed`]).
     pub fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
         while self.block.is_empty() {
-            let Some(part) = self.parts.front() else { return Ok(0) };
+            let Some(part) = self.parts.front() else {
+                self.checksum.as_ref().map_or(Ok(()), Checksum::check)?;
+                return Ok(0);
+            };
             match self.shared.receive(&part.pieces) {
                 Some(Piece::Bytes(bytes)) => self.block = bytes,
                 Some(Piece::Failed(error)) => return Err(error.into()),
@@ -149,6 +157,9 @@ impl Object {
         }
         let count = block.len().min(self.block.len());
         block[..count].copy_from_slice(&self.block.split_to(count));
+        if let Some(checksum) = &mut self.checksum {
+            checksum.update(&block[..count]);
+        }
         self.position += count as u64;
         Ok(count)
     }

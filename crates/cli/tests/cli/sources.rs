@@ -242,7 +242,8 @@ fn what_a_source_has_to_be() {
     let place = Place::new().file("a", "one\ntwo\n");
     let text = "one\ntwo\n";
     let hash = "sha256:b8c8a0b7bafa5e2c8b7b1f1bbf5d5f4d3cb4d8b0a0f6e3c9d2e1f0a9b8c7d6e5";
-    for words in ["--expect-bytes 8", "--expect-records 2", "--expect-hash crc32c:fcac93a4", "-j 2 --expect-records 2"] {
+    for words in ["--expect-bytes 8", "--expect-records 2", "--expect-hash crc32c:fcac93a4", "-j 2 --expect-records 2"]
+    {
         place.run(&format!("{words} --stage match:. -")).stdin(text).succeeds().prints(text);
     }
     for (words, parts) in [
