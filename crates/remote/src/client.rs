@@ -23,7 +23,8 @@ use crate::answer::{text, wrong};
 use crate::guard;
 use crate::patience::Failure;
 use crate::remote::Remote;
-use crate::s3::{self, S3Object};
+use crate::store::{Protocol, Store, encode_query};
+use crate::xml::error_document;
 
 /// Returns the runtime of all objects of the program.
 pub(crate) fn runtime() -> Result<&'static Runtime> {
@@ -105,17 +106,17 @@ pub(crate) struct Call {
     pub(crate) method: Method,
     /// Pairs of the query; they are encoded.
     pub(crate) query: Vec<(&'static str, String)>,
+    /// The headers of this call; those of the user that belong to every request are added.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// How long the answer may take after the body was sent.
-    pub(crate) limit: Duration,
+    /// How long the answer may take after the body was sent; the idle timeout if it is not set.
+    pub(crate) limit: Option<Duration>,
 }
 
 impl Call {
-    /// Returns a call without a body and with the user's headers, whose answer may take as long as the idle timeout.
-    pub(crate) fn new(target: &Target, method: Method, query: Vec<(&'static str, String)>) -> Call {
-        let (headers, limit) = (target.user_headers(false), target.options.idle_timeout);
-        Call { method, query, headers, body: Bytes::new(), limit }
+    /// Returns a call without a body and headers.
+    pub(crate) fn new(method: Method, query: Vec<(&'static str, String)>) -> Call {
+        Call { method, query, headers: HeaderMap::new(), body: Bytes::new(), limit: None }
     }
 }
 
@@ -129,18 +130,19 @@ pub(crate) struct Answer {
 impl Answer {
     /// Returns the code of the error document in the body, which may have a status of success.
     pub(crate) fn code(&self) -> Option<String> {
-        s3::error_document(&self.body).map(|document| document.code)
+        error_document(&self.body).map(|document| document.code).or_else(|| error_header(&self.headers))
     }
 
     /// Returns whether the same request may succeed later.
     pub(crate) fn is_passing(&self) -> bool {
-        // Amazon S3 answers 400 to a body that arrives too slowly, and to one that was damaged on its way.
-        const CODES: [&str; 6] = [
+        // Stores answer 400 to a body that arrives too slowly, and to one that was damaged on its way.
+        const CODES: [&str; 7] = [
             "RequestTimeout",
             "InternalError",
             "SlowDown",
             "ServiceUnavailable",
             "BadDigest",
+            "Md5Mismatch",
             "XAmzContentSHA256Mismatch",
         ];
         is_passing(self.status) || self.code().is_some_and(|code| CODES.contains(&code.as_str()))
@@ -149,8 +151,9 @@ impl Answer {
     /// Returns the failure that this answer means.
     pub(crate) fn failure(&self) -> Failure {
         let mut found = shown_status(self.status);
-        if let Some(document) = s3::error_document(&self.body) {
-            found += &format!(" ({document})");
+        let reason = error_document(&self.body).map(|document| document.to_string());
+        if let Some(reason) = reason.or_else(|| error_header(&self.headers)) {
+            found += &format!(" ({reason})");
         }
         if let Some(region) = self.headers.get("x-amz-bucket-region").filter(|_| self.status.is_redirection()) {
             found += &format!(" for a bucket of the region {}; set AWS_REGION", text(region));
@@ -209,7 +212,8 @@ pub(crate) struct Target {
 
 enum Place {
     Web(Url),
-    S3(S3Object),
+    /// An object of a store, or the bucket.
+    Store(Store, Url),
 }
 
 impl Target {
@@ -219,7 +223,11 @@ impl Target {
         let client = client(options.allow_link_local)?;
         let place = match address {
             Address::Web(url) => Place::Web(url),
-            Address::S3 { bucket, key } => Place::S3(S3Object::new(&bucket, &key, &options)?),
+            Address::Store { kind, bucket, key } => {
+                let store = Store::open(kind, &bucket, &options)?;
+                let url = store.url(&key);
+                Place::Store(store, url)
+            }
         };
         Ok(Target { client, place, headers, options, received: AtomicU64::new(0) })
     }
@@ -227,16 +235,18 @@ impl Target {
     /// Returns the prefix of a store's keys as a target, for lists.
     pub(crate) fn of_prefix(options: Remote) -> Result<(Target, String)> {
         let headers = options.checked_headers()?;
-        let (bucket, prefix) = Address::parse_prefix(&options.url)?;
+        let (kind, bucket, prefix) = Address::parse_prefix(&options.url)?;
         let client = client(options.allow_link_local)?;
-        let place = Place::S3(S3Object::new(&bucket, "", &options)?);
+        let store = Store::open(kind, &bucket, &options)?;
+        let url = store.bucket.clone();
+        let place = Place::Store(store, url);
         Ok((Target { client, place, headers, options, received: AtomicU64::new(0) }, prefix))
     }
 
     /// Returns the target for an object of the same store.
     pub(crate) fn sibling(&self, key: &str) -> Option<Target> {
-        let Place::S3(object) = &self.place else { return None };
-        let place = Place::S3(object.sibling(key));
+        let Place::Store(store, _) = &self.place else { return None };
+        let place = Place::Store(store.clone(), store.url(key));
         Some(Target {
             client: self.client.clone(),
             place,
@@ -248,33 +258,48 @@ impl Target {
 
     /// Returns the URL of an object of the same bucket.
     pub(crate) fn sibling_url(&self, key: &str) -> String {
-        let bucket = self.options.url.split('/').nth(2).unwrap_or_default();
-        format!("s3://{bucket}/{key}")
+        let mut parts = self.options.url.split('/');
+        let scheme = parts.next().unwrap_or_default().to_ascii_lowercase();
+        format!("{scheme}//{}/{key}", parts.nth(1).unwrap_or_default())
+    }
+
+    fn store(&self) -> Result<(&Store, &Url)> {
+        match &self.place {
+            Place::Store(store, url) => Ok((store, url)),
+            Place::Web(_) => Err(Error::new(ErrorKind::Unsupported).with_found("a call of a web server")),
+        }
+    }
+
+    /// Returns the protocol of the store.
+    pub(crate) fn protocol(&self) -> Result<&'static dyn Protocol> {
+        Ok(self.store()?.0.protocol)
     }
 
     /// Makes a call of a store, and receives all of the answer. An error means that there is none.
     pub(crate) async fn call(&self, call: Call, is_first: bool) -> Result<Answer, Failure> {
-        let Place::S3(object) = &self.place else {
-            return Err(Error::new(ErrorKind::Unsupported).with_found("a call of a web server").into());
-        };
-        let mut url = object.url.clone();
+        let (store, url) = self.store()?;
+        let mut url = url.clone();
         if !call.query.is_empty() {
-            url.set_query(Some(&s3::query(&call.query)));
+            url.set_query(Some(&encode_query(&call.query)));
         }
         let mut headers = call.headers;
+        for (name, value) in self.headers.iter().filter(|(name, _)| store.protocol.object_header(name).is_none()) {
+            headers.append(name, value.clone());
+        }
         if call.method != Method::GET && call.method != Method::HEAD {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(call.body.len()));
         }
-        let headers = object.sign(&call.method, &url, headers, call.body.clone()).await?;
-        let mut response = self.send(call.method, &url, headers, call.body, call.limit, is_first).await?;
+        let limit = call.limit.unwrap_or(self.options.idle_timeout);
+        let (url, headers) = store.sign(&call.method, &url, headers, call.body.clone()).await?;
+        let mut response = self.send(call.method, &url, headers, call.body, limit, is_first).await?;
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let mut body = Vec::new();
         loop {
-            let chunk = match timeout(call.limit, response.chunk()).await {
+            let chunk = match timeout(limit, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => return Err(Failure::passing(wrong(causes(&error.without_url())))),
-                Err(_) => return Err(Failure::passing(idle(call.limit))),
+                Err(_) => return Err(Failure::passing(idle(limit))),
             };
             body.extend_from_slice(&chunk);
             if body.len() > LONGEST_ANSWER {
@@ -284,10 +309,17 @@ impl Target {
         Ok(Answer { status, headers, body: String::from_utf8_lossy(&body).into_owned() })
     }
 
-    /// Returns the user's headers: those that describe an object, and those that belong to every request.
-    pub(crate) fn user_headers(&self, of_object: bool) -> HeaderMap {
-        let wanted = self.headers.iter().filter(|(name, _)| s3::describes_object(name.as_str()) == of_object);
-        wanted.map(|(name, value)| (name.clone(), value.clone())).collect()
+    /// Returns the headers that describe the object of the write `id`: those of the user, and its identity.
+    pub(crate) fn object_headers(&self, id: &str) -> Result<HeaderMap> {
+        let protocol = self.protocol()?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            if let Some(name) = protocol.object_header(name) {
+                headers.append(name, value.clone());
+            }
+        }
+        headers.insert(protocol.write_id(), HeaderValue::try_from(id).expect("it is ASCII"));
+        Ok(headers)
     }
 
     /// Sends a GET, follows redirects, and returns an answer with a body of the object: a status of 200 or 206, or 416.
@@ -309,11 +341,11 @@ impl Target {
         }
         let response = match &self.place {
             Place::Web(url) => self.follow(url, own, is_first).await?,
-            Place::S3(object) => {
+            Place::Store(store, url) => {
                 own.extend(self.headers.clone());
-                let headers = object.sign(&Method::GET, &object.url, own, Bytes::new()).await?;
+                let (url, headers) = store.sign(&Method::GET, url, own, Bytes::new()).await?;
                 let limit = self.options.idle_timeout;
-                self.send(Method::GET, &object.url, headers, Bytes::new(), limit, is_first).await?
+                self.send(Method::GET, &url, headers, Bytes::new(), limit, is_first).await?
             }
         };
         self.check_status(response, is_first).await
@@ -431,13 +463,18 @@ impl Target {
                 _ => break,
             }
         }
-        s3::error_document(&String::from_utf8_lossy(&body)).map(|document| document.to_string())
+        error_document(&String::from_utf8_lossy(&body)).map(|document| document.to_string())
     }
 }
 
 /// Returns whether the same request may succeed later.
 fn is_passing(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504)
+}
+
+/// Returns the code of an error in the headers, where Azure has it too.
+fn error_header(headers: &HeaderMap) -> Option<String> {
+    headers.get("x-ms-error-code").map(text)
 }
 
 fn shown_status(status: StatusCode) -> String {

@@ -24,6 +24,8 @@ mod address;
 #[cfg(feature = "client")]
 mod answer;
 #[cfg(feature = "client")]
+mod azure;
+#[cfg(feature = "client")]
 mod calls;
 #[cfg(feature = "client")]
 mod check;
@@ -31,6 +33,8 @@ mod check;
 mod client;
 #[cfg(feature = "client")]
 mod complete;
+#[cfg(feature = "client")]
+mod gcs;
 #[cfg(feature = "client")]
 mod guard;
 #[cfg(feature = "client")]
@@ -44,9 +48,13 @@ mod patience;
 #[cfg(feature = "client")]
 mod s3;
 #[cfg(feature = "client")]
+mod store;
+#[cfg(feature = "client")]
 mod upload;
 #[cfg(feature = "client")]
 mod uploads;
+#[cfg(feature = "client")]
+mod xml;
 
 pub use found::{ListedObject, Outcome, UnfinishedUpload};
 pub use remote::Remote;
