@@ -258,9 +258,8 @@ impl Target {
 
     /// Returns the URL of an object of the same bucket.
     pub(crate) fn sibling_url(&self, key: &str) -> String {
-        let mut parts = self.options.url.split('/');
-        let scheme = parts.next().unwrap_or_default().to_ascii_lowercase();
-        format!("{scheme}//{}/{key}", parts.nth(1).unwrap_or_default())
+        let scheme = self.store().map_or("", |(store, _)| store.kind.scheme());
+        format!("{scheme}://{}/{key}", self.options.url.split('/').nth(2).unwrap_or_default())
     }
 
     fn store(&self) -> Result<(&Store, &Url)> {

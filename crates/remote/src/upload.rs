@@ -67,11 +67,6 @@ impl Upload {
         remote.check_upload()?;
         let part_size = remote.checked_part_size().map_err(named)?;
         let target = Arc::new(Target::new(remote).map_err(named)?);
-        let first = target.clone();
-        let exists = wait_for(async move { probe(&first).await }, &mut check)?.map_err(named)?;
-        if exists && create_new {
-            return Err(named(Error::new(ErrorKind::AlreadyExists)));
-        }
         let upload = Upload {
             target,
             create_new,
@@ -82,9 +77,14 @@ impl Upload {
             multipart: None,
             progress: Arc::default(),
             is_done: false,
-            name,
+            name: name.clone(),
         };
-        upload.check_length(upload.target.options.size_hint.unwrap_or(0))?;
+        upload.check_length(upload.target.options.size_hint.unwrap_or(0)).map_err(named)?;
+        let first = upload.target.clone();
+        let exists = wait_for(async move { probe(&first).await }, &mut check)?.map_err(named)?;
+        if exists && create_new {
+            return Err(named(Error::new(ErrorKind::AlreadyExists)));
+        }
         Ok(upload)
     }
 

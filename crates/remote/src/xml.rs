@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_refusal_is_found() {
-        let reason = |body| error_document(body).map(|document| document.to_string());
+        let reason = |body: &str| error_document(body).map(|document| document.to_string());
         let body = "<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code><Message>It does\nnot exist.</Message></Error>";
         assert_eq!(reason(body).unwrap(), "NoSuchKey: It doesnot exist.");
         assert_eq!(reason(&format!("\u{feff}{body}")).unwrap(), "NoSuchKey: It doesnot exist.");
