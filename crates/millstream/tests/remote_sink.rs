@@ -949,7 +949,7 @@ fn unfinished_uploads_are_listed_page_by_page_and_removed() {
         uploads.abort(&upload).unwrap();
         uploads.abort(&upload).unwrap();
     }
-    assert!(!store.content().has_left(dialect));
+    assert!(store.content().uploads.is_empty());
 }
 
 #[test]

@@ -83,7 +83,8 @@ pub(crate) trait Protocol: Send + Sync {
 
     fn has_completed(&self, answer: &Answer) -> bool;
 
-    /// Returns whether a refused completion means that the upload does not exist.
+    /// Returns whether a refused completion means that the upload does not exist, so that another program may have completed
+    /// it.
     fn has_no_upload(&self, answer: &Answer) -> bool;
 
     /// Returns whether a request was refused because the object exists.

@@ -226,7 +226,6 @@ pub(crate) fn every_key(store: &Store, more: &[&'static str]) {
         "a@b:c",
         "[a]{b}|^`<>",
         "~a_b-c.d",
-        "a\nb",
         "b//c",
         "/d",
         "e/",
