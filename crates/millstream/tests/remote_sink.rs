@@ -361,9 +361,7 @@ impl Store {
             ("GET", true, _) => self.list(&content, request),
             ("HEAD" | "GET", ..) => match content.objects.get(&request.key) {
                 None => Answer::error(404, "NoSuchKey"),
-                Some(stored) if request.method == "HEAD" => {
-                    self.properties(stored)
-                }
+                Some(stored) if request.method == "HEAD" => self.properties(stored),
                 Some(stored) if stored.bytes.is_empty() => Answer::error(416, "InvalidRange"),
                 Some(_) => Answer::new(206, "x"),
             },
@@ -421,7 +419,8 @@ impl Store {
             }
             ("GET", Some("blocklist")) => {
                 let pending = content.uploads.iter().filter(|(_, pending)| pending.key == request.key);
-                let names = pending.flat_map(|(id, pending)| pending.parts.keys().map(move |at| format!("{id}{at:08}")));
+                let names =
+                    pending.flat_map(|(id, pending)| pending.parts.keys().map(move |at| format!("{id}{at:08}")));
                 let blocks: Vec<_> = names.map(|name| format!("<Block><Name>{name}</Name></Block>")).collect();
                 match exists || !blocks.is_empty() {
                     true => Answer::new(
@@ -545,7 +544,7 @@ fn keys_and_headers_arrive_as_they_are_given() {
         for key in ["a b", "100%", "a#b?c=d&e", "é/ü", "a//b", "+", "a\nb"] {
             for length in [5, 500] {
                 let [kind, team] = dialect.object_headers();
-                    let remote = store.remote(key).header("Content-Type", "text/csv").header(team, "a");
+                let remote = store.remote(key).header("Content-Type", "text/csv").header(team, "a");
                 write(remote, &bytes(length)).unwrap();
                 let stored = store.content().objects.remove(key).unwrap();
                 assert_eq!(stored.bytes.len(), length);
@@ -800,7 +799,8 @@ fn store_with(store: &Store, key: &str) -> Remote {
 #[test]
 fn an_error_that_the_store_repeats_is_certain() {
     each(|dialect| {
-        let store = Store::new(dialect, |request| if request.completes() { Fault::ErrorInSuccess } else { Fault::None });
+        let store =
+            Store::new(dialect, |request| if request.completes() { Fault::ErrorInSuccess } else { Fault::None });
         let error = write(store.remote("a").retry_for(Duration::from_millis(300)), &bytes(250)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::RemoteFailed, "{error}");
         assert!(error.to_string().contains("InternalError"), "{error}");
@@ -915,7 +915,8 @@ fn a_cancelled_writer_ends_soon_and_removes_its_upload() {
 
 #[test]
 fn an_upload_that_cannot_be_removed_is_reported() {
-    let store = Store::new(Dialect::S3, |request| if request.method == "DELETE" { Fault::Status(403) } else { Fault::None });
+    let store =
+        Store::new(Dialect::S3, |request| if request.method == "DELETE" { Fault::Status(403) } else { Fault::None });
     let left = Arc::new(Mutex::new(Vec::new()));
     let remote = store.remote("a").on_unfinished({
         let left = left.clone();

@@ -132,9 +132,10 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused() {
-        for text in ["", "a", "s3://", "s3://bucket", "s3://bucket/", "s3:///key", "ftp://a/b", "http://", "s3://b/a/../c"]
-            .into_iter()
-            .chain(["gs://", "gs://bucket", "az://$/key", "gs://$web/key"])
+        for text in
+            ["", "a", "s3://", "s3://bucket", "s3://bucket/", "s3:///key", "ftp://a/b", "http://", "s3://b/a/../c"]
+                .into_iter()
+                .chain(["gs://", "gs://bucket", "az://$/key", "gs://$web/key"])
         {
             assert!(Address::parse(text).is_err(), "{text}");
         }

@@ -146,8 +146,7 @@ impl Protocol for Blobs {
     }
 
     fn send_part(&self, upload: &str, number: u32, body: Bytes) -> Call {
-        let mut call =
-            Call::new(Method::PUT, vec![("blockid", block(upload, number)), ("comp", "block".to_string())]);
+        let mut call = Call::new(Method::PUT, vec![("blockid", block(upload, number)), ("comp", "block".to_string())]);
         add_checksum(&mut call.headers, &body);
         Call { body, ..call }
     }
@@ -221,9 +220,9 @@ impl Protocol for Blobs {
 
 /// Returns the error for what other stores do with uploads.
 pub(crate) fn no_uploads() -> Error {
-    Error::new(ErrorKind::Unsupported)
-        .with_found("uploads of Azure Blob Storage")
-        .with_expected("a week, after which Azure discards the blocks of unfinished uploads; it has no request for that")
+    Error::new(ErrorKind::Unsupported).with_found("uploads of Azure Blob Storage").with_expected(
+        "a week, after which Azure discards the blocks of unfinished uploads; it has no request for that",
+    )
 }
 
 #[derive(Deserialize)]

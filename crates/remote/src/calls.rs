@@ -25,9 +25,7 @@ pub(crate) async fn create(target: &Target, object: HeaderMap, id: &str) -> Resu
     let Some(call) = protocol.create(object) else { return Ok(id.into()) };
     let answer = repeat(target, call).await?;
     let expected = "an InitiateMultipartUploadResult";
-    protocol
-        .created(&answer)
-        .ok_or_else(|| wrong("an answer without the id of the new upload").with_expected(expected))
+    protocol.created(&answer).ok_or_else(|| wrong("an answer without the id of the new upload").with_expected(expected))
 }
 
 pub(crate) async fn send_part(target: &Target, upload: &str, number: u32, body: Bytes) -> Result<Part> {

@@ -59,7 +59,9 @@ impl Remote {
             return Err(Error::new(ErrorKind::Unsupported)
                 .with_name(self.name())
                 .with_found("an upload to a web server")
-                .with_expected("s3://, gs:// or az://: web servers have no way to complete an upload of unknown length"));
+                .with_expected(
+                    "s3://, gs:// or az://: web servers have no way to complete an upload of unknown length",
+                ));
         }
         self.checked_part_size().map(drop).map_err(|error| error.with_name(self.name()))
     }

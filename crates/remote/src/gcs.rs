@@ -14,8 +14,7 @@ use crate::s3::Interface;
 use crate::store::{self, Authorize, Authorized, Store};
 
 /// How to give credentials.
-const CREDENTIALS: &str =
-    "set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or GOOGLE_SKIP_SIGNATURE=true for public objects";
+const CREDENTIALS: &str = "set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or GOOGLE_SKIP_SIGNATURE=true for public objects";
 
 static GCS: Interface = Interface {
     prefix: "x-goog-",

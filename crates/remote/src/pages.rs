@@ -47,7 +47,8 @@ impl<T: Listed> Pages<T> {
         let call = Call { limit: Some(answer_limit(&target.options)), ..Call::new(Method::GET, query) };
         let answer = wait_for(async move { repeat(&target, call).await }, &mut || Ok(()))??;
         let page = T::page(protocol, &answer.body, &|key| self.target.sibling_url(key));
-        let (entries, following) = page.ok_or_else(|| wrong("a list that is not valid").with_expected("its document"))?;
+        let (entries, following) =
+            page.ok_or_else(|| wrong("a list that is not valid").with_expected("its document"))?;
         // A store that repeats itself would be asked forever.
         if following
             .as_ref()

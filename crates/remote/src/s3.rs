@@ -137,14 +137,8 @@ impl Protocol for Interface {
     }
 
     fn object_header(&self, name: &HeaderName) -> Option<HeaderName> {
-        const NAMES: [&str; 6] = [
-            "cache-control",
-            "content-disposition",
-            "content-encoding",
-            "content-language",
-            "content-type",
-            "expires",
-        ];
+        const NAMES: [&str; 6] =
+            ["cache-control", "content-disposition", "content-encoding", "content-language", "content-type", "expires"];
         let own = |name: &str| self.describing.contains(&name) || name.starts_with("meta-");
         let describes = NAMES.contains(&name.as_str()) || name.as_str().strip_prefix(self.prefix).is_some_and(own);
         describes.then(|| name.clone())

@@ -94,7 +94,8 @@ fn errors_name_the_options_of_the_command() {
 #[test]
 fn what_cannot_be_read_is_refused() {
     let place = Place::new();
-    place.run("gs://bucket/key").fails().complains_of(&["expected http, https or s3"]);
+    place.run("gs://bucket").gets_refused().complains_of(&["expected gs://BUCKET/KEY"]);
+    place.run("az://container/").gets_refused().complains_of(&["expected az://CONTAINER/KEY"]);
     place.run("s3://bucket").gets_refused().complains_of(&["expected s3://BUCKET/KEY"]);
     place.run("http://169.254.169.254/latest").fails().complains_of(&["link-local"]);
     let (address, _) = server(

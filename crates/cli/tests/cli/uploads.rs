@@ -89,7 +89,8 @@ fn what_cannot_be_written_is_refused_before_anything_is_opened() {
     let place = Place::new().file("a", "one\n");
     for (status, words, expected) in [
         (1, "a -o https://host/b?token=hidden", "https://host/b: unsupported: found an upload to a web server"),
-        (1, "a -o gs://host/b", "found gs://"),
+        (2, "a -o gs://bucket", "expected gs://BUCKET/KEY"),
+        (2, "a -o az://container", "expected az://CONTAINER/KEY"),
         (2, "a -o s3://bucket", "expected s3://BUCKET/KEY"),
         (2, "a --append -o s3://bucket/b", "found appending to an object"),
         (2, "a --append --tee s3://bucket/b -o c", "found appending to an object"),

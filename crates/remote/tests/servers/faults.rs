@@ -271,7 +271,7 @@ fn objects_of_a_store_arrive_over_connections_that_are_cut() {
         for limit in spread(2 * depth(), 20_000, 60_000) {
             let proxy = toxiproxy.proxy(&store.address);
             proxy.cut(limit);
-            let remote = Remote::new("s3://bucket/a").endpoint(&proxy.url(""));
+            let remote = Remote::new("s3://bucket/a").endpoint(proxy.url(""));
             expect(remote.range_size(64 << 10).connections(48), &bytes);
         }
     });

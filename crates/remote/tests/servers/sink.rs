@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use millstream::remote::{Objects, Outcome, Uploads, outcome};
 use millstream::{ErrorKind, Existing, Remote, Writer};
 
-use crate::read::{compressed, content, expect};
 use crate::azure::azurite;
+use crate::read::{compressed, content, expect};
 use crate::s3::{moto, versitygw};
 use crate::store::{ACCOUNT, Kind, Store, with_store};
 
