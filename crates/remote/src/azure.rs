@@ -16,10 +16,9 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use crate::address::Kind;
-use crate::calls::Part;
-use crate::client::{Answer, Call};
 use crate::found::{ListedObject, UnfinishedUpload};
 use crate::remote::Remote;
+use crate::request::{Answer, Call, Part};
 use crate::store::{self, Authorize, Authorized, Page, Protocol, Store, add_checksum};
 use crate::xml::document;
 

@@ -7,17 +7,10 @@ use http::HeaderMap;
 use millstream_core::error::Result;
 
 use crate::answer::wrong;
-use crate::client::{Answer, Call, Target};
+use crate::client::Target;
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
-
-/// A part that the store has accepted.
-#[derive(Clone)]
-pub(crate) struct Part {
-    pub(crate) number: u32,
-    /// What the completion says about it.
-    pub(crate) tag: String,
-}
+use crate::request::{Answer, Call, Part};
 
 /// Begins an upload of the write `id`, and returns the upload's id.
 pub(crate) async fn create(target: &Target, object: HeaderMap, id: &str) -> Result<String> {

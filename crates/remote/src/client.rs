@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, IF_MATCH, LOCATION, RANGE, RETRY_AFTER};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, IF_MATCH, LOCATION, RANGE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use millstream_core::error::{Error, ErrorKind, Result};
@@ -18,13 +18,14 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::address::{Address, shown};
+use crate::address::{Address, Kind, shown};
 use crate::answer::{text, wrong};
-use crate::guard;
 use crate::patience::Failure;
 use crate::remote::Remote;
+use crate::request::{Answer, Call, is_passing, retry_after, shown_status};
 use crate::store::{Protocol, Store, encode_query};
 use crate::xml::error_document;
+use crate::{azure, gcs, guard, s3};
 
 /// Returns the runtime of all objects of the program.
 pub(crate) fn runtime() -> Result<&'static Runtime> {
@@ -100,75 +101,6 @@ fn client(allow_link_local: bool) -> Result<Client> {
     Ok(place.get_or_init(|| client).clone())
 }
 
-/// A request to a store, apart from those for the content of an object.
-#[derive(Clone)]
-pub(crate) struct Call {
-    pub(crate) method: Method,
-    /// Pairs of the query; they are encoded.
-    pub(crate) query: Vec<(&'static str, String)>,
-    /// The headers of this call; those of the user that belong to every request are added.
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-    /// How long the answer may take after the body was sent; the idle timeout if it is not set.
-    pub(crate) limit: Option<Duration>,
-}
-
-impl Call {
-    /// Returns a call without a body and headers.
-    pub(crate) fn new(method: Method, query: Vec<(&'static str, String)>) -> Call {
-        Call { method, query, headers: HeaderMap::new(), body: Bytes::new(), limit: None }
-    }
-}
-
-/// The answer to a call, whatever its status.
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: String,
-}
-
-impl Answer {
-    /// Returns the code of the error document in the body, which may have a status of success.
-    pub(crate) fn code(&self) -> Option<String> {
-        error_document(&self.body).map(|document| document.code).or_else(|| error_header(&self.headers))
-    }
-
-    /// Returns whether the same request may succeed later.
-    pub(crate) fn is_passing(&self) -> bool {
-        // Stores answer 400 to a body that arrives too slowly, and to one that was damaged on its way.
-        const CODES: [&str; 7] = [
-            "RequestTimeout",
-            "InternalError",
-            "SlowDown",
-            "ServiceUnavailable",
-            "BadDigest",
-            "Md5Mismatch",
-            "XAmzContentSHA256Mismatch",
-        ];
-        is_passing(self.status) || self.code().is_some_and(|code| CODES.contains(&code.as_str()))
-    }
-
-    /// Returns the failure that this answer means.
-    pub(crate) fn failure(&self) -> Failure {
-        let mut found = shown_status(self.status);
-        let reason = error_document(&self.body).map(|document| document.to_string());
-        if let Some(reason) = reason.or_else(|| error_header(&self.headers)) {
-            found += &format!(" ({reason})");
-        }
-        if let Some(region) = self.headers.get("x-amz-bucket-region").filter(|_| self.status.is_redirection()) {
-            found += &format!(" for a bucket of the region {}; set AWS_REGION", text(region));
-        }
-        match self.is_passing() {
-            true => Failure::Passing {
-                error: wrong(found),
-                retry_after: retry_after(&self.headers),
-                may_have_arrived: true,
-            },
-            false => wrong(found).into(),
-        }
-    }
-}
-
 /// The rest of a longer answer is not received, so a document in it is not valid. A page of a list has at most 1000 entries.
 const LONGEST_ANSWER: usize = 16 << 20;
 
@@ -210,6 +142,15 @@ pub(crate) struct Target {
     pub(crate) received: AtomicU64,
 }
 
+/// Opens a bucket of a store.
+fn open(kind: Kind, bucket: &str, options: &Remote) -> Result<Store> {
+    match kind {
+        Kind::S3 => s3::open(bucket, options),
+        Kind::Gcs => gcs::open(bucket, options),
+        Kind::Azure => azure::open(bucket, options),
+    }
+}
+
 enum Place {
     Web(Url),
     /// An object of a store, or the bucket.
@@ -224,7 +165,7 @@ impl Target {
         let place = match address {
             Address::Web(url) => Place::Web(url),
             Address::Store { kind, bucket, key } => {
-                let store = Store::open(kind, &bucket, &options)?;
+                let store = open(kind, &bucket, &options)?;
                 let url = store.url(&key);
                 Place::Store(store, url)
             }
@@ -237,7 +178,7 @@ impl Target {
         let headers = options.checked_headers()?;
         let (kind, bucket, prefix) = Address::parse_prefix(&options.url)?;
         let client = client(options.allow_link_local)?;
-        let store = Store::open(kind, &bucket, &options)?;
+        let store = open(kind, &bucket, &options)?;
         let url = store.bucket.clone();
         let place = Place::Store(store, url);
         Ok((Target { client, place, headers, options, received: AtomicU64::new(0) }, prefix))
@@ -466,23 +407,6 @@ impl Target {
     }
 }
 
-/// Returns whether the same request may succeed later.
-fn is_passing(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504)
-}
-
-/// Returns the code of an error in the headers, where Azure has it too.
-fn error_header(headers: &HeaderMap) -> Option<String> {
-    headers.get("x-ms-error-code").map(text)
-}
-
-fn shown_status(status: StatusCode) -> String {
-    match status.canonical_reason() {
-        Some(reason) => format!("the answer {} {reason}", status.as_u16()),
-        None => format!("the answer {}", status.as_u16()),
-    }
-}
-
 fn idle(limit: Duration) -> Error {
     wrong(format!("no data for {} s", limit.as_secs_f64()))
 }
@@ -491,11 +415,6 @@ fn refused_address(refused: &guard::Refused) -> Error {
     Error::new(ErrorKind::OpenFailed)
         .with_found(refused.to_string())
         .with_expected("another address; allow this one with `allow_link_local`")
-}
-
-/// Returns the seconds that a server requests. Dates are not examined: clocks differ.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// Returns the error of this type among the causes.

@@ -22,8 +22,9 @@ use millstream_core::error::{Error, ErrorKind, Result};
 
 use crate::answer::wrong;
 use crate::calls::{answer_limit, exists};
-use crate::client::{Answer, Call, Target};
+use crate::client::Target;
 use crate::patience::{Failure, Patience};
+use crate::request::{Answer, Call};
 
 /// What has happened so far, which survives an interrupted wait.
 #[derive(Default)]

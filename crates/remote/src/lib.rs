@@ -46,6 +46,8 @@ mod pages;
 #[cfg(feature = "client")]
 mod patience;
 #[cfg(feature = "client")]
+mod request;
+#[cfg(feature = "client")]
 mod s3;
 #[cfg(feature = "client")]
 mod store;

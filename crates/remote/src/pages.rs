@@ -7,8 +7,9 @@ use millstream_core::error::{Error, Result};
 
 use crate::answer::wrong;
 use crate::calls::{answer_limit, repeat};
-use crate::client::{Call, Target, wait_for};
+use crate::client::{Target, wait_for};
 use crate::remote::Remote;
+use crate::request::Call;
 use crate::store::{Page, Protocol, Query};
 
 /// An entry of a list.

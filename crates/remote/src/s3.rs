@@ -11,10 +11,9 @@ use object_store::client::HttpRequest;
 use serde::Deserialize;
 
 use crate::address::Kind;
-use crate::calls::Part;
-use crate::client::{Answer, Call};
 use crate::found::{ListedObject, UnfinishedUpload};
 use crate::remote::Remote;
+use crate::request::{Answer, Call, Part};
 use crate::store::{self, Authorize, Authorized, Page, Protocol, Store, add_checksum};
 use crate::xml::{Names, document};
 

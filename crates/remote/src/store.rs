@@ -16,12 +16,9 @@ use url::Url;
 
 use crate::address::{Kind, shown};
 use crate::answer::wrong;
-use crate::calls::Part;
-use crate::client::{Answer, Call};
 use crate::found::{ListedObject, UnfinishedUpload};
 use crate::patience::Failure;
-use crate::remote::Remote;
-use crate::{azure, gcs, s3};
+use crate::request::{Answer, Call, Part};
 
 /// The characters of a key that a URL contains as they are: those of Amazon's signature version 4, and the separators.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
@@ -113,14 +110,6 @@ pub(crate) trait Protocol: Send + Sync {
 }
 
 impl Store {
-    pub(crate) fn open(kind: Kind, bucket: &str, options: &Remote) -> Result<Store> {
-        match kind {
-            Kind::S3 => s3::open(bucket, options),
-            Kind::Gcs => gcs::open(bucket, options),
-            Kind::Azure => azure::open(bucket, options),
-        }
-    }
-
     /// Returns the URL of an object.
     pub(crate) fn url(&self, key: &str) -> Url {
         let mut url = self.bucket.clone();

@@ -14,12 +14,13 @@ use millstream_core::error::{Error, ErrorKind, Result};
 use tokio::task::JoinHandle;
 
 use crate::answer::wrong;
-use crate::calls::{Part, abort, create, send_part};
-use crate::client::{Call, Target, receive, runtime, wait_for};
+use crate::calls::{abort, create, send_part};
+use crate::client::{Target, receive, runtime, wait_for};
 use crate::complete::{Completion, Progress};
 use crate::found::UnfinishedUpload;
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
+use crate::request::{Call, Part};
 
 /// How many parts are sent at a time.
 const CONNECTIONS: usize = 4;
