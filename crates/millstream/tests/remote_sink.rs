@@ -297,6 +297,11 @@ impl Store {
     fn apply(&self, request: &Request) -> Answer {
         let mut content = self.content();
         assert!(request.is_intact());
+        if matches!(&*request.method, "GET" | "HEAD") {
+            // Google would decompress objects otherwise.
+            let expected = if self.dialect == Dialect::Gcs { "gzip" } else { "identity" };
+            assert_eq!(request.headers["accept-encoding"], expected);
+        }
         if self.dialect == Dialect::Azure {
             return self.apply_to_blob(&mut content, request);
         }
