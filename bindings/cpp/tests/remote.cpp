@@ -117,7 +117,7 @@ TEST(Remote, HeadersArriveAndAreNotShown) {
 
 TEST(Remote, WhatCannotWorkIsRefused) {
     EXPECT_EQ(error_of([] { ms::writer(ms::remote("http://127.0.0.1/a")); }).code(), ms::errc::unsupported);
-    EXPECT_EQ(error_of([] { ms::reader(ms::remote("gs://bucket/key")); }).code(), ms::errc::unsupported);
+    EXPECT_EQ(error_of([] { ms::reader(ms::remote("gs://bucket")); }).code(), ms::errc::invalid_option);
     EXPECT_EQ(error_of([] { ms::reader(ms::remote("s3://bucket/a", {.connections = 0})); }).code(),
               ms::errc::invalid_option);
     EXPECT_EQ(error_of([] { ms::writer(ms::remote("s3://bucket/a", {.part_size = 1})); }).code(),

@@ -3,8 +3,8 @@
 """
     Remote(url; headers = (), options...)
 
-An object of a web server or an object store: `https://…`, `http://…` or `s3://BUCKET/KEY`, and the options of its
-requests. Everything after `s3://BUCKET/` is the key as it is, so `%`, `#`, `?` and spaces belong to it.
+An object of a web server or an object store: `https://…`, `http://…`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY`
+or `az://CONTAINER/KEY`, and the options of its requests. Everything after `s3://BUCKET/` is the key as it is, so `%`, `#`, `?` and spaces belong to it.
 
 It is accepted wherever a path is accepted, and so is the URL itself, if no options are needed. A file with the name of a
 URL can be written as `"./NAME"`.
@@ -102,9 +102,9 @@ const web_url = r"""
     (?:[?\#]|$)
     """ix
 
-# The URL without user, password, query and fragment, which may be secret. A key of S3 has none of them.
+# The URL without user, password, query and fragment, which may be secret. A key of a store has none of them.
 function shown(remote::Remote)
-    occursin(r"^s3://"i, remote.url) && return remote.url
+    occursin(r"^(s3|gs|az)://"i, remote.url) && return remote.url
     parts = match(web_url, remote.url)
     parts === nothing ? "a URL" : parts[1] * parts[2]
 end

@@ -69,8 +69,8 @@ end
         @test kind(() -> Reader(url; pin = :identity)) == :invalid_option
         @test kind(() -> Writer(url; existing = :append)) == :invalid_option
     end
-    for url in ("gs://bucket/key", "az://container/key")
-        @test kind(() -> Reader(url)) == kind(() -> Writer(url)) == :unsupported
+    for url in ("gs://bucket", "az://container/")
+        @test kind(() -> Reader(url)) == kind(() -> Writer(url)) == :invalid_option
     end
     refused = failure(() -> Writer("http://user:secret@127.0.0.1:1/a?secret"))
     @test refused.kind == :unsupported && refused.name == "http://127.0.0.1:1/a" && !occursin("secret", refused.message)

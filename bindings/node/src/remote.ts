@@ -26,8 +26,8 @@ const HEADERS: Check = { expected: "", accepts: () => true };
 const REMOTE_RULES: Tables<RemoteOptions> = [REMOTE_SETTINGS, { headers: HEADERS }];
 
 /**
- * Describes an object of a web server or an object store, with options for its requests: `https://…`, `http://…` or
- * `s3://BUCKET/KEY`. It is accepted like a path by `open`, `Writer.path` and `bson.columnBatches`, any number of times.
+ * Describes an object of a web server or an object store, with options for its requests: `https://…`, `http://…`,
+ * `s3://BUCKET/KEY`, `gs://BUCKET/KEY` or `az://CONTAINER/KEY`. It is accepted like a path by `open`, `Writer.path` and `bson.columnBatches`, any number of times.
  * Nothing is opened here. Without options, those functions accept the URL itself.
  *
  * ```js
@@ -35,22 +35,25 @@ const REMOTE_RULES: Tables<RemoteOptions> = [REMOTE_SETTINGS, { headers: HEADERS
  * for await (const line of open(table)) console.log(line);
  * ```
  *
- * In a string, everything after `s3://BUCKET/` is the key as it is, so `%`, `#`, `?` and spaces belong to it. The key in a
+ * In a string, everything after the bucket or container is the key as it is, so `%`, `#`, `?` and spaces belong to it. The key in a
  * `URL` is percent-encoded.
  *
  * Credentials and endpoints of object stores come from the environment of the process: `AWS_ACCESS_KEY_ID`,
  * `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_SKIP_SIGNATURE`, or from the
  * machine's metadata service. Proxies come from `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
  *
- * @throws `invalid_option`; `unsupported` for other stores (`gs://`, `az://`), or if the native part of this package is
- * not installed.
+ * @throws `invalid_option`; `unsupported` if the native part of this package is not installed.
  */
 export function remote(url: string | URL, options: RemoteOptions = {}): Remote {
   checkOptions("remote", options, REMOTE_RULES);
   const headers = pairsOf(options.headers);
   const text = urlOf("remote", url);
   if (text !== undefined) return described("remote", text, headers, nativeOptions(options, REMOTE_SETTINGS));
-  throw misuse({ stream: "remote", found: "something else", expected: "https://…, http://… or s3://BUCKET/KEY" });
+  throw misuse({
+    stream: "remote",
+    found: "something else",
+    expected: "https://…, http://…, s3://BUCKET/KEY, gs://BUCKET/KEY or az://CONTAINER/KEY",
+  });
 }
 
 /** Returns the path of a file, or the object that a caller means.

@@ -20,12 +20,12 @@ const BEGINNING = /^(https?|s3|gs|az):\/\//i;
 export function urlOf(call: string, place: unknown): string | undefined {
   if (typeof place === "string") return BEGINNING.test(place) ? place : undefined;
   if (!(place instanceof URL) || !BEGINNING.test(place.href)) return undefined;
-  if (place.protocol !== "s3:") return place.href;
+  if (place.protocol.startsWith("http")) return place.href;
   try {
     // A `URL` encodes characters of the key, such as spaces.
     return decodeURIComponent(place.href);
   } catch (cause) {
-    const found = "an s3 URL whose percent-encoding is invalid";
+    const found = "a URL of a store whose percent-encoding is invalid";
     throw misuse({ stream: call, found, expected: "a string, in which the key is not encoded", cause });
   }
 }

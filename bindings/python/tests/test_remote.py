@@ -198,10 +198,6 @@ def test_unsupported_urls() -> None:
     for wrong in (
         lambda: Writer.path("http://127.0.0.1:1/key"),
         lambda: Writer.path("https://127.0.0.1:1/key"),
-        lambda: Writer.path("gs://bucket/key"),
-        lambda: millstream.open("gs://bucket/key"),
-        lambda: millstream.open(Remote("AZ://container/key")),
-        lambda: bson.columns("gs://bucket/key"),
     ):
         with pytest.raises(millstream.Unsupported):
             wrong()
@@ -213,6 +209,9 @@ NOWHERE = "s3://bucket/key"
 REFUSED: dict[str, Callable[[Any], object]] = {
     "no host": lambda _: millstream.open("http://"),
     "no bucket": lambda _: Writer.path("s3://"),
+    "no key": lambda _: Writer.path("gs://bucket"),
+    "no key of Azure": lambda _: millstream.open(Remote("AZ://container/")),
+    "columns of no key": lambda _: bson.columns("gs://bucket"),
     "another scheme": lambda _: millstream.open(Remote("ftp://host/key")),
     "ranges of nothing": lambda _: millstream.open(Remote(NOWHERE, range_size=0)),
     "no connection": lambda _: millstream.open(Remote(NOWHERE, connections=0)),

@@ -1241,7 +1241,8 @@ millstream_code millstream_command_set_stderr_limit(millstream_command *command,
 
 /* ---- remote ----
  *
- * Objects of web servers and object stores: `https://…`, `http://…` or `s3://BUCKET/KEY`, and the options of requests.
+ * Objects of web servers and object stores: `https://…`, `http://…`, `s3://BUCKET/KEY`,
+ * `gs://BUCKET/KEY` or `az://CONTAINER/KEY`, and the options of requests.
  *
  * A remote object is only a description. Any number of readers and writers can use it, and it may be changed or freed
  * after they were opened. Opening one fails with MILLSTREAM_UNSUPPORTED in a library that was built without the feature
@@ -1262,8 +1263,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Creates the description of the object at `url`. Everything after `s3://BUCKET/` is the key as it is, so `%`, `#`, `?`
- * and spaces belong to it.
+ * Creates the description of the object at `url`. For object stores, everything after `s3://BUCKET/`, `gs://BUCKET/` or
+ * `az://CONTAINER/` is the key as it is, so `%`, `#`, `?` and spaces belong to it.
  */
 millstream_code millstream_remote_new(const char *url,
                                       millstream_remote **remote,
@@ -1301,8 +1302,8 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Sets the endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or
- * else Amazon's endpoint of the region.
+ * Sets the endpoint of the object store, such as `http://127.0.0.1:9000`. The default is the one in the environment,
+ * such as `AWS_ENDPOINT_URL`, or else the one of Amazon's region, of Google or of the Azure account.
  */
 millstream_code millstream_remote_set_endpoint(millstream_remote *remote,
                                                const char *url,
@@ -2901,8 +2902,8 @@ millstream_code millstream_writer_path(const char *path,
                                        millstream_error **error);
 
 /**
- * Writes an object of a store with the interface of Amazon S3: `s3://BUCKET/KEY`. The output is compressed if the name
- * implies that.
+ * Writes an object of a store: `s3://BUCKET/KEY`, `gs://BUCKET/KEY` or `az://CONTAINER/KEY`. The output is compressed if
+ * the name implies that.
  *
  * The object, new or replaced, appears complete when the writer is closed, and otherwise not at all. Up to 16 MiB are
  * kept in memory and sent by one request; more are sent in parts while they are written.

@@ -1,4 +1,5 @@
-//! Objects of web servers and object stores: `https://…`, `http://…` or `s3://BUCKET/KEY`, and the options of requests.
+//! Objects of web servers and object stores: `https://…`, `http://…`, `s3://BUCKET/KEY`,
+//! `gs://BUCKET/KEY` or `az://CONTAINER/KEY`, and the options of requests.
 //!
 //! A remote object is only a description. Any number of readers and writers can use it, and it may be changed or freed
 //! after they were opened. Opening one fails with MILLSTREAM_UNSUPPORTED in a library that was built without the feature
@@ -27,8 +28,8 @@ impl millstream_remote {
     }
 }
 
-/// Creates the description of the object at `url`. Everything after `s3://BUCKET/` is the key as it is, so `%`, `#`, `?`
-/// and spaces belong to it.
+/// Creates the description of the object at `url`. For object stores, everything after `s3://BUCKET/`, `gs://BUCKET/` or
+/// `az://CONTAINER/` is the key as it is, so `%`, `#`, `?` and spaces belong to it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_remote_new(
     url: *const c_char,

@@ -9,8 +9,8 @@ use crate::boundary::{call, given, string};
 use crate::error::{millstream_code, millstream_error};
 use crate::remote::millstream_remote;
 
-/// Sets the endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or
-/// else Amazon's endpoint of the region.
+/// Sets the endpoint of the object store, such as `http://127.0.0.1:9000`. The default is the one in the environment,
+/// such as `AWS_ENDPOINT_URL`, or else the one of Amazon's region, of Google or of the Azure account.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_remote_set_endpoint(
     remote: Option<&mut millstream_remote>,

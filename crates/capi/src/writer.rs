@@ -113,8 +113,8 @@ pub unsafe extern "C" fn millstream_writer_path(
     })
 }
 
-/// Writes an object of a store with the interface of Amazon S3: `s3://BUCKET/KEY`. The output is compressed if the name
-/// implies that.
+/// Writes an object of a store: `s3://BUCKET/KEY`, `gs://BUCKET/KEY` or `az://CONTAINER/KEY`. The output is compressed if
+/// the name implies that.
 ///
 /// The object, new or replaced, appears complete when the writer is closed, and otherwise not at all. Up to 16 MiB are
 /// kept in memory and sent by one request; more are sent in parts while they are written.

@@ -65,7 +65,7 @@ enum Action {
 
 #[derive(Args)]
 struct Place {
-    /// The bucket, or the beginning of the names of objects: s3://BUCKET/PREFIX
+    /// The bucket, or the beginning of the names of objects: s3://BUCKET/PREFIX or gs://BUCKET/PREFIX
     #[arg(value_name = "URL")]
     url: String,
 

@@ -8,23 +8,54 @@ use url::Url;
 pub(crate) enum Address {
     /// `http://…` or `https://…`
     Web(Url),
-    /// `s3://BUCKET/KEY`. The key is taken as it is written: `%`, `#`, `?`, spaces and `//` belong to it.
-    S3 { bucket: String, key: String },
+    /// `s3://BUCKET/KEY`, or that of another store. The key is taken as it is written: `%`, `#`, `?`, spaces and `//` belong
+    /// to it.
+    Store { kind: Kind, bucket: String, key: String },
+}
+
+/// A kind of object store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    S3,
+    Gcs,
+    Azure,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::S3, Kind::Gcs, Kind::Azure];
+
+    pub(crate) fn scheme(self) -> &'static str {
+        match self {
+            Kind::S3 => "s3",
+            Kind::Gcs => "gs",
+            Kind::Azure => "az",
+        }
+    }
+
+    /// Returns the kind of a store's URL, and what follows its `://`.
+    fn split(text: &str) -> Option<(Kind, &str)> {
+        let (scheme, rest) = text.split_once("://")?;
+        Kind::ALL.into_iter().find(|kind| scheme.eq_ignore_ascii_case(kind.scheme())).map(|kind| (kind, rest))
+    }
+
+    /// Returns the form of its URLs.
+    fn form(self) -> String {
+        let bucket = if self == Kind::Azure { "CONTAINER" } else { "BUCKET" };
+        format!("{}://{bucket}", self.scheme())
+    }
+
+    fn is_bucket(self, name: &str) -> bool {
+        // Azure has containers such as `$web`.
+        let name = if self == Kind::Azure { name.strip_prefix('$').unwrap_or(name) } else { name };
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+    }
 }
 
 impl Address {
     pub(crate) fn parse(text: &str) -> Result<Address> {
-        let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-        match scheme.to_ascii_lowercase().as_str() {
-            "http" | "https" => {
-                let url = Url::parse(text).map_err(|error| invalid(text).with_found(error.to_string()))?;
-                if url.host_str().is_none_or(str::is_empty) {
-                    return Err(invalid(text).with_found("no host"));
-                }
-                Ok(Address::Web(url))
-            }
-            "s3" => match rest.split_once('/') {
-                Some((bucket, key)) if is_bucket(bucket) && !key.is_empty() => {
+        if let Some((kind, rest)) = Kind::split(text) {
+            return match rest.split_once('/') {
+                Some((bucket, key)) if kind.is_bucket(bucket) && !key.is_empty() => {
                     // URLs would lose these parts of a path.
                     if key.split('/').any(|part| matches!(part, "." | "..")) {
                         return Err(Error::new(ErrorKind::Unsupported)
@@ -32,34 +63,36 @@ impl Address {
                             .with_found("a key with a part that is '.' or '..'")
                             .with_expected("other names, because HTTP clients remove these parts"));
                     }
-                    Ok(Address::S3 { bucket: bucket.into(), key: key.into() })
+                    Ok(Address::Store { kind, bucket: bucket.into(), key: key.into() })
                 }
-                _ => Err(invalid(text).with_expected("s3://BUCKET/KEY")),
-            },
-            "gs" | "az" => Err(Error::new(ErrorKind::Unsupported)
-                .with_name(shown(text))
-                .with_found(format!("{scheme}://"))
-                .with_expected("http, https or s3")),
-            _ => Err(invalid(text).with_expected("http://…, https://… or s3://BUCKET/KEY")),
+                _ => Err(invalid(text).with_expected(kind.form() + "/KEY")),
+            };
         }
+        let scheme = text.split_once("://").map_or("", |(scheme, _)| scheme);
+        if !["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web)) {
+            return Err(invalid(text).with_expected(EXPECTED));
+        }
+        let url = Url::parse(text).map_err(|error| invalid(text).with_found(error.to_string()))?;
+        if url.host_str().is_none_or(str::is_empty) {
+            return Err(invalid(text).with_found("no host"));
+        }
+        Ok(Address::Web(url))
     }
-}
 
-impl Address {
-    /// Parses `s3://BUCKET` or `s3://BUCKET/PREFIX`, and returns both parts.
-    pub(crate) fn parse_prefix(text: &str) -> Result<(String, String)> {
-        let rest = text.get(5..).filter(|_| text[..5].eq_ignore_ascii_case("s3://")).unwrap_or_default();
+    /// Parses `s3://BUCKET` or `s3://BUCKET/PREFIX`, or a URL of another store, and returns its parts.
+    pub(crate) fn parse_prefix(text: &str) -> Result<(Kind, String, String)> {
+        let Some((kind, rest)) = Kind::split(text) else {
+            return Err(invalid(text).with_expected("s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX"));
+        };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-        match is_bucket(bucket) {
-            true => Ok((bucket.into(), prefix.into())),
-            false => Err(invalid(text).with_expected("s3://BUCKET or s3://BUCKET/PREFIX")),
+        match kind.is_bucket(bucket) {
+            true => Ok((kind, bucket.into(), prefix.into())),
+            false => Err(invalid(text).with_expected(format!("{0} or {0}/PREFIX", kind.form()))),
         }
     }
 }
 
-fn is_bucket(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
-}
+const EXPECTED: &str = "http://…, https://…, s3://BUCKET/KEY, gs://BUCKET/KEY or az://CONTAINER/KEY";
 
 fn invalid(text: &str) -> Error {
     Error::new(ErrorKind::InvalidOption).with_name(shown(text))
@@ -67,7 +100,7 @@ fn invalid(text: &str) -> Error {
 
 /// Returns a URL as messages show it: without user, password, query and fragment, which may be secret.
 pub(crate) fn shown(text: &str) -> String {
-    if text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3://")) {
+    if Kind::split(text).is_some() {
         return text.into();
     }
     match Url::parse(text) {
@@ -90,8 +123,10 @@ mod tests {
     #[test]
     fn keys_are_taken_as_they_are_written() {
         for key in ["a", "a/b.csv", "a//b", "a b", "100%", "a#b?c=d", "a\nb", "é/ü", "/a", "a/"] {
-            let found = Address::parse(&format!("s3://some.bucket/{key}")).unwrap();
-            assert_eq!(found, Address::S3 { bucket: "some.bucket".into(), key: key.into() });
+            for kind in Kind::ALL {
+                let found = Address::parse(&format!("{}://some.bucket/{key}", kind.scheme())).unwrap();
+                assert_eq!(found, Address::Store { kind, bucket: "some.bucket".into(), key: key.into() });
+            }
         }
     }
 
@@ -99,16 +134,20 @@ mod tests {
     fn what_is_no_address_is_refused() {
         for text in
             ["", "a", "s3://", "s3://bucket", "s3://bucket/", "s3:///key", "ftp://a/b", "http://", "s3://b/a/../c"]
+                .into_iter()
+                .chain(["gs://", "gs://bucket", "az://$/key", "gs://$web/key"])
         {
             assert!(Address::parse(text).is_err(), "{text}");
         }
-        assert_eq!(Address::parse_prefix("s3://b/a//c").unwrap(), ("b".into(), "a//c".into()));
-        assert_eq!(Address::parse_prefix("S3://b").unwrap(), ("b".into(), String::new()));
+        assert!(Address::parse("az://$web/key").is_ok());
+        assert_eq!(Address::parse_prefix("s3://b/a//c").unwrap(), (Kind::S3, "b".into(), "a//c".into()));
+        assert_eq!(Address::parse_prefix("GS://b").unwrap(), (Kind::Gcs, "b".into(), String::new()));
         for text in ["s3://", "s3:///a", "http://a/b", "s3:/", "é"] {
             assert!(Address::parse_prefix(text).is_err(), "{text}");
         }
-        let error = Address::parse("gs://bucket/key").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        let error = Address::parse("az://").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidOption);
+        assert!(error.to_string().contains("az://CONTAINER/KEY"), "{error}");
     }
 
     #[test]

@@ -86,6 +86,13 @@ impl Facts {
     }
 }
 
+/// Returns whether an answer with status 206 says that the object is empty, for which there is no valid `Content-Range`:
+/// Azurite sends `bytes 0--1/0`.
+pub(crate) fn is_empty_range(headers: &HeaderMap) -> bool {
+    let is = |name, expected: &[u8]| headers.get(name).is_some_and(|value| value.as_bytes() == expected);
+    is(CONTENT_LENGTH, b"0") && is(CONTENT_RANGE, b"bytes 0--1/0")
+}
+
 /// Checks the answer to a request for the bytes from `from` up to `to` of an object of `total` bytes.
 pub(crate) fn check_range(headers: &HeaderMap, (from, to): (u64, u64), total: u64, etag: &HeaderValue) -> Result<()> {
     check_encoding(headers)?;

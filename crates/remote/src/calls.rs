@@ -3,48 +3,30 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ETAG, IF_NONE_MATCH};
-use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use http::HeaderMap;
 use millstream_core::error::Result;
-use serde::Deserialize;
 
 use crate::answer::wrong;
-use crate::client::{Answer, Call, Target};
+use crate::client::Target;
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
-use crate::s3;
+use crate::request::{Answer, Call, Part};
 
-/// The header with the identity of a write, by which a lost answer is decided.
-pub(crate) const WRITE_ID: HeaderName = HeaderName::from_static("x-amz-meta-millstream-id");
-
-/// A part that the store has accepted.
-pub(crate) struct Part {
-    pub(crate) number: u32,
-    pub(crate) etag: String,
-}
-
-/// Creates a multipart upload, and returns its id.
-pub(crate) async fn create(target: &Target, headers: HeaderMap) -> Result<String> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "PascalCase")]
-    struct Created {
-        upload_id: String,
-    }
-    let call = Call { headers, ..Call::new(target, Method::POST, vec![("uploads", String::new())]) };
+/// Begins an upload of the write `id`, and returns the upload's id.
+pub(crate) async fn create(target: &Target, object: HeaderMap, id: &str) -> Result<String> {
+    let protocol = target.protocol()?;
+    let Some(call) = protocol.create(object) else { return Ok(id.into()) };
     let answer = repeat(target, call).await?;
-    let created: Option<Created> = s3::document(&answer.body, "InitiateMultipartUploadResult");
-    match created {
-        Some(Created { upload_id }) if !upload_id.is_empty() => Ok(upload_id),
-        _ => Err(wrong("an answer without the id of the new upload").with_expected("an InitiateMultipartUploadResult")),
-    }
+    let expected = "an InitiateMultipartUploadResult";
+    protocol.created(&answer).ok_or_else(|| wrong("an answer without the id of the new upload").with_expected(expected))
 }
 
 pub(crate) async fn send_part(target: &Target, upload: &str, number: u32, body: Bytes) -> Result<Part> {
-    let query = vec![("partNumber", number.to_string()), ("uploadId", upload.to_string())];
-    let limit = answer_limit(&target.options);
-    let answer = repeat(target, Call { body, limit, ..Call::new(target, Method::PUT, query) }).await?;
-    match answer.headers.get(ETAG).and_then(|etag| etag.to_str().ok()) {
-        Some(etag) => Ok(Part { number, etag: etag.into() }),
+    let protocol = target.protocol()?;
+    let limit = Some(answer_limit(&target.options));
+    let answer = repeat(target, Call { limit, ..protocol.send_part(upload, number, body) }).await?;
+    match protocol.part_tag(upload, number, &answer) {
+        Some(tag) => Ok(Part { number, tag }),
         None => Err(wrong(format!("an answer without the ETag of part {number}")).with_expected("its ETag")),
     }
 }
@@ -68,26 +50,22 @@ pub(crate) fn answer_limit(options: &Remote) -> Duration {
     options.idle_timeout * 6
 }
 
-/// Returns the header that lets a request fail if the object exists.
-pub(crate) fn only_if_missing(create_new: bool) -> HeaderMap {
-    create_new.then(|| (IF_NONE_MATCH, HeaderValue::from_static("*"))).into_iter().collect()
-}
-
 /// Returns whether an upload exists.
 pub(crate) async fn exists(target: &Target, upload: &str) -> Result<bool, Failure> {
-    let query = vec![("max-parts", "1".to_string()), ("uploadId", upload.to_string())];
-    let answer = target.call(Call::new(target, Method::GET, query), false).await?;
+    let protocol = target.protocol()?;
+    let answer = target.call(protocol.find(upload), false).await?;
     match answer.status.as_u16() {
-        200 => Ok(true),
+        200 => Ok(protocol.is_found(upload, &answer)),
         404 => Ok(false),
         _ => Err(answer.failure()),
     }
 }
 
-/// Removes an upload, and makes sure that it is gone: a part that was being sent may have been stored after the request.
+/// Removes an upload, and makes sure that it is gone: a part that was being sent may have been stored after the request. A
+/// store that has no such request discards the parts itself, after some time.
 pub(crate) async fn abort(target: &Target, upload: &str) -> Result<()> {
+    let Some(call) = target.protocol()?.abort(upload) else { return Ok(()) };
     let mut patience = Patience::new(target.options.retry_for);
-    let call = Call::new(target, Method::DELETE, vec![("uploadId", upload.to_string())]);
     loop {
         let failure = match target.call(call.clone(), false).await {
             Ok(answer) if answer.status.is_success() || answer.status.as_u16() == 404 => {

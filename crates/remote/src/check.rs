@@ -1,16 +1,21 @@
 //! Checks of the options, without a request.
 
+use std::ops::RangeInclusive;
+
 use http::{HeaderMap, HeaderName, HeaderValue};
 use millstream_core::error::{Error, ErrorKind, Result};
 
-use crate::address::Address;
+use crate::address::{Address, Kind};
 use crate::remote::Remote;
 
 /// The default size of a part: with the maximum of 10,000 parts, objects of up to 156 GiB.
 const PART_SIZE: u64 = 16 << 20;
 
-/// The sizes of parts that Amazon S3 accepts.
-const PART_SIZES: std::ops::RangeInclusive<u64> = 5 << 20..=5 << 30;
+/// The sizes of parts that Amazon S3 and Google Cloud Storage accept.
+const PART_SIZES: RangeInclusive<u64> = 5 << 20..=5 << 30;
+
+/// The sizes of parts for Azure Blob Storage, which limits blocks to 4000 MiB.
+const BLOCK_SIZES: RangeInclusive<u64> = 5 << 20..=4000 << 20;
 
 impl Remote {
     /// Returns the size of a part.
@@ -30,11 +35,15 @@ impl Remote {
             }
             Some(size) => size,
         };
+        let sizes = match Address::parse(&self.url)? {
+            Address::Store { kind: Kind::Azure, .. } => BLOCK_SIZES,
+            _ => PART_SIZES,
+        };
         // The limit is reduced by tests, which use small parts as well.
         match usize::try_from(size) {
-            Ok(bytes) if PART_SIZES.contains(&size) || self.part_limit < 10_000 && bytes > 0 => Ok(bytes),
+            Ok(bytes) if sizes.contains(&size) || self.part_limit < 10_000 && bytes > 0 => Ok(bytes),
             _ => {
-                let (least, most) = (PART_SIZES.start(), PART_SIZES.end());
+                let (least, most) = (sizes.start(), sizes.end());
                 refuse(format!("parts of {size} bytes"), format!("{least} to {most} bytes"))
             }
         }
@@ -50,7 +59,9 @@ impl Remote {
             return Err(Error::new(ErrorKind::Unsupported)
                 .with_name(self.name())
                 .with_found("an upload to a web server")
-                .with_expected("s3://BUCKET/KEY: web servers have no way to complete an upload of unknown length"));
+                .with_expected(
+                    "s3://, gs:// or az://: web servers have no way to complete an upload of unknown length",
+                ));
         }
         self.checked_part_size().map(drop).map_err(|error| error.with_name(self.name()))
     }

@@ -4,17 +4,14 @@
 //! be `FULL_OBJECT`: a checksum of the parts' checksums could not be computed without knowing the parts. Google Cloud
 //! Storage sends CRC-32C in `x-goog-hash`.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use crc_fast::{CrcAlgorithm, Digest};
-use data_encoding::BASE64;
 use http::header::CONTENT_ENCODING;
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderValue};
 use millstream_core::error::{Error, Result};
 
 use crate::answer::wrong;
-
-/// The header that makes Amazon S3 send the checksum.
-pub(crate) const MODE: (HeaderName, HeaderValue) =
-    (HeaderName::from_static("x-amz-checksum-mode"), HeaderValue::from_static("ENABLED"));
 
 /// A checksum of the bytes so far, and the one that the store announced.
 pub(crate) struct Checksum {
@@ -81,6 +78,8 @@ fn of_google(headers: &HeaderMap) -> Option<Checksum> {
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderName;
+
     use super::*;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, IF_MATCH, LOCATION, RANGE, RETRY_AFTER};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, IF_MATCH, LOCATION, RANGE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use millstream_core::error::{Error, ErrorKind, Result};
@@ -18,13 +18,14 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::address::{Address, shown};
+use crate::address::{Address, Kind, shown};
 use crate::answer::{text, wrong};
-use crate::checksum::MODE;
-use crate::guard;
 use crate::patience::Failure;
 use crate::remote::Remote;
-use crate::s3::{self, S3Object};
+use crate::request::{Answer, Call, is_passing, retry_after, shown_status};
+use crate::store::{Protocol, Store, encode_query};
+use crate::xml::error_document;
+use crate::{azure, gcs, guard, s3};
 
 /// Returns the runtime of all objects of the program.
 pub(crate) fn runtime() -> Result<&'static Runtime> {
@@ -100,73 +101,6 @@ fn client(allow_link_local: bool) -> Result<Client> {
     Ok(place.get_or_init(|| client).clone())
 }
 
-/// A request to a store, apart from those for the content of an object.
-#[derive(Clone)]
-pub(crate) struct Call {
-    pub(crate) method: Method,
-    /// Pairs of the query; they are encoded.
-    pub(crate) query: Vec<(&'static str, String)>,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-    /// How long the answer may take after the body was sent.
-    pub(crate) limit: Duration,
-}
-
-impl Call {
-    /// Returns a call without a body and with the user's headers, whose answer may take as long as the idle timeout.
-    pub(crate) fn new(target: &Target, method: Method, query: Vec<(&'static str, String)>) -> Call {
-        let (headers, limit) = (target.user_headers(false), target.options.idle_timeout);
-        Call { method, query, headers, body: Bytes::new(), limit }
-    }
-}
-
-/// The answer to a call, whatever its status.
-pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: String,
-}
-
-impl Answer {
-    /// Returns the code of the error document in the body, which may have a status of success.
-    pub(crate) fn code(&self) -> Option<String> {
-        s3::error_document(&self.body).map(|document| document.code)
-    }
-
-    /// Returns whether the same request may succeed later.
-    pub(crate) fn is_passing(&self) -> bool {
-        // Amazon S3 answers 400 to a body that arrives too slowly, and to one that was damaged on its way.
-        const CODES: [&str; 6] = [
-            "RequestTimeout",
-            "InternalError",
-            "SlowDown",
-            "ServiceUnavailable",
-            "BadDigest",
-            "XAmzContentSHA256Mismatch",
-        ];
-        is_passing(self.status) || self.code().is_some_and(|code| CODES.contains(&code.as_str()))
-    }
-
-    /// Returns the failure that this answer means.
-    pub(crate) fn failure(&self) -> Failure {
-        let mut found = shown_status(self.status);
-        if let Some(document) = s3::error_document(&self.body) {
-            found += &format!(" ({document})");
-        }
-        if let Some(region) = self.headers.get("x-amz-bucket-region").filter(|_| self.status.is_redirection()) {
-            found += &format!(" for a bucket of the region {}; set AWS_REGION", text(region));
-        }
-        match self.is_passing() {
-            true => Failure::Passing {
-                error: wrong(found),
-                retry_after: retry_after(&self.headers),
-                may_have_arrived: true,
-            },
-            false => wrong(found).into(),
-        }
-    }
-}
-
 /// The rest of a longer answer is not received, so a document in it is not valid. A page of a list has at most 1000 entries.
 const LONGEST_ANSWER: usize = 16 << 20;
 
@@ -208,9 +142,19 @@ pub(crate) struct Target {
     pub(crate) received: AtomicU64,
 }
 
+/// Opens a bucket of a store.
+fn open(kind: Kind, bucket: &str, options: &Remote) -> Result<Store> {
+    match kind {
+        Kind::S3 => s3::open(bucket, options),
+        Kind::Gcs => gcs::open(bucket, options),
+        Kind::Azure => azure::open(bucket, options),
+    }
+}
+
 enum Place {
     Web(Url),
-    S3(S3Object),
+    /// An object of a store, or the bucket.
+    Store(Store, Url),
 }
 
 impl Target {
@@ -220,7 +164,11 @@ impl Target {
         let client = client(options.allow_link_local)?;
         let place = match address {
             Address::Web(url) => Place::Web(url),
-            Address::S3 { bucket, key } => Place::S3(S3Object::new(&bucket, &key, &options)?),
+            Address::Store { kind, bucket, key } => {
+                let store = open(kind, &bucket, &options)?;
+                let url = store.url(&key);
+                Place::Store(store, url)
+            }
         };
         Ok(Target { client, place, headers, options, received: AtomicU64::new(0) })
     }
@@ -228,16 +176,18 @@ impl Target {
     /// Returns the prefix of a store's keys as a target, for lists.
     pub(crate) fn of_prefix(options: Remote) -> Result<(Target, String)> {
         let headers = options.checked_headers()?;
-        let (bucket, prefix) = Address::parse_prefix(&options.url)?;
+        let (kind, bucket, prefix) = Address::parse_prefix(&options.url)?;
         let client = client(options.allow_link_local)?;
-        let place = Place::S3(S3Object::new(&bucket, "", &options)?);
+        let store = open(kind, &bucket, &options)?;
+        let url = store.bucket.clone();
+        let place = Place::Store(store, url);
         Ok((Target { client, place, headers, options, received: AtomicU64::new(0) }, prefix))
     }
 
     /// Returns the target for an object of the same store.
     pub(crate) fn sibling(&self, key: &str) -> Option<Target> {
-        let Place::S3(object) = &self.place else { return None };
-        let place = Place::S3(object.sibling(key));
+        let Place::Store(store, _) = &self.place else { return None };
+        let place = Place::Store(store.clone(), store.url(key));
         Some(Target {
             client: self.client.clone(),
             place,
@@ -249,33 +199,47 @@ impl Target {
 
     /// Returns the URL of an object of the same bucket.
     pub(crate) fn sibling_url(&self, key: &str) -> String {
-        let bucket = self.options.url.split('/').nth(2).unwrap_or_default();
-        format!("s3://{bucket}/{key}")
+        let scheme = self.store().map_or("", |(store, _)| store.kind.scheme());
+        format!("{scheme}://{}/{key}", self.options.url.split('/').nth(2).unwrap_or_default())
+    }
+
+    fn store(&self) -> Result<(&Store, &Url)> {
+        match &self.place {
+            Place::Store(store, url) => Ok((store, url)),
+            Place::Web(_) => Err(Error::new(ErrorKind::Unsupported).with_found("a call of a web server")),
+        }
+    }
+
+    /// Returns the protocol of the store.
+    pub(crate) fn protocol(&self) -> Result<&'static dyn Protocol> {
+        Ok(self.store()?.0.protocol)
     }
 
     /// Makes a call of a store, and receives all of the answer. An error means that there is none.
     pub(crate) async fn call(&self, call: Call, is_first: bool) -> Result<Answer, Failure> {
-        let Place::S3(object) = &self.place else {
-            return Err(Error::new(ErrorKind::Unsupported).with_found("a call of a web server").into());
-        };
-        let mut url = object.url.clone();
+        let (store, url) = self.store()?;
+        let mut url = url.clone();
         if !call.query.is_empty() {
-            url.set_query(Some(&s3::query(&call.query)));
+            url.set_query(Some(&encode_query(&call.query)));
         }
         let mut headers = call.headers;
+        for (name, value) in self.headers.iter().filter(|(name, _)| store.protocol.object_header(name).is_none()) {
+            headers.append(name, value.clone());
+        }
         if call.method != Method::GET && call.method != Method::HEAD {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(call.body.len()));
         }
-        let headers = object.sign(&call.method, &url, headers, call.body.clone()).await?;
-        let mut response = self.send(call.method, &url, headers, call.body, call.limit, is_first).await?;
+        let limit = call.limit.unwrap_or(self.options.idle_timeout);
+        let (url, headers) = store.sign(&call.method, &url, headers, call.body.clone()).await?;
+        let mut response = self.send(call.method, &url, headers, call.body, limit, is_first).await?;
         let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
         let mut body = Vec::new();
         loop {
-            let chunk = match timeout(call.limit, response.chunk()).await {
+            let chunk = match timeout(limit, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) => return Err(Failure::passing(wrong(causes(&error.without_url())))),
-                Err(_) => return Err(Failure::passing(idle(call.limit))),
+                Err(_) => return Err(Failure::passing(idle(limit))),
             };
             body.extend_from_slice(&chunk);
             if body.len() > LONGEST_ANSWER {
@@ -285,10 +249,17 @@ impl Target {
         Ok(Answer { status, headers, body: String::from_utf8_lossy(&body).into_owned() })
     }
 
-    /// Returns the user's headers: those that describe an object, and those that belong to every request.
-    pub(crate) fn user_headers(&self, of_object: bool) -> HeaderMap {
-        let wanted = self.headers.iter().filter(|(name, _)| s3::describes_object(name.as_str()) == of_object);
-        wanted.map(|(name, value)| (name.clone(), value.clone())).collect()
+    /// Returns the headers that describe the object of the write `id`: those of the user, and its identity.
+    pub(crate) fn object_headers(&self, id: &str) -> Result<HeaderMap> {
+        let protocol = self.protocol()?;
+        let mut headers = HeaderMap::new();
+        for (name, value) in &self.headers {
+            if let Some(name) = protocol.object_header(name) {
+                headers.append(name, value.clone());
+            }
+        }
+        headers.insert(protocol.write_id(), HeaderValue::try_from(id).expect("it is ASCII"));
+        Ok(headers)
     }
 
     /// Sends a GET, follows redirects, and returns an answer with a body of the object: a status of 200 or 206, or 416.
@@ -310,12 +281,11 @@ impl Target {
         }
         let response = match &self.place {
             Place::Web(url) => self.follow(url, own, is_first).await?,
-            Place::S3(object) => {
-                own.extend([MODE]);
+            Place::Store(store, url) => {
                 own.extend(self.headers.clone());
-                let headers = object.sign(&Method::GET, &object.url, own, Bytes::new()).await?;
+                let (url, headers) = store.sign(&Method::GET, url, own, Bytes::new()).await?;
                 let limit = self.options.idle_timeout;
-                self.send(Method::GET, &object.url, headers, Bytes::new(), limit, is_first).await?
+                self.send(Method::GET, &url, headers, Bytes::new(), limit, is_first).await?
             }
         };
         self.check_status(response, is_first).await
@@ -433,19 +403,7 @@ impl Target {
                 _ => break,
             }
         }
-        s3::error_document(&String::from_utf8_lossy(&body)).map(|document| document.to_string())
-    }
-}
-
-/// Returns whether the same request may succeed later.
-fn is_passing(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504)
-}
-
-fn shown_status(status: StatusCode) -> String {
-    match status.canonical_reason() {
-        Some(reason) => format!("the answer {} {reason}", status.as_u16()),
-        None => format!("the answer {}", status.as_u16()),
+        error_document(&String::from_utf8_lossy(&body)).map(|document| document.to_string())
     }
 }
 
@@ -457,11 +415,6 @@ fn refused_address(refused: &guard::Refused) -> Error {
     Error::new(ErrorKind::OpenFailed)
         .with_found(refused.to_string())
         .with_expected("another address; allow this one with `allow_link_local`")
-}
-
-/// Returns the seconds that a server requests. Dates are not examined: clocks differ.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
 
 /// Returns the error of this type among the causes.

@@ -16,16 +16,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use http::header::CONTENT_LENGTH;
-use http::{HeaderValue, Method};
+use http::{HeaderName, Method};
 use millstream_core::error::{Error, ErrorKind, Result};
 
 use crate::answer::wrong;
-use crate::calls::{WRITE_ID, answer_limit, exists, only_if_missing};
-use crate::client::{Answer, Call, Target};
+use crate::calls::{answer_limit, exists};
+use crate::client::Target;
 use crate::patience::{Failure, Patience};
-use crate::s3;
+use crate::request::{Answer, Call};
 
 /// What has happened so far, which survives an interrupted wait.
 #[derive(Default)]
@@ -46,17 +45,12 @@ impl Progress {
     }
 }
 
-/// The request that makes the object appear.
-pub(crate) enum Request {
-    /// A PUT of the whole object.
-    Put(Bytes),
-    /// The completion of a multipart upload.
-    Complete { upload: String, body: Bytes },
-}
-
 pub(crate) struct Completion {
     pub(crate) target: Arc<Target>,
-    pub(crate) request: Request,
+    /// The request: a PUT of the whole object, or the completion of an upload.
+    pub(crate) call: Call,
+    /// The upload that it completes.
+    pub(crate) upload: Option<String>,
     pub(crate) create_new: bool,
     /// The identity of this write.
     pub(crate) id: String,
@@ -87,7 +81,7 @@ impl Completion {
         let mut last = None;
         loop {
             if must_look {
-                match look(&self.target, &self.id, Some(self.length), self.upload()).await {
+                match look(&self.target, &self.id, Some(self.length), self.upload.as_deref()).await {
                     Ok(Found::Written) => return Ok(()),
                     Ok(Found::NotYet) => {
                         if let Some(before) = settled.take() {
@@ -110,7 +104,7 @@ impl Completion {
             let before = self.progress.may_complete.swap(true, Ordering::SeqCst);
             let outcome = self.attempt().await;
             match outcome {
-                Ok(answer) if self.succeeded(&answer) => return Ok(()),
+                Ok(answer) if self.succeeded(&answer)? => return Ok(()),
                 Ok(answer) => {
                     // A refusal is certain. A success without its document, or with an error in it, is not.
                     if answer.status.is_client_error() && !answer.is_passing() {
@@ -134,57 +128,36 @@ impl Completion {
         }
     }
 
-    fn upload(&self) -> Option<&str> {
-        match &self.request {
-            Request::Put(_) => None,
-            Request::Complete { upload, .. } => Some(upload),
-        }
-    }
-
     async fn attempt(&self) -> Result<Answer, Failure> {
-        let limit = answer_limit(&self.target.options);
-        let mut call = match &self.request {
-            Request::Put(body) => {
-                let mut call = Call::new(&self.target, Method::PUT, Vec::new());
-                call.headers.extend(self.target.user_headers(true));
-                call.headers.insert(WRITE_ID, HeaderValue::try_from(&*self.id).expect("it is ASCII"));
-                Call { body: body.clone(), limit, ..call }
-            }
-            Request::Complete { upload, body } => {
-                let call = Call::new(&self.target, Method::POST, vec![("uploadId", upload.clone())]);
-                // A store may take minutes to join many parts.
-                Call { body: body.clone(), limit: limit.max(self.target.options.retry_for), ..call }
-            }
-        };
-        call.headers.extend(only_if_missing(self.create_new));
-        self.target.call(call, false).await
+        let mut limit = answer_limit(&self.target.options);
+        if self.upload.is_some() {
+            // A store may take minutes to join many parts.
+            limit = limit.max(self.target.options.retry_for);
+        }
+        self.target.call(Call { limit: Some(limit), ..self.call.clone() }, false).await
     }
 
-    fn succeeded(&self, answer: &Answer) -> bool {
-        #[derive(serde::Deserialize)]
-        struct Completed {}
-        answer.status.is_success()
-            && match self.request {
-                Request::Put(_) => answer.code().is_none(),
-                Request::Complete { .. } => {
-                    s3::document::<Completed>(&answer.body, "CompleteMultipartUploadResult").is_some()
-                }
-            }
+    fn succeeded(&self, answer: &Answer) -> Result<bool> {
+        match self.upload {
+            None => Ok(answer.status.is_success() && answer.code().is_none()),
+            Some(_) => Ok(self.target.protocol()?.has_completed(answer)),
+        }
     }
 
     /// Returns the outcome after a request was refused. `before` means that an earlier one may have arrived.
     async fn refused(&self, answer: &Answer, before: bool) -> Result<()> {
         self.progress.may_complete.store(before, Ordering::SeqCst);
+        let protocol = self.target.protocol()?;
         let error = match answer.failure() {
-            _ if self.create_new && answer.status.as_u16() == 412 => Error::new(ErrorKind::AlreadyExists),
+            _ if self.create_new && protocol.has_object(answer) => Error::new(ErrorKind::AlreadyExists),
             Failure::Lasting(error) | Failure::Passing { error, .. } => error.with_expected("the object to be written"),
         };
         // Another program may have completed the upload, or have removed it.
-        let is_gone = self.upload().is_some() && answer.status.as_u16() == 404;
+        let is_gone = self.upload.is_some() && protocol.has_no_upload(answer);
         if !before && !is_gone {
             return Err(error);
         }
-        match look(&self.target, &self.id, Some(self.length), self.upload()).await {
+        match look(&self.target, &self.id, Some(self.length), self.upload.as_deref()).await {
             Ok(Found::Written) => Ok(()),
             Ok(Found::Gone) if !before => Err(error),
             _ => Err(self.unknown(&error)),
@@ -200,7 +173,7 @@ impl Completion {
     }
 
     fn unknown(&self, error: &Error) -> Error {
-        let upload = self.upload().map(|upload| format!(" --upload {upload}")).unwrap_or_default();
+        let upload = self.upload.as_ref().map(|upload| format!(" --upload {upload}")).unwrap_or_default();
         let found = error.found().map_or_else(|| error.kind().to_string(), str::to_string);
         Error::new(ErrorKind::OutcomeUnknown).with_found(found).with_expected(format!(
             "the answer to the request that completes the object; to look again: \
@@ -229,11 +202,11 @@ pub(crate) async fn look(
 }
 
 async fn is_written(target: &Target, id: &str, length: Option<u64>) -> Result<bool, Failure> {
-    let answer = target.call(Call::new(target, Method::HEAD, Vec::new()), false).await?;
+    let answer = target.call(Call::new(Method::HEAD, Vec::new()), false).await?;
     match answer.status.as_u16() {
         200 => {
-            let header = |name| answer.headers.get(name).and_then(|value| value.to_str().ok());
-            let is_ours = header(WRITE_ID) == Some(id);
+            let header = |name: HeaderName| answer.headers.get(name).and_then(|value| value.to_str().ok());
+            let is_ours = header(target.protocol()?.write_id()) == Some(id);
             if is_ours && length.is_some_and(|length| header(CONTENT_LENGTH) != Some(&*length.to_string())) {
                 return Err(wrong("an object of this write with another length").into());
             }

@@ -24,6 +24,8 @@ mod address;
 #[cfg(feature = "client")]
 mod answer;
 #[cfg(feature = "client")]
+mod azure;
+#[cfg(feature = "client")]
 mod calls;
 #[cfg(feature = "client")]
 mod check;
@@ -33,6 +35,8 @@ mod checksum;
 mod client;
 #[cfg(feature = "client")]
 mod complete;
+#[cfg(feature = "client")]
+mod gcs;
 #[cfg(feature = "client")]
 mod guard;
 #[cfg(feature = "client")]
@@ -44,11 +48,17 @@ mod pages;
 #[cfg(feature = "client")]
 mod patience;
 #[cfg(feature = "client")]
+mod request;
+#[cfg(feature = "client")]
 mod s3;
+#[cfg(feature = "client")]
+mod store;
 #[cfg(feature = "client")]
 mod upload;
 #[cfg(feature = "client")]
 mod uploads;
+#[cfg(feature = "client")]
+mod xml;
 
 pub use found::{ListedObject, Outcome, UnfinishedUpload};
 pub use remote::Remote;

@@ -14,7 +14,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::address::shown;
-use crate::answer::{Facts, check_range, wrong};
+use crate::answer::{Facts, check_range, is_empty_range, wrong};
 use crate::checksum::Checksum;
 use crate::client::{Target, causes, runtime, wait_for};
 use crate::patience::{Failure, Patience};
@@ -236,7 +236,10 @@ async fn first_answer(target: &Target) -> Result<Option<(Response, Facts)>> {
     loop {
         match target.get(range, None, true).await {
             // An empty object has no range. Servers differ in what they say about it: ask again without a range.
-            Ok(response) if response.status() == StatusCode::RANGE_NOT_SATISFIABLE => {
+            Ok(response)
+                if response.status() == StatusCode::RANGE_NOT_SATISFIABLE
+                    || response.status() == StatusCode::PARTIAL_CONTENT && is_empty_range(response.headers()) =>
+            {
                 if range.take().is_none() {
                     return Err(wrong("the answer 416 to a request without a range").with_expected("the object"));
                 }

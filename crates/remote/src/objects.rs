@@ -1,19 +1,19 @@
 //! The objects of a store whose keys begin with a prefix.
 
 use millstream_core::error::Result;
-use serde::Deserialize;
 
 use crate::found::ListedObject;
-use crate::pages::{Page, Pages, Query};
+use crate::pages::{Listed, Pages};
 use crate::remote::Remote;
-use crate::s3::Names;
+use crate::store::{Page, Protocol};
 
 /// The objects whose URLs begin with a prefix, in the order of the store: by the bytes of their keys. They are requested
 /// as they are iterated, 1000 at a time.
-pub struct Objects(Pages<ObjectPage>);
+pub struct Objects(Pages<ListedObject>);
 
 impl Objects {
-    /// Lists the objects under `remote`: `s3://BUCKET` or `s3://BUCKET/PREFIX`.
+    /// Lists the objects under `remote`: `s3://BUCKET` or `s3://BUCKET/PREFIX`, or the same of `gs://` or
+    /// `az://`.
     ///
     /// # Errors
     /// Fails if the URL or an option is invalid.
@@ -30,35 +30,12 @@ impl Iterator for Objects {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct ObjectPage {
-    #[serde(default)]
-    is_truncated: bool,
-    next_continuation_token: Option<String>,
-    encoding_type: Option<String>,
-    #[serde(default)]
-    contents: Vec<Contents>,
-}
+impl Listed for ListedObject {
+    fn query(protocol: &dyn Protocol) -> Result<&'static [(&'static str, &'static str)]> {
+        Ok(protocol.objects_query())
+    }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Contents {
-    key: String,
-    size: u64,
-}
-
-impl Page for ObjectPage {
-    type Entry = ListedObject;
-    const ROOT: &'static str = "ListBucketResult";
-    const QUERY: &'static [(&'static str, &'static str)] =
-        &[("encoding-type", "url"), ("list-type", "2"), ("max-keys", "1000")];
-
-    fn split(self, url: impl Fn(&str) -> String) -> (Vec<ListedObject>, Option<Query>) {
-        let names = Names::new(self.encoding_type.as_deref());
-        let entry = |one: Contents| ListedObject { url: url(&names.decode(&one.key)), size: one.size };
-        let token = self.next_continuation_token.unwrap_or_default();
-        let next = self.is_truncated.then(|| vec![("continuation-token", token)]);
-        (self.contents.into_iter().map(entry).collect(), next)
+    fn page(protocol: &dyn Protocol, body: &str, url: &dyn Fn(&str) -> String) -> Option<Page<ListedObject>> {
+        protocol.objects(body, url)
     }
 }

@@ -3,57 +3,53 @@
 use std::sync::Arc;
 
 use http::Method;
-use millstream_core::error::Result;
-use serde::de::DeserializeOwned;
+use millstream_core::error::{Error, Result};
 
 use crate::answer::wrong;
-use crate::calls::repeat;
-use crate::client::{Call, Target, wait_for};
+use crate::calls::{answer_limit, repeat};
+use crate::client::{Target, wait_for};
 use crate::remote::Remote;
-use crate::s3;
+use crate::request::Call;
+use crate::store::{Page, Protocol, Query};
 
-/// Pairs of a query.
-pub(crate) type Query = Vec<(&'static str, String)>;
+/// An entry of a list.
+pub(crate) trait Listed: Sized {
+    /// Returns the query of every page, apart from the prefix.
+    fn query(protocol: &dyn Protocol) -> Result<&'static [(&'static str, &'static str)]>;
 
-/// A page of a list.
-pub(crate) trait Page: DeserializeOwned {
-    type Entry;
-    /// The name of the document.
-    const ROOT: &'static str;
-    /// The query of every page, apart from the prefix.
-    const QUERY: &'static [(&'static str, &'static str)];
-
-    /// Returns the entries, and the query of the next page, if there is one. `url` returns the URL of a key.
-    fn split(self, url: impl Fn(&str) -> String) -> (Vec<Self::Entry>, Option<Query>);
+    /// Parses a page. `url` returns the URL of a key.
+    fn page(protocol: &dyn Protocol, body: &str, url: &dyn Fn(&str) -> String) -> Option<Page<Self>>;
 }
 
 /// The entries of a list, which are requested as they are iterated.
-pub(crate) struct Pages<P: Page> {
+pub(crate) struct Pages<T> {
     pub(crate) target: Arc<Target>,
     prefix: String,
-    entries: std::vec::IntoIter<P::Entry>,
+    entries: std::vec::IntoIter<T>,
     next: Option<Query>,
 }
 
-impl<P: Page> Pages<P> {
-    /// Lists what is under `remote`: `s3://BUCKET` or `s3://BUCKET/PREFIX`.
-    pub(crate) fn new(remote: Remote) -> Result<Pages<P>> {
+impl<T: Listed> Pages<T> {
+    /// Lists what is under `remote`: `s3://BUCKET` or `s3://BUCKET/PREFIX`, or the same of another store.
+    pub(crate) fn new(remote: Remote) -> Result<Pages<T>> {
         let name = remote.name();
-        let (target, prefix) = Target::of_prefix(remote).map_err(|error| error.with_name(&name))?;
+        let named = |error: Error| error.with_name(&name);
+        let (target, prefix) = Target::of_prefix(remote).map_err(named)?;
+        T::query(target.protocol()?).map_err(named)?;
         Ok(Pages { target: Arc::new(target), prefix, entries: Vec::new().into_iter(), next: Some(Vec::new()) })
     }
 
     fn request(&mut self, next: Query) -> Result<()> {
-        let mut query: Query = P::QUERY.iter().map(|&(name, value)| (name, value.to_string())).collect();
+        let protocol = self.target.protocol()?;
+        let mut query: Query = T::query(protocol)?.iter().map(|&(name, value)| (name, value.to_string())).collect();
         query.push(("prefix", self.prefix.clone()));
         query.extend(next.clone());
         let target = self.target.clone();
-        let limit = target.options.idle_timeout * 6;
-        let call = Call { limit, ..Call::new(&target, Method::GET, query) };
+        let call = Call { limit: Some(answer_limit(&target.options)), ..Call::new(Method::GET, query) };
         let answer = wait_for(async move { repeat(&target, call).await }, &mut || Ok(()))??;
-        let page: Option<P> = s3::document(&answer.body, P::ROOT);
-        let page = page.ok_or_else(|| wrong("a list that is not valid").with_expected(P::ROOT))?;
-        let (entries, following) = page.split(|key| self.target.sibling_url(key));
+        let page = T::page(protocol, &answer.body, &|key| self.target.sibling_url(key));
+        let (entries, following) =
+            page.ok_or_else(|| wrong("a list that is not valid").with_expected("its document"))?;
         // A store that repeats itself would be asked forever.
         if following
             .as_ref()
@@ -66,10 +62,10 @@ impl<P: Page> Pages<P> {
     }
 }
 
-impl<P: Page> Iterator for Pages<P> {
-    type Item = Result<P::Entry>;
+impl<T: Listed> Iterator for Pages<T> {
+    type Item = Result<T>;
 
-    fn next(&mut self) -> Option<Result<P::Entry>> {
+    fn next(&mut self) -> Option<Result<T>> {
         loop {
             if let Some(entry) = self.entries.next() {
                 return Some(Ok(entry));

@@ -7,11 +7,13 @@ use std::time::Duration;
 use crate::found::UnfinishedUpload;
 use crate::shown;
 
-/// An object of a web server or an object store: `https://…`, `http://…` or `s3://BUCKET/KEY`, and the options of its
-/// requests. Everything after `s3://BUCKET/` is the key as it is, so `%`, `#`, `?` and spaces belong to it.
+/// An object of a web server or an object store: `https://…`, `http://…`, `s3://BUCKET/KEY`, `gs://BUCKET/KEY` (Google Cloud
+/// Storage) or `az://CONTAINER/KEY` (Azure Blob Storage), and the options of its requests. Everything after the bucket is
+/// the key as it is, so `%`, `#`, `?` and spaces belong to it.
 ///
 /// Credentials and endpoints of object stores come from the environment: `AWS_ACCESS_KEY_ID`,
-/// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_SKIP_SIGNATURE` and the others
+/// `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_SKIP_SIGNATURE`;
+/// `GOOGLE_APPLICATION_CREDENTIALS`; `AZURE_STORAGE_ACCOUNT_NAME`, `AZURE_STORAGE_ACCOUNT_KEY`, and the others
 /// that the crate object_store reads, or from the machine's metadata service. Proxies come from `HTTP_PROXY`,
 /// `HTTPS_PROXY` and `NO_PROXY`.
 #[derive(Clone)]
@@ -80,7 +82,8 @@ impl Remote {
     ///
     /// Headers that describe an object are sent with the request that creates it, and with no other: `Content-Type` and
     /// other headers of the content, `Cache-Control`, `x-amz-meta-…`, `x-amz-storage-class`, `x-amz-tagging`, `x-amz-acl`,
-    /// `x-amz-server-side-encryption`.
+    /// `x-amz-server-side-encryption`, `x-goog-meta-…`, `x-goog-storage-class`, `x-goog-acl`, `x-ms-meta-…`, `x-ms-tags`,
+    /// `x-ms-access-tier`.
     pub fn header(mut self, name: &str, value: &str) -> Remote {
         self.headers.push((name.into(), value.into()));
         self
@@ -103,8 +106,8 @@ impl Remote {
 
 /// Options of requests.
 impl Remote {
-    /// Sets the endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`,
-    /// or else Amazon's endpoint of the region.
+    /// Sets the endpoint of the object store, such as `http://127.0.0.1:9000`. The default is the one in the environment,
+    /// such as `AWS_ENDPOINT_URL`, or else the one of Amazon's region, of Google or of the Azure account.
     pub fn endpoint(mut self, url: impl Into<String>) -> Remote {
         self.endpoint = Some(url.into());
         self

@@ -1,237 +1,294 @@
-//! Objects of Amazon S3 and of stores with the same interface: their URLs, and signed requests.
+//! Amazon S3 and stores with the same interface.
 
-use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::header::ETAG;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use millstream_core::error::{Error, ErrorKind, Result};
-use object_store::RetryConfig;
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey, AwsAuthorizer};
-use object_store::client::{HttpRequest, HttpRequestBody};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use object_store::client::HttpRequest;
 use serde::Deserialize;
-use url::Url;
 
-use crate::answer::wrong;
-use crate::patience::Failure;
+use crate::address::Kind;
+use crate::found::{ListedObject, UnfinishedUpload};
 use crate::remote::Remote;
-
-/// The characters of a key that a URL contains as they are: those of signature version 4, and the separators.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+use crate::request::{Answer, Call, Part};
+use crate::store::{self, Authorize, Authorized, Page, Protocol, Store, add_checksum};
+use crate::xml::{Names, document};
 
 /// How to give credentials.
 const CREDENTIALS: &str =
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for public objects";
 
-/// An object, and what its requests need.
-pub(crate) struct S3Object {
-    pub(crate) url: Url,
-    /// The URL without the key, and without a `/` at its end.
-    bucket: Url,
-    region: String,
-    /// `None` if requests are not signed.
-    store: Option<Arc<AmazonS3>>,
-}
+/// Amazon's interface.
+static S3: Interface = Interface {
+    prefix: "x-amz-",
+    write_id: "x-amz-meta-millstream-id",
+    describing: &[
+        "acl",
+        "server-side-encryption",
+        "server-side-encryption-aws-kms-key-id",
+        "storage-class",
+        "tagging",
+        "website-redirect-location",
+    ],
+    only_if_missing: ("if-none-match", "*"),
+    completes_conditionally: true,
+    reading: &[("accept-encoding", "identity"), ("x-amz-checksum-mode", "ENABLED")],
+    // The signature contains the SHA-256 of the body.
+    adds_checksums: false,
+    namespace: " xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"",
+};
 
-impl S3Object {
-    pub(crate) fn new(bucket: &str, key: &str, options: &Remote) -> Result<S3Object> {
-        let failed = |error: object_store::Error| {
-            Error::new(ErrorKind::OpenFailed)
-                .with_found(format!("the settings of S3: {error}"))
-                .with_expected(format!("credentials: {CREDENTIALS}"))
-        };
-        let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
-        if let Some(endpoint) = &options.endpoint {
-            builder = builder.with_endpoint(endpoint);
+/// Opens a bucket.
+pub(crate) fn open(bucket: &str, options: &Remote) -> Result<Store> {
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    if let Some(endpoint) = &options.endpoint {
+        builder = builder.with_endpoint(endpoint);
+    }
+    let value = |key| builder.get_config_value(&key);
+    let region = value(AmazonS3ConfigKey::Region).unwrap_or_else(|| "us-east-1".into());
+    let endpoint = value(AmazonS3ConfigKey::Endpoint);
+    let is_true = |key| store::is_true(value(key).as_deref());
+    let in_host = is_true(AmazonS3ConfigKey::VirtualHostedStyleRequest);
+    let is_unsigned = options.anonymous || is_true(AmazonS3ConfigKey::SkipSignature);
+    let endpoint = endpoint.unwrap_or_else(|| format!("https://s3.{region}.amazonaws.com"));
+    let mut url = store::parse_endpoint(&endpoint)?;
+    match url.host_str().filter(|_| in_host).map(|host| format!("{bucket}.{host}")) {
+        Some(host) => {
+            url.set_host(Some(&host)).map_err(|error| {
+                Error::new(ErrorKind::InvalidOption).with_found(format!("a bucket in the host name {host}: {error}"))
+            })?;
+            let front = url.path().trim_end_matches('/').to_string();
+            url.set_path(&front);
         }
-        let value = |key| builder.get_config_value(&key);
-        let region = value(AmazonS3ConfigKey::Region).unwrap_or_else(|| "us-east-1".into());
-        let endpoint = value(AmazonS3ConfigKey::Endpoint);
-        let is_true =
-            |key| value(key).is_some_and(|value| matches!(value.to_ascii_lowercase().as_str(), "true" | "1" | "yes"));
-        let in_host = is_true(AmazonS3ConfigKey::VirtualHostedStyleRequest);
-        let is_unsigned = options.anonymous || is_true(AmazonS3ConfigKey::SkipSignature);
-        let endpoint = endpoint.unwrap_or_else(|| format!("https://s3.{region}.amazonaws.com"));
-        let mut url = Url::parse(&endpoint).map_err(|error| {
-            Error::new(ErrorKind::InvalidOption)
-                .with_found(format!("the endpoint {}: {error}", crate::address::shown(&endpoint)))
-                .with_expected("a URL such as http://127.0.0.1:9000")
-        })?;
-        let front = url.path().trim_end_matches('/').to_string();
-        match url.host_str().filter(|_| in_host).map(|host| format!("{bucket}.{host}")) {
-            Some(host) => {
-                url.set_host(Some(&host)).map_err(|error| {
-                    Error::new(ErrorKind::InvalidOption)
-                        .with_found(format!("a bucket in the host name {host}: {error}"))
-                })?;
-                url.set_path(&front);
-            }
-            None => url.set_path(&format!("{front}/{bucket}")),
-        }
-        // Only the requests for credentials are made, and repeated, by the store itself.
-        let retry = RetryConfig { max_retries: 3, retry_timeout: Duration::from_secs(10), ..RetryConfig::default() };
-        let builder = builder.with_region(&region).with_endpoint(endpoint).with_allow_http(true).with_retry(retry);
-        let store = if is_unsigned { None } else { Some(Arc::new(builder.build().map_err(failed)?)) };
-        let bucket = url;
-        let url = if key.is_empty() { bucket.clone() } else { with_key(&bucket, key) };
-        Ok(S3Object { url, bucket, region, store })
+        None => url = store::bucket_url(&endpoint, bucket)?,
     }
-
-    /// Returns another object of the same bucket.
-    pub(crate) fn sibling(&self, key: &str) -> S3Object {
-        S3Object {
-            url: with_key(&self.bucket, key),
-            bucket: self.bucket.clone(),
-            region: self.region.clone(),
-            store: self.store.clone(),
-        }
-    }
-
-    /// Returns the headers of a signed request. Credentials that have expired are renewed first.
-    pub(crate) async fn sign(
-        &self,
-        method: &Method,
-        url: &Url,
-        headers: HeaderMap,
-        body: Bytes,
-    ) -> Result<HeaderMap, Failure> {
-        let Some(store) = &self.store else { return Ok(headers) };
-        // The error's text could contain a response of the service that has the credentials.
-        let credential = store.credentials().get_credential().await.map_err(|_| {
-            Failure::Lasting(
-                Error::new(ErrorKind::OpenFailed)
-                    .with_found("no credentials for S3, also none from the metadata service of this machine")
-                    .with_expected(format!("credentials: {CREDENTIALS}")),
-            )
-        })?;
-        let mut request = HttpRequest::new(HttpRequestBody::from(body));
-        *request.method_mut() = method.clone();
-        *request.uri_mut() = url.as_str().parse().map_err(|_| wrong("an address that HTTP does not allow"))?;
-        *request.headers_mut() = headers;
-        AwsAuthorizer::new(&credential, "s3", &self.region)
-            .try_authorize(&mut request, None)
-            .map_err(|_| wrong("credentials that cannot sign a request"))?;
-        Ok(std::mem::take(request.headers_mut()))
-    }
-}
-
-fn with_key(bucket: &Url, key: &str) -> Url {
-    let mut url = bucket.clone();
-    url.set_path(&format!("{}/{}", bucket.path().trim_end_matches('/'), utf8_percent_encode(key, ESCAPED)));
-    url
-}
-
-/// Encodes the pairs of a query.
-pub(crate) fn query(pairs: &[(&str, String)]) -> String {
-    const IN_QUERY: &AsciiSet = &ESCAPED.add(b'/');
-    let pairs = pairs.iter().map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, IN_QUERY)));
-    pairs.collect::<Vec<_>>().join("&")
-}
-
-/// The names in a list, which a store encodes if that was requested: XML cannot contain all characters.
-pub(crate) struct Names {
-    is_encoded: bool,
-}
-
-impl Names {
-    /// `encoding` is the `EncodingType` of the list.
-    pub(crate) fn new(encoding: Option<&str>) -> Names {
-        Names { is_encoded: encoding.is_some_and(|encoding| encoding.eq_ignore_ascii_case("url")) }
-    }
-
-    pub(crate) fn decode(&self, name: &str) -> String {
-        match self.is_encoded {
-            true => percent_decode_str(&name.replace('+', " ")).decode_utf8_lossy().into_owned(),
-            false => name.into(),
-        }
-    }
-}
-
-/// Returns whether a header describes the object, so that it belongs to the request that creates it and to no other.
-pub(crate) fn describes_object(name: &str) -> bool {
-    const NAMES: [&str; 12] = [
-        "cache-control",
-        "content-disposition",
-        "content-encoding",
-        "content-language",
-        "content-type",
-        "expires",
-        "x-amz-acl",
-        "x-amz-server-side-encryption",
-        "x-amz-server-side-encryption-aws-kms-key-id",
-        "x-amz-storage-class",
-        "x-amz-tagging",
-        "x-amz-website-redirect-location",
-    ];
-    NAMES.contains(&name) || name.starts_with("x-amz-meta-")
-}
-
-/// The document with which a store explains an error. The text is shown, so it has no control characters.
-#[derive(Debug, Deserialize)]
-#[serde(rename = "Error", rename_all = "PascalCase")]
-pub(crate) struct ErrorDocument {
-    pub(crate) code: String,
-    #[serde(default)]
-    message: String,
-}
-
-impl fmt::Display for ErrorDocument {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |text: &str| text.chars().filter(|c| !c.is_control()).take(200).collect::<String>();
-        f.write_str(&shown(&self.code))?;
-        match self.message.is_empty() {
-            true => Ok(()),
-            false => write!(f, ": {}", shown(&self.message)),
-        }
-    }
-}
-
-/// Parses an error document, which other servers do not send.
-pub(crate) fn error_document(body: &str) -> Option<ErrorDocument> {
-    document(body, "Error")
-}
-
-/// Parses a document whose root has this name.
-pub(crate) fn document<T: for<'de> Deserialize<'de>>(body: &str, root: &str) -> Option<T> {
-    // The deserializer does not check the name of the root. A store may send blanks while it works on a request.
-    let mut reader = quick_xml::Reader::from_str(body);
-    let found = loop {
-        match reader.read_event().ok()? {
-            quick_xml::events::Event::Start(start) => break start.local_name().as_ref() == root.as_bytes(),
-            quick_xml::events::Event::Empty(_) | quick_xml::events::Event::Eof => return None,
-            _ => {}
+    let builder = builder.with_region(&region).with_endpoint(endpoint).with_allow_http(true);
+    let credentials: Option<Arc<dyn Authorize>> = match is_unsigned {
+        true => None,
+        false => {
+            let store = builder
+                .with_retry(store::retry())
+                .build()
+                .map_err(|error| store::wrong_settings("S3", &error.to_string(), CREDENTIALS))?;
+            Some(Arc::new(Signature { store, region }))
         }
     };
-    if found { quick_xml::de::from_str(body.trim_ascii()).ok() } else { None }
+    Ok(Store { kind: Kind::S3, bucket: url, protocol: &S3, credentials })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Amazon's signature version 4.
+struct Signature {
+    store: AmazonS3,
+    region: String,
+}
 
-    #[test]
-    fn keys_are_encoded_for_the_signature() {
-        let encode = |key| utf8_percent_encode(key, ESCAPED).to_string();
-        assert_eq!(encode("a/b-c_d.e~f"), "a/b-c_d.e~f");
-        assert_eq!(encode("a b//100%#?+\n"), "a%20b//100%25%23%3F%2B%0A");
-        assert_eq!(encode("é"), "%C3%A9");
+impl Authorize for Signature {
+    fn authorize(&self, mut request: HttpRequest) -> Authorized<'_> {
+        Box::pin(async move {
+            let credential = self.store.credentials().get_credential().await;
+            let credential = credential.map_err(|_| store::no_credentials("S3", CREDENTIALS))?;
+            AwsAuthorizer::new(&credential, "s3", &self.region)
+                .try_authorize(&mut request, None)
+                .map_err(|_| store::cannot_sign())?;
+            Ok(request)
+        })
     }
+}
 
-    #[test]
-    fn the_reason_of_a_refusal_is_found() {
-        let reason = |body| error_document(body).map(|document| document.to_string());
-        let body = "<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code><Message>It does\nnot exist.</Message></Error>";
-        assert_eq!(reason(body).unwrap(), "NoSuchKey: It doesnot exist.");
-        assert_eq!(reason(" \n <Error xmlns=\"http://a/\"><Code>A</Code><Other/></Error>").unwrap(), "A");
-        for body in ["<html>", "<Error><Code>unfinished", "", "<Other><Code>A</Code></Other>", "<Error/>"] {
-            assert_eq!(reason(body), None, "{body}");
+/// Amazon's interface, and what another store may have in its place.
+pub(crate) struct Interface {
+    /// The beginning of the names of the store's own headers.
+    pub(crate) prefix: &'static str,
+    pub(crate) write_id: &'static str,
+    /// The store's headers that describe an object, without their prefix.
+    pub(crate) describing: &'static [&'static str],
+    /// The header that lets a request fail if the object exists.
+    pub(crate) only_if_missing: (&'static str, &'static str),
+    pub(crate) completes_conditionally: bool,
+    /// The headers of requests that read.
+    pub(crate) reading: &'static [(&'static str, &'static str)],
+    pub(crate) adds_checksums: bool,
+    /// The namespace of the list of parts.
+    pub(crate) namespace: &'static str,
+}
+
+impl Interface {
+    fn add_condition(&self, headers: &mut HeaderMap, create_new: bool) {
+        if create_new {
+            let (name, value) = self.only_if_missing;
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
     }
 
-    #[test]
-    fn queries_are_encoded_for_the_signature() {
-        assert_eq!(query(&[("uploads", String::new()), ("prefix", "a/b c&".into())]), "uploads=&prefix=a%2Fb%20c%26");
+    fn with_body(&self, mut call: Call, body: Bytes) -> Call {
+        if self.adds_checksums {
+            add_checksum(&mut call.headers, &body);
+        }
+        Call { body, ..call }
     }
+}
+
+impl Protocol for Interface {
+    fn write_id(&self) -> HeaderName {
+        HeaderName::from_static(self.write_id)
+    }
+
+    fn object_header(&self, name: &HeaderName) -> Option<HeaderName> {
+        const NAMES: [&str; 6] =
+            ["cache-control", "content-disposition", "content-encoding", "content-language", "content-type", "expires"];
+        let own = |name: &str| self.describing.contains(&name) || name.starts_with("meta-");
+        let describes = NAMES.contains(&name.as_str()) || name.as_str().strip_prefix(self.prefix).is_some_and(own);
+        describes.then(|| name.clone())
+    }
+
+    fn add_headers(&self, method: &Method, headers: &mut HeaderMap) {
+        if method == Method::GET || method == Method::HEAD {
+            for (name, value) in self.reading {
+                headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            }
+        }
+    }
+
+    fn put(&self, object: HeaderMap, body: Bytes, create_new: bool) -> Call {
+        let mut call = Call { headers: object, ..Call::new(Method::PUT, Vec::new()) };
+        self.add_condition(&mut call.headers, create_new);
+        self.with_body(call, body)
+    }
+
+    fn create(&self, object: HeaderMap) -> Option<Call> {
+        Some(Call { headers: object, ..Call::new(Method::POST, vec![("uploads", String::new())]) })
+    }
+
+    fn created(&self, answer: &Answer) -> Option<String> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "PascalCase")]
+        struct Created {
+            upload_id: String,
+        }
+        let created: Option<Created> = document(&answer.body, "InitiateMultipartUploadResult");
+        created.map(|created| created.upload_id).filter(|id| !id.is_empty())
+    }
+
+    fn send_part(&self, upload: &str, number: u32, body: Bytes) -> Call {
+        let query = vec![("partNumber", number.to_string()), ("uploadId", upload.to_string())];
+        self.with_body(Call::new(Method::PUT, query), body)
+    }
+
+    fn part_tag(&self, _: &str, _: u32, answer: &Answer) -> Option<String> {
+        answer.headers.get(ETAG)?.to_str().ok().map(str::to_string)
+    }
+
+    fn complete(&self, upload: &str, parts: &[Part], _: HeaderMap, create_new: bool) -> Call {
+        let mut body = format!("<CompleteMultipartUpload{}>", self.namespace);
+        for Part { number, tag } in parts {
+            let etag = quick_xml::escape::escape(tag);
+            body += &format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>");
+        }
+        let body = Bytes::from(body + "</CompleteMultipartUpload>");
+        let mut call = Call { body, ..Call::new(Method::POST, vec![("uploadId", upload.to_string())]) };
+        self.add_condition(&mut call.headers, create_new);
+        call
+    }
+
+    fn completes_conditionally(&self) -> bool {
+        self.completes_conditionally
+    }
+
+    fn has_completed(&self, answer: &Answer) -> bool {
+        #[derive(Deserialize)]
+        struct Completed {}
+        answer.status.is_success() && document::<Completed>(&answer.body, "CompleteMultipartUploadResult").is_some()
+    }
+
+    fn has_no_upload(&self, answer: &Answer) -> bool {
+        answer.status.as_u16() == 404
+    }
+
+    fn has_object(&self, answer: &Answer) -> bool {
+        answer.status.as_u16() == 412
+    }
+
+    fn find(&self, upload: &str) -> Call {
+        Call::new(Method::GET, vec![("max-parts", "1".to_string()), ("uploadId", upload.to_string())])
+    }
+
+    fn is_found(&self, _: &str, _: &Answer) -> bool {
+        true
+    }
+
+    fn abort(&self, upload: &str) -> Option<Call> {
+        Some(Call::new(Method::DELETE, vec![("uploadId", upload.to_string())]))
+    }
+
+    fn objects_query(&self) -> &'static [(&'static str, &'static str)] {
+        &[("encoding-type", "url"), ("list-type", "2"), ("max-keys", "1000")]
+    }
+
+    fn objects(&self, body: &str, url: &dyn Fn(&str) -> String) -> Option<Page<ListedObject>> {
+        let page: ObjectPage = document(body, "ListBucketResult")?;
+        let names = Names::new(page.encoding_type.as_deref());
+        let entry = |one: Contents| ListedObject { url: url(&names.decode(&one.key)), size: one.size };
+        let token = page.next_continuation_token.unwrap_or_default();
+        let next = page.is_truncated.then(|| vec![("continuation-token", token)]);
+        Some((page.contents.into_iter().map(entry).collect(), next))
+    }
+
+    fn uploads_query(&self) -> Option<&'static [(&'static str, &'static str)]> {
+        Some(&[("encoding-type", "url"), ("max-uploads", "1000"), ("uploads", "")])
+    }
+
+    fn uploads(&self, body: &str, url: &dyn Fn(&str) -> String) -> Option<Page<UnfinishedUpload>> {
+        let page: UploadPage = document(body, "ListMultipartUploadsResult")?;
+        let names = Names::new(page.encoding_type.as_deref());
+        let entry = |one: Upload| UnfinishedUpload {
+            url: url(&names.decode(&one.key)),
+            id: one.upload_id,
+            begun: one.initiated.and_then(|time| humantime::parse_rfc3339_weak(&time).ok()),
+        };
+        let key = names.decode(&page.next_key_marker.unwrap_or_default());
+        let id = page.next_upload_id_marker.unwrap_or_default();
+        let next = page.is_truncated.then(|| vec![("key-marker", key), ("upload-id-marker", id)]);
+        Some((page.uploads.into_iter().map(entry).collect(), next))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ObjectPage {
+    #[serde(default)]
+    is_truncated: bool,
+    next_continuation_token: Option<String>,
+    encoding_type: Option<String>,
+    #[serde(default)]
+    contents: Vec<Contents>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Contents {
+    key: String,
+    size: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct UploadPage {
+    #[serde(default)]
+    is_truncated: bool,
+    next_key_marker: Option<String>,
+    next_upload_id_marker: Option<String>,
+    encoding_type: Option<String>,
+    #[serde(rename = "Upload", default)]
+    uploads: Vec<Upload>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Upload {
+    key: String,
+    upload_id: String,
+    initiated: Option<String>,
 }

@@ -14,12 +14,13 @@ use millstream_core::error::{Error, ErrorKind, Result};
 use tokio::task::JoinHandle;
 
 use crate::answer::wrong;
-use crate::calls::{Part, WRITE_ID, abort, create, send_part};
-use crate::client::{Call, Target, receive, runtime, wait_for};
-use crate::complete::{Completion, Progress, Request};
+use crate::calls::{abort, create, send_part};
+use crate::client::{Target, receive, runtime, wait_for};
+use crate::complete::{Completion, Progress};
 use crate::found::UnfinishedUpload;
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
+use crate::request::{Call, Part};
 
 /// How many parts are sent at a time.
 const CONNECTIONS: usize = 4;
@@ -67,12 +68,7 @@ impl Upload {
         remote.check_upload()?;
         let part_size = remote.checked_part_size().map_err(named)?;
         let target = Arc::new(Target::new(remote).map_err(named)?);
-        let first = target.clone();
-        let exists = wait_for(async move { probe(&first).await }, &mut check)?.map_err(named)?;
-        if exists && create_new {
-            return Err(named(Error::new(ErrorKind::AlreadyExists)));
-        }
-        Ok(Upload {
+        let upload = Upload {
             target,
             create_new,
             id: uuid::Uuid::new_v4().simple().to_string(),
@@ -82,8 +78,15 @@ impl Upload {
             multipart: None,
             progress: Arc::default(),
             is_done: false,
-            name,
-        })
+            name: name.clone(),
+        };
+        upload.check_length(upload.target.options.size_hint.unwrap_or(0)).map_err(named)?;
+        let first = upload.target.clone();
+        let exists = wait_for(async move { probe(&first).await }, &mut check)?.map_err(named)?;
+        if exists && create_new {
+            return Err(named(Error::new(ErrorKind::AlreadyExists)));
+        }
+        Ok(upload)
     }
 
     /// Returns the URL.
@@ -128,8 +131,10 @@ impl Upload {
         if self.is_done {
             return Err(Error::new(ErrorKind::Closed));
         }
-        let request = match &self.multipart {
-            None => Request::Put(Bytes::copy_from_slice(&self.buffer)),
+        let protocol = self.target.protocol()?;
+        let object = self.target.object_headers(&self.id)?;
+        let (call, upload) = match &self.multipart {
+            None => (protocol.put(object, Bytes::copy_from_slice(&self.buffer), self.create_new), None),
             Some(_) => {
                 if !self.buffer.is_empty() {
                     self.send_buffer(&mut check)?;
@@ -140,12 +145,14 @@ impl Upload {
                     multipart.wait(&mut check)?;
                 }
                 multipart.parts.sort_unstable_by_key(|part| part.number);
-                Request::Complete { upload: multipart.upload.clone(), body: Bytes::from(list(&multipart.parts)) }
+                let call = protocol.complete(&multipart.upload, &multipart.parts, object, self.create_new);
+                (call, Some(multipart.upload.clone()))
             }
         };
         let completion = Completion {
             target: self.target.clone(),
-            request,
+            call,
+            upload,
             create_new: self.create_new,
             id: self.id.clone(),
             length: self.sent + if self.multipart.is_none() { self.buffer.len() as u64 } else { 0 },
@@ -172,13 +179,29 @@ impl Upload {
         let is_removed = !self.progress.may_complete() && {
             wait_for(async move { abort(&target, &upload).await }, &mut until(end)).flatten().is_ok()
         };
-        if let Some(report) = self.target.options.on_unfinished.as_ref().filter(|_| !is_removed) {
+        // Without a request that removes uploads, nothing can be done about it.
+        let is_removable = self.target.protocol().is_ok_and(|protocol| protocol.uploads_query().is_some());
+        if let Some(report) = self.target.options.on_unfinished.as_ref().filter(|_| !is_removed && is_removable) {
             report(&UnfinishedUpload::new(self.target.options.url.clone(), multipart.upload));
         }
     }
 
+    /// Refuses an object of which it is known that it cannot be completed as it should.
+    fn check_length(&self, least: u64) -> Result<()> {
+        if self.create_new && least > self.part_size as u64 && !self.target.protocol()?.completes_conditionally() {
+            return Err(Error::new(ErrorKind::Unsupported)
+                .with_found(format!("a new object of more than {} bytes", self.part_size))
+                .with_expected(
+                    "at most one part, because this store has no condition for the completion of several; set `part_size` to \
+                     the length, or replace an existing object",
+                ));
+        }
+        Ok(())
+    }
+
     /// Sends the buffer as a part.
     fn send_buffer(&mut self, check: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.check_length(self.sent + self.buffer.len() as u64 + 1)?;
         let multipart = match &mut self.multipart {
             Some(multipart) => multipart,
             none => none.insert(Multipart::start(&self.target, &self.id, check)?),
@@ -220,11 +243,9 @@ impl Drop for Upload {
 
 impl Multipart {
     fn start(target: &Arc<Target>, id: &str, check: &mut dyn FnMut() -> Result<()>) -> Result<Multipart> {
-        let mut headers = target.user_headers(true);
-        headers.extend(target.user_headers(false));
-        headers.insert(WRITE_ID, HeaderValue::try_from(id).expect("it is ASCII"));
+        let (object, id) = (target.object_headers(id)?, id.to_string());
         let target = target.clone();
-        let upload = wait_for(async move { create(&target, headers).await }, check)??;
+        let upload = wait_for(async move { create(&target, object, &id).await }, check)??;
         let (sender, finished) = channel();
         Ok(Multipart {
             upload,
@@ -279,7 +300,7 @@ fn until(end: Instant) -> impl FnMut() -> Result<()> {
 /// credentials, and whether the object exists.
 async fn probe(target: &Target) -> Result<bool> {
     let mut patience = Patience::new(target.options.retry_for);
-    let mut call = Call::new(target, Method::GET, Vec::new());
+    let mut call = Call::new(Method::GET, Vec::new());
     call.headers.insert(RANGE, HeaderValue::from_static("bytes=0-0"));
     loop {
         let answer = match target.call(call.clone(), true).await {
@@ -293,9 +314,9 @@ async fn probe(target: &Target) -> Result<bool> {
         match answer.status.as_u16() {
             200 | 206 => return Ok(true),
             416 => return Ok(answer.headers.contains_key(CONTENT_RANGE) || code == "InvalidRange"),
-            404 if code != "NoSuchBucket" => return Ok(false),
+            404 if !matches!(&*code, "NoSuchBucket" | "ContainerNotFound") => return Ok(false),
             // Credentials may allow writing and not reading.
-            403 if matches!(&*code, "" | "AccessDenied") => return Ok(false),
+            403 if matches!(&*code, "" | "AccessDenied" | "AuthorizationPermissionMismatch") => return Ok(false),
             _ if answer.is_passing() => patience.wait(answer.failure()).await?,
             _ => {
                 let Failure::Lasting(error) = answer.failure() else { continue };
@@ -304,14 +325,4 @@ async fn probe(target: &Target) -> Result<bool> {
             }
         }
     }
-}
-
-/// Returns the body of the request that completes an upload.
-fn list(parts: &[Part]) -> String {
-    let mut body = String::from("<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
-    for Part { number, etag } in parts {
-        let etag = quick_xml::escape::escape(etag);
-        body += &format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>");
-    }
-    body + "</CompleteMultipartUpload>"
 }

@@ -1,26 +1,28 @@
 //! Unfinished uploads of a store, such as those of a program that was killed. They are not visible as objects.
 
 use millstream_core::error::{Error, ErrorKind, Result};
-use serde::Deserialize;
 
 use crate::address::Address;
+use crate::azure::no_uploads;
 use crate::calls::abort;
 use crate::client::{Target, wait_for};
 use crate::complete::{Found, look};
 use crate::found::{Outcome, UnfinishedUpload};
-use crate::pages::{Page, Pages, Query};
+use crate::pages::{Listed, Pages};
 use crate::patience::Patience;
 use crate::remote::Remote;
-use crate::s3::Names;
+use crate::store::{Page, Protocol};
 
 /// The unfinished uploads of the objects whose URLs begin with a prefix. They are requested as they are iterated.
-pub struct Uploads(Pages<UploadPage>);
+pub struct Uploads(Pages<UnfinishedUpload>);
 
 impl Uploads {
-    /// Lists the unfinished uploads under `remote`: `s3://BUCKET` or `s3://BUCKET/PREFIX`.
+    /// Lists the unfinished uploads under `remote`: `s3://BUCKET` or `s3://BUCKET/PREFIX`, or the same
+    /// of `gs://`.
     ///
     /// # Errors
-    /// Fails if the URL or an option is invalid.
+    /// Fails if the URL or an option is invalid, and for `az://` with [`ErrorKind::Unsupported`]: Azure discards what is left
+    /// of uploads after a week, and has no list of it.
     pub fn new(remote: Remote) -> Result<Uploads> {
         Pages::new(remote).map(Uploads)
     }
@@ -33,7 +35,7 @@ impl Uploads {
         let named = |error: Error| error.with_name(&upload.url);
         // It refuses keys that no URL can contain, whose uploads would be those of another object.
         let key = match Address::parse(&upload.url)? {
-            Address::S3 { key, .. } => key,
+            Address::Store { key, .. } => key,
             Address::Web(_) => return Err(named(Error::new(ErrorKind::Unsupported).with_found("a web server"))),
         };
         let target = self.0.target.sibling(&key).ok_or_else(|| named(Error::new(ErrorKind::Unsupported)))?;
@@ -50,43 +52,13 @@ impl Iterator for Uploads {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct UploadPage {
-    #[serde(default)]
-    is_truncated: bool,
-    next_key_marker: Option<String>,
-    next_upload_id_marker: Option<String>,
-    encoding_type: Option<String>,
-    #[serde(rename = "Upload", default)]
-    uploads: Vec<Upload>,
-}
+impl Listed for UnfinishedUpload {
+    fn query(protocol: &dyn Protocol) -> Result<&'static [(&'static str, &'static str)]> {
+        protocol.uploads_query().ok_or_else(no_uploads)
+    }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Upload {
-    key: String,
-    upload_id: String,
-    initiated: Option<String>,
-}
-
-impl Page for UploadPage {
-    type Entry = UnfinishedUpload;
-    const ROOT: &'static str = "ListMultipartUploadsResult";
-    const QUERY: &'static [(&'static str, &'static str)] =
-        &[("encoding-type", "url"), ("max-uploads", "1000"), ("uploads", "")];
-
-    fn split(self, url: impl Fn(&str) -> String) -> (Vec<UnfinishedUpload>, Option<Query>) {
-        let names = Names::new(self.encoding_type.as_deref());
-        let entry = |one: Upload| UnfinishedUpload {
-            url: url(&names.decode(&one.key)),
-            id: one.upload_id,
-            begun: one.initiated.and_then(|time| humantime::parse_rfc3339_weak(&time).ok()),
-        };
-        let key = names.decode(&self.next_key_marker.unwrap_or_default());
-        let id = self.next_upload_id_marker.unwrap_or_default();
-        let next = self.is_truncated.then(|| vec![("key-marker", key), ("upload-id-marker", id)]);
-        (self.uploads.into_iter().map(entry).collect(), next)
+    fn page(protocol: &dyn Protocol, body: &str, url: &dyn Fn(&str) -> String) -> Option<Page<UnfinishedUpload>> {
+        protocol.uploads(body, url)
     }
 }
 

@@ -225,8 +225,8 @@ inline void set(const writer_options &options, millstream_writer_options *to) {
 
 /// The options of a remote object. Those that are not given have their defaults.
 struct remote_options {
-    /// The endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or
-    /// else Amazon's endpoint of the region.
+    /// The endpoint of the object store, such as `http://127.0.0.1:9000`. The default is the one in the environment,
+    /// such as `AWS_ENDPOINT_URL`, or else the one of Amazon's region, of Google or of the Azure account.
     std::string endpoint{};
     /// How long a connection may deliver nothing before it is given up and resumed: 10 seconds by default.
     std::optional<std::chrono::nanoseconds> idle_timeout{};

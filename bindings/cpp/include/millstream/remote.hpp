@@ -1,4 +1,5 @@
-// Objects of web servers and object stores, as sources and sinks: `https://…`, `http://…` and `s3://BUCKET/KEY`.
+// Objects of web servers and object stores, as sources and sinks: `https://…`, `http://…`, `s3://BUCKET/KEY`,
+// `gs://BUCKET/KEY` and `az://CONTAINER/KEY`.
 //
 //     millstream::reader log(millstream::remote{"s3://logs/2026/11/27.csv.gz"});
 //     millstream::remote report("s3://reports/a.csv", {.endpoint = "http://127.0.0.1:9000"});
@@ -27,8 +28,8 @@ namespace millstream {
 /// An object of a web server or an object store, and the options of its requests.
 class remote {
   public:
-    /// Describes the object at `url`. Everything after `s3://BUCKET/` is the key as it is, so `%`, `#`, `?` and spaces
-    /// belong to it.
+    /// Describes the object at `url`. For object stores, everything after `s3://BUCKET/`, `gs://BUCKET/` or
+    /// `az://CONTAINER/` is the key as it is, so `%`, `#`, `?` and spaces belong to it.
     explicit remote(std::string_view url, const remote_options &options = {})
         : handle_(detail::made<handle_type>(millstream_remote_new, detail::c_text(url).c_str())) {
         detail::set(options, handle_.get());

@@ -159,8 +159,8 @@ class CommandSettings(TypedDict, total=False):
 class RemoteSettings(TypedDict, total=False):
     """The options of a remote object. Times are in seconds."""
 
-    #: The endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or
-    #: else Amazon's endpoint of the region.
+    #: The endpoint of the object store, such as `http://127.0.0.1:9000`. The default is the one in the environment,
+    #: such as `AWS_ENDPOINT_URL`, or else the one of Amazon's region, of Google or of the Azure account.
     endpoint: str
     #: How long a connection may deliver nothing before it is given up and resumed: 10 seconds by default.
     idle_timeout: float

@@ -2194,8 +2194,8 @@ static void objects(void) {
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_remote_set_endpoint(remote, NULL, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_remote_set_anonymous(NULL, true, &error));
     millstream_remote_free(remote);
-    MUST(millstream_remote_new("gs://bucket/key", &remote, &error));
-    FAILS(MILLSTREAM_UNSUPPORTED, millstream_reader_url(remote, NULL, &reader, &error));
+    MUST(millstream_remote_new("gs://bucket", &remote, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_url(remote, NULL, &reader, &error));
     millstream_remote_free(remote);
     millstream_remote_free(NULL);
     FAILS(MILLSTREAM_ARGUMENT_INVALID, millstream_remote_new(NULL, &other, &error));

@@ -14,13 +14,13 @@ pub(crate) struct Network {
     /// Add a header to each request for a URL, or each line of a file as a header
     ///
     /// Such as 'Authorization: Bearer TOKEN'; other users of the machine can see the words of a command, but not
-    /// those of a file. Headers that describe an object, such as Content-Type, x-amz-meta-NAME and
-    /// x-amz-storage-class, are sent with the request that creates it. No header is sent to another host after a
+    /// those of a file. Headers that describe an object, such as Content-Type, x-amz-meta-NAME,
+    /// x-goog-meta-NAME and x-ms-meta-NAME, are sent with the request that creates it. No header is sent to another host after a
     /// redirect.
     #[arg(long, value_name = "NAME: VALUE or @FILE", help_heading = "URLs", value_parser = http_header)]
     http_header: Vec<Headers>,
 
-    /// The address of an S3-compatible store [default: AWS_ENDPOINT_URL, or Amazon's]
+    /// The address of the store [default: that in the environment, such as AWS_ENDPOINT_URL, or the provider's]
     #[arg(long, value_name = "URL", help_heading = "URLs")]
     endpoint: Option<String>,
 

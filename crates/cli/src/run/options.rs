@@ -88,6 +88,11 @@ Sources:
   https://...     an object of a web server, also http://
   s3://BUCKET/KEY an object of S3 or a compatible store, by the settings in
                   the environment (AWS_ENDPOINT_URL, AWS_REGION, ...)
+  gs://BUCKET/KEY an object of Google Cloud Storage
+                  (GOOGLE_APPLICATION_CREDENTIALS, ...)
+  az://CONTAINER/KEY
+                  an object of Azure Blob Storage
+                  (AZURE_STORAGE_ACCOUNT_NAME, ...)
   tcp:HOST:PORT   what the peer of a connection sends
   unix:PATH       the same for a Unix socket
   -- COMMAND ...  the output of a command; always the last source

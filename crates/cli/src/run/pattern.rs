@@ -84,7 +84,8 @@ fn is_pattern(name: &str) -> bool {
 
 /// Returns whether the objects of a URL can be listed.
 fn is_of_store(url: &str) -> bool {
-    url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("s3://"))
+    let schemes = ["s3://", "gs://", "az://"];
+    url.get(..5).is_some_and(|found| schemes.iter().any(|scheme| found.eq_ignore_ascii_case(scheme)))
 }
 
 fn matcher(pattern: &str) -> Result<GlobMatcher> {
@@ -143,7 +144,7 @@ fn objects(pattern: &str, network: &Network) -> Result<Vec<Source>> {
     if fixed.matches('/').count() < 3 {
         return Err(Error::new(ErrorKind::InvalidOption)
             .with_found("a pattern as the name of a bucket")
-            .with_expected("s3://BUCKET/PATTERN"));
+            .with_expected("s3://BUCKET/PATTERN, or the same of gs:// or az://"));
     }
     let mut found = Vec::new();
     for object in millstream::remote::Objects::new(network.remote(fixed))? {

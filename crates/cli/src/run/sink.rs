@@ -23,7 +23,7 @@ pub(crate) enum Sink {
     Tcp(String),
     /// `unix:PATH`
     Unix(PathBuf),
-    /// `s3://BUCKET/KEY`; other URLs are refused when they are checked.
+    /// `s3://BUCKET/KEY`, or that of another store; other URLs are refused when they are checked.
     Url(String),
 }
 
@@ -31,7 +31,7 @@ impl Sink {
     /// Parses an OUTPUT word.
     pub(crate) fn parse(word: OsString) -> std::result::Result<Sink, String> {
         if word.is_empty() {
-            return Err("expected a file, '-', s3://BUCKET/KEY, tcp:HOST:PORT or unix:PATH".to_string());
+            return Err("expected a file, '-', s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY, tcp:HOST:PORT or unix:PATH".to_string());
         }
         if word == "-" {
             return Ok(Sink::Stdout);

@@ -32,7 +32,7 @@ pub(crate) enum Source {
     Tcp(String),
     /// `unix:PATH`
     Unix(PathBuf),
-    /// `https://…`, `http://…` or `s3://BUCKET/KEY`
+    /// `https://…`, `http://…`, or `s3://BUCKET/KEY` and those of other stores
     Url(String),
     /// The words after `--`.
     Command(Vec<OsString>),

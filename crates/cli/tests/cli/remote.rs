@@ -82,6 +82,52 @@ fn requests_for_objects_of_s3_are_signed() {
 }
 
 #[test]
+fn requests_for_objects_of_google_have_a_token() {
+    let (address, lines) = server(COMPLETE);
+    let place = Place::new();
+    let words = || place.run("").word("gs://bucket/a b//100%.csv").env("GOOGLE_BASE_URL", &format!("http://{address}"));
+    words().env("GOOGLE_BEARER_TOKEN", "some-token").succeeds().prints("one\ntwo\n");
+    let found: Vec<String> = lines.try_iter().collect();
+    assert_eq!(found[0], "GET /bucket/a%20b//100%25.csv HTTP/1.1");
+    for line in ["authorization: Bearer some-token", "accept-encoding: gzip", "range: bytes=0-"] {
+        assert!(found.iter().any(|found| found == line), "{line}: {found:?}");
+    }
+    words().env("GOOGLE_SKIP_SIGNATURE", "true").succeeds().prints("one\ntwo\n");
+    assert!(!lines.try_iter().any(|line| line.starts_with("authorization")));
+    let seen = words().env("GOOGLE_SERVICE_ACCOUNT_KEY", "\"some-secret\"").fails();
+    seen.complains_of(&[
+        "gs://bucket/a b//100%.csv: open failed: found the settings of Google Cloud Storage",
+        "no key",
+    ]);
+}
+
+#[test]
+fn requests_for_objects_of_azure_have_credentials() {
+    let (address, lines) = server(COMPLETE);
+    let place = Place::new();
+    let words = || {
+        let words = place.run("").word("az://container/a b//100%.csv").env("AZURE_STORAGE_ACCOUNT_NAME", "me");
+        words.env("AZURE_STORAGE_ENDPOINT", &format!("http://{address}/me"))
+    };
+    let path = "GET /me/container/a%20b//100%25.csv";
+    for (name, value, target, header) in [
+        ("AZURE_STORAGE_ACCOUNT_KEY", "c29tZS1rZXk=", "", "authorization: SharedKey me:"),
+        ("AZURE_STORAGE_TOKEN", "some-token", "", "authorization: Bearer some-token"),
+        ("AZURE_STORAGE_SAS_TOKEN", "?sv=1&sig=a%2Bb%3D", "?sv=1&sig=a%2Bb%3D", "x-ms-version: "),
+        ("AZURE_SKIP_SIGNATURE", "true", "", "x-ms-version: "),
+    ] {
+        words().env(name, value).succeeds().prints("one\ntwo\n");
+        let found: Vec<String> = lines.try_iter().collect();
+        assert_eq!(found[0], format!("{path}{target} HTTP/1.1"));
+        assert!(found.iter().any(|line| line.starts_with(header)), "{header}: {found:?}");
+        let is_signed = found.iter().any(|line| line.starts_with("authorization"));
+        assert_eq!(is_signed, header.starts_with("authorization"), "{found:?}");
+    }
+    let seen = place.run("").word("az://container/a").fails();
+    seen.complains_of(&["found the settings of Azure Blob Storage: no account", "AZURE_STORAGE_ACCOUNT_NAME"]);
+}
+
+#[test]
 fn errors_name_the_options_of_the_command() {
     let (address, _) = server("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\none\n");
     let url = format!("http://{address}/a");
@@ -94,7 +140,8 @@ fn errors_name_the_options_of_the_command() {
 #[test]
 fn what_cannot_be_read_is_refused() {
     let place = Place::new();
-    place.run("gs://bucket/key").fails().complains_of(&["expected http, https or s3"]);
+    place.run("gs://bucket").gets_refused().complains_of(&["expected gs://BUCKET/KEY"]);
+    place.run("az://container/").gets_refused().complains_of(&["expected az://CONTAINER/KEY"]);
     place.run("s3://bucket").gets_refused().complains_of(&["expected s3://BUCKET/KEY"]);
     place.run("http://169.254.169.254/latest").fails().complains_of(&["link-local"]);
     let (address, _) = server(

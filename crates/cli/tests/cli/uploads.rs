@@ -89,7 +89,8 @@ fn what_cannot_be_written_is_refused_before_anything_is_opened() {
     let place = Place::new().file("a", "one\n");
     for (status, words, expected) in [
         (1, "a -o https://host/b?token=hidden", "https://host/b: unsupported: found an upload to a web server"),
-        (1, "a -o gs://host/b", "found gs://"),
+        (2, "a -o gs://bucket", "expected gs://BUCKET/KEY"),
+        (2, "a -o az://container", "expected az://CONTAINER/KEY"),
         (2, "a -o s3://bucket", "expected s3://BUCKET/KEY"),
         (2, "a --append -o s3://bucket/b", "found appending to an object"),
         (2, "a --append --tee s3://bucket/b -o c", "found appending to an object"),
@@ -103,8 +104,11 @@ fn what_cannot_be_written_is_refused_before_anything_is_opened() {
 #[test]
 fn uploads_of_a_web_server_are_refused() {
     let place = Place::new();
-    for words in ["uploads ls http://host/a", "uploads abort --older-than 1h a", "uploads ls s3://"] {
-        place.words(words).gets_refused().complains_of(&["expected s3://BUCKET or s3://BUCKET/PREFIX"]);
+    for words in ["uploads ls http://host/a", "uploads abort --older-than 1h a"] {
+        place.words(words).gets_refused().complains_of(&["expected s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://"]);
     }
+    place.words("uploads ls s3://").gets_refused().complains_of(&["expected s3://BUCKET or s3://BUCKET/PREFIX"]);
+    let seen = place.words("uploads ls az://container").env("AZURE_STORAGE_USE_EMULATOR", "true").fails();
+    seen.complains_of(&["az://container: unsupported", "after a week"]);
     place.words("uploads abort s3://bucket").gets_refused().complains_of(&["--older-than"]);
 }

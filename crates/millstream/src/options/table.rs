@@ -419,7 +419,7 @@ pub const COMMAND: &[Setting<Command>] = &[
 pub const REMOTE: &[Setting<Remote>] = &[
     Setting {
         name: "endpoint",
-        about: "The endpoint of an S3-compatible store, such as `http://127.0.0.1:9000`. The default is `AWS_ENDPOINT_URL`, or else Amazon's endpoint of the region.",
+        about: "The endpoint of the object store, such as `http://127.0.0.1:9000`. The default is the one in the environment, such as `AWS_ENDPOINT_URL`, or else the one of Amazon's region, of Google or of the Azure account.",
         set: Set::Text(|builder, text| builder.endpoint(text)),
     },
     Setting {

@@ -467,8 +467,8 @@ impl ReaderBuilder {
         }
     }
 
-    /// Opens an object of a web server or an object store: `https://…`, `http://…` or `s3://BUCKET/KEY`. A
-    /// [`Remote`](crate::Remote) has options for its requests. Compressed objects are decoded by default.
+    /// Opens an object of a web server or an object store: `https://…`, `http://…`, `s3://BUCKET/KEY`,
+    /// `gs://BUCKET/KEY` or `az://CONTAINER/KEY`. A [`Remote`](crate::Remote) has options for its requests. Compressed objects are decoded by default.
     ///
     /// The end of the stream means that all bytes of one version of the object were delivered. Ranges are fetched in
     /// parallel and connections are resumed, if the server sends a strong ETag. If the server announces neither a

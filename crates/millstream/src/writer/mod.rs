@@ -133,8 +133,8 @@ impl Writer {
         Writer::builder().path(path)
     }
 
-    /// Writes an object of a store with the interface of Amazon S3: `s3://BUCKET/KEY`. The output is compressed if the
-    /// name implies that. This requires the feature `remote`.
+    /// Writes an object of a store: `s3://BUCKET/KEY`, `gs://BUCKET/KEY` or `az://CONTAINER/KEY`. The output is compressed
+    /// if the name implies that. This requires the feature `remote`.
     ///
     /// The object, new or replaced, appears complete when the writer is [closed](Self::close), and otherwise not at all.
     /// Up to 16 MiB are kept in memory and sent by one request; more are sent in parts while they are written.

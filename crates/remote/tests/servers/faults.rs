@@ -8,8 +8,9 @@ use std::time::Duration;
 use millstream::{ErrorKind, Remote};
 
 use crate::read::{LARGE, begin, content, expect, read_all, read_rest};
-use crate::s3::{versitygw, with_store};
+use crate::s3::versitygw;
 use crate::server::{Server, request};
+use crate::store::{Kind, with_store};
 use crate::web::{answers, nginx, store};
 
 /// The number of times that each test repeats its faults.
@@ -263,14 +264,14 @@ fn a_server_may_go_away_while_it_is_read_if_it_comes_back() {
 #[test]
 fn objects_of_a_store_arrive_over_connections_that_are_cut() {
     const NAME: &str = "faults::objects_of_a_store_arrive_over_connections_that_are_cut";
-    with_store(NAME, versitygw, &[], |store| {
+    with_store(NAME, Kind::S3, versitygw, &[], |store| {
         let Some(toxiproxy) = Toxiproxy::new() else { return };
         let bytes = content(1, LARGE);
         store.put("a", &bytes);
         for limit in spread(2 * depth(), 20_000, 60_000) {
             let proxy = toxiproxy.proxy(&store.address);
             proxy.cut(limit);
-            let remote = Remote::new("s3://bucket/a").endpoint(&proxy.url(""));
+            let remote = Remote::new("s3://bucket/a").endpoint(proxy.url(""));
             expect(remote.range_size(64 << 10).connections(48), &bytes);
         }
     });

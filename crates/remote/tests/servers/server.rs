@@ -94,7 +94,7 @@ fn free_port() -> u16 {
 }
 
 /// Returns a program that `tools/setup` has installed, in the repository or in the system.
-fn find(name: &str) -> Option<PathBuf> {
+pub(crate) fn find(name: &str) -> Option<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.servers/bin");
     let path = std::env::var_os("PATH").unwrap_or_default();
     // Debian's programs for administrators are not in the path of other users.
