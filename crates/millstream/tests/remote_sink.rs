@@ -918,6 +918,52 @@ fn a_cancelled_writer_ends_soon_and_removes_its_upload() {
     });
 }
 
+/// Calls that a token interrupts continue where they were: no request is made again.
+#[test]
+fn interrupted_calls_continue() {
+    each(|dialect| {
+        let store = Store::new(dialect, |request| {
+            if request.method != "GET" {
+                std::thread::sleep(Duration::from_millis(90));
+            }
+            Fault::None
+        });
+        let (token, ended) = (CancelToken::new().unwrap(), Arc::new(AtomicUsize::new(0)));
+        let mut writer = Writer::builder().cancel(&token).capacity(50).url(store.remote("a")).unwrap();
+        let interrupter = std::thread::spawn({
+            let (token, ended) = (token.clone(), ended.clone());
+            move || {
+                while ended.load(Ordering::SeqCst) == 0 {
+                    token.cancel();
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+        });
+        let (content, mut interruptions) = (bytes(450), 0);
+        loop {
+            let at = writer.accepted() as usize;
+            let done = match at < content.len() {
+                true => writer.write(&content[at..content.len().min(at + 50)]).map(|()| false),
+                false => writer.try_close().map(|_| true),
+            };
+            match done {
+                Ok(true) => break,
+                Ok(false) => {}
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+                    interruptions += 1;
+                    token.reset();
+                }
+            }
+        }
+        ended.store(1, Ordering::SeqCst);
+        interrupter.join().unwrap();
+        assert!(interruptions > 3, "{interruptions}");
+        assert_eq!(store.requests.load(Ordering::SeqCst), dialect.requests());
+        assert_eq!(store.content().objects["a"].bytes, content);
+    });
+}
+
 #[test]
 fn an_upload_that_cannot_be_removed_is_reported() {
     let store =

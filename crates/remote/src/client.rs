@@ -15,6 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 use millstream_core::error::{Error, ErrorKind, Result};
 use reqwest::{Client, Response, redirect};
 use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use url::Url;
 
@@ -55,11 +56,34 @@ pub(crate) fn wait_for<T: Send + 'static>(
     task: impl Future<Output = T> + Send + 'static,
     check: &mut dyn FnMut() -> Result<()>,
 ) -> Result<T> {
-    let (sender, receiver) = mpsc::sync_channel(1);
-    let task = runtime()?.spawn(async move {
-        let _ = sender.send(task.await);
-    });
-    receive(&receiver, check).inspect_err(|_| task.abort())
+    Pending::start(task)?.wait(check)
+}
+
+/// A task of the runtime, which ends when this is dropped.
+pub(crate) struct Pending<T> {
+    result: mpsc::Receiver<T>,
+    task: JoinHandle<()>,
+}
+
+impl<T: Send + 'static> Pending<T> {
+    pub(crate) fn start(task: impl Future<Output = T> + Send + 'static) -> Result<Pending<T>> {
+        let (sender, result) = mpsc::sync_channel(1);
+        let task = runtime()?.spawn(async move {
+            let _ = sender.send(task.await);
+        });
+        Ok(Pending { result, task })
+    }
+
+    /// Waits for the task. `check` is called every 20 ms; an error of it ends the wait, and the next one continues.
+    pub(crate) fn wait(&self, check: &mut dyn FnMut() -> Result<()>) -> Result<T> {
+        receive(&self.result, check)
+    }
+}
+
+impl<T> Drop for Pending<T> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 /// Receives what a task sends. `check` is called every 20 ms; an error of it ends the wait.

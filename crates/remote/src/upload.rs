@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 
 use crate::answer::wrong;
 use crate::calls::{abort, create, send_part};
-use crate::client::{Target, receive, runtime, wait_for};
+use crate::client::{Pending, Target, receive, runtime, wait_for};
 use crate::complete::{Completion, Progress};
 use crate::found::UnfinishedUpload;
 use crate::patience::{Failure, Patience};
@@ -38,6 +38,9 @@ pub struct Upload {
     /// The number of bytes in parts that were handed over.
     sent: u64,
     multipart: Option<Multipart>,
+    /// The requests that an interrupted call waited for, which the next one continues with.
+    creation: Option<Pending<Result<String>>>,
+    completion: Option<Pending<Result<()>>>,
     /// Whether the completing request may have arrived, so that the object may appear.
     progress: Arc<Progress>,
     is_done: bool,
@@ -76,6 +79,8 @@ impl Upload {
             buffer: Vec::new(),
             sent: 0,
             multipart: None,
+            creation: None,
+            completion: None,
             progress: Arc::default(),
             is_done: false,
             name: name.clone(),
@@ -121,7 +126,7 @@ impl Upload {
         Ok(count)
     }
 
-    /// Completes the object: it appears. After an error the call may be repeated.
+    /// Completes the object: it appears. After an error the call may be repeated; after one of `check` it continues.
     ///
     /// # Errors
     /// Fails if the object was not written. [`ErrorKind::OutcomeUnknown`] means that it may have been written or may
@@ -131,6 +136,23 @@ impl Upload {
         if self.is_done {
             return Err(Error::new(ErrorKind::Closed));
         }
+        let completion = match self.completion.take() {
+            Some(completion) => completion,
+            None => self.complete(&mut check)?,
+        };
+        match completion.wait(&mut check) {
+            Ok(completed) => completed?,
+            Err(interrupted) => {
+                self.completion = Some(completion);
+                return Err(interrupted);
+            }
+        }
+        self.is_done = true;
+        Ok(())
+    }
+
+    /// Starts the completion, after all parts have been sent.
+    fn complete(&mut self, mut check: &mut dyn FnMut() -> Result<()>) -> Result<Pending<Result<()>>> {
         let protocol = self.target.protocol()?;
         let object = self.target.object_headers(&self.id)?;
         let (call, upload) = match &self.multipart {
@@ -158,9 +180,7 @@ impl Upload {
             length: self.sent + if self.multipart.is_none() { self.buffer.len() as u64 } else { 0 },
             progress: self.progress.clone(),
         };
-        wait_for(async move { completion.run().await }, &mut check)??;
-        self.is_done = true;
-        Ok(())
+        Pending::start(async move { completion.run().await })
     }
 
     /// Gives up: the object does not appear, and an unfinished upload is removed. This takes at most `limit`. It is not
@@ -170,8 +190,11 @@ impl Upload {
         if std::mem::replace(&mut self.is_done, true) {
             return;
         }
-        let Some(multipart) = self.multipart.take() else { return };
         let end = Instant::now() + limit;
+        let creation = self.creation.take().and_then(|creation| creation.wait(&mut until(end - limit / 2)).ok());
+        let created = creation.and_then(Result::ok).map(Multipart::new);
+        self.completion = None;
+        let Some(multipart) = self.multipart.take().or(created) else { return };
         // A part that arrives while the upload is removed brings it back in some stores, so parts that are being sent are
         // given half of the time.
         multipart.settle(end - limit / 2);
@@ -199,13 +222,33 @@ impl Upload {
         Ok(())
     }
 
+    /// Begins a multipart upload, and returns its id.
+    fn create(&mut self, check: &mut dyn FnMut() -> Result<()>) -> Result<String> {
+        let creation = match self.creation.take() {
+            Some(creation) => creation,
+            None => {
+                let (object, id) = (self.target.object_headers(&self.id)?, self.id.clone());
+                let target = self.target.clone();
+                Pending::start(async move { create(&target, object, &id).await })?
+            }
+        };
+        match creation.wait(check) {
+            Ok(created) => created,
+            Err(interrupted) => {
+                self.creation = Some(creation);
+                Err(interrupted)
+            }
+        }
+    }
+
     /// Sends the buffer as a part.
     fn send_buffer(&mut self, check: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         self.check_length(self.sent + self.buffer.len() as u64 + 1)?;
-        let multipart = match &mut self.multipart {
-            Some(multipart) => multipart,
-            none => none.insert(Multipart::start(&self.target, &self.id, check)?),
-        };
+        if self.multipart.is_none() {
+            let upload = self.create(check)?;
+            self.multipart = Some(Multipart::new(upload));
+        }
+        let multipart = self.multipart.as_mut().expect("it was created above");
         multipart.check()?;
         // Tasks that have ended, and their errors.
         multipart.tasks.retain(|task| !task.is_finished());
@@ -242,20 +285,9 @@ impl Drop for Upload {
 }
 
 impl Multipart {
-    fn start(target: &Arc<Target>, id: &str, check: &mut dyn FnMut() -> Result<()>) -> Result<Multipart> {
-        let (object, id) = (target.object_headers(id)?, id.to_string());
-        let target = target.clone();
-        let upload = wait_for(async move { create(&target, object, &id).await }, check)??;
+    fn new(upload: String) -> Multipart {
         let (sender, finished) = channel();
-        Ok(Multipart {
-            upload,
-            tasks: Vec::new(),
-            sender,
-            finished,
-            in_flight: 0,
-            parts: Vec::new(),
-            has_failed: false,
-        })
+        Multipart { upload, tasks: Vec::new(), sender, finished, in_flight: 0, parts: Vec::new(), has_failed: false }
     }
 
     /// Waits until a part has been sent.
