@@ -219,7 +219,6 @@ impl Store {
             .anonymous(true)
             .part_limit(9999)
             .part_size(PART)
-            .idle_timeout(Duration::from_millis(300))
             .retry_for(Duration::from_secs(20))
     }
 
@@ -623,7 +622,10 @@ fn a_fault_of_any_one_request_is_repaired() {
             // A look, a new upload, five parts and the completion: 8 requests.
             for at in 0..if length > 100 { dialect.requests() } else { 2 } {
                 let store = Store::new(dialect, move |request| if request.number == at { fault } else { Fault::None });
-                write(store.remote("a"), &bytes(length)).unwrap_or_else(|error| panic!("{fault:?} at {at}: {error}"));
+                // Without a stall, the limit is long: a slow machine must not look like a stall.
+                let limit = Duration::from_secs(if fault == Fault::Stall { 1 } else { 10 });
+                let remote = store.remote("a").idle_timeout(limit);
+                write(remote, &bytes(length)).unwrap_or_else(|error| panic!("{fault:?} at {at}: {error}"));
                 let content = store.content();
                 assert!(content.objects["a"].bytes == bytes(length), "{fault:?} at {at}");
                 // A lost answer to the request that begins an upload leaves that upload.
