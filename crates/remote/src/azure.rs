@@ -236,9 +236,9 @@ impl Protocol for Blobs {
 
 /// Returns the error for what other stores do with uploads.
 pub(crate) fn no_uploads() -> Error {
-    Error::new(ErrorKind::Unsupported).with_found("uploads of Azure Blob Storage").with_expected(
-        "a week, after which Azure discards the blocks of unfinished uploads; it has no request for that",
-    )
+    Error::new(ErrorKind::Unsupported)
+        .with_found("a list of unfinished uploads, which Azure Blob Storage does not have")
+        .with_expected("s3:// or gs://; Azure discards the blocks of unfinished uploads after a week")
 }
 
 #[derive(Deserialize)]
