@@ -377,7 +377,7 @@ fn a_token_interrupts_opening_and_reading() {
 
 #[test]
 fn invalid_urls_and_options_are_refused_before_anything_is_opened() {
-    for url in ["", "a.csv", "ftp://a/b", "http://", "s3://bucket", "gs://bucket/key"] {
+    for url in ["", "a.csv", "ftp://a/b", "http://", "s3://bucket", "gs://bucket", "az://container/"] {
         let kind = open(Remote::new(url)).err().unwrap().kind();
         assert!(matches!(kind, ErrorKind::InvalidOption | ErrorKind::Unsupported), "{url}");
     }

@@ -35,6 +35,7 @@ pub(crate) fn open(container: &str, options: &Remote) -> Result<Store> {
     let builder = MicrosoftAzureBuilder::from_env().with_container_name(container);
     let value = |key| builder.get_config_value(&key);
     let is_true = |key| store::is_true(value(key).as_deref());
+    check_metadata(options)?;
     let is_unsigned = options.anonymous || is_true(AzureConfigKey::SkipSignature);
     let is_emulator = is_true(AzureConfigKey::UseEmulator);
     let account = value(AzureConfigKey::AccountName).or_else(|| is_emulator.then(|| "devstoreaccount1".into()));
@@ -61,6 +62,20 @@ pub(crate) fn open(container: &str, options: &Remote) -> Result<Store> {
         }
     };
     Ok(Store { kind: Kind::Azure, bucket, protocol: &Blobs, credentials })
+}
+
+/// Refuses names of metadata that Azure would refuse only when the object is complete.
+fn check_metadata(options: &Remote) -> Result<()> {
+    let names = options.headers.iter().map(|(name, _)| name.to_ascii_lowercase());
+    for name in names.filter_map(|name| name.strip_prefix("x-ms-meta-").map(str::to_string)) {
+        let is_valid = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if !is_valid || name.is_empty() || name.as_bytes()[0].is_ascii_digit() {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found(format!("the header x-ms-meta-{name}"))
+                .with_expected("letters, digits and '_' after x-ms-meta-, as Azure requires"));
+        }
+    }
+    Ok(())
 }
 
 /// A signature with the key of the account, a shared access signature, or a token.
@@ -203,9 +218,11 @@ impl Protocol for Blobs {
 
     fn objects(&self, body: &str, url: &dyn Fn(&str) -> String) -> Option<Page<ListedObject>> {
         let page: BlobPage = document(body, "EnumerationResults")?;
+        // Accounts with a hierarchical namespace list their directories as well.
+        let is_object = |blob: &Blob| blob.properties.resource_type.as_deref() != Some("directory");
         let entry = |blob: Blob| ListedObject { url: url(&blob.name.decode()), size: blob.properties.size };
         let next = page.next_marker.filter(|marker| !marker.is_empty()).map(|marker| vec![("marker", marker)]);
-        Some((page.blobs.unwrap_or_default().blobs.into_iter().map(entry).collect(), next))
+        Some((page.blobs.unwrap_or_default().blobs.into_iter().filter(is_object).map(entry).collect(), next))
     }
 
     fn uploads_query(&self) -> Option<&'static [(&'static str, &'static str)]> {
@@ -219,9 +236,9 @@ impl Protocol for Blobs {
 
 /// Returns the error for what other stores do with uploads.
 pub(crate) fn no_uploads() -> Error {
-    Error::new(ErrorKind::Unsupported).with_found("uploads of Azure Blob Storage").with_expected(
-        "a week, after which Azure discards the blocks of unfinished uploads; it has no request for that",
-    )
+    Error::new(ErrorKind::Unsupported)
+        .with_found("a list of unfinished uploads, which Azure Blob Storage does not have")
+        .with_expected("s3:// or gs://; Azure discards the blocks of unfinished uploads after a week")
 }
 
 #[derive(Deserialize)]
@@ -284,6 +301,8 @@ impl Name {
 struct Properties {
     #[serde(rename = "Content-Length")]
     size: u64,
+    #[serde(rename = "ResourceType")]
+    resource_type: Option<String>,
 }
 
 #[cfg(test)]
@@ -305,7 +324,9 @@ mod tests {
             "<Name Encoded=\"true\">a%0Ab%FF%25</Name>",
             "<Name>é</Name>",
         ];
-        let blobs = blobs.map(blob).concat();
+        let directory =
+            blob("<Name>d</Name>").replace("</Properties>", "<ResourceType>directory</ResourceType></Properties>");
+        let blobs = blobs.map(blob).concat() + &directory;
         let page = |rest: &str| {
             listed(&format!(
                 "\u{feff}<?xml version=\"1.0\" encoding=\"utf-8\"?><EnumerationResults ServiceEndpoint=\"https://a/\" \
@@ -339,6 +360,13 @@ mod tests {
         assert!(!found(&format!("<CommittedBlocks>{one}</CommittedBlocks><UncommittedBlocks/>")));
         assert!(!found("<UncommittedBlocks><Block><Name>4567</Name></Block></UncommittedBlocks>"));
         assert!(!found(""));
+    }
+
+    #[test]
+    fn metadata_that_azure_refuses_is_refused_at_once() {
+        let check = |name: &str| check_metadata(&Remote::new("az://a/b").header(name, "c"));
+        assert!(["X-MS-Meta-a_b1", "x-ms-meta-_", "a-b", "x-ms-tags"].iter().all(|name| check(name).is_ok()));
+        assert!(["x-ms-meta-a-b", "x-ms-meta-", "x-ms-meta-1a"].iter().all(|name| check(name).is_err()));
     }
 
     #[test]

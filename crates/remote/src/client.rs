@@ -246,10 +246,11 @@ impl Target {
         if !call.query.is_empty() {
             url.set_query(Some(&encode_query(&call.query)));
         }
-        let mut headers = call.headers;
+        let mut headers = HeaderMap::new();
         for (name, value) in self.headers.iter().filter(|(name, _)| store.protocol.object_header(name).is_none()) {
             headers.append(name, value.clone());
         }
+        headers.extend(call.headers);
         if call.method != Method::GET && call.method != Method::HEAD {
             headers.insert(CONTENT_LENGTH, HeaderValue::from(call.body.len()));
         }
