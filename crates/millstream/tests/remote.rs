@@ -97,6 +97,11 @@ enum Fault {
 
 /// Answers like a server with ranges and strong ETags, apart from the fault.
 fn answer(content: &[u8], request: &Request, fault: Fault, stream: &mut TcpStream) {
+    answer_with("", content, request, fault, stream);
+}
+
+/// Answers with more headers, each with its line end.
+fn answer_with(more: &str, content: &[u8], request: &Request, fault: Fault, stream: &mut TcpStream) {
     let etag = if fault == Fault::Changed { "\"v2\"" } else { "\"v1\"" };
     if let Fault::Status(status) = fault {
         let _ = write!(stream, "HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
@@ -122,7 +127,7 @@ fn answer(content: &[u8], request: &Request, fault: Fault, stream: &mut TcpStrea
         format!("HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {first}-{last}/{}\r\n", content.len())
     };
     let length = body.len();
-    let _ = write!(stream, "{head}Content-Length: {length}\r\nAccept-Ranges: bytes\r\nETag: {etag}\r\n\r\n");
+    let _ = write!(stream, "{head}Content-Length: {length}\r\nAccept-Ranges: bytes\r\nETag: {etag}\r\n{more}\r\n");
     let _ = match fault {
         Fault::Cut(at) | Fault::Stall(at) => stream.write_all(&body[..at.min(body.len())]),
         _ => stream.write_all(body),
@@ -299,6 +304,38 @@ fn answers_that_are_no_object_are_refused() {
         let server = Server::new(move |_, stream| drop(stream.write_all(response)));
         let error = open(server.remote("/a")).map(drop).expect_err(part).to_string();
         assert!(error.contains(part), "{error}");
+    }
+}
+
+#[cfg(feature = "hash")]
+#[test]
+fn the_checksum_of_the_whole_object_is_compared() {
+    use millstream::hash::{Algorithm, Hasher};
+    let bytes = content(450);
+    let mut hasher = Hasher::new(Algorithm::Crc32c);
+    hasher.update(&bytes);
+    let digest = data_encoding::HEXLOWER.decode(hasher.finish().as_bytes()).unwrap();
+    let checksum = data_encoding::BASE64.encode(&digest);
+    for header in ["x-amz-checksum-type: FULL_OBJECT\r\nx-amz-checksum-crc32c: ", "x-goog-hash: crc32c="] {
+        let more = format!("{header}{checksum}\r\n");
+        for damaged in [None, Some(0), Some(250), Some(449)] {
+            let mut served = bytes.clone();
+            if let Some(at) = damaged {
+                served[at] ^= 1;
+            }
+            let (more, expected) = (more.clone(), served.clone());
+            let server = Server::new(move |request, stream| answer_with(&more, &served, &request, Fault::None, stream));
+            let (found, error) = read_all(open(server.remote("/a")));
+            assert_eq!(found, expected);
+            match damaged {
+                None => assert!(error.is_none(), "{error:?}"),
+                Some(_) => {
+                    let error = error.unwrap();
+                    assert_eq!(error.kind(), ErrorKind::RemoteFailed);
+                    assert!(error.to_string().contains("which the store has of the whole object"), "{error}");
+                }
+            }
+        }
     }
 }
 
