@@ -10,8 +10,10 @@ use crate::sample::directory;
 const TEXT: &str = "one\ntwo\nthree\n";
 const SHA256: &str = "sha256:b6285c57e8797db5d4c51c80d6f11938afda9b11c6a003549709189e9b4b92a2";
 
+type Open = Box<dyn Fn(ReaderBuilder) -> Result<Reader>>;
+
 /// Opens the text as each kind of source.
-fn sources(directory: &Path) -> Vec<(&'static str, Box<dyn Fn(ReaderBuilder) -> Result<Reader>>)> {
+fn sources(directory: &Path) -> Vec<(&'static str, Open)> {
     let path = directory.join("text");
     fs::write(&path, TEXT).unwrap();
     let (one, other) = (path.clone(), path.clone());
