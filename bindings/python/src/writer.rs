@@ -46,8 +46,7 @@ pub struct Writer {
     waits_long: bool,
     /// Whether it writes to memory: nothing is lost if it is not closed.
     is_memory: bool,
-    /// Whether it writes an object. A request that is interrupted would start again, so its waits are not interrupted to
-    /// handle signals.
+    /// Whether it writes an object, whose unfinished upload takes time to remove.
     is_object: bool,
     /// Whether an error has been reported; then dropping the writer reports none.
     has_failed: AtomicBool,
@@ -146,15 +145,11 @@ impl Writer {
         writer: &mut CoreWriter,
         mut work: impl FnMut(&mut CoreWriter) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        let work = || {
+        let done = self.token.wait_for(py, patience, || {
             let done = work(writer);
             self.written.store(writer.written(), Ordering::Relaxed);
             done
-        };
-        let done = match self.is_object {
-            true => self.token.once(py, work),
-            false => self.token.wait_for(py, patience, work),
-        };
+        });
         let done = done.and_then(|done| done.map_err(|error| error::raise(py, &error.with_name(&*self.name))));
         self.has_failed.fetch_or(done.is_err(), Ordering::Relaxed);
         done
