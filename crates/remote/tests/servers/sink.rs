@@ -54,25 +54,7 @@ fn objects_written_to_moto() {
         existing_objects(store);
         what_is_left(store);
         a_list(store);
-        the_interface_of_google(store);
     });
-}
-
-/// It is Amazon's, apart from headers, which moto ignores.
-fn the_interface_of_google(store: &Store) {
-    for length in [0, 1, PART, 2 * PART + 1] {
-        let bytes = content(14, length);
-        let remote = Remote::new("gs://bucket/google").endpoint(format!("http://{}", store.address)).anonymous(true);
-        write(remote.clone().part_size(PART as u64), &bytes);
-        expect(store.url("google"), &bytes);
-        expect(remote.clone().range_size(1_000_000), &bytes);
-        let listed: Vec<_> = Objects::new(remote.clone()).unwrap().map(Result::unwrap).collect();
-        assert_eq!((listed.len(), &*listed[0].url, listed[0].size), (1, "gs://bucket/google", length as u64));
-        let mut writer = Writer::url(remote.part_size(PART as u64)).unwrap();
-        writer.write(&bytes).unwrap();
-        drop(writer);
-    }
-    assert_eq!(unfinished(store), [""; 0]);
 }
 
 #[test]
