@@ -7,7 +7,7 @@ use crate::store::{
 };
 
 pub(crate) fn azurite() -> Option<Server> {
-    Server::start("azurite-blob", |port, place| {
+    Server::start_if_deep("azurite-blob", |port, place| {
         let place = place.join("blobs").to_str().unwrap().to_string();
         let words = ["--blobHost", "127.0.0.1", "--blobPort", &port.to_string(), "--location", &place];
         words.into_iter().chain(["--silent", "--disableTelemetry"]).map(String::from).collect()

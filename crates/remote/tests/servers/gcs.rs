@@ -3,17 +3,11 @@
 
 use millstream::remote::Objects;
 
-use crate::server::{Server, find};
-use crate::skip;
+use crate::server::Server;
 use crate::store::{Kind, changes, compression, every_key, every_length, missing_objects, with_store};
 
-/// `tools/setup` installs it for the deep tests only, because compiling it takes minutes.
 fn fake_gcs_server() -> Option<Server> {
-    if std::env::var_os("MILLSTREAM_DEEP").is_none() && find("fake-gcs-server").is_none() {
-        skip::say("fake-gcs-server is missing (MILLSTREAM_DEEP=1 tools/setup test)");
-        return None;
-    }
-    Server::start("fake-gcs-server", |port, _| {
+    Server::start_if_deep("fake-gcs-server", |port, _| {
         let (port, public) = (port.to_string(), format!("127.0.0.1:{port}"));
         let words = ["-scheme", "http", "-host", "127.0.0.1", "-port", &port, "-public-host", &public];
         words.into_iter().chain(["-backend", "memory"]).map(String::from).collect()

@@ -51,6 +51,16 @@ impl Server {
         panic!("{name} does not start");
     }
 
+    /// Like [`start`](Server::start), for a server that `tools/setup` installs for the deep tests only, because that takes a
+    /// minute or more.
+    pub(crate) fn start_if_deep(name: &str, arguments: impl Fn(u16, &Path) -> Vec<String>) -> Option<Server> {
+        if std::env::var_os("MILLSTREAM_DEEP").is_none() && find(name).is_none() {
+            skip::say(&format!("{name} is missing (MILLSTREAM_DEEP=1 tools/setup test)"));
+            return None;
+        }
+        Server::start(name, arguments)
+    }
+
     /// Waits until it accepts connections, or ends.
     fn accepts(&mut self) -> bool {
         let start = Instant::now();
