@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import re
 import warnings
 from typing import Any
 
-#: For each extra: the distribution, the first tested version, and the first version that is not tested. They are those of
+#: For each extra: the distribution, whose module has the same name, the first tested version, and the first version that is not tested. They are those of
 #: the extras in pyproject.toml.
 TESTED = {
     "arrow": ("pyarrow", "26.0", "27"),
@@ -25,7 +24,8 @@ def load(extra: str, *modules: str) -> Any:
     distribution, first, beyond = TESTED[extra]
     try:
         loaded = [importlib.import_module(module) for module in modules]
-        version = importlib.metadata.version(distribution)
+        # The distribution may have no metadata: the workers of Spark import it from an archive.
+        version = importlib.import_module(distribution).__version__
     except ImportError as error:
         message = f"millstream.{extra} needs {error.name or distribution}: install millstream[{extra}]"
         raise ModuleNotFoundError(message, name=error.name) from error

@@ -20,7 +20,7 @@ def csv(path: Path, rows: int = ROWS) -> Path:
     with path.open("w", newline="") as file:
         file.write("id,text,price\n")
         for n in range(rows):
-            text = "long\n" * 20_000 if n % 9_000 == 8_999 else f'a "{n}",\n{n},x,\r\n"'
+            text = "long\n" * 20_000 if n % 4_000 == 3_999 else f'a "{n}",\n{n},x,\r\n"'
             file.write(f'{n},"{text.replace(chr(34), 2 * chr(34))}",{n / 4}\n')
     return path
 

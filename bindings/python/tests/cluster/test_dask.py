@@ -67,5 +67,5 @@ def test_errors(tmp_path: Path) -> None:
     path.write_bytes(b"n\n" + b"1\n" * 1000)
     frame = source.read_csv(path, split_size=512)
     path.write_bytes(b"n\n2\n")
-    with pytest.raises(ms.FileError, match="source changed"):
+    with pytest.raises(ms.FileError, match="source shrank"):
         frame.compute()

@@ -19,25 +19,30 @@ ray: Any = importlib.import_module("ray")
 utils: Any = importlib.import_module("ray.cluster_utils")
 source: Any = importlib.import_module("millstream.ray")
 
+#: A node that has died is noticed soon.
+HEALTH = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    started = utils.Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False})
+    started = utils.Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "_system_config": HEALTH})
     for _ in range(2):
         started.add_node(**NODE)
+    # Other processes cannot import the modules of these tests.
+    ray.cloudpickle.register_pickle_by_value(kill)
     ray.init(address=started.address, log_to_driver=False)
-    ray.data.DataContext.get_current().enable_progress_bars = False
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    # Otherwise the blocks are in the order in which the tasks finish.
+    context.execution_options.preserve_order = True
     yield started
     ray.shutdown()
     started.shutdown()
 
 
 def collect(dataset: Any) -> pa.Table:
-    """The rows of a dataset in the order of their tasks, which `preserve_order` keeps."""
-    context = ray.data.DataContext.get_current()
-    context.execution_options.preserve_order = True
+    """The rows of a dataset, in order."""
     tables = [ray.get(reference) for reference in dataset.to_arrow_refs()]
     return pa.concat_tables(tables).combine_chunks()
 
@@ -99,7 +104,7 @@ def test_errors(tmp_path: Path) -> None:
     read = source.read_csv(path, infer=10, split_size=512)
     with pytest.raises(Exception, match=r"byte 2002, record 1001") as caught:
         read.materialize()
-    assert "in split 3 of the plan: bytes 1536 to the end of" in str(caught.value)
+    assert "in split 3 of the plan: bytes 1536 to 2004 of" in str(caught.value)
     path.write_bytes(b"n\n2\n")
-    with pytest.raises(Exception, match="source changed"):
+    with pytest.raises(Exception, match="source shrank"):
         read.materialize()

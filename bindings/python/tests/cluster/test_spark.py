@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ source: Any = importlib.import_module("millstream.spark")
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         sql.SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
@@ -30,6 +33,10 @@ def spark() -> Iterator[Any]:
     session.stop()
 
 
+#: A partition takes longer here than elsewhere.
+ROWS = 5_000
+
+
 def read(spark: Any, path: Path, framing: str, **options: Any) -> Any:
     reader = spark.read.format("millstream").option("framing", framing).option("splitSize", data.SIZE)
     return reader.options(**options).load(str(path))
@@ -40,23 +47,23 @@ def collect(frame: Any, like: pa.Table) -> pa.Table:
 
 
 def test_rows_are_those_of_one_machine(spark: Any, tmp_path: Path) -> None:
-    path = data.csv(tmp_path / "a.csv")
+    path = data.csv(tmp_path / "a.csv", ROWS)
     frame = read(spark, path, "csv")
-    assert frame.rdd.getNumPartitions() > 10
+    assert frame.rdd.getNumPartitions() > 2
     whole = data.single(path)
     assert collect(frame, whole) == whole
-    path = data.jsonl(tmp_path / "a.jsonl")
+    path = data.jsonl(tmp_path / "a.jsonl", ROWS)
     whole = data.single(path)
     assert collect(read(spark, path, "jsonl"), whole) == whole
-    path = data.lines(tmp_path / "a.txt")
+    path = data.lines(tmp_path / "a.txt", ROWS)
     whole = data.single(path)
     frame = read(spark, path, "lines")
     assert collect(frame, whole) == whole
-    assert frame.count() == data.ROWS + 1
+    assert frame.count() == ROWS + 1
 
 
 def test_options(spark: Any, tmp_path: Path) -> None:
-    path = data.csv(tmp_path / "a.csv")
+    path = data.csv(tmp_path / "a.csv", ROWS)
     frame = read(spark, path, "csv", columns="price, id", limit=3)
     assert frame.columns == ["price", "id"]
     assert frame.count() > 3
@@ -75,5 +82,5 @@ def test_errors(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(Exception, match="in n, at byte 100002, record 50001"):
         frame.collect()
     path.write_bytes(b"n\n2\n")
-    with pytest.raises(Exception, match="changed"):
+    with pytest.raises(Exception, match="source shrank"):
         frame.collect()
