@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import glob
+import itertools
 import json
 import os
 import time
@@ -54,16 +55,16 @@ _TRANSIENT = {
     errno.ETIMEDOUT,
 }
 
-#: What `infer=` has no effect on: types that come from a schema.
+#: The most records from which types are inferred by default.
 _INFER = 10_000
 
 
 class PlanOptions(TypedDict, total=False):
     """The options of every plan.
 
-    `split_size` is the size of a task in bytes: 128 MiB by default. `columns` are the columns that are returned, in this
-    order. `pin` is what detects another version of a file: `"identity"` (size, modification time and inode) by default,
-    or `"ends"` or `"full"` for copies on other machines, as for `Splits.plan`."""
+    `split_size` is the size of a split in bytes: 128 MiB by default. `columns` are the columns that are returned, in
+    this order. `pin` is what detects another version of a file: `"identity"` (size, modification time and inode) by
+    default, or `"ends"` or `"full"` for copies on other machines, as for `Splits.plan`."""
 
     split_size: int
     columns: Sequence[str] | None
@@ -110,7 +111,8 @@ class BsonOptions(PlanOptions, total=False):
     schema: Mapping[str, ColumnType]
 
 
-#: One file or several. Text with `*`, `?` or `[` that is not the name of a file is a pattern; `**` stands for directories.
+#: One file or several. Text with `*`, `?` or `[` that is not the name of a file is a pattern; `**` stands for any
+#: directories.
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
 
@@ -306,9 +308,7 @@ def _plan(
 def _rows(splits: Splits) -> list[int | None]:
     """The number of records of each split, if the plan knows it."""
     starts = [split.first_record for split in splits] + [splits.records]
-    return [
-        None if begin is None or end is None else end - begin for begin, end in zip(starts, starts[1:], strict=False)
-    ]
+    return [None if begin is None or end is None else end - begin for begin, end in itertools.pairwise(starts)]
 
 
 def _first_record(path: str, framer: Framer) -> tuple[list[str], int]:
@@ -468,8 +468,8 @@ def read_split(task: Task, *, threads: int = 1) -> Iterator[pa.RecordBatch]:
     """Reads the rows of one split as batches of Arrow. Each call returns the same rows.
 
     Errors are those of Millstream, with the file, the record and the byte, and a note about the split. A record number
-    counts from the start of the file if the plan has followed it (CSV, BSON), and otherwise from the start of the split.
-    Errors of the system that may pass are retried as long as no batch was returned."""
+    counts from the start of the file if the plan has followed it (CSV, BSON), and otherwise from the start of the
+    split. Errors of the system that may pass are retried as long as no batch was returned."""
     attempt = 0
     while True:
         is_started = False
@@ -505,7 +505,7 @@ def _error(task: Task, raised: Exception) -> Exception:
 
 
 def _located(task: Task, error: Exception) -> Exception:
-    """The error with the name of the column instead of its number, the options that exist, and a note about the split."""
+    """The error with the name of its column, options that exist, and a note about the split."""
     split = Split.from_json(task.split)
     if isinstance(error, Error):
         _replace(error, ', pass a schema, or set on_bad="skip"', " or pass a schema")
@@ -531,20 +531,15 @@ def _batches(task: Task, threads: int) -> Iterator[pa.RecordBatch]:
     columns = _open(task, threads)
     if columns is None:
         return
-    selected: Any = None
-    for batch in arrow.RecordBatchReader.from_stream(columns):
-        if selected is None:
-            names = list(task.columns)
-            positions = _positions(task, batch.schema.names)
-            types = [_plain(arrow, batch.schema.field(position).type) for position in positions]
-            nullable = [batch.schema.field(position).nullable for position in positions]
-            selected = arrow.schema([arrow.field(*of) for of in zip(names, types, nullable, strict=True)])
+    reader = arrow.RecordBatchReader.from_stream(columns)
+    positions = _positions(task, reader.schema.names)
+    read = [reader.schema.field(position) for position in positions]
+    fields = [(name, _plain(arrow, of.type), of.nullable) for name, of in zip(task.columns, read, strict=True)]
+    selected = arrow.schema([arrow.field(*field) for field in fields])
+    for batch in reader:
         arrays = [batch.column(position) for position in positions]
-        arrays = [array.cast(of) if array.type != of else array for array, of in zip(arrays, selected.types, strict=True)]
-        if arrays:
-            yield arrow.RecordBatch.from_arrays(arrays, schema=selected)
-        else:
-            yield batch.select([])
+        cast = [of if of.type == to else of.cast(to) for of, to in zip(arrays, selected.types, strict=True)]
+        yield arrow.RecordBatch.from_arrays(cast, schema=selected) if cast else batch.select([])
 
 
 def _positions(task: Task, names: list[str]) -> list[int]:

@@ -7,8 +7,8 @@ import re
 import warnings
 from typing import Any
 
-#: For each extra: the distribution, whose module has the same name, the first tested version, and the first version that is not tested. They are those of
-#: the extras in pyproject.toml.
+#: For each extra: the distribution, whose module has the same name, the first tested version, and the first version
+#: that is not tested. They are those of the extras in pyproject.toml.
 TESTED = {
     "arrow": ("pyarrow", "26.0", "27"),
     "dask": ("dask", "2026.8", "2026.9"),

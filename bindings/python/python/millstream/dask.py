@@ -2,8 +2,8 @@
 
     millstream.dask.read_csv("orders/*.csv")["price"].sum().compute()
 
-The process that calls these functions plans the splits and the types, and each split is a partition. A partition that is
-computed again has the same rows. The extra is `millstream[dask]`."""
+The process that calls these functions plans the splits and the types, and each split is a partition. A partition that
+is computed again has the same rows. The extra is `millstream[dask]`."""
 
 from __future__ import annotations
 

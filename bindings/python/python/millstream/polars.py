@@ -2,8 +2,8 @@
 
     millstream.polars.scan_csv("orders/*.csv").select(polars.col("price").sum()).collect()
 
-Files are read split by split when the frame is collected; only the columns that are used become frames, and reading stops
-after the rows that are needed. The extra is `millstream[polars]`."""
+Files are read split by split when the frame is collected. Only the columns that are used become frames, and reading
+stops after the rows that are needed. The extra is `millstream[polars]`."""
 
 from __future__ import annotations
 

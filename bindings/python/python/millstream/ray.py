@@ -3,8 +3,8 @@
     orders = millstream.ray.read_csv("orders/*.csv")
     orders.map_batches(total, batch_format="pyarrow").take_all()
 
-The driver plans the splits and the types, and each split is a read task. A task that is run again returns the same rows.
-The extra is `millstream[ray]`."""
+The driver plans the splits and the types, and each split is a read task. A task that is run again returns the same
+rows. The extra is `millstream[ray]`."""
 
 from __future__ import annotations
 

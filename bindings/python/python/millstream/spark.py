@@ -118,6 +118,8 @@ def _plan(options: dict[str, str]) -> TablePlan:
         elif name in ("schema", "delimiter"):
             given[name] = value
         else:
-            raise option_error(f"the option {name!r}", "framing, splitSize, schema, columns, limit, header or delimiter")
+            raise option_error(
+                f"the option {name!r}", "framing, splitSize, schema, columns, limit, header or delimiter"
+            )
     plan: Any = _FRAMINGS[framing]
     return plan(path, **given)  # type: ignore[no-any-return]

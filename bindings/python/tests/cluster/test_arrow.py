@@ -18,8 +18,8 @@ dataset: Any = importlib.import_module("pyarrow.dataset")
 
 def test_duckdb(tmp_path: Path) -> None:
     path = data.csv(tmp_path / "a.csv")
-    rows = arrow.read_csv(path, split_size=data.SIZE)  # noqa: F841: DuckDB finds it by its name
-    [found] = duckdb.sql("select count(*), sum(id), sum(price), sum(length(text)) from rows").fetchall()
+    rows = duckdb.connect().register("rows", arrow.read_csv(path, split_size=data.SIZE))
+    [found] = rows.sql("select count(*), sum(id), sum(price), sum(length(text)) from rows").fetchall()
     whole = data.single(path)
     ids = range(data.ROWS)
     lengths = sum(len(text) for text in whole["text"].to_pylist())
@@ -31,7 +31,9 @@ def test_datasets(tmp_path: Path) -> None:
     reader = arrow.read_jsonl(path, split_size=data.SIZE)
     scanned = dataset.Scanner.from_batches(reader, columns=["id", "at"]).to_table()
     assert scanned.combine_chunks() == data.single(path).select(["id", "at"])
-    dataset.write_dataset(arrow.read_lines(path, split_size=data.SIZE), tmp_path / "out", format="parquet", preserve_order=True)
+    dataset.write_dataset(
+        arrow.read_lines(path, split_size=data.SIZE), tmp_path / "out", format="parquet", preserve_order=True
+    )
     written = dataset.dataset(tmp_path / "out").to_table().combine_chunks()
     assert written == data.plain(ms.columns(path, "lines"))
 
@@ -41,9 +43,9 @@ def test_errors_are_those_of_millstream(tmp_path: Path) -> None:
     path.write_bytes(b"n\n" + b"1\n" * 1000 + b"x\n")
     with pytest.raises(ms.Error, match=r"a\.csv.*found.*x.*, in n, at byte 2002, record 1001"):
         arrow.read_csv(path, infer=10, split_size=512).read_all()
-    stream = arrow.read_csv(path, infer=10, split_size=512)  # noqa: F841: DuckDB finds it by its name
+    rows = duckdb.connect().register("rows", arrow.read_csv(path, infer=10, split_size=512))
     with pytest.raises(duckdb.Error, match="byte 2002"):
-        duckdb.sql("select sum(n) from stream").fetchall()
+        rows.sql("select sum(n) from rows").fetchall()
 
 
 def test_no_rows_and_no_columns(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def test_projections_predicates_and_limits(tmp_path: Path, monkeypatch: pytest.M
     whole = pl.from_arrow(data.single(path))
     scan = source.scan_csv(path, split_size=data.SIZE)
     price, number = pl.col("price"), pl.col("id")
-    queries = [
+    queries: list[Any] = [
         lambda frame: frame.select(price.sum()),
         lambda frame: frame.select(pl.len()),
         lambda frame: frame.filter(number % 100 == 7).select("text"),

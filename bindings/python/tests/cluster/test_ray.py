@@ -26,7 +26,9 @@ NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    started = utils.Cluster(initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "_system_config": HEALTH})
+    started = utils.Cluster(
+        initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "_system_config": HEALTH}
+    )
     for _ in range(2):
         started.add_node(**NODE)
     # Other processes cannot import the modules of these tests.
