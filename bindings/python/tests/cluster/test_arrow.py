@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import data
+import examples
 import millstream as ms
 import pyarrow as pa
 import pytest
@@ -55,3 +56,8 @@ def test_no_rows_and_no_columns(tmp_path: Path) -> None:
     path.write_bytes(b"")
     assert arrow.read_lines(path).read_all().num_rows == 0
     assert arrow.read_csv(path).read_all().num_columns == 0
+
+
+@pytest.mark.parametrize("imported", ["pyarrow.compute as pc\n\nimport millstream.arrow", "duckdb"])
+def test_the_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str], imported: str) -> None:
+    examples.check(imported, tmp_path, capsys)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import data
+import examples
 import kill
 import millstream as ms
 import pyarrow as pa
@@ -69,3 +70,7 @@ def test_errors(tmp_path: Path) -> None:
     path.write_bytes(b"n\n2\n")
     with pytest.raises(ms.FileError, match="source shrank"):
         frame.compute()
+
+
+def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples.check("millstream.dask", tmp_path, capsys)

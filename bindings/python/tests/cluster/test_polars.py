@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import data
+import examples
 import millstream as ms
 import pytest
 from millstream import _cluster
@@ -58,3 +59,7 @@ def test_errors(tmp_path: Path) -> None:
     path.write_bytes(b"n\n" + b"1\n" * 1000 + b"x\n")
     with pytest.raises((ms.Error, pl.exceptions.ComputeError), match="byte 2002, record 1001"):
         source.scan_csv(path, infer=10, split_size=512).collect()
+
+
+def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples.check("millstream.polars", tmp_path, capsys)

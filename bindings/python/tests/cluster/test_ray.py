@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import data
+import examples
 import kill
 import pyarrow as pa
 import pytest
@@ -110,3 +111,8 @@ def test_errors(tmp_path: Path) -> None:
     path.write_bytes(b"n\n2\n")
     with pytest.raises(Exception, match="source shrank"):
         read.materialize()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples.check("millstream.ray", tmp_path, capsys)

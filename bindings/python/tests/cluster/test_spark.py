@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import data
+import examples
 import pyarrow as pa
 import pytest
 
@@ -84,3 +85,8 @@ def test_errors(spark: Any, tmp_path: Path) -> None:
     path.write_bytes(b"n\n2\n")
     with pytest.raises(Exception, match="source shrank"):
         frame.collect()
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples.check("millstream.spark", tmp_path, capsys)
