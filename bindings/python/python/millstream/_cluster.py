@@ -495,12 +495,15 @@ def _error(task: Task, raised: Exception) -> Exception:
     reading the columns directly."""
     try:
         columns = _open(task, 1)
-        if columns is not None and columns.names:
-            columns[columns.names[0]]
+        if columns is not None:
+            # This decodes all columns, even if there is none.
+            columns[(*columns.names, "")[0]]
     except Error as error:
         # It holds columns, which cannot be pickled.
         error.partial = None
         return error
+    except KeyError:
+        pass
     return raised
 
 
