@@ -13,7 +13,7 @@ RUST := --workspace --features millstream/async,millstream/bson,millstream/serde
 BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
 
 .PHONY: test test-deep lint msrv deny package package-quick package-reproducible bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python julia miri \
-	miri-big-endian targets fuzz sweeps latency
+	miri-big-endian targets fuzz sweeps latency cluster
 
 # With several jobs, each target runs its own jobs; its commands must not use the job server of make.
 unexport MAKEFLAGS MAKELEVEL MFLAGS
@@ -39,7 +39,7 @@ corpus: setup
 	MILLSTREAM_ORIGINALS="$(abspath $(SHARED))/originals" tools/cpp g++ plain -R Originals
 
 # The slow tests: undefined behaviour, fuzzing, every fault at every call, many more random cases.
-test-deep: setup cpp-deep miri miri-big-endian fuzz sweeps latency msrv deny package-reproducible
+test-deep: setup cpp-deep miri miri-big-endian fuzz sweeps latency cluster msrv deny package-reproducible
 
 lint: setup
 	tools/layers
@@ -125,6 +125,11 @@ node: setup
 # The package for Python: builds a wheel, installs it into a separate environment and tests it there.
 python: setup
 	tools/python test
+
+# The modules of the package for Python for Ray, Dask, polars, DuckDB and Spark, which are installed into a separate
+# environment.
+cluster: setup
+	tools/cluster test
 
 # The package for Julia.
 julia: setup

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import millstream
+import pyarrow as pa
 import pytest
 from millstream import Writer
 from test_threads import grows
@@ -121,3 +122,21 @@ def test_cycles_leave_nothing_behind(make: Callable[[Friend], None]) -> None:
                 gc.collect()
 
     assert grows(work) == 0
+
+
+def test_streams_of_columns_without_the_interpreter_lock() -> None:
+    """pyarrow frees a stream without the lock, also if the collector runs in a function that a reader calls."""
+
+    class Collector:
+        def read(self, _: int) -> bytes:
+            gc.collect()
+            return b""
+
+    for _ in range(20):
+        friend = Friend()
+        columns = millstream.columns(millstream.from_bytes(b"a\n1\n", framer=millstream.Framer.csv()))
+        friend.other = (friend, pa.RecordBatchReader.from_stream(columns))
+        seen = weakref.ref(friend)
+        del friend, columns
+        assert millstream.from_file(Collector()).read() == b""
+        assert seen() is None

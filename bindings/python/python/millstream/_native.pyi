@@ -616,4 +616,5 @@ def record_columns(
     pads: bool,
     skips: bool,
     threads: int,
+    sample: bytes | None = None,
 ) -> Columns: ...

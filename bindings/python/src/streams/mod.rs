@@ -246,8 +246,11 @@ impl Stream {
         let external = |error: Box<dyn std::error::Error + Send + Sync>| ArrowError::ExternalError(error);
         let batches = &mut self.batches;
         let next = match &self.reader {
-            Some(reader) => Python::attach(|py| reader.get().watch(py, || batches.next_batch()))
-                .map_err(|error| external(error.into()))?,
+            Some(reader) => {
+                let _lock = arrow::Lock::take();
+                Python::attach(|py| reader.get().watch(py, || batches.next_batch()))
+                    .map_err(|error| external(error.into()))?
+            }
             None => batches.next_batch(),
         };
         batches.count(&mut self.counts.lock());

@@ -2,10 +2,11 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use millstream::frame::CsvRagged;
+use millstream::frame::{Csv, CsvRagged};
 use millstream::{Error, ErrorKind};
 use millstream_columns::{Batches, Duplicates, Infer, KEPT_REJECTS, OnBad, Options, Records, Reject, Schema};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 
 use super::{Batched, Columns, Counts, Source};
 use crate::error;
@@ -17,8 +18,11 @@ struct RecordBatches(Batches);
 
 /// Columns of records. The options are checked by the caller, which names them as Python does. Without a framer, the
 /// records are those of the reader.
+///
+/// `sample` has the types that were inferred elsewhere, with the strictness of inferred types: they are inferred from it
+/// again. It is CSV with a header in the default dialect, or lines of JSON if the records are JSON.
 #[pyfunction]
-#[pyo3(signature = (source, framer, *, header, schema, infer, nulls, special_numbers, decimals, duplicates, pads, skips, threads))]
+#[pyo3(signature = (source, framer, *, header, schema, infer, nulls, special_numbers, decimals, duplicates, pads, skips, threads, sample = None))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword")]
 pub fn record_columns(
     py: Python<'_>,
@@ -34,6 +38,7 @@ pub fn record_columns(
     pads: bool,
     skips: bool,
     threads: Whole<usize>,
+    sample: Option<PyBackedBytes>,
 ) -> PyResult<Columns> {
     let raised = |error: Error| error::raise(py, &error);
     let mut options = Options::new()
@@ -63,6 +68,10 @@ pub fn record_columns(
         let error = Error::new(ErrorKind::InvalidOption).with_found(found);
         raised(error.with_expected("format=\"csv\", \"tsv\", \"lines\", \"jsonl\" or \"json\", or such a framer"))
     })?;
+    if let Some(sample) = sample {
+        let schema = py.detach(|| inferred(sample, &records, &options)).map_err(raised)?;
+        options = options.schema(schema);
+    }
     let (core, reader) = source.open(py)?;
     let work = || Batches::of(core, records, &options);
     let batches = match &reader {
@@ -70,6 +79,16 @@ pub fn record_columns(
         None => py.detach(work),
     };
     Ok(Columns::new(RecordBatches(batches.map_err(raised)?), reader))
+}
+
+/// The types of a sample.
+fn inferred(sample: PyBackedBytes, records: &Records, options: &Options) -> Result<Schema, Error> {
+    let reader = millstream::Reader::memory(sample)?;
+    let options = options.clone().nulls(Vec::<String>::new());
+    match records {
+        Records::JsonLines | Records::JsonElements => Batches::infer_json_lines(reader, &options),
+        Records::Csv(_) | Records::Lines => Batches::infer_csv(reader, Csv::new(), &options.header(true)),
+    }
 }
 
 /// The records that a reader finds, if it is known that they can be columns.

@@ -1,0 +1,608 @@
+"""Plans of tables: files are divided into splits, and any process can turn a split into Arrow batches.
+
+The engines (`millstream.ray`, `millstream.dask`, ...) are thin modules over `plan_lines`, `plan_csv`, `plan_delimited`,
+`plan_jsonl` and `plan_bson`, which run once on the driver, and `read_split`, which runs in the tasks."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import glob
+import itertools
+import json
+import os
+import time
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+
+from . import _engines
+from ._columns import columns as columns_of
+from ._errors import Error, from_native
+from ._native import Framer, Split, Splits, document_columns, option_error, record_columns
+from ._open import open as open_path
+from ._open import open_split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Unpack
+
+    import pyarrow as pa
+
+    from ._columns import DataType
+    from ._native import Columns
+    from .bson import ColumnType
+
+#: The size of a split in bytes.
+SPLIT_SIZE = 128 << 20
+
+#: How often a split is read again after an error that may pass, and the first pause in seconds, which doubles.
+_RETRIES = 3
+_PAUSE = 0.2
+
+#: Errors of the system that may pass.
+_TRANSIENT = {
+    errno.EAGAIN,
+    errno.EBUSY,
+    errno.ECONNABORTED,
+    errno.ECONNREFUSED,
+    errno.ECONNRESET,
+    errno.EHOSTUNREACH,
+    errno.EINTR,
+    errno.EIO,
+    errno.ENETDOWN,
+    errno.ENETRESET,
+    errno.ENETUNREACH,
+    errno.ESTALE,
+    errno.ETIMEDOUT,
+}
+
+#: The most records from which types are inferred by default.
+_INFER = 10_000
+
+
+class PlanOptions(TypedDict, total=False):
+    """The options of every plan.
+
+    `split_size` is the size of a split in bytes: 128 MiB by default. `columns` are the columns that are returned, in
+    this order. `pin` is what detects another version of a file: `"identity"` (size, modification time and inode) by
+    default, or `"ends"` or `"full"` for copies on other machines, as for `Splits.plan`."""
+
+    split_size: int
+    columns: Sequence[str] | None
+    pin: Literal["none", "identity", "ends", "full"]
+
+
+class LinesOptions(PlanOptions, total=False):
+    """The options of lines. With `schema={"line": "binary"}`, lines need not be UTF-8."""
+
+    schema: Mapping[str, DataType] | str | None
+
+
+class JsonOptions(LinesOptions, total=False):
+    """The options of newline-delimited JSON: those of `millstream.columns`. Types are inferred from the first file."""
+
+    infer: int | Literal["off"]
+    decimals: bool
+    duplicates: Literal["error", "first", "last"]
+
+
+class DelimitedOptions(LinesOptions, total=False):
+    """The options of delimited text: those of `millstream.columns` and `Framer.csv`. Types are inferred from the first
+    file."""
+
+    header: bool
+    quote: str | None
+    escape: str | None
+    comment: str | None
+    infer: int | Literal["off"]
+    nulls: Iterable[str]
+    special_numbers: bool
+    decimals: bool
+
+
+class CsvOptions(DelimitedOptions, total=False):
+    """The options of CSV: those of delimited text, and the delimiter."""
+
+    delimiter: str
+
+
+class BsonOptions(PlanOptions, total=False):
+    """The options of BSON documents: the columns, as for `bson.columns`. A column that no document has is null."""
+
+    schema: Mapping[str, ColumnType]
+
+
+#: One file or several. Text with `*`, `?` or `[` that is not the name of a file is a pattern; `**` stands for any
+#: directories.
+Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """One split, and how its records become columns. It is complete by itself and can be pickled.
+
+    `rows` is the number of its rows if the plan knows it, and `size` is that of its bytes, after decoding if that is
+    known."""
+
+    #: The split as JSON.
+    split: str
+    #: The number of the split in the plan; the first is 0.
+    number: int
+    size: int
+    rows: int | None
+    format: Literal["lines", "csv", "jsonl", "bson"]
+    #: The columns that are returned.
+    columns: tuple[str, ...]
+    #: The types of all columns that are read, as JSON.
+    types: str
+    #: Whether the types were inferred: such types accept only text that prints back losslessly.
+    inferred: bool = False
+    #: The names of the fields of a record of CSV.
+    names: tuple[str, ...] = ()
+    #: The start of the header of CSV in the file, if it has one.
+    header: int | None = None
+    nulls: tuple[str, ...] = ()
+    special_numbers: bool = False
+    decimals: bool = False
+    duplicates: str = "error"
+
+
+@dataclasses.dataclass(frozen=True)
+class TablePlan:
+    """A table: its columns, and the tasks whose rows, in order, are its rows. The same files and options give the same
+    plan."""
+
+    tasks: tuple[Task, ...]
+    schema: pa.Schema
+
+    @property
+    def size(self) -> int:
+        """The number of bytes of all tasks."""
+        return sum(task.size for task in self.tasks)
+
+
+def plan_lines(paths: Paths, **options: Unpack[LinesOptions]) -> TablePlan:
+    """Plans the lines of files, without reading them: a table with one column, `line`."""
+    schema, plan = _split_options(options)
+    files = _files(paths)
+    fields, arrow = _types(columns_of(b"", "lines", schema=schema, threads=1))
+    task = {"format": "lines", "types": _as_json(fields)}
+    return _plan(arrow, ((path, Framer.lines(), task) for path in files), **plan)
+
+
+def plan_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> TablePlan:
+    """Plans newline-delimited JSON: each line is an object, whose members are the columns."""
+    schema, plan = _split_options(options)
+    plan, own = _divide(plan, PlanOptions)
+    files = _files(paths)
+    infer = own.pop("infer", _INFER)
+    first = next((path for path in files if os.path.getsize(path)), files[0])
+    columns = columns_of(first, "jsonl", schema=schema, infer=infer, threads=1, **own)
+    fields, arrow = _types(columns)
+    task = {"format": "jsonl", "types": _as_json(fields), "inferred": schema is None, **own}
+    _check_sample(arrow, task)
+    return _plan(arrow, ((path, Framer.json_lines(), task) for path in files), **plan)
+
+
+def plan_csv(paths: Paths, **options: Unpack[CsvOptions]) -> TablePlan:
+    """Plans CSV. Each file is read once, because a line feed can be inside quotes."""
+    rest: Any = {**options}
+    delimiter = rest.pop("delimiter", ",")
+    return _plan_delimited(paths, delimiter, {"quote": '"', **rest})
+
+
+def plan_delimited(paths: Paths, delimiter: str, **options: Unpack[DelimitedOptions]) -> TablePlan:
+    """Plans text whose fields are separated by a delimiter, without quotes by default."""
+    return _plan_delimited(paths, delimiter, {"quote": None, **options})
+
+
+def _plan_delimited(paths: Paths, delimiter: str, options: dict[str, Any]) -> TablePlan:
+    schema, rest = _split_options(options)
+    plan, own = _divide(rest, PlanOptions)
+    dialect = {name: own.pop(name) for name in ("quote", "escape", "comment") if name in own}
+    framer = Framer.csv(delimiter, **dialect)
+    files = _files(paths)
+    header, infer = own.pop("header", True), own.pop("infer", _INFER)
+    own["nulls"] = tuple(own.get("nulls", ()))
+    fields, arrow = _types(
+        columns_of(files[0], framer, header=header, schema=schema, infer=infer, threads=1, **own),
+    )
+    task = {"format": "csv", "types": _as_json(fields), "inferred": schema is None, **own}
+    _check_sample(arrow, task)
+
+    def parts() -> Iterator[tuple[str, Framer, dict[str, Any]]]:
+        for path in files:
+            # An error if its columns are others.
+            _records(path, framer, header, task, 1)
+            names, begin = _first_record(path, framer)
+            if not header:
+                names = [str(number) for number in range(len(names))]
+            yield path, framer, {**task, "names": tuple(names), "header": begin if header else None}
+
+    return _plan(arrow, parts(), **plan)
+
+
+def plan_bson(paths: Paths, **options: Unpack[BsonOptions]) -> TablePlan:
+    """Plans BSON documents. Each file is read once, and the number of rows of each task is known."""
+    schema, plan = _split_options(options)
+    if schema is None:
+        raise option_error("no schema for BSON", 'one, such as schema={"_id": "objectId", "price": "float64"}')
+    files = _files(paths)
+    arrow = _arrow_schema(document_columns(b"", schema=dict(schema), absent="null"))
+    task = {"format": "bson", "types": json.dumps(schema)}
+    return _plan(arrow, ((path, Framer.bson(), task) for path in files), **plan)
+
+
+def _split_options(options: Any) -> tuple[Any, dict[str, Any]]:
+    rest = dict(options)
+    return rest.pop("schema", None), rest
+
+
+def _divide(options: dict[str, Any], of: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Divides options into those of a class and others."""
+    own = of.__annotations__
+    return (
+        {name: value for name, value in options.items() if name in own},
+        {name: value for name, value in options.items() if name not in own},
+    )
+
+
+def _files(paths: Paths) -> list[str]:
+    """The files, in the order of the arguments; those of a pattern are in the order of their names."""
+    files: list[str] = []
+    for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
+        name = os.fspath(path)
+        if isinstance(path, str) and "://" in path:
+            raise option_error(f"the URL {path!r}", "a path or pattern of local files")
+        if isinstance(path, str) and glob.has_magic(path) and not os.path.exists(path):
+            found = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)), key=os.fsencode)
+            if not found:
+                message = f"{path}: no file matches the pattern"
+                raise FileNotFoundError(errno.ENOENT, message, path)
+            files.extend(found)
+        else:
+            files.append(name)
+    if not files:
+        raise option_error("no path", "at least one")
+    files = [os.path.abspath(file) for file in files]
+    if len(set(files)) < len(files):
+        twice = next(file for file in files if files.count(file) > 1)
+        raise option_error(f"the file {twice} twice", "each file once")
+    for file in files:
+        try:
+            file.encode()
+        except UnicodeEncodeError:
+            raise option_error(f"the path {os.fsencode(file)!r}", "a path in UTF-8") from None
+    return files
+
+
+def _plan(
+    schema: pa.Schema,
+    parts: Iterable[tuple[str, Framer, dict[str, Any]]],
+    split_size: int = SPLIT_SIZE,
+    columns: Sequence[str] | None = None,
+    pin: Literal["none", "identity", "ends", "full"] = "identity",
+) -> TablePlan:
+    names = schema.names if columns is None else list(columns)
+    for name in names:
+        if name not in schema.names:
+            raise option_error(f"the column {name!r}", f"one of {', '.join(schema.names)}")
+    tasks: list[Task] = []
+    for path, framer, options in parts:
+        splits = Splits.plan(path, framer, size=split_size, pin=pin)
+        for split, rows in zip(splits, _rows(splits), strict=True):
+            end = max(splits.file_size, split.begin) if split.end is None else split.end
+            tasks.append(
+                Task(
+                    split=split.to_json(),
+                    number=len(tasks),
+                    size=end - split.begin,
+                    # Records of CSV can be blank lines, comments or the header.
+                    rows=rows if options["format"] == "bson" else None,
+                    columns=tuple(names),
+                    **options,
+                )
+            )
+    return TablePlan(tuple(tasks), _selected(schema, names))
+
+
+def _rows(splits: Splits) -> list[int | None]:
+    """The number of records of each split, if the plan knows it."""
+    starts = [split.first_record for split in splits] + [splits.records]
+    return [None if begin is None or end is None else end - begin for begin, end in itertools.pairwise(starts)]
+
+
+def _first_record(path: str, framer: Framer) -> tuple[list[str], int]:
+    """The fields of the first record of CSV that is neither blank nor a comment, and where it begins."""
+    with open_path(path, framer=framer) as reader:
+        fields = next(reader.rows(), [])
+        _, records = reader.position
+    with open_path(path, framer=framer) as reader:
+        for _ in range(records - 1):
+            next(reader)
+        return [field.decode(errors="surrogateescape") for field in fields], reader.position[0]
+
+
+# Types: they are stored as the JSON of a schema.
+
+
+def _arrow_schema(columns: Columns) -> pa.Schema:
+    """The columns as they are returned: columns of JSON are text."""
+    arrow: Any = _engines.load("arrow", "pyarrow")
+    schema = arrow.RecordBatchReader.from_stream(columns).schema
+    fields = [arrow.field(field.name, _plain(arrow, field.type), field.nullable) for field in schema]
+    return arrow.schema(fields)
+
+
+def _plain(arrow: Any, of: Any) -> Any:
+    if isinstance(of, arrow.BaseExtensionType):
+        return _plain(arrow, of.storage_type)
+    if arrow.types.is_struct(of):
+        return arrow.struct([arrow.field(inner.name, _plain(arrow, inner.type), inner.nullable) for inner in of])
+    if arrow.types.is_list(of):
+        inner = of.value_field
+        return arrow.list_(arrow.field(inner.name, _plain(arrow, inner.type), inner.nullable))
+    return of
+
+
+def _types(columns: Columns) -> tuple[list[dict[str, Any]], pa.Schema]:
+    """The fields of the JSON of a schema, and the schema of what is returned."""
+    arrow: Any = _engines.load("arrow", "pyarrow")
+    schema = arrow.RecordBatchReader.from_stream(columns).schema
+    plain = [arrow.field(field.name, _plain(arrow, field.type), field.nullable) for field in schema]
+    return [_stored(arrow, field) for field in schema], arrow.schema(plain)
+
+
+def _stored(arrow: Any, field: Any) -> dict[str, Any]:
+    return {"name": field.name, **_stored_type(arrow, field)}
+
+
+def _stored_type(arrow: Any, field: Any) -> dict[str, Any]:
+    of = field.type
+    stored: dict[str, Any] = {} if field.nullable else {"nullable": False}
+    if isinstance(of, arrow.BaseExtensionType) or b"ARROW:extension:name" in (field.metadata or {}):
+        return {"type": "json", **stored}
+    if arrow.types.is_struct(of):
+        return {"type": "struct", "fields": [_stored(arrow, inner) for inner in of], **stored}
+    if arrow.types.is_list(of):
+        return {"type": "list", "item": _stored_type(arrow, of.value_field), **stored}
+    name = str(of).replace("tz=", "")
+    return {"type": {"double": "float64", "float": "float32", "date32[day]": "date32"}.get(name, name), **stored}
+
+
+def _as_json(fields: list[dict[str, Any]]) -> str:
+    return json.dumps({"fields": fields})
+
+
+def _selected(schema: Any, names: Sequence[str]) -> Any:
+    arrow: Any = _engines.load("arrow", "pyarrow")
+    return arrow.schema([schema.field(name) for name in names])
+
+
+def _sample(format: str, fields: list[dict[str, Any]]) -> bytes:
+    """Records from which exactly these types are inferred, and so with the strictness of inferred types."""
+    if format == "csv":
+        quoted = [field["name"].replace('"', '""') for field in fields]
+        rows = [quoted, [_text(field["type"]) for field in fields]]
+        lines = (",".join(f'"{text}"' for text in row) for row in rows)
+        return "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
+    return f"{_member({'type': 'struct', 'fields': fields})}\n".encode()
+
+
+def _text(of: str) -> str:
+    """Text whose inferred type is this one."""
+    name, _, inner = of.removesuffix("]").partition("[")
+    unit, _, zone = inner.partition(", ")
+    fraction = ".000000001" if unit == "ns" else ""
+    if name == "timestamp":
+        return f"2000-01-01T00:00:00{fraction}{'Z' if zone == 'UTC' else zone}"
+    if name.startswith("decimal128"):
+        scale = int(name.rstrip(")").rpartition(",")[2])
+        return "0." + "1".zfill(scale) if scale else "9" * 38
+    texts = {
+        "bool": "true",
+        "int64": "0",
+        "uint64": str(2**64 - 1),
+        "float64": "5e-1",
+        "date32": "2000-01-01",
+        "time64": f"00:00:00{fraction}",
+        "binary": "\udcff",
+    }
+    return texts.get(name, "x")
+
+
+def _member(of: dict[str, Any]) -> str:
+    """A value of JSON whose inferred type is this one."""
+    kind = of["type"]
+    if kind == "struct":
+        members = (f"{json.dumps(field['name'])}: {_member(field)}" for field in of["fields"])
+        return f"{{{', '.join(members)}}}"
+    if kind == "list":
+        return "[]" if of["item"]["type"] == "null" else f"[{_member(of['item'])}]"
+    if kind in ("json", "null"):
+        return "{}" if kind == "json" else "null"
+    return json.dumps(_text(kind)) if kind == "string" else _text(kind)
+
+
+def _check_sample(schema: pa.Schema, task: dict[str, Any]) -> None:
+    """Checks that the tasks will infer the same types."""
+    if task["inferred"] and schema.names:
+        framer = Framer.csv() if task["format"] == "csv" else Framer.json_lines()
+        header = b",".join(b"%d" % number for number in range(len(schema.names))) if task["format"] == "csv" else b""
+        renamed = _renamed(task, {name: str(number) for number, name in enumerate(schema.names)})
+        found = _arrow_schema(_records(header, framer, True, renamed if header else task, 1))
+        if found.types != schema.types:
+            raise option_error(f"the inferred types {schema.types}", f"types that tasks can use, not {found.types}")
+
+
+def _renamed(task: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The task with other names of its columns."""
+    fields = [{**field, "name": names[field["name"]]} for field in json.loads(task["types"])["fields"]]
+    return {**task, "types": _as_json(fields)}
+
+
+def _records(source: Any, framer: Framer, header: bool, task: Mapping[str, Any], threads: int) -> Columns:
+    """The columns of records, with the types of a task."""
+    fields = json.loads(task["types"])["fields"]
+    inferred = task["inferred"]
+    return record_columns(
+        source,
+        framer,
+        header=header,
+        schema=None if inferred else task["types"],
+        infer=_INFER,
+        nulls=list(task.get("nulls", ())),
+        special_numbers=task.get("special_numbers", False),
+        decimals=task.get("decimals", False),
+        duplicates=task.get("duplicates", "error"),
+        pads=False,
+        skips=False,
+        threads=threads,
+        sample=_sample(task["format"], fields) if inferred else None,
+    )
+
+
+# Reading
+
+
+def read_split(task: Task, *, threads: int = 1) -> Iterator[pa.RecordBatch]:
+    """Reads the rows of one split as batches of Arrow. Each call returns the same rows.
+
+    Errors are those of Millstream, with the file, the record and the byte, and a note about the split. A record number
+    counts from the start of the file if the plan has followed it (CSV, BSON), and otherwise from the start of the
+    split. Errors of the system that may pass are retried as long as no batch was returned."""
+    attempt = 0
+    while True:
+        is_started = False
+        try:
+            for batch in _batches(task, threads):
+                is_started = True
+                yield batch
+            return
+        except Exception as raised:
+            error = raised if isinstance(raised, Error) else _error(task, raised)
+            if is_started or attempt == _RETRIES or not _may_pass(error):
+                raise _located(task, error) from None
+        time.sleep(_PAUSE * 2**attempt)
+        attempt += 1
+
+
+def _may_pass(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno in _TRANSIENT
+
+
+def _error(task: Task, raised: Exception) -> Exception:
+    """The error of Millstream that pyarrow raised as one of its own, which lacks the details: it is raised again by
+    reading the columns directly."""
+    try:
+        columns = _open(task, 1)
+        if columns is not None:
+            # This decodes all columns, even if there is none.
+            columns[(*columns.names, "")[0]]
+    except Error as error:
+        # It holds columns, which cannot be pickled.
+        error.partial = None
+        return error
+    except KeyError:
+        pass
+    return raised
+
+
+def _located(task: Task, error: Exception) -> Exception:
+    """The error with the name of its column, options that exist, and a note about the split."""
+    split = Split.from_json(task.split)
+    if isinstance(error, Error):
+        _replace(error, ', pass a schema, or set on_bad="skip"', " or pass a schema")
+        if _is_renamed(task) and error.path is not None and error.path.isdecimal():
+            number, error.path = error.path, task.names[int(error.path)]
+            _replace(error, f", in {number}, ", f", in {error.path}, ")
+    end = "the end" if split.end is None else split.end
+    error.add_note(f"in split {task.number} of the plan: bytes {split.begin} to {end} of {split.path}")
+    return error
+
+
+def _replace(error: Error, old: str, new: str) -> None:
+    """Replaces text in an error."""
+    if error._message:
+        error._message = error._message.replace(old, new)
+    if error.expected:
+        error.expected = error.expected.replace(old, new)
+    error.args = tuple(arg.replace(old, new) if isinstance(arg, str) else arg for arg in error.args)
+
+
+def _batches(task: Task, threads: int) -> Iterator[pa.RecordBatch]:
+    arrow: Any = _engines.load("arrow", "pyarrow")
+    columns = _open(task, threads)
+    if columns is None:
+        return
+    reader = arrow.RecordBatchReader.from_stream(columns)
+    positions = _positions(task, reader.schema.names)
+    read = [reader.schema.field(position) for position in positions]
+    fields = [(name, _plain(arrow, of.type), of.nullable) for name, of in zip(task.columns, read, strict=True)]
+    selected = arrow.schema([arrow.field(*field) for field in fields])
+    for batch in reader:
+        arrays = [batch.column(position) for position in positions]
+        cast = [of if of.type == to else of.cast(to) for of, to in zip(arrays, selected.types, strict=True)]
+        yield arrow.RecordBatch.from_arrays(cast, schema=selected) if cast else batch.select([])
+
+
+def _positions(task: Task, names: list[str]) -> list[int]:
+    """The positions of the columns that are returned among those that were read."""
+    if _is_renamed(task):
+        return [names.index(str(task.names.index(name))) for name in task.columns]
+    return [names.index(name) for name in task.columns]
+
+
+def _is_renamed(task: Task) -> bool:
+    """Whether the columns are read by their numbers, because the header is in an earlier split."""
+    return task.header is not None and task.header < Split.from_json(task.split).begin
+
+
+def _open(task: Task, threads: int) -> Columns | None:
+    """The columns of the split; `None` if it has no rows."""
+    split = Split.from_json(task.split)
+    if task.format == "bson":
+        return document_columns(open_split(split), schema=json.loads(task.types), absent="null")
+    options = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
+    if task.format != "csv":
+        return _records(open_split(split), split.framer, False, options, threads)
+    if task.header is not None and split.end is not None and split.end <= task.header:
+        return None
+    if _is_renamed(task):
+        options = _renamed(options, {name: str(number) for number, name in enumerate(task.names)})
+    elif task.header is not None:
+        return _records(open_split(split), split.framer, True, options, threads)
+    if not _has_rows(task, split):
+        return None
+    return _records(open_split(split), split.framer, False, options, threads)
+
+
+def _has_rows(task: Task, split: Split) -> bool:
+    """Whether the split of CSV has a row. The first one must have as many fields as the file has columns: the number of
+    fields of all others is compared with it."""
+    with open_split(split) as reader:
+        row = next(reader.rows(), None)
+        _, records = reader.position
+    if row is None or len(row) == len(task.names):
+        return row is not None
+    with open_split(split) as reader:
+        begin = reader.position[1]
+        for _ in range(records - begin - 1):
+            next(reader)
+        offset, record = reader.position
+    found = "1 field" if len(row) == 1 else f"{len(row)} fields"
+    expected, place = f"{len(task.names)}, as in the first record", f"at byte {offset}, record {record}"
+    hint = "check the record"
+    raise from_native(
+        {
+            "message": f"{split.path}: field count mismatch: found {found}, expected {expected}, {place}; {hint}",
+            "code": 39,
+            "kind": "field_count_mismatch",
+            "hint": hint,
+            "name": split.path,
+            "offset": offset,
+            "record": record,
+            "found": found,
+            "expected": expected,
+            "errno": None,
+        }
+    )

@@ -1,0 +1,76 @@
+"""Files as a `polars.LazyFrame`.
+
+    millstream.polars.scan_csv("orders/*.csv").select(polars.col("price").sum()).collect()
+
+Files are read split by split when the frame is collected. Only the columns that are used become frames, and reading
+stops after the rows that are needed. The extra is `millstream[polars]`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from . import _engines
+from ._cluster import TablePlan, plan_bson, plan_csv, plan_delimited, plan_jsonl, plan_lines, read_split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Unpack
+
+    from ._cluster import BsonOptions, CsvOptions, DelimitedOptions, JsonOptions, LinesOptions, Paths
+
+_polars: Any = _engines.load("polars", "polars")
+_plugins: Any = _engines.load("polars", "polars.io.plugins")
+
+__all__ = ["scan_bson", "scan_csv", "scan_delimited", "scan_jsonl", "scan_lines", "scan_plan"]
+
+
+def scan_plan(plan: TablePlan) -> Any:
+    """Scans the tasks of a plan."""
+
+    def frames(
+        columns: list[str] | None, predicate: Any | None, rows: int | None, batch_size: int | None
+    ) -> Iterator[Any]:
+        threads = len(os.sched_getaffinity(0))
+        for task in plan.tasks:
+            if rows == 0:
+                return
+            for batch in read_split(task, threads=threads):
+                frame = _polars.from_arrow(batch)
+                if rows is not None:
+                    # The rows are counted before the filter.
+                    frame = frame.head(rows)
+                    rows -= frame.height
+                if predicate is not None:
+                    frame = frame.filter(predicate)
+                yield frame if columns is None else frame.select(columns)
+                if rows == 0:
+                    return
+
+    schema = _polars.from_arrow(plan.schema.empty_table()).schema
+    return _plugins.register_io_source(frames, schema=schema, is_pure=True, explain_name="millstream")
+
+
+def scan_lines(paths: Paths, **options: Unpack[LinesOptions]) -> Any:
+    """Scans lines as one column, `line`."""
+    return scan_plan(plan_lines(paths, **options))
+
+
+def scan_csv(paths: Paths, **options: Unpack[CsvOptions]) -> Any:
+    """Scans CSV."""
+    return scan_plan(plan_csv(paths, **options))
+
+
+def scan_delimited(paths: Paths, delimiter: str, **options: Unpack[DelimitedOptions]) -> Any:
+    """Scans text whose fields are separated by a delimiter, without quotes by default."""
+    return scan_plan(plan_delimited(paths, delimiter, **options))
+
+
+def scan_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> Any:
+    """Scans newline-delimited JSON."""
+    return scan_plan(plan_jsonl(paths, **options))
+
+
+def scan_bson(paths: Paths, **options: Unpack[BsonOptions]) -> Any:
+    """Scans BSON documents into the columns of a schema."""
+    return scan_plan(plan_bson(paths, **options))

@@ -1,0 +1,97 @@
+"""Files as a `ray.data.Dataset`.
+
+    orders = millstream.ray.read_csv("orders/*.csv")
+    orders.map_batches(total, batch_format="pyarrow").take_all()
+
+The driver plans the splits and the types, and each split is a read task. A task that is run again returns the same
+rows. The extra is `millstream[ray]`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from . import _engines
+from ._cluster import TablePlan, Task, plan_bson, plan_csv, plan_delimited, plan_jsonl, plan_lines, read_split
+from ._native import Split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Unpack
+
+    from ._cluster import BsonOptions, CsvOptions, DelimitedOptions, JsonOptions, LinesOptions, Paths
+
+_data: Any = _engines.load("ray", "ray", "ray.data")
+_source: Any = _engines.load("ray", "ray.data.datasource")
+_block: Any = _engines.load("ray", "ray.data.block")
+_arrow: Any = _engines.load("arrow", "pyarrow")
+
+__all__ = ["MillstreamDatasource", "read_bson", "read_csv", "read_delimited", "read_jsonl", "read_lines", "read_plan"]
+
+
+class MillstreamDatasource(_data.Datasource):  # type: ignore[misc]
+    """A source of one read task for each task of a plan."""
+
+    def __init__(self, plan: TablePlan) -> None:
+        super().__init__()
+        self._plan = plan
+
+    def get_name(self) -> str:
+        return "Millstream"
+
+    def estimate_inmemory_data_size(self) -> int | None:
+        return self._plan.size
+
+    def get_read_tasks(
+        self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
+    ) -> list[Any]:
+        return [self._read_task(task, per_task_row_limit) for task in self._plan.tasks]
+
+    def _read_task(self, task: Task, row_limit: int | None) -> Any:
+        path = Split.from_json(task.split).path
+        metadata = _block.BlockMetadata(
+            num_rows=task.rows, size_bytes=task.size, exec_stats=None, input_files=None if path is None else (path,)
+        )
+        read = partial(_blocks, task, self._plan.schema)
+        return _source.ReadTask(read, metadata, schema=self._plan.schema, per_task_row_limit=row_limit)
+
+
+def _blocks(task: Task, schema: Any) -> Iterator[Any]:
+    is_empty = True
+    for batch in read_split(task):
+        is_empty = False
+        yield _arrow.Table.from_batches([batch])
+    if is_empty:
+        yield schema.empty_table()
+
+
+def read_plan(plan: TablePlan, **options: Any) -> Any:
+    """Reads the tasks of a plan. Other options are those of `ray.data.read_datasource`."""
+    # As many blocks as tasks: otherwise Ray divides the blocks of each task again.
+    options.setdefault("override_num_blocks", max(len(plan.tasks), 1))
+    return _data.read_datasource(MillstreamDatasource(plan), **options)
+
+
+def read_lines(paths: Paths, **options: Unpack[LinesOptions]) -> Any:
+    """Reads lines as one column, `line`."""
+    return read_plan(plan_lines(paths, **options))
+
+
+def read_csv(paths: Paths, **options: Unpack[CsvOptions]) -> Any:
+    """Reads CSV."""
+    return read_plan(plan_csv(paths, **options))
+
+
+def read_delimited(paths: Paths, delimiter: str, **options: Unpack[DelimitedOptions]) -> Any:
+    """Reads text whose fields are separated by a delimiter, without quotes by default."""
+    return read_plan(plan_delimited(paths, delimiter, **options))
+
+
+def read_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> Any:
+    """Reads newline-delimited JSON."""
+    return read_plan(plan_jsonl(paths, **options))
+
+
+def read_bson(paths: Paths, **options: Unpack[BsonOptions]) -> Any:
+    """Reads BSON documents into the columns of a schema. `count()` does not read them."""
+    return read_plan(plan_bson(paths, **options))

@@ -1,0 +1,52 @@
+"""The data of these tests, and what reading them on one machine returns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import millstream as ms
+import pyarrow as pa
+
+#: The size of the splits: small enough that the files have many.
+SIZE = 64 << 10
+
+ROWS = 20_000
+
+
+def csv(path: Path, rows: int = ROWS) -> Path:
+    """CSV with quotes, delimiters and line feeds in fields; some fields are longer than a split."""
+    with path.open("w", newline="") as file:
+        file.write("id,text,price\n")
+        for n in range(rows):
+            text = "long\n" * 20_000 if n % 4_000 == 3_999 else f'a "{n}",\n{n},x,\r\n"'
+            file.write(f'{n},"{text.replace(chr(34), 2 * chr(34))}",{n / 4}\n')
+    return path
+
+
+def jsonl(path: Path, rows: int = ROWS) -> Path:
+    with path.open("w") as file:
+        for n in range(rows):
+            row = {"id": n, "tags": [str(n)] * (n % 3), "at": {"x": n / 8, "y": None if n % 2 else "é"}, "any": n % 7}
+            row["any"] = {} if n % 7 == 0 else n % 7
+            file.write(json.dumps(row, ensure_ascii=n % 2 == 0) + "\n")
+    return path
+
+
+def lines(path: Path, rows: int = ROWS) -> Path:
+    path.write_bytes(b"".join(b"line %d\r of many\r\n" % n for n in range(rows)) + b"the last one")
+    return path
+
+
+def plain(columns: Any) -> pa.Table:
+    """Columns of one machine, with the JSON in them as text."""
+    table = pa.table(columns)
+    for position, field in enumerate(table.schema):
+        if isinstance(field.type, pa.BaseExtensionType):
+            table = table.set_column(position, field.name, table[position].cast(field.type.storage_type))
+    return table.combine_chunks()
+
+
+def single(path: Path, **options: Any) -> pa.Table:
+    return plain(ms.columns(path, **options))

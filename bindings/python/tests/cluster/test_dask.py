@@ -1,0 +1,76 @@
+"""Tests of frames of Dask, on processes of this machine."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import data
+import examples
+import kill
+import millstream as ms
+import pyarrow as pa
+import pytest
+from millstream import dask as source
+
+distributed: Any = importlib.import_module("distributed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def client() -> Iterator[Any]:
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit="512MiB", dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def collect(frame: Any) -> pa.Table:
+    return pa.Table.from_pandas(frame.compute(), preserve_index=False).replace_schema_metadata().combine_chunks()
+
+
+def test_rows_are_those_of_one_machine(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv")
+    frame = source.read_csv(path, split_size=data.SIZE)
+    assert frame.npartitions > 10
+    assert collect(frame) == data.single(path)
+    assert frame["price"].sum().compute() == sum(range(data.ROWS)) / 4
+    path = data.jsonl(tmp_path / "a.jsonl")
+    assert collect(source.read_jsonl(path, split_size=data.SIZE)) == data.single(path)
+    path = data.lines(tmp_path / "a.txt")
+    frame = source.read_lines(path, split_size=data.SIZE)
+    assert collect(frame) == data.single(path)
+    assert len(frame) == data.ROWS + 1
+
+
+def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv")
+    marker = tmp_path / "killed"
+    frame = source.read_csv(path, split_size=data.SIZE)
+    function = functools.partial(kill.once, marker=str(marker))
+    assert collect(frame.map_partitions(function, meta=frame._meta)) == data.single(path)
+    assert marker.exists()
+
+
+def test_errors(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"n\n" + b"1\n" * 1000 + b"x\n")
+    frame = source.read_csv(path, infer=10, split_size=512)
+    with pytest.raises(ms.Error, match=r"in n, at byte 2002, record 1001") as caught:
+        frame.compute()
+    assert (caught.value.offset, caught.value.record) == (2002, 1001)
+    assert any("in split 3 of the plan" in note for note in caught.value.__notes__)
+    path.write_bytes(b"n\n" + b"1\n" * 1000)
+    frame = source.read_csv(path, split_size=512)
+    path.write_bytes(b"n\n2\n")
+    with pytest.raises(ms.FileError, match="source shrank"):
+        frame.compute()
+
+
+def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples.check("millstream.dask", tmp_path, capsys)

@@ -1,0 +1,311 @@
+"""Tests of plans and of reading their splits: the result is that of one machine."""
+
+from __future__ import annotations
+
+import errno
+import pickle
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import data
+import millstream as ms
+import pyarrow as pa
+import pytest
+from millstream import _cluster, _engines, arrow
+from millstream._errors import from_native
+
+
+def read(plan: arrow.TablePlan) -> pa.Table:
+    return arrow.read_plan(plan).read_all().combine_chunks()
+
+
+def failure(plan: arrow.TablePlan) -> tuple[int, ms.Error]:
+    """The number of the first split that fails, and its error."""
+    for task in plan.tasks:
+        try:
+            for _ in arrow.read_split(task):
+                pass
+        except ms.Error as error:
+            return task.number, error
+    raise AssertionError("no error")
+
+
+def test_csv_with_line_feeds_in_quotes(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv")
+    plan = arrow.plan_csv(path, split_size=data.SIZE)
+    assert len(plan.tasks) > 10
+    assert read(plan) == data.single(path)
+    assert plan.size == path.stat().st_size
+    assert max(task.size for task in plan.tasks) > 100_000  # there are records that are longer than a split
+
+
+def test_json_lines_and_lines(tmp_path: Path) -> None:
+    path = data.jsonl(tmp_path / "a.jsonl")
+    assert read(arrow.plan_jsonl(path, split_size=data.SIZE)) == data.single(path)
+    path = data.lines(tmp_path / "a.txt")
+    plan = arrow.plan_lines(path, split_size=data.SIZE)
+    assert len(plan.tasks) > 5
+    assert read(plan) == data.single(path)
+    assert read(plan)["line"][0].as_py() == "line 0\r of many"
+
+
+def test_a_split_of_any_size(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'# a comment\n\n# another\nid,text\n1,"a\nb"\n\n2,c\n# c\n3,"d"\n')
+    options: dict[str, Any] = {"comment": "#"}
+    whole = data.plain(ms.columns(path, ms.Framer.csv(comment="#")))
+    assert whole["id"].to_pylist() == [1, 2, 3]
+    lines = data.plain(ms.columns(path, "lines"))
+    for size in range(1, path.stat().st_size + 2):
+        assert read(arrow.plan_csv(path, split_size=size, **options)) == whole
+        assert read(arrow.plan_lines(path, split_size=size)) == lines
+    rows = [
+        sum(batch.num_rows for batch in arrow.read_split(task)) for task in arrow.plan_lines(path, split_size=1).tasks
+    ]
+    assert set(rows) == {0, 1}
+
+
+CSV_TYPES = (
+    b"b,i,u,d,f,day,t,tn,s,sn,z,zn,zo,text,none,bin\n"
+    b"true,-1,18446744073709551615,99999999999999999999,1e5,2024-02-29,23:59:59,00:00:00.123456789,"
+    b"2024-02-29T23:59:59.5,2024-02-29 23:59:59.123456789,2024-02-29T23:59:59Z,2024-02-29T23:59:59.000000001Z,"
+    b"2024-02-29T23:59:59+02:00,007,,\xff\n"
+)
+JSON_TYPES = (
+    b'{"b": true, "i": -1, "u": 18446744073709551615, "d": 99999999999999999999, "f": 0.1, "s": "2024-02-29", '
+    b'"n": null, "e": {}, "l": [[1], []], "ln": [], "lo": [{"a": {"b": ["x"]}}], "m": [1, "x"], "q\\"\\n\xc3\xa9": 1}\n'
+)
+
+
+def test_all_inferred_types(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(CSV_TYPES * 1 + CSV_TYPES.split(b"\n")[1] + b"\n")
+    whole = data.single(path)
+    assert len(set(whole.schema.types)) == 15
+    assert read(arrow.plan_csv(path, split_size=100)) == whole
+    path.write_bytes(b"a,b\n0.125,5\n0.5,7\n")
+    whole = data.single(path, decimals=True)
+    assert whole.schema.field("a").type == pa.decimal128(38, 3)
+    assert read(arrow.plan_csv(path, split_size=9, decimals=True)) == whole
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(JSON_TYPES * 3)
+    table = read(arrow.plan_jsonl(path, split_size=100))
+    assert table.to_pylist() == pa.table(ms.columns(path)).to_pylist()
+    assert table["e"].to_pylist() == ["{}"] * 3
+    assert table["m"].to_pylist() == [["1", '"x"']] * 3
+
+
+def test_inferred_types_are_as_strict_as_on_one_machine(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"id,n\n" + b"1,2\n" * 30 + b"1,007\n")
+    with pytest.raises(ms.Error) as caught:
+        ms.columns(path, infer=10)["n"]
+    single = caught.value
+    number, error = failure(arrow.plan_csv(path, infer=10, split_size=32))
+    assert number == 3
+    assert (error.kind, error.record, error.offset, error.path) == (single.kind, 31, single.offset, "n")
+    assert (error.name, error.found) == (str(path), single.found)
+    assert "the type was inferred (increase infer or pass a schema)" in str(error)
+    assert "on_bad" not in str(error)
+    assert ", in n, at " in str(error)
+    assert error.__notes__[-1] == f"in split 3 of the plan: bytes 97 to 131 of {path}"
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), again.offset, again.__notes__) == (
+        type(error),
+        str(error),
+        error.offset,
+        error.__notes__,
+    )
+    path = tmp_path / "a.jsonl"
+    for member in (b'"new": 1', b'"id": "1"', b'"id": 1, "id": 1'):
+        path.write_bytes(b'{"id": 1}\n' * 30 + b"{" + member + b"}\n")
+        with pytest.raises(ms.Error) as caught:
+            ms.columns(path, infer=10)["id"]
+        number, error = failure(arrow.plan_jsonl(path, infer=10, split_size=100))
+        assert number == 3
+        assert (error.kind, error.offset) == (caught.value.kind, caught.value.offset)
+
+
+@pytest.mark.parametrize("bad", [b"1\n", b"1,2,3\n"])
+def test_a_wrong_number_of_fields_anywhere(tmp_path: Path, bad: bytes) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b\n" + b"\n".join([b"1,2"] * 3) + b"\n\n" + bad + b"1,2\n" * 3)
+    with pytest.raises(ms.Error) as caught:
+        ms.columns(path)["a"]
+    single = caught.value
+    places = set()
+    for size in range(1, 40):
+        number, error = failure(arrow.plan_csv(path, split_size=size))
+        places.add(number)
+        for name in ("kind", "code", "name", "offset", "record", "found", "expected"):
+            assert getattr(error, name) == getattr(single, name), name
+        rows = sum(
+            batch.num_rows
+            for task in arrow.plan_csv(path, split_size=size).tasks[:number]
+            for batch in arrow.read_split(task)
+        )
+        assert rows <= 3
+    assert len(places) > 3
+
+
+def test_invalid_records(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"good\n" * 100 + b"bad \xff\n")
+    number, error = failure(arrow.plan_lines(path, split_size=128))
+    assert (number, error.kind, error.name, error.offset) == (3, "utf8_invalid", str(path), 500)
+    assert read(arrow.plan_lines(path, split_size=128, schema={"line": "binary"}))["line"][100].as_py() == b"bad \xff"
+    path.write_bytes(b'a,b\n1,2\n1,"2"x\n')
+    number, error = failure(arrow.plan_csv(path, split_size=8, infer=1))
+    assert (number, error.kind, error.record) == (1, "csv_invalid", 2)
+
+
+def test_a_changed_file_is_an_error(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv", 100)
+    for pin in ("identity", "ends"):
+        plan = arrow.plan_csv(path, split_size=512, pin=pin)
+        text = path.read_bytes()
+        path.write_bytes(text[:-5] + b"99.0\n")
+        number, error = failure(plan)
+        assert (number, error.kind, error.name) == (0, "source_changed", str(path))
+        path.write_bytes(text)
+
+
+def test_schemas_and_columns(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv", 1000)
+    schema = {"price": "decimal128(12, 2)", "id": "int32!"}
+    plan = arrow.plan_csv(path, split_size=1000, schema=schema)
+    assert (plan.schema.names, plan.schema.field("id").nullable) == (["price", "id"], False)
+    assert read(plan) == data.single(path, schema=schema)
+    plan = arrow.plan_csv(path, split_size=1000, columns=["price", "id"])
+    assert read(plan) == data.single(path).select(["price", "id"])
+    path = data.jsonl(tmp_path / "a.jsonl", 1000)
+    assert read(arrow.plan_jsonl(path, split_size=1000, schema={"at": {"x": "float64"}})) == data.single(
+        path, schema={"at": {"x": "float64"}}
+    )
+    with pytest.raises(ms.OptionError, match="the column 'b'"):
+        arrow.plan_csv(tmp_path / "a.csv", columns=["b"])
+    with pytest.raises(ms.Error, match="key missing"):
+        arrow.plan_csv(tmp_path / "a.csv", schema={"b": "string"})
+
+
+def test_dialects(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b'1\tNA\t"x\n2\t5\ty"\n3\tNA\tz\n')
+    plan = arrow.plan_delimited(path, "\t", header=False, nulls=["NA"], split_size=3)
+    rows = [{"0": 1, "1": None, "2": '"x'}, {"0": 2, "1": 5, "2": 'y"'}, {"0": 3, "1": None, "2": "z"}]
+    assert len(plan.tasks) == 3
+    assert read(plan).to_pylist() == rows
+    path.write_bytes(b"a;b\n'1;\n2';0\n")
+    assert read(arrow.plan_csv(path, delimiter=";", quote="'", split_size=1)).to_pylist() == [{"a": "1;\n2", "b": 0}]
+
+
+def test_files(tmp_path: Path) -> None:
+    for name, text in [("b.csv", "x,y\n3,c\n"), ("a.csv", "x,y\n1,a\n2,b\n"), ("c.csv", "y,x\nd,4\n")]:
+        (tmp_path / name).write_text(text)
+    (tmp_path / "d.csv").mkdir()
+    plan = arrow.plan_csv(f"{tmp_path}/*.csv", split_size=4)
+    assert read(plan).to_pydict() == {"x": [1, 2, 3, 4], "y": ["a", "b", "c", "d"]}
+    assert plan == arrow.plan_csv(f"{tmp_path}/*.csv", split_size=4)
+    assert pickle.loads(pickle.dumps(plan)) == plan
+    files = [tmp_path / "b.csv", tmp_path / "a.csv"]
+    assert read(arrow.plan_csv(files))["x"].to_pylist() == [3, 1, 2]
+    with pytest.raises(FileNotFoundError, match="no file matches the pattern"):
+        arrow.plan_csv(f"{tmp_path}/*.tsv")
+    with pytest.raises(FileNotFoundError):
+        arrow.plan_csv(tmp_path / "*.csv")
+    with pytest.raises(ms.OptionError, match="twice"):
+        arrow.plan_csv([f"{tmp_path}/*.csv", tmp_path / "a.csv"])
+    with pytest.raises(ms.OptionError, match="URL"):
+        arrow.plan_csv("s3://bucket/a.csv")
+    with pytest.raises(ms.OptionError, match="no path"):
+        arrow.plan_csv([])
+    (tmp_path / "c.csv").write_text("x,z\n4,d\n")
+    with pytest.raises(ms.Error, match=r"c\.csv"):
+        arrow.plan_csv(f"{tmp_path}/*.csv")
+    (tmp_path / "a[1].csv").write_text("x,y\n9,a\n")
+    assert read(arrow.plan_csv(f"{tmp_path}/a[1].csv"))["x"].to_pylist() == [9]
+
+
+def test_compressed_files(tmp_path: Path) -> None:
+    text = data.csv(tmp_path / "a.csv", 2000).read_bytes()
+    with ms.Writer.path(tmp_path / "a.csv.gz") as writer:
+        writer.write(text)
+    assert read(arrow.plan_csv(tmp_path / "a.csv.gz", split_size=1000)) == data.single(tmp_path / "a.csv")
+
+
+def test_bson(tmp_path: Path) -> None:
+    path = tmp_path / "a.bson"
+    schema = {"n": "int"}
+    document = b"\x10n\x00%c\x00\x00\x00\x00"
+    path.write_bytes(b"".join((len(document) + 3).to_bytes(4, "little") + document % n for n in range(100)))
+    plan = arrow.plan_bson(path, schema=schema, split_size=100)
+    assert len(plan.tasks) > 5
+    assert read(plan)["n"].to_pylist() == list(range(100))
+    for task in plan.tasks:
+        assert task.rows == sum(batch.num_rows for batch in arrow.read_split(task))
+    with pytest.raises(ms.OptionError, match="schema"):
+        arrow.plan_bson(path)
+
+
+def failing(times: int, number: int) -> tuple[list[int], Any]:
+    """Counts the calls of `open_split`, the first of which fail with this error of the system."""
+    calls: list[int] = []
+
+    def open_split(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) <= times:
+            raise from_native({"message": "failed", "kind": "io", "errno": number, "name": "a.txt"})
+        return ms.open_split(*arguments, **options)
+
+    return calls, open_split
+
+
+def test_errors_that_may_pass_are_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a\nb\n")
+    plan = arrow.plan_lines(path)
+    monkeypatch.setattr(_cluster, "_PAUSE", 0)
+    cases = [(2, errno.EIO, None), (9, errno.ESTALE, errno.ESTALE), (1, errno.EACCES, errno.EACCES)]
+    for times, number, expected in cases:
+        calls, function = failing(times, number)
+        monkeypatch.setattr(_cluster, "open_split", function)
+        if expected is None:
+            assert read(plan)["line"].to_pylist() == ["a", "b"]
+            assert len(calls) == 3
+        else:
+            with pytest.raises(ms.FileError) as caught:
+                read(plan)
+            assert caught.value.errno == expected
+            assert len(calls) == (4 if number == errno.ESTALE else 1)
+
+
+def test_no_retry_after_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"a\n")
+    [task] = arrow.plan_lines(path).tasks
+    monkeypatch.setattr(_cluster, "_PAUSE", 0)
+
+    def batches(*_: Any) -> Any:
+        yield 1
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(_cluster, "_batches", batches)
+    reading = arrow.read_split(task)
+    assert next(reading) == 1  # pyright: ignore
+    with pytest.raises(OSError, match="broken"):
+        next(reading)
+
+
+def test_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for extra, (distribution, first, beyond) in _engines.TESTED.items():
+        pins = [pin for pin in extras[extra] if pin.partition(">")[0].partition("[")[0] == distribution]
+        assert [pin.partition(">")[2] for pin in pins] == [f"={first},<{beyond}"]
+        _engines.load(extra, distribution)
+        monkeypatch.setitem(_engines.TESTED, extra, (distribution, "0.1", "0.2"))
+        with pytest.warns(UserWarning, match=rf"{extra} runs with {distribution} .* tested with 0\.1"):
+            _engines.load(extra, distribution)
+    with pytest.raises(ModuleNotFoundError, match=r"millstream\.ray needs nothing: install millstream\[ray\]"):
+        _engines.load("ray", "nothing")

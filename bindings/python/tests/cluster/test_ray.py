@@ -1,0 +1,118 @@
+"""Tests of datasets of Ray, on a cluster of three nodes of this machine."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import data
+import examples
+import kill
+import pyarrow as pa
+import pytest
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+ray: Any = importlib.import_module("ray")
+utils: Any = importlib.import_module("ray.cluster_utils")
+source: Any = importlib.import_module("millstream.ray")
+
+#: A node that has died is noticed soon.
+HEALTH = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
+NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    started = utils.Cluster(
+        initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "_system_config": HEALTH}
+    )
+    for _ in range(2):
+        started.add_node(**NODE)
+    # Other processes cannot import the modules of these tests.
+    ray.cloudpickle.register_pickle_by_value(kill)
+    ray.init(address=started.address, log_to_driver=False)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    # Otherwise the blocks are in the order in which the tasks finish.
+    context.execution_options.preserve_order = True
+    yield started
+    ray.shutdown()
+    started.shutdown()
+
+
+def collect(dataset: Any) -> pa.Table:
+    """The rows of a dataset, in order."""
+    tables = [ray.get(reference) for reference in dataset.to_arrow_refs()]
+    return pa.concat_tables(tables).combine_chunks()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_rows_are_those_of_one_machine(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv")
+    read = source.read_csv(path, split_size=data.SIZE)
+    assert read.schema().names == ["id", "text", "price"]
+    assert collect(read) == data.single(path)
+    path = data.jsonl(tmp_path / "a.jsonl")
+    assert collect(source.read_jsonl(path, split_size=data.SIZE)) == data.single(path)
+    path = data.lines(tmp_path / "a.txt")
+    read = source.read_lines(path, split_size=data.SIZE)
+    assert collect(read) == data.single(path)
+    assert read.count() == data.ROWS + 1
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv")
+    marker = tmp_path / "killed"
+    function = functools.partial(kill.once, marker=str(marker))
+    read = source.read_csv(path, split_size=data.SIZE).map_batches(function, batch_format="pyarrow", batch_size=None)
+    assert collect(read) == data.single(path)
+    assert marker.exists()
+
+
+def test_a_killed_node_changes_nothing(cluster: Any, tmp_path: Path) -> None:
+    """Blocks that were on the node are read again."""
+    path = data.csv(tmp_path / "a.csv")
+    node = cluster.add_node(**NODE, resources={"doomed": 100})
+    plan = source.plan_csv(path, split_size=data.SIZE)
+    read = source.read_plan(plan, resources={"doomed": 1}).materialize()
+    cluster.remove_node(node, allow_graceful=False)
+    cluster.add_node(**NODE, resources={"doomed": 100})
+    assert collect(read) == data.single(path)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_plan_knows_sizes_and_rows(tmp_path: Path) -> None:
+    path = tmp_path / "a.bson"
+    path.write_bytes(b"\x0c\x00\x00\x00\x10n\x00\x07\x00\x00\x00\x00" * 1000)
+    read = source.read_bson(path, schema={"n": "int"}, split_size=4096)
+    tasks = source.MillstreamDatasource(source.plan_bson(path, schema={"n": "int"}, split_size=4096)).get_read_tasks(9)
+    assert sum(task.metadata.num_rows for task in tasks) == 1000
+    assert sum(task.metadata.size_bytes for task in tasks) == path.stat().st_size
+    # The rows are counted without reading, so it does not matter that the file is gone.
+    path.unlink()
+    assert read.count() == 1000
+    with pytest.raises(Exception, match="No such file"):
+        read.materialize()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_errors(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"n\n" + b"1\n" * 1000 + b"x\n")
+    read = source.read_csv(path, infer=10, split_size=512)
+    with pytest.raises(Exception, match=r"byte 2002, record 1001") as caught:
+        read.materialize()
+    assert "in split 3 of the plan: bytes 1536 to 2004 of" in str(caught.value)
+    path.write_bytes(b"n\n2\n")
+    with pytest.raises(Exception, match="source shrank"):
+        read.materialize()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples.check("millstream.ray", tmp_path, capsys)
