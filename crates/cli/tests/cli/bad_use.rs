@@ -157,7 +157,7 @@ fn empty_names() {
     let source = format!("millstream: invalid value '' for '[SOURCE]...': expected a file, '-', a URL, {accepted}\n");
     place.run("-o out").word("").gets_refused().says(&source);
     let output = format!(
-        "millstream: invalid value '' for '--output <OUTPUT>': expected a file, '-', s3://BUCKET/KEY, {accepted}\n"
+        "millstream: invalid value '' for '--output <OUTPUT>': expected a file, '-', s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY, {accepted}\n"
     );
     place.run("-o").word("").gets_refused().says(&output);
     let command = "millstream: expected a command after '--'\nhint: see `millstream run --help`\n";
