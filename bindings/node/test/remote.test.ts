@@ -96,7 +96,6 @@ for (const [text, isUrl] of cases("urls.tsv")) {
     const error = await failure(planSplits(text));
     assert.equal(error.kind === "unsupported" && error.found === "a URL", isUrl === "true", error.message);
     if (isUrl !== "true") assert.match(thrown(() => remote(text)).message, /^remote: .*expected https:/);
-    else if (/^(gs|az):/.test(text)) assert.equal(thrown(() => open(text)).kind, "unsupported");
     else assert.equal(open(text).name, remote(text).name);
   });
 }
