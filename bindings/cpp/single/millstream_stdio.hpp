@@ -258,6 +258,8 @@ enum class errc : int {
     outcome_unknown = 42,
     /// The file or object exists, and was to be created.
     already_exists = 43,
+    /// A source ended, but its bytes or records are not the expected ones.
+    content_mismatch = 44,
 };
 
 namespace detail {
@@ -269,7 +271,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1.
-inline constexpr std::array<kind_text, 43> kind_texts{{
+inline constexpr std::array<kind_text, 44> kind_texts{{
     {"io", "see the operating system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -313,6 +315,7 @@ inline constexpr std::array<kind_text, 43> kind_texts{{
     {"remote_failed", "check the server and the connection, then try again"},
     {"outcome_unknown", "look at the object before you write it again"},
     {"already_exists", "choose another name, or remove what exists"},
+    {"content_mismatch", "get the source again, or check `expect_bytes`, `expect_hash` and `expect_records`"},
 }};
 
 } // namespace detail
