@@ -173,6 +173,18 @@ pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Optio
     if matches!(from, From::Parquet | From::Arrow) {
         check_files(sources, &format!("--from {}", name(from)), "a file: its end is read first")?;
     }
+    if let Some(option) = options.reading.settings().expectation() {
+        let option = format!("--{}", option.replace('_', "-"));
+        if matches!(from, From::Parquet | From::Arrow) {
+            return refused(
+                format!("{option} with --from {}", name(from)),
+                "another format: this one is not read in order",
+            );
+        }
+        if sources.len() > 1 {
+            return refused(format!("{option} with several sources"), "one source");
+        }
+    }
     if let Some(option) = options.reading.of_command().filter(|_| options.command.is_empty()) {
         return refused(format!("--{} without a command", option.replace('_', "-")), "a command after --");
     }

@@ -134,8 +134,8 @@ impl Cores {
         let only_counts = stages == 0 && rest.is_empty() && options.count && sources.len() == 1;
         // These are for a whole source.
         let is_limited = options.has_elements()
-            || options.expectation().is_some()
-            || ["decode_limit", "decode_ratio", "total_timeout"].iter().any(|name| options.settings.has(name));
+            || options.settings.expectation().is_some()
+            || ["decode_limit", "decode_ratio", "total_timeout"].iter().any(|name| options.settings.given.has(name));
         // The numbers of the records that reach the rest are not known, and would be missing in an error.
         if threads < 2 || (stages == 0 && !only_counts) || rest.iter().any(StageText::may_fail) {
             return Ok(None);
@@ -144,7 +144,7 @@ impl Cores {
             Some(csv) => Framing::Csv { dialect: *csv.dialect() },
             None => options.framing().unwrap_or(Framing::Lines),
         };
-        let decode = if options.settings.word("decode") == Some("off") { Decode::Off } else { Decode::Auto };
+        let decode = if options.settings.given.word("decode") == Some("off") { Decode::Off } else { Decode::Auto };
         let plan = |source: &Source| {
             let Source::File(path) = source else { return Ok(Plan::Stream) };
             if is_limited || !Path::new(path).metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {

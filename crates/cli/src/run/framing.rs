@@ -7,7 +7,7 @@ use millstream::splits::Framing;
 
 use crate::escape;
 
-use super::settings::record_size;
+use super::given::record_size;
 
 /// How records are found.
 #[derive(Args)]

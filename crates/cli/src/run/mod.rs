@@ -13,6 +13,7 @@ mod csv;
 mod each;
 mod each_options;
 mod framing;
+mod given;
 mod gzip_index;
 mod halt;
 mod header;
@@ -37,6 +38,7 @@ mod transfer;
 
 pub(crate) use csv::{CsvOptions, DialectOptions, Ragged};
 pub(crate) use framing::Records;
+pub(crate) use given::record_size;
 pub(crate) use json::JsonOptions;
 pub(crate) use network::Network;
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
@@ -47,7 +49,7 @@ pub(crate) use progress::Progress;
 pub(crate) use rejects::OnBad;
 #[cfg(feature = "parquet")]
 pub(crate) use rejects::{BadOptions, Reject, Rejects};
-pub(crate) use settings::{Decoding, Reading, Settings, record_size};
+pub(crate) use settings::{Decoding, Reading, Settings};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;
 #[cfg(feature = "parquet")]

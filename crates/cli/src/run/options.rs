@@ -319,7 +319,7 @@ impl Options {
         match &self.split {
             Some(split) => Some(split.framing().clone()).filter(|framing| *framing != Framing::Lines),
             None => {
-                let depth = self.settings.number("json_depth").map(|depth| depth as usize);
+                let depth = self.settings.given.number("json_depth").map(|depth| depth as usize);
                 self.json.framing(depth).or_else(|| self.records.framing())
             }
         }
@@ -386,32 +386,32 @@ impl Options {
 
     /// Returns the maximum length of a record that is read, or created by a stage.
     pub(super) fn longest_record(&self) -> usize {
-        self.settings.number("record_limit").map_or(DEFAULT_RECORD_LIMIT, |bytes| bytes as usize)
+        self.settings.given.number("record_limit").map_or(DEFAULT_RECORD_LIMIT, |bytes| bytes as usize)
     }
 
     /// Returns how long a source or an output may make no progress.
     pub(super) fn stall_timeout(&self) -> Option<Duration> {
-        self.settings.time("stall_timeout")
+        self.settings.given.time("stall_timeout")
     }
 
     /// Returns whether output files are appended to.
     pub(super) fn appends(&self) -> bool {
-        self.append || matches!(self.settings.word("existing"), Some("append" | "append_unchecked"))
+        self.append || matches!(self.settings.given.word("existing"), Some("append" | "append_unchecked"))
     }
 
     /// Returns whether a compressed file to append to is checked.
     pub(super) fn checks_append(&self) -> bool {
-        self.appends() && !self.append_unchecked && self.settings.word("existing") != Some("append_unchecked")
+        self.appends() && !self.append_unchecked && self.settings.given.word("existing") != Some("append_unchecked")
     }
 
     /// Returns whether incomplete output files are kept.
     fn keeps_partial(&self) -> bool {
-        self.keep_partial || self.settings.word("partial") == Some("keep")
+        self.keep_partial || self.settings.given.word("partial") == Some("keep")
     }
 
     /// Returns whether an option sets when the buffer is flushed.
     pub(super) fn flushes(&self) -> bool {
-        self.settings.has("flush_policy") || self.settings.has("flush_delay")
+        self.settings.given.has("flush_policy") || self.settings.given.has("flush_delay")
     }
 
     /// Returns whether output files are written in place.
@@ -439,7 +439,7 @@ impl Options {
     /// # Errors
     /// See [`Sink::encode`].
     pub(super) fn encode(&self, sink: &Sink) -> millstream::Result<Encode> {
-        match self.settings.word("encode") {
+        match self.settings.given.word("encode") {
             None | Some("auto") => sink.encode(),
             Some("off") => Ok(Encode::Off),
             Some(word) => {
@@ -477,13 +477,13 @@ impl Options {
     /// Returns a writer builder with the options that do not depend on the output.
     pub(super) fn writer(&self) -> WriterBuilder {
         let builder = Writer::builder().flush_policy(FlushPolicy::WhenFull);
-        self.settings.apply(WRITER, |name| BUFFER.contains(&name), builder)
+        self.settings.given.apply(WRITER, |name| BUFFER.contains(&name), builder)
     }
 
     /// Adds the encoding.
     pub(super) fn encoded(&self, encode: Encode, builder: WriterBuilder) -> WriterBuilder {
         let wanted = |name: &str| matches!(name, "level" | "block_size") && encode != Encode::Off;
-        self.settings.apply(WRITER, wanted, builder.encode(encode))
+        self.settings.given.apply(WRITER, wanted, builder.encode(encode))
     }
 
     /// Adds the options for an output to `builder`: files and connections have options that other outputs do not have.
@@ -497,7 +497,7 @@ impl Options {
             "linger" => is_connection,
             _ => !BUFFER.contains(&name),
         };
-        let builder = self.settings.apply(WRITER, wanted, builder);
+        let builder = self.settings.given.apply(WRITER, wanted, builder);
         // The file has been checked already, with a progress line.
         let builder = if is_file && self.appends() { builder.existing(Existing::AppendUnchecked) } else { builder };
         let builder = if self.create_new { builder.existing(Existing::CreateNew) } else { builder };
@@ -538,7 +538,7 @@ impl Options {
                 .with_found(format!("--{} without a command", option.replace('_', "-")))
                 .with_expected("a command after --, --shell or --each"));
         }
-        let durable = self.settings.has("durability");
+        let durable = self.settings.given.has("durability");
         let options =
             [(self.appends(), "--append"), (self.keeps_partial(), "--keep-partial"), (durable, "--durability")];
         for (is_given, option) in options {
@@ -551,14 +551,9 @@ impl Options {
         Ok(())
     }
 
-    /// Returns the option for what the source has to be, if there is one.
-    pub(super) fn expectation(&self) -> Option<&'static str> {
-        ["expect_bytes", "expect_hash", "expect_records"].into_iter().find(|option| self.settings.has(option))
-    }
-
     /// Fails if an expectation of a source could not be compared with all of it.
     fn check_expectation(&self) -> millstream::Result<()> {
-        let Some(option) = self.expectation() else { return Ok(()) };
+        let Some(option) = self.settings.expectation() else { return Ok(()) };
         let (with, expected) = if self.all_sources().len() > 1 {
             ("several sources", "one source")
         } else if self.stages.iter().any(StageText::ends_early) {
@@ -633,7 +628,7 @@ impl Options {
         if self.each.jobs.is_some() && self.each.each.is_none() {
             return wrong("--index with -j".into(), "one of them: without an index, one thread decodes the file");
         }
-        if let Some(name) = OF_DECODED_FILES.into_iter().find(|name| self.settings.has(name)) {
+        if let Some(name) = OF_DECODED_FILES.into_iter().find(|name| self.settings.given.has(name)) {
             return wrong(format!("--index with --{}", name.replace('_', "-")), "one of them");
         }
         if let Some(stage) = self.stages.iter().find(|stage| stage.ends_early()) {
@@ -728,8 +723,8 @@ impl Options {
             || self.index.is_some()
             || self.rate_limit.is_some()
             || self.bad.skips()
-            || self.expectation().is_some()
-            || ["record_limit", "follow", "total_timeout"].iter().any(|name| self.settings.has(name));
+            || self.settings.expectation().is_some()
+            || ["record_limit", "follow", "total_timeout"].iter().any(|name| self.settings.given.has(name));
         (!needs_records).then_some((path, terminator))
     }
 
@@ -737,7 +732,7 @@ impl Options {
     pub(super) fn wants_records(&self) -> bool {
         self.count
             || self.stats.is_some()
-            || ["record_limit", "expect_records"].iter().any(|name| self.settings.has(name))
+            || ["record_limit", "expect_records"].iter().any(|name| self.settings.given.has(name))
             || self.bad.skips()
             || self.works()
     }

@@ -1,166 +1,31 @@
-//! The library's options on the command line: each is `--` and its name, with hyphens.
-//!
-//! They come from the library's tables, so that a new option is available here without additional code. This module
-//! adds what a table does not contain: the limits of numbers, and the help if the command differs from the library.
+//! The library's options, for the subcommands that have them.
 
-use std::ffi::OsStr;
-use std::ops::RangeInclusive;
-use std::time::Duration;
-
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser, ValueParser};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use millstream::options::{COMMAND, READER, Set, Setting, WRITER, Word};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use millstream::options::{COMMAND, READER, WRITER};
 use millstream::{Decode, Reader, ReaderBuilder};
 
-use crate::{guard, size};
+use crate::guard;
 
+use super::given::{Given, Value, arg};
 use super::network::Network;
-
-/// The maximum record limit and record length: a record and its neighbours have to fit into a batch, whose offsets have
-/// 32 bits.
-const RECORD_LIMIT: u64 = 1 << 31;
-
-/// Options that the command has in another form, or does not have; `vectors/options.tsv` lists the reasons.
-const OTHERWISE: [&str; 7] =
-    ["name", "lend_pages", "read_ahead_capacity", "follow", "json_elements", "process_group", "stderr_limit"];
-
-/// Returns the range of a number; other numbers have no limit.
-fn range(name: &str) -> RangeInclusive<u64> {
-    match name {
-        // A larger buffer only moves memory from the page cache to this process.
-        "capacity" => 1..=1 << 30,
-        "record_limit" => 1..=RECORD_LIMIT,
-        "decode_memory" => 1..=2 << 30,
-        "level" => 0..=22,
-        "expect_bytes" | "expect_records" => 0..=u64::MAX,
-        "block_size" => 4096..=64 << 20,
-        "stop_signal" => 1..=i32::MAX as u64,
-        _ => 1..=u64::MAX,
-    }
-}
-
-/// Returns the help if the command differs from the library: a line, and more for the long help.
-fn help(name: &str) -> Option<(&'static str, &'static str)> {
-    Some(match name {
-        "capacity" => ("Size of the buffers for reading and writing", ""),
-        "read_ahead" => ("Read ahead on a thread while the output is busy", ""),
-        "record_limit" => ("Fail at a record longer than this, read or made by a stage [default: 64M]", ""),
-        "decode" => ("Decode compressed sources, such as gzip or xz, detected by their content [default: auto]", ""),
-        "decode_limit" => ("Fail if a source has more decoded bytes than this", ""),
-        "decode_ratio" => ("Fail if a source has more decoded bytes than this for each compressed byte", ""),
-        "decode_memory" => (
-            "The maximum memory of a decoder's window: zstd --long makes frames that need up to 2G \
-             [default: 128M]",
-            "",
-        ),
-        "stall_timeout" => (
-            "Fail if no bytes move for this long, such as 30s or 5m",
-            "Bytes move if they arrive or are accepted. This applies to sources, outputs and the copies of --each. A copy fails if it writes no bytes for this \
-             long; a copy kept alive by --round-robin fails if it neither reads nor writes.",
-        ),
-        "json_depth" => (
-            "Fail if more arrays and objects than this are inside each other in a document of --json [default: 128]",
-            "",
-        ),
-        "expect_bytes" => (
-            "Fail unless the source has this many bytes, before any decoding",
-            "This, --expect-hash and --expect-records are for sources that cannot report where they end, such as standard \
-             input: they look complete if the program that writes them is killed.",
-        ),
-        "expect_hash" => (
-            "Fail unless the source's bytes, before any decoding, have this hash, such as sha256:DIGITS",
-            "The algorithms are those of --hash.",
-        ),
-        "expect_records" => ("Fail unless the source has this many records", ""),
-        "total_timeout" => ("Fail if reading a source takes longer than this in total, such as 1h", ""),
-        "success_statuses" => (
-            "The exit statuses with which a command succeeds, such as 0,1 [default: 0]",
-            "This and the following options apply to the commands after --, to the line of --shell and to the copies of --each.",
-        ),
-        "success_signals" => ("The numbers of the signals that may kill a command without an error, such as 13,15", ""),
-        "stop_signal" => (
-            "The number of the signal that stops a command [default: 15]",
-            "A command is stopped if no more of its output is needed, or if the run fails. Its pipes are closed first, \
-             and a command that exits within a second is not signalled. If a time limit ends it, it is signalled at once.",
-        ),
-        "stop_grace" => ("How long a command may continue after that signal before it is killed [default: 1s]", ""),
-        "pin" => ("Which properties of a source file must not change while it is read", ""),
-        "flush_policy" => (
-            "When to flush the output buffer [default: as soon as bytes arrive]",
-            "A file stays invisible until it is complete, regardless of this option, unless --append or \
-             --keep-partial is also given.",
-        ),
-        "flush_delay" => ("Flush the output buffer at most this long after a byte arrived, such as 10ms", ""),
-        "encode" => (
-            "Compress the outputs; a level may follow, as in zstd:19",
-            "By default an output file is compressed if its name implies that, as NAME.gz does.",
-        ),
-        "block_size" => (
-            "Compress blocks of this size independently, on all processors; for gzip and zstd",
-            "The output consists of members of gzip or frames of zstd, which every decoder accepts, and is slightly larger. \
-             A file of zstd frames can be divided by -j and 'millstream split'. From 4096 to 64M; bgzf always has blocks.",
-        ),
-        "level" => ("The level of compression: 0 to 9 (6 by default); for zstd 1 to 22 (3)", ""),
-        "existing" => ("What to do with an output file that exists", "--append is short for --existing append."),
-        "partial" => ("What to do with an incomplete output file", "--keep-partial is short for --partial keep."),
-        "durability" => ("What the end of an output file waits for", ""),
-        "linger" => (
-            "How long the peer of an output connection may take to close it at the end \
-             [default: --stall-timeout, or 30s]",
-            "This confirms that all bytes arrived. With 0s there is no wait.",
-        ),
-        _ => return None,
-    })
-}
-
-/// The value of an option.
-#[derive(Clone)]
-enum Value {
-    Number(u64),
-    List(Vec<i32>),
-    Time(Duration),
-    Text(String),
-    Word(&'static str),
-    /// An encoding with a level.
-    Level(&'static str, u64),
-}
 
 /// The options that were given, with their values, and those for URLs.
 #[derive(Clone, Default)]
 pub(crate) struct Settings {
-    given: Vec<(&'static str, Value)>,
+    pub(super) given: Given,
     network: Network,
 }
 
 impl Settings {
-    /// Sets the options in this table that were given and that `wanted` accepts.
-    pub(super) fn apply<B>(&self, table: &[Setting<B>], wanted: impl Fn(&str) -> bool, builder: B) -> B {
-        let given = self.given.iter().filter(|(name, _)| wanted(name));
-        given.fold(builder, |builder, (name, value)| {
-            let Some(option) = table.iter().find(|option| option.name == *name) else { return builder };
-            match (&option.set, value) {
-                (Set::Number(set), Value::Number(number)) => set(builder, *number),
-                (Set::List(set), Value::List(list)) => set(builder, list),
-                (Set::Time(set), Value::Time(time)) => set(builder, *time),
-                (Set::Text(set), Value::Text(text)) => set(builder, text.clone()),
-                (Set::Word(words), Value::Word(found)) => match words.iter().find(|word| word.word == *found) {
-                    Some(word) => (word.set)(builder),
-                    None => builder,
-                },
-                _ => builder,
-            }
-        })
-    }
-
     /// Returns a reader builder with the options that apply to every source.
     pub(super) fn reader(&self) -> ReaderBuilder {
-        self.apply(READER, |_| true, Reader::builder().decode(Decode::Auto))
+        self.given.apply(READER, |_| true, Reader::builder().decode(Decode::Auto))
     }
 
     /// Returns the command with the options for commands, and with the guard.
     pub(crate) fn command(&self, command: millstream::Command) -> millstream::Command {
-        self.apply(COMMAND, |_| true, guard::command(command))
+        self.given.apply(COMMAND, |_| true, guard::command(command))
     }
 
     /// Returns the options for URLs.
@@ -168,44 +33,14 @@ impl Settings {
         &self.network
     }
 
+    /// Returns the option for what the source has to be, if one was given.
+    pub(crate) fn expectation(&self) -> Option<&'static str> {
+        ["expect_bytes", "expect_hash", "expect_records"].into_iter().find(|option| self.given.has(option))
+    }
+
     /// Returns the first option for commands that was given.
     pub(super) fn of_command(&self) -> Option<&'static str> {
-        COMMAND.iter().map(|option| option.name).find(|name| self.has(name))
-    }
-
-    /// Adds the options with these names that were given.
-    fn add(&mut self, matches: &ArgMatches, names: impl Iterator<Item = &'static str>) {
-        for name in names.filter(|name| !OTHERWISE.contains(name)) {
-            if !self.has(name) && matches.value_source(name) == Some(ValueSource::CommandLine) {
-                match matches.get_one::<Value>(name) {
-                    Some(&Value::Level(word, level)) => {
-                        self.given.extend([(name, Value::Word(word)), ("level", Value::Number(level))]);
-                    }
-                    value => self.given.extend(value.map(|value| (name, value.clone()))),
-                }
-            }
-        }
-    }
-
-    fn get(&self, name: &str) -> Option<&Value> {
-        self.given.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
-    }
-
-    /// Returns whether an option was given.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.get(name).is_some()
-    }
-
-    pub(super) fn number(&self, name: &str) -> Option<u64> {
-        self.get(name).and_then(|value| if let Value::Number(number) = value { Some(*number) } else { None })
-    }
-
-    pub(super) fn time(&self, name: &str) -> Option<Duration> {
-        self.get(name).and_then(|value| if let Value::Time(time) = value { Some(*time) } else { None })
-    }
-
-    pub(super) fn word(&self, name: &str) -> Option<&'static str> {
-        self.get(name).and_then(|value| if let Value::Word(word) = value { Some(*word) } else { None })
+        COMMAND.iter().map(|option| option.name).find(|name| self.given.has(name))
     }
 }
 
@@ -234,7 +69,7 @@ impl FromArgMatches for Settings {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         let names = READER.iter().map(|option| option.name).chain(WRITER.iter().map(|option| option.name));
-        self.add(matches, names.chain(COMMAND.iter().map(|option| option.name)));
+        self.given.add(matches, names.chain(COMMAND.iter().map(|option| option.name)));
         self.network.update_from_arg_matches(matches)?;
         let given = |name| matches.value_source(name) == Some(ValueSource::CommandLine);
         match given("encode") && given("level") && matches!(matches.get_one("encode"), Some(Value::Level(..))) {
@@ -277,7 +112,7 @@ impl FromArgMatches for Decoding {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        self.0.add(matches, Decoding::NAMES.into_iter());
+        self.0.given.add(matches, Decoding::NAMES.into_iter());
         Ok(())
     }
 }
@@ -290,7 +125,7 @@ impl Reading {
     /// Returns a reader builder with these options, and this capacity by default. Compressed sources are decoded by default.
     #[cfg(feature = "parquet")]
     pub(crate) fn reader(&self, capacity: usize) -> ReaderBuilder {
-        self.0.apply(READER, |_| true, Reader::builder().decode(Decode::Auto).capacity(capacity))
+        self.0.given.apply(READER, |_| true, Reader::builder().decode(Decode::Auto).capacity(capacity))
     }
 
     /// Returns the options, of which [`Source::open`](super::Source::open) uses those for commands.
@@ -309,23 +144,19 @@ impl Reading {
     #[cfg(feature = "parquet")]
     pub(crate) fn decoding(&self) -> Decoding {
         let of_both = |name: &str| Decoding::NAMES.contains(&name);
-        Decoding(Settings {
-            given: self.0.given.iter().filter(|(name, _)| of_both(name)).cloned().collect(),
-            ..Settings::default()
-        })
+        Decoding(Settings { given: self.0.given.only(of_both), ..Settings::default() })
     }
 
     /// Returns the first option that [`decoding`](Reading::decoding) does not contain, except these.
     #[cfg(feature = "parquet")]
     pub(crate) fn others(&self, except: &[&str]) -> Option<&'static str> {
-        let names = self.0.given.iter().map(|&(name, _)| name);
-        names.into_iter().find(|name| !Decoding::NAMES.contains(name) && !except.contains(name))
+        self.0.given.names().find(|name| !Decoding::NAMES.contains(name) && !except.contains(name))
     }
 
     /// Returns the maximum length of a record, if it was given.
     #[cfg(feature = "parquet")]
     pub(crate) fn record_limit(&self) -> Option<usize> {
-        self.0.number("record_limit").map(|bytes| bytes as usize)
+        self.0.given.number("record_limit").map(|bytes| bytes as usize)
     }
 }
 
@@ -350,110 +181,7 @@ impl FromArgMatches for Reading {
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
         let names = READER.iter().map(|option| option.name).chain(COMMAND.iter().map(|option| option.name));
-        self.0.add(matches, names);
+        self.0.given.add(matches, names);
         self.0.network.update_from_arg_matches(matches)
     }
-}
-
-fn hash(text: &str) -> std::result::Result<Value, String> {
-    match millstream::hash::parse(text) {
-        Ok(_) => Ok(Value::Text(text.into())),
-        Err(expected) => Err(format!("expected {expected}")),
-    }
-}
-
-/// Returns the argument of an option, unless the command has it in another form.
-fn arg<B>(option: &Setting<B>) -> Option<Arg> {
-    if OTHERWISE.contains(&option.name) {
-        return None;
-    }
-    let name = option.name;
-    let mut default = None;
-    let (takes, parser) = match option.set {
-        Set::Number(_) => {
-            let takes = if matches!(name, "level" | "decode_ratio" | "stop_signal" | "json_depth" | "expect_records") {
-                "NUMBER"
-            } else {
-                "SIZE"
-            };
-            let parse = move |text: &str| size::parse(text, range(name)).map(Value::Number);
-            (takes, ValueParser::new(parse))
-        }
-        Set::Time(_) => {
-            ("DURATION", ValueParser::new(move |text: &str| time(text, matches!(name, "linger" | "stop_grace"))))
-        }
-        Set::List(_) => ("NUMBERS", ValueParser::new(numbers)),
-        Set::Word(words) => {
-            default = words.iter().find(|word| word.is_default).map(|word| word.word);
-            match name {
-                "encode" => ("FORMAT", ValueParser::new(Encoding(self::words(words)))),
-                _ => ("HOW", self::words(words).into()),
-            }
-        }
-        // The only text is a hash.
-        Set::Text(_) => ("ALGORITHM:DIGITS", ValueParser::new(hash)),
-        Set::Flag(_) | Set::Numbers(_) => return None,
-    };
-    let (short, long) = help(name).unwrap_or((option.about, ""));
-    let short = match default {
-        Some(word) if !short.contains("[default") => format!("{short} [default: {}]", hyphens(word)),
-        _ => short.to_string(),
-    };
-    let arg = Arg::new(name).long(hyphens(name)).value_name(takes).value_parser(parser).help(&short);
-    Some(if long.is_empty() { arg } else { arg.long_help(format!("{short}\n\n{long}")) })
-}
-
-/// Parses one of these words, which the long help explains.
-fn words<B>(words: &'static [Word<B>]) -> impl TypedValueParser<Value = Value> {
-    let values = words.iter().map(|word| PossibleValue::new(hyphens(word.word)).help(word.about));
-    let known: Vec<&'static str> = words.iter().map(|word| word.word).collect();
-    let parser = PossibleValuesParser::new(values);
-    parser.map(move |found| Value::Word(known.iter().find(|word| hyphens(word) == found).expect("it is one")))
-}
-
-/// Parses one of the words that the inner parser accepts, with a level after a colon if one is given.
-#[derive(Clone)]
-struct Encoding<P>(P);
-
-impl<P: TypedValueParser<Value = Value>> TypedValueParser for Encoding<P> {
-    type Value = Value;
-
-    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, text: &OsStr) -> Result<Value, clap::Error> {
-        let Some((word, level)) = text.to_str().and_then(|text| text.split_once(':')) else {
-            return self.0.parse_ref(command, arg, text);
-        };
-        let parse_level = |text: &str| {
-            let level = text.parse().ok().filter(|level| range("level").contains(level));
-            level.ok_or_else(|| format!("expected a level from 0 to {} after the colon", range("level").end()))
-        };
-        let level = parse_level.parse_ref(command, arg, OsStr::new(level))?;
-        match self.0.parse_ref(command, arg, OsStr::new(word))? {
-            Value::Word(word) => Ok(Value::Level(word, level)),
-            value => Ok(value),
-        }
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        self.0.possible_values()
-    }
-}
-
-fn numbers(text: &str) -> Result<Value, String> {
-    let numbers = text.split(',').map(|number| number.trim().parse());
-    numbers.collect::<Result<_, _>>().map(Value::List).map_err(|_| "expected numbers separated by commas".to_string())
-}
-
-fn hyphens(name: &str) -> String {
-    name.replace('_', "-")
-}
-
-fn time(text: &str, may_be_zero: bool) -> Result<Value, String> {
-    match humantime::parse_duration(text) {
-        Ok(time) if may_be_zero || !time.is_zero() => Ok(Value::Time(time)),
-        _ => Err("expected a duration such as 500ms, 30s or 5m".to_string()),
-    }
-}
-
-pub(crate) fn record_size(text: &str) -> Result<usize, String> {
-    size::parse(text, range("record_limit")).map(|size| size as usize)
 }

@@ -591,7 +591,7 @@ impl Transfer<'_> {
         if reader.fill()? > 0 && reader.progress().format.is_some() {
             return Ok(None);
         }
-        let pin = if settings.word("pin") == Some("identity") { Pin::Identity } else { Pin::Content };
+        let pin = if settings.given.word("pin") == Some("identity") { Pin::Identity } else { Pin::Content };
         let file = PinnedFile::open(&path, pin)?;
         Ok(file.map(|file| Parts::new(file, terminator, each.block(), self.options.longest_record())))
     }

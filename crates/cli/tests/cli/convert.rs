@@ -156,6 +156,16 @@ fn standard_input_and_commands_need_a_format() {
 }
 
 #[test]
+fn a_source_that_is_not_what_it_has_to_be_gives_no_output() {
+    let place = Place::new();
+    let words = |expected: u32| format!("--from csv -o out.csv --expect-bytes {expected} -");
+    convert(&place, &words(TABLE.len() as u32)).stdin(TABLE).succeeds();
+    std::fs::remove_file(place.path("out.csv")).unwrap();
+    convert(&place, &words(TABLE.len() as u32 + 1)).stdin(TABLE).fails().complains_of(&["content mismatch"]);
+    assert_eq!(place.names(), [""; 0]);
+}
+
+#[test]
 fn what_does_not_fit_together_is_refused_before_anything_is_opened() {
     let place = Place::new();
     for (words, parts) in [
@@ -176,6 +186,8 @@ fn what_does_not_fit_together_is_refused_before_anything_is_opened() {
         ("a.csv -o b.csv --max-rejects 1 --on-bad stop", &["--max-rejects with --on-bad stop"]),
         ("a.bson b.bson -o b.csv", &["several sources of BSON"]),
         ("a.csv --print-schema --to csv", &["cannot be used with"]),
+        ("a.csv b.csv --expect-bytes 3 -o c.csv", &["--expect-bytes with several sources"]),
+        ("a.parquet --expect-records 3 --to csv", &["--expect-records with --from parquet"]),
         ("- - --from csv --to csv", &["standard input as a source more than once"]),
     ] {
         convert(&place, words).stdin("").gets_refused().complains_of(parts);
