@@ -54,13 +54,6 @@ const PATH_RULES: Tables<PathWriterOptions> = [
   ENCODED_RULES,
   { existing: EXISTING, partial: PARTIAL, durability: DURABILITY },
 ];
-/** What `Writer.path` accepts for an object. */
-const OBJECT_RULES: Rules<Pick<PathWriterOptions, "existing" | "partial" | "durability" | "flushDelay">> = {
-  existing: ["replace", "create_new"],
-  partial: ["remove"],
-  durability: ["cached"],
-  flushDelay: { expected: "no delay, because an object appears when its writer is closed", accepts: () => false },
-};
 const FD_RULES: Tables<FdWriterOptions> = [WRITER_RULES, ENCODED_RULES, { durability: DURABILITY, linger: NUMBER }];
 const COMMAND_WRITER_RULES: Tables<CommandWriterOptions> = [
   WRITER_RULES,
@@ -95,12 +88,11 @@ export class Writer extends PlainWriter {
     checkOptions("Writer.path", options, PATH_RULES);
     const place = placeOf("Writer.path", path);
     const { NativeWriter } = neededBinding("Writer.path");
-    const { existing = "replace", partial = "remove", durability, flushDelay } = options;
     if (typeof place !== "string") {
-      checkOptions(place.name, { existing, partial, durability, flushDelay }, [OBJECT_RULES]);
       const start = (wake: () => void) => NativeWriter.url(nativeRemote(place), settings(options), wake);
       return native(new NativeSink(start, { name: place.name, isNothingAtExit: true }), options);
     }
+    const { existing = "replace", partial = "remove" } = options;
     const isNothingAtExit = existing === "replace" && partial === "remove";
     const start = (wake: () => void) => NativeWriter.path(place, settings(options), wake);
     return native(new NativeSink(start, { name: place, isNothingAtExit }), options);

@@ -56,8 +56,7 @@ impl NativeWriter {
     pub fn url(remote: &NativeRemote, options: Options, wake: Function<(), ()>) -> napi::Result<NativeWriter> {
         let remote = remote.core();
         let mut builder = with_options(WRITER, Writer::builder(), options);
-        // As for a path, the name decides whether the bytes are compressed.
-        let checked = remote.check_upload().and_then(|()| builder.check_path(remote.name()));
+        let checked = builder.check_url(&remote);
         let encodes = matches!(checked, Ok(true));
         let open = |builder: WriterBuilder| checked.map(|_| move || unbuffered(builder).url(remote));
         start(true, encodes, builder, wake, open).inspect(|writer| writer.shared.remember())

@@ -332,6 +332,16 @@ impl WriterBuilder {
         Ok(format.is_some())
     }
 
+    /// Checks what [`url`](Self::url) checks before it makes a request, and returns whether the bytes will be encoded.
+    #[doc(hidden)] // as `check_path`
+    pub fn check_url(&mut self, remote: &crate::Remote) -> Result<bool> {
+        remote.check_upload()?;
+        // The URL is not shown, because its query may be secret.
+        let format = self.format_of(Path::new(&remote.name()))?;
+        self.check(Kind::Object, format).map_err(|error| error.with_name(remote.name()))?;
+        Ok(format.is_some())
+    }
+
     fn manner(&self, access: Access) -> Manner {
         Manner {
             existing: self.existing,
@@ -453,14 +463,7 @@ impl WriterBuilder {
     /// object that was to be created, and [`ErrorKind::Unsupported`] for the URLs of web servers.
     pub fn url(mut self, remote: impl Into<crate::Remote>) -> Result<Writer> {
         let remote = remote.into();
-        // The URL is not shown, because its query may be secret.
-        let format = match self.encode {
-            Encode::Auto => {
-                let format = Known::of_name(Path::new(&remote.name())).map(Known::encoded).transpose();
-                format.map_err(|error| error.with_name(remote.name()))?
-            }
-            _ => self.format(),
-        };
+        let format = self.format_of(Path::new(&remote.name()))?;
         self.check(Kind::Object, format)?;
         let opened = crate::sink::object::open(remote, self.existing == Existing::CreateNew, self.limits.wait())?;
         self.build(opened, format)
