@@ -12,7 +12,7 @@ import itertools
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar
 
 from . import _engines
 from ._columns import columns as columns_of
@@ -22,7 +22,7 @@ from ._open import open as open_path
 from ._open import open_split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Unpack
 
     import pyarrow as pa
@@ -227,9 +227,39 @@ def plan_bson(paths: Paths, **options: Unpack[BsonOptions]) -> TablePlan:
     if schema is None:
         raise option_error("no schema for BSON", 'one, such as schema={"_id": "objectId", "price": "float64"}')
     files = _files(paths)
-    arrow = _arrow_schema(document_columns(b"", schema=dict(schema), absent="null"))
+    arrow = _returned(_schema(document_columns(b"", schema=dict(schema), absent="null")))
     task = {"format": "bson", "types": json.dumps(schema)}
     return _plan(arrow, ((path, Framer.bson(), task) for path in files), **plan)
+
+
+_Table = TypeVar("_Table")
+
+
+class Readers(Generic[_Table]):
+    """The functions of an engine, which pass a plan to `read`."""
+
+    def __init__(self, read: Callable[[TablePlan], _Table]) -> None:
+        self._read = read
+
+    def lines(self, paths: Paths, **options: Unpack[LinesOptions]) -> _Table:
+        """Reads lines as one column, `line`."""
+        return self._read(plan_lines(paths, **options))
+
+    def csv(self, paths: Paths, **options: Unpack[CsvOptions]) -> _Table:
+        """Reads CSV."""
+        return self._read(plan_csv(paths, **options))
+
+    def delimited(self, paths: Paths, delimiter: str, **options: Unpack[DelimitedOptions]) -> _Table:
+        """Reads text whose fields are separated by a delimiter, without quotes by default."""
+        return self._read(plan_delimited(paths, delimiter, **options))
+
+    def jsonl(self, paths: Paths, **options: Unpack[JsonOptions]) -> _Table:
+        """Reads newline-delimited JSON."""
+        return self._read(plan_jsonl(paths, **options))
+
+    def bson(self, paths: Paths, **options: Unpack[BsonOptions]) -> _Table:
+        """Reads BSON documents into the columns of a schema. The number of rows of each split is known."""
+        return self._read(plan_bson(paths, **options))
 
 
 def _split_options(options: Any) -> tuple[Any, dict[str, Any]]:
@@ -325,12 +355,15 @@ def _first_record(path: str, framer: Framer) -> tuple[list[str], int]:
 # Types: they are stored as the JSON of a schema.
 
 
-def _arrow_schema(columns: Columns) -> pa.Schema:
+def _schema(columns: Columns) -> Any:
+    arrow: Any = _engines.load("arrow", "pyarrow")
+    return arrow.RecordBatchReader.from_stream(columns).schema
+
+
+def _returned(schema: Any) -> pa.Schema:
     """The columns as they are returned: columns of JSON are text."""
     arrow: Any = _engines.load("arrow", "pyarrow")
-    schema = arrow.RecordBatchReader.from_stream(columns).schema
-    fields = [arrow.field(field.name, _plain(arrow, field.type), field.nullable) for field in schema]
-    return arrow.schema(fields)
+    return arrow.schema([arrow.field(field.name, _plain(arrow, field.type), field.nullable) for field in schema])
 
 
 def _plain(arrow: Any, of: Any) -> Any:
@@ -347,9 +380,8 @@ def _plain(arrow: Any, of: Any) -> Any:
 def _types(columns: Columns) -> tuple[list[dict[str, Any]], pa.Schema]:
     """The fields of the JSON of a schema, and the schema of what is returned."""
     arrow: Any = _engines.load("arrow", "pyarrow")
-    schema = arrow.RecordBatchReader.from_stream(columns).schema
-    plain = [arrow.field(field.name, _plain(arrow, field.type), field.nullable) for field in schema]
-    return [_stored(arrow, field) for field in schema], arrow.schema(plain)
+    schema = _schema(columns)
+    return [_stored(arrow, field) for field in schema], _returned(schema)
 
 
 def _stored(arrow: Any, field: Any) -> dict[str, Any]:
@@ -429,7 +461,7 @@ def _check_sample(schema: pa.Schema, task: dict[str, Any]) -> None:
         framer = Framer.csv() if task["format"] == "csv" else Framer.json_lines()
         header = b",".join(b"%d" % number for number in range(len(schema.names))) if task["format"] == "csv" else b""
         renamed = _renamed(task, {name: str(number) for number, name in enumerate(schema.names)})
-        found = _arrow_schema(_records(header, framer, True, renamed if header else task, 1))
+        found = _returned(_schema(_records(header, framer, True, renamed if header else task, 1)))
         if found.types != schema.types:
             raise option_error(f"the inferred types {schema.types}", f"types that tasks can use, not {found.types}")
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _engines
 from ._cluster import (
+    Readers,
     TablePlan,
     Task,
     plan_bson,
@@ -23,11 +24,8 @@ from ._cluster import (
 )
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     import pyarrow as pa
 
-    from ._cluster import BsonOptions, CsvOptions, DelimitedOptions, JsonOptions, LinesOptions, Paths
 
 _arrow: Any = _engines.load("arrow", "pyarrow")
 
@@ -56,26 +54,9 @@ def read_plan(plan: TablePlan, *, threads: int | None = None) -> pa.RecordBatchR
     return _arrow.RecordBatchReader.from_batches(plan.schema, batches)
 
 
-def read_lines(paths: Paths, **options: Unpack[LinesOptions]) -> pa.RecordBatchReader:
-    """Reads lines as one column, `line`."""
-    return read_plan(plan_lines(paths, **options))
-
-
-def read_csv(paths: Paths, **options: Unpack[CsvOptions]) -> pa.RecordBatchReader:
-    """Reads CSV."""
-    return read_plan(plan_csv(paths, **options))
-
-
-def read_delimited(paths: Paths, delimiter: str, **options: Unpack[DelimitedOptions]) -> pa.RecordBatchReader:
-    """Reads text whose fields are separated by a delimiter, without quotes by default."""
-    return read_plan(plan_delimited(paths, delimiter, **options))
-
-
-def read_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> pa.RecordBatchReader:
-    """Reads newline-delimited JSON."""
-    return read_plan(plan_jsonl(paths, **options))
-
-
-def read_bson(paths: Paths, **options: Unpack[BsonOptions]) -> pa.RecordBatchReader:
-    """Reads BSON documents into the columns of a schema."""
-    return read_plan(plan_bson(paths, **options))
+_readers = Readers(read_plan)
+read_lines = _readers.lines
+read_csv = _readers.csv
+read_delimited = _readers.delimited
+read_jsonl = _readers.jsonl
+read_bson = _readers.bson

@@ -10,13 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _engines
-from ._cluster import TablePlan, Task, plan_bson, plan_csv, plan_delimited, plan_jsonl, plan_lines, read_split
+from ._cluster import Readers, TablePlan, Task, read_split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Unpack
-
-    from ._cluster import BsonOptions, CsvOptions, DelimitedOptions, JsonOptions, LinesOptions, Paths
 
 _frames: Any = _engines.load("dask", "dask", "dask.dataframe")
 _pandas: Any = _engines.load("dask", "pandas")
@@ -43,26 +40,9 @@ def read_plan(plan: TablePlan) -> Any:
     return _frames.from_map(_partition, list(plan.tasks), schema=plan.schema, meta=meta, label="millstream")
 
 
-def read_lines(paths: Paths, **options: Unpack[LinesOptions]) -> Any:
-    """Reads lines as one column, `line`."""
-    return read_plan(plan_lines(paths, **options))
-
-
-def read_csv(paths: Paths, **options: Unpack[CsvOptions]) -> Any:
-    """Reads CSV."""
-    return read_plan(plan_csv(paths, **options))
-
-
-def read_delimited(paths: Paths, delimiter: str, **options: Unpack[DelimitedOptions]) -> Any:
-    """Reads text whose fields are separated by a delimiter, without quotes by default."""
-    return read_plan(plan_delimited(paths, delimiter, **options))
-
-
-def read_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> Any:
-    """Reads newline-delimited JSON."""
-    return read_plan(plan_jsonl(paths, **options))
-
-
-def read_bson(paths: Paths, **options: Unpack[BsonOptions]) -> Any:
-    """Reads BSON documents into the columns of a schema."""
-    return read_plan(plan_bson(paths, **options))
+_readers = Readers(read_plan)
+read_lines = _readers.lines
+read_csv = _readers.csv
+read_delimited = _readers.delimited
+read_jsonl = _readers.jsonl
+read_bson = _readers.bson

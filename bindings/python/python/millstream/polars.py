@@ -11,13 +11,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from . import _engines
-from ._cluster import TablePlan, plan_bson, plan_csv, plan_delimited, plan_jsonl, plan_lines, read_split
+from ._cluster import Readers, TablePlan, read_split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Unpack
-
-    from ._cluster import BsonOptions, CsvOptions, DelimitedOptions, JsonOptions, LinesOptions, Paths
 
 _polars: Any = _engines.load("polars", "polars")
 _plugins: Any = _engines.load("polars", "polars.io.plugins")
@@ -51,26 +48,9 @@ def scan_plan(plan: TablePlan) -> Any:
     return _plugins.register_io_source(frames, schema=schema, is_pure=True, explain_name="millstream")
 
 
-def scan_lines(paths: Paths, **options: Unpack[LinesOptions]) -> Any:
-    """Scans lines as one column, `line`."""
-    return scan_plan(plan_lines(paths, **options))
-
-
-def scan_csv(paths: Paths, **options: Unpack[CsvOptions]) -> Any:
-    """Scans CSV."""
-    return scan_plan(plan_csv(paths, **options))
-
-
-def scan_delimited(paths: Paths, delimiter: str, **options: Unpack[DelimitedOptions]) -> Any:
-    """Scans text whose fields are separated by a delimiter, without quotes by default."""
-    return scan_plan(plan_delimited(paths, delimiter, **options))
-
-
-def scan_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> Any:
-    """Scans newline-delimited JSON."""
-    return scan_plan(plan_jsonl(paths, **options))
-
-
-def scan_bson(paths: Paths, **options: Unpack[BsonOptions]) -> Any:
-    """Scans BSON documents into the columns of a schema."""
-    return scan_plan(plan_bson(paths, **options))
+_readers = Readers(scan_plan)
+scan_lines = _readers.lines
+scan_csv = _readers.csv
+scan_delimited = _readers.delimited
+scan_jsonl = _readers.jsonl
+scan_bson = _readers.bson
