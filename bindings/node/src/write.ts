@@ -54,6 +54,11 @@ const PATH_RULES: Tables<PathWriterOptions> = [
   ENCODED_RULES,
   { existing: EXISTING, partial: PARTIAL, durability: DURABILITY },
 ];
+/** The only option of an object that the library does not check, because `Writer` has its own. */
+const NO_DELAY: Check = {
+  expected: "no delay, because an object appears when its writer is closed",
+  accepts: () => false,
+};
 const FD_RULES: Tables<FdWriterOptions> = [WRITER_RULES, ENCODED_RULES, { durability: DURABILITY, linger: NUMBER }];
 const COMMAND_WRITER_RULES: Tables<CommandWriterOptions> = [
   WRITER_RULES,
@@ -89,6 +94,7 @@ export class Writer extends PlainWriter {
     const place = placeOf("Writer.path", path);
     const { NativeWriter } = neededBinding("Writer.path");
     if (typeof place !== "string") {
+      checkOption(place.name, "flushDelay", options.flushDelay, NO_DELAY);
       const start = (wake: () => void) => NativeWriter.url(nativeRemote(place), settings(options), wake);
       return native(new NativeSink(start, { name: place.name, isNothingAtExit: true }), options);
     }

@@ -14,6 +14,7 @@ import examples
 import kill
 import pyarrow as pa
 import pytest
+from millstream.arrow import plan_bson, plan_csv
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 ray: Any = importlib.import_module("ray")
@@ -78,7 +79,7 @@ def test_a_killed_node_changes_nothing(cluster: Any, tmp_path: Path) -> None:
     """Blocks that were on the node are read again."""
     path = data.csv(tmp_path / "a.csv")
     node = cluster.add_node(**NODE, resources={"doomed": 100})
-    plan = source.plan_csv(path, split_size=data.SIZE)
+    plan = plan_csv(path, split_size=data.SIZE)
     read = source.read_plan(plan, resources={"doomed": 1}).materialize()
     cluster.remove_node(node, allow_graceful=False)
     cluster.add_node(**NODE, resources={"doomed": 100})
@@ -90,7 +91,7 @@ def test_the_plan_knows_sizes_and_rows(tmp_path: Path) -> None:
     path = tmp_path / "a.bson"
     path.write_bytes(b"\x0c\x00\x00\x00\x10n\x00\x07\x00\x00\x00\x00" * 1000)
     read = source.read_bson(path, schema={"n": "int"}, split_size=4096)
-    tasks = source.MillstreamDatasource(source.plan_bson(path, schema={"n": "int"}, split_size=4096)).get_read_tasks(9)
+    tasks = source.MillstreamDatasource(plan_bson(path, schema={"n": "int"}, split_size=4096)).get_read_tasks(9)
     assert sum(task.metadata.num_rows for task in tasks) == 1000
     assert sum(task.metadata.size_bytes for task in tasks) == path.stat().st_size
     # The rows are counted without reading, so it does not matter that the file is gone.
