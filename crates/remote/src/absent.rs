@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use millstream_core::error::{Error, ErrorKind, Result};
 
-use crate::found::UnfinishedUpload;
-use crate::found::{ListedObject, Outcome};
+use crate::found::{ListedObject, Outcome, UnfinishedUpload};
 use crate::remote::Remote;
 
 /// Has no value.
