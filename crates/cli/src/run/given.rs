@@ -193,11 +193,13 @@ impl Given {
     }
 
     /// Returns only the options that `wanted` accepts.
+    #[cfg(feature = "parquet")]
     pub(super) fn only(&self, wanted: impl Fn(&str) -> bool) -> Given {
         Given(self.0.iter().filter(|(name, _)| wanted(name)).cloned().collect())
     }
 
     /// Returns the names.
+    #[cfg(feature = "parquet")]
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.0.iter().map(|&(name, _)| name)
     }
