@@ -105,7 +105,7 @@ pub(crate) fn check_range(headers: &HeaderMap, (from, to): (u64, u64), total: u6
     match headers.get(ETAG) {
         Some(found) if found != etag => Err(Error::new(ErrorKind::SourceChanged)
             .with_found(format!("the ETag {}", text(found)))
-            .with_expected(format!("{}, as at the start", text(etag)))),
+            .with_expected(format!("{}, which was requested", text(etag)))),
         _ => Ok(()),
     }
 }
@@ -148,7 +148,8 @@ fn check_encoding(headers: &HeaderMap) -> Result<()> {
 }
 
 /// Returns the ETag, if equal ETags mean equal bytes: RFC 9110, section 8.8.1.
-fn strong_etag(headers: &HeaderMap) -> Option<HeaderValue> {
+/// Returns the ETag, if it changes with the content.
+pub(crate) fn strong_etag(headers: &HeaderMap) -> Option<HeaderValue> {
     let etag = headers.get(ETAG)?;
     let bytes = etag.as_bytes();
     (bytes.len() > 2 && bytes.starts_with(b"\"") && bytes.ends_with(b"\"")).then(|| etag.clone())

@@ -313,7 +313,7 @@ impl Target {
                 self.send(Method::GET, &url, headers, Bytes::new(), limit, is_first).await?
             }
         };
-        self.check_status(response, is_first).await
+        self.check_status(response, etag, is_first).await
     }
 
     /// Follows redirects. Headers of the user are not sent to another host.
@@ -390,7 +390,12 @@ impl Target {
         idle(self.options.idle_timeout)
     }
 
-    async fn check_status(&self, response: Response, is_first: bool) -> Result<Response, Failure> {
+    async fn check_status(
+        &self,
+        response: Response,
+        etag: Option<&HeaderValue>,
+        is_first: bool,
+    ) -> Result<Response, Failure> {
         let status = response.status();
         if matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE) {
             return Ok(response);
@@ -412,7 +417,7 @@ impl Target {
         Err(match status.as_u16() {
             404 | 410 | 412 if !is_first => Error::new(ErrorKind::SourceChanged)
                 .with_found(found)
-                .with_expected("the version that was read at the start")
+                .with_expected(format!("the version with the ETag {}", etag.map(text).unwrap_or_default()))
                 .into(),
             _ if is_first => Error::new(ErrorKind::OpenFailed).with_found(found).into(),
             _ => wrong(found).with_expected(expected).into(),

@@ -58,13 +58,15 @@ mod upload;
 #[cfg(feature = "client")]
 mod uploads;
 #[cfg(feature = "client")]
+mod version;
+#[cfg(feature = "client")]
 mod xml;
 
 pub use found::{ListedObject, Outcome, UnfinishedUpload};
 pub use remote::Remote;
 
 #[cfg(not(feature = "client"))]
-pub use absent::{Object, Objects, Upload, Uploads, outcome};
+pub use absent::{Object, Objects, Upload, Uploads, Version, outcome};
 #[cfg(feature = "client")]
 pub use object::Object;
 #[cfg(feature = "client")]
@@ -73,6 +75,8 @@ pub use objects::Objects;
 pub use upload::Upload;
 #[cfg(feature = "client")]
 pub use uploads::{Uploads, outcome};
+#[cfg(feature = "client")]
+pub use version::Version;
 
 #[cfg(not(feature = "client"))]
 use absent::shown;

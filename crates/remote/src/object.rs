@@ -20,6 +20,9 @@ use crate::client::{Target, causes, runtime, wait_for};
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
 
+/// The size of the first range after the expected end of reading.
+const BEYOND: u64 = 64 << 10;
+
 /// How many blocks of a body that cannot be requested again are received ahead. A block has up to 400 KiB.
 const BLOCKS_AHEAD: usize = 32;
 
@@ -38,6 +41,10 @@ pub struct Object {
     checksum: Option<Checksum>,
     /// The first byte that has not been requested.
     next: u64,
+    /// Where the caller probably stops reading: ranges after it are requested one at a time.
+    expected_end: u64,
+    /// The size of the next of these ranges.
+    beyond: u64,
     parts: VecDeque<Part>,
     block: Bytes,
     shared: Arc<Shared>,
@@ -71,7 +78,7 @@ impl Drop for Part {
 }
 
 /// What the task of a part sends. A task that ends without sending one of the last two has failed.
-enum Piece {
+pub(crate) enum Piece {
     Bytes(Bytes),
     End,
     Failed(Error),
@@ -88,8 +95,28 @@ impl Object {
         let named = |error: Error| error.with_name(&name);
         let target = Arc::new(Target::new(remote).map_err(named)?);
         let first = target.clone();
-        let answer = wait_for(async move { first_answer(&first).await }, &mut check)?.map_err(named)?;
-        let mut object = Object {
+        let response = wait_for(async move { first_answer(&first, None).await }, &mut check)?.map_err(named)?;
+        let allow = target.options.allow_unknown_length;
+        let facts = Facts::new(response.status(), response.version(), response.headers(), allow).map_err(named)?;
+        let mut object = Object::empty(name, target);
+        object.checksum = Checksum::announced(response.headers());
+        object.total = facts.total;
+        object.validator = facts.validator;
+        // This answer is cut short where the second range begins.
+        let end = match &object.validator {
+            Some(_) => facts.body.map(|body| body.min(object.target.options.range_size)),
+            None => facts.body,
+        };
+        if end != Some(0) {
+            object.start(end, Some(response))?;
+        }
+        object.request_ahead()?;
+        Ok(object)
+    }
+
+    /// Returns an object without bytes.
+    fn empty(name: String, target: Arc<Target>) -> Object {
+        Object {
             name,
             target,
             validator: None,
@@ -97,24 +124,27 @@ impl Object {
             position: 0,
             checksum: None,
             next: 0,
+            expected_end: u64::MAX,
+            beyond: BEYOND,
             parts: VecDeque::new(),
             block: Bytes::new(),
             shared: Arc::default(),
-        };
-        if let Some((response, facts)) = answer {
-            object.checksum = Checksum::announced(response.headers());
-            object.total = facts.total;
-            object.validator = facts.validator;
-            // This answer is cut short where the second range begins.
-            let end = match &object.validator {
-                Some(_) => facts.body.map(|body| body.min(object.target.options.range_size)),
-                None => facts.body,
-            };
-            if end != Some(0) {
-                object.start(end, Some(response))?;
-            }
-            object.request_ahead()?;
         }
+    }
+
+    /// Returns an object that delivers the bytes of the version with this ETag and this size from `begin` on. Ranges up to
+    /// `expected_end` are requested ahead; after it, one at a time.
+    pub(crate) fn of_version(
+        name: String,
+        target: Arc<Target>,
+        (etag, size): (HeaderValue, u64),
+        begin: u64,
+        expected_end: u64,
+    ) -> Result<Object> {
+        let mut object = Object::empty(name, target);
+        (object.validator, object.total) = (Some(etag), Some(size));
+        (object.position, object.next, object.expected_end) = (begin, begin, expected_end);
+        object.request_ahead()?;
         Ok(object)
     }
 
@@ -139,12 +169,34 @@ impl Object {
     /// Fails if the object changed ([`ErrorKind::SourceChanged`]) and if the server's answers contradict each other,
     /// end early without a way to resume, or fail for longer than the options allow ([`ErrorKind::RemoteFailed`]).
     pub fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
+        self.read_by(block, |shared, pieces| Ok(shared.receive(pieces)))
+    }
+
+    /// Reads like [`read`](Object::read). While it waits, `check` is called every 20 ms; an error of it ends the wait.
+    ///
+    /// # Errors
+    /// Returns the errors of [`read`](Object::read) and of `check`.
+    pub fn read_checking(&mut self, block: &mut [u8], mut check: impl FnMut() -> Result<()>) -> io::Result<usize> {
+        self.read_by(block, |_, pieces| match pieces.try_recv() {
+            Ok(piece) => Ok(Some(piece)),
+            Err(_) => {
+                let pieces = pieces.clone();
+                Ok(wait_for(async move { pieces.recv().await.ok() }, &mut check)?)
+            }
+        })
+    }
+
+    fn read_by(
+        &mut self,
+        block: &mut [u8],
+        mut receive: impl FnMut(&Shared, &Receiver<Piece>) -> io::Result<Option<Piece>>,
+    ) -> io::Result<usize> {
         while self.block.is_empty() {
             let Some(part) = self.parts.front() else {
                 self.checksum.as_ref().map_or(Ok(()), Checksum::check)?;
                 return Ok(0);
             };
-            match self.shared.receive(&part.pieces) {
+            match receive(&self.shared, &part.pieces)? {
                 Some(Piece::Bytes(bytes)) => self.block = bytes,
                 Some(Piece::Failed(error)) => return Err(error.into()),
                 Some(Piece::End) if part.end.is_none_or(|end| end == self.position) => {
@@ -179,9 +231,18 @@ impl Object {
     /// Requests the following ranges, as many as may be in flight.
     fn request_ahead(&mut self) -> Result<()> {
         let (Some(total), Some(_)) = (self.total, &self.validator) else { return Ok(()) };
-        while self.next < total && self.parts.len() < self.target.options.connections {
-            let end = total.min(self.next.saturating_add(self.target.options.range_size));
-            self.start(Some(end), None)?;
+        let Remote { connections, range_size, .. } = self.target.options;
+        while self.next < total && self.parts.len() < connections {
+            let len = if self.next < self.expected_end {
+                range_size.min(self.expected_end - self.next)
+            } else if self.parts.is_empty() {
+                let len = self.beyond.min(range_size);
+                self.beyond = len.saturating_mul(2);
+                len
+            } else {
+                break;
+            };
+            self.start(Some(total.min(self.next.saturating_add(len))), None)?;
         }
         Ok(())
     }
@@ -193,13 +254,8 @@ impl Object {
             Some(_) => async_channel::unbounded(),
             None => async_channel::bounded(BLOCKS_AHEAD),
         };
-        let range = Range {
-            target: self.target.clone(),
-            validator: self.validator.clone().zip(self.total),
-            at: self.next,
-            end,
-            sender,
-        };
+        let validator = self.validator.clone().zip(self.total);
+        let range = Range::new(&self.target, validator, self.next, end, sender);
         let task = runtime()?.spawn(range.receive(response)).abort_handle();
         self.next = end.unwrap_or(u64::MAX);
         self.parts.push_back(Part { pieces, end, task });
@@ -229,10 +285,10 @@ impl Shared {
     }
 }
 
-/// Requests all of the object, until there is an answer. `None` means that the object is empty.
-async fn first_answer(target: &Target) -> Result<Option<(Response, Facts)>> {
+/// Requests all of the object, or its bytes before `end`, until there is an answer.
+pub(crate) async fn first_answer(target: &Target, end: Option<u64>) -> Result<Response> {
     let mut patience = Patience::new(target.options.retry_for);
-    let mut range = Some((0, None));
+    let mut range = Some((0, end));
     loop {
         match target.get(range, None, true).await {
             // An empty object has no range. Servers differ in what they say about it: ask again without a range.
@@ -244,18 +300,14 @@ async fn first_answer(target: &Target) -> Result<Option<(Response, Facts)>> {
                     return Err(wrong("the answer 416 to a request without a range").with_expected("the object"));
                 }
             }
-            Ok(response) => {
-                let allow = target.options.allow_unknown_length;
-                let facts = Facts::new(response.status(), response.version(), response.headers(), allow)?;
-                return Ok(Some((response, facts)));
-            }
+            Ok(response) => return Ok(response),
             Err(failure) => patience.wait(failure).await?,
         }
     }
 }
 
 /// The task that receives one range.
-struct Range {
+pub(crate) struct Range {
     target: Arc<Target>,
     /// The strong ETag and the size of the object, if the range can be requested again.
     validator: Option<(HeaderValue, u64)>,
@@ -266,8 +318,18 @@ struct Range {
 }
 
 impl Range {
+    pub(crate) fn new(
+        target: &Arc<Target>,
+        validator: Option<(HeaderValue, u64)>,
+        at: u64,
+        end: Option<u64>,
+        sender: Sender<Piece>,
+    ) -> Range {
+        Range { target: target.clone(), validator, at, end, sender }
+    }
+
     /// Sends all bytes and the end, or an error.
-    async fn receive(mut self, mut response: Option<Response>) {
+    pub(crate) async fn receive(mut self, mut response: Option<Response>) {
         let mut patience = Patience::new(self.target.options.retry_for);
         let mut received = 0;
         let last = loop {

@@ -72,6 +72,11 @@ impl Remote {
             .any(|start| text.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start.as_bytes())))
     }
 
+    /// Returns the URL as it was given. It may contain secrets.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Returns the URL as messages show it: without user, password, query and fragment, which may be secret.
     pub fn name(&self) -> String {
         shown(&self.url)

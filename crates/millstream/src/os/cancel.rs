@@ -276,6 +276,12 @@ impl Wait {
             .with_expected("its end within that time, the total timeout")
     }
 
+    /// Returns a check for a wait that begins now: it fails if the wait is cancelled, or takes too long.
+    pub(crate) fn checking(&self) -> impl FnMut() -> Result<()> + '_ {
+        let start = Instant::now();
+        move || self.check().and_then(|()| self.expired(start))
+    }
+
     /// Returns an error if the time limit for a wait that began at `start`, or the deadline, has passed.
     pub(crate) fn expired(&self, start: Instant) -> Result<()> {
         self.check_deadline()?;

@@ -507,7 +507,7 @@ impl ReaderBuilder {
         self.lent("memory".into(), Arc::new(bytes), None)
     }
 
-    /// Reads one split of a file. Offsets count from the start of the file; record numbers count from the start of the
+    /// Reads one split of a file or object. Offsets count from the start of the file; record numbers count from the start of the
     /// file if the plan knows them, and otherwise from the start of the split.
     ///
     /// The plan decides whether the file is decoded. The record limit and all other options apply as if the whole file
@@ -533,25 +533,23 @@ impl ReaderBuilder {
     #[cfg(feature = "splits")]
     pub fn split(self, split: &Split) -> Result<Reader> {
         self.check(Kind::Split)?;
-        let path = split.path().map(|path| path.display().to_string()).unwrap_or_default();
-        let name = self.name.clone().unwrap_or(path);
+        let name = self.name.clone().unwrap_or_else(|| split.name());
         self.open_split(split, name.clone()).map_err(|error| error.with_name(name))
     }
 
     #[cfg(feature = "splits")]
     fn open_split(self, split: &Split, name: String) -> Result<Reader> {
         let plan = self.plan();
-        let opened = OpenedSplit::new(split)?;
+        let opened = OpenedSplit::new(split, &plan.wait)?;
         let is_encoded = opened.is_encoded;
-        let (file, resume, split, check) = opened.into_parts();
         let meter = Meter::new(split.end().map(|end| end - split.begin()));
-        let bytes = Box::new(Counted::new(file.pin(self.pin), meter.bytes.clone()));
+        let (bytes, resume, split, content) = opened.into_parts(self.pin, meter.bytes.clone());
         let decode = if is_encoded { Decode::Auto } else { Decode::Off };
         let bytes = self.decoded(bytes, decode, split.path().filter(|_| split.begin() == 0), resume, &meter);
         let first_record = split.first_record().unwrap_or(0);
         let has_line = split.first_record().is_some() && split.framing().is_lines();
         let (elements, is_part) = (split.elements()?, split.ends_between_elements());
-        let source = OpenedSplit::start(split, check, bytes, &plan.wait)?;
+        let source = OpenedSplit::start(split, content, bytes, &plan.wait)?;
         let offset = elements.as_ref().map_or(source.offset(), |(_, kept)| *kept);
         let start = Position { bytes: offset, records: first_record };
         let buffer = Buffer::new(self.capacity.min(MOST)).map_err(Error::from)?.starting_at(start.bytes);

@@ -1,6 +1,6 @@
 //! Objects of stores as sinks: all network code is in `millstream-remote`.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use millstream_remote::{Remote, Upload};
 
@@ -17,20 +17,14 @@ struct ObjectSink {
 /// Opens an object for writing.
 pub(crate) fn open(remote: Remote, create_new: bool, wait: Wait) -> Result<Opened> {
     let name = remote.name();
-    let upload = Upload::open(remote, create_new, until(&wait))?;
+    let upload = Upload::open(remote, create_new, wait.checking())?;
     Ok(Opened { on_drop: OnDrop::Discard, ..Opened::new(ObjectSink { upload, wait }, name, Medium::File) })
-}
-
-/// Returns a check that fails if a wait that begins now is cancelled or takes too long.
-fn until(wait: &Wait) -> impl FnMut() -> Result<()> + '_ {
-    let start = Instant::now();
-    move || wait.check().and_then(|()| wait.expired(start))
 }
 
 impl Sink for ObjectSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
         self.wait.check()?;
-        self.upload.write(bytes, until(&self.wait))
+        self.upload.write(bytes, self.wait.checking())
     }
 
     fn close(&mut self, _: &mut WriterEnd) -> Result<()> {

@@ -1,19 +1,19 @@
 //! The parts of a file of CSV. Where the first record of a part begins is guessed.
 
-use std::fs::File;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::error::Result;
 use crate::frame::Csv;
-use crate::os::read_at;
+use crate::os::cancel::Wait;
 
+use super::content::Content;
 use super::in_order::{Found, Parts};
 
 /// A file of CSV in parts of `step` bytes. A part is a range that begins where its first record does.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks {
-    pub(super) file: Arc<File>,
+    pub(super) content: Content,
+    pub(super) wait: Wait,
     pub(super) csv: Csv,
     pub(super) size: u64,
     pub(super) step: u64,
@@ -28,7 +28,7 @@ impl Chunks {
         // A line may end directly before the part.
         let before = start - 1;
         let mut bytes = vec![0; BLOCK.min(self.size - before) as usize];
-        let len = read_at(&self.file, &mut bytes, before).ok()?;
+        let len = self.content.read_at(&mut bytes, before, &self.wait).ok()?;
         self.csv.clone().guess_line(&bytes[..len]).map(|len| before + len as u64)
     }
 

@@ -111,7 +111,7 @@ impl Parts for Divided {
     fn finish(&self) -> Result<()> {
         match self {
             Divided::Exact(_) => Ok(()),
-            Divided::Assumed(splits) => Ok(splits.whole.pin.check(&splits.chunks.file)?),
+            Divided::Assumed(splits) => Ok(splits.whole.pin.check(&splits.chunks.content, &splits.chunks.wait)?),
         }
     }
 }

@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use crate::Format;
 use crate::error::{Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
-use crate::os::read_exact_at;
 use crate::source::Resume;
 use crate::source::decode::{Goal, bgzf_block, zstd_frame};
 use crate::source::gzip_index::{self, GzipIndex, WINDOW, marks, window};
 
+use super::content::{Content, Location};
 use super::{Encoded, Place, Seek, Split, Whole, table};
 
 /// Why the traversal of a file ended.
@@ -74,7 +74,11 @@ impl Split {
         let from = match from {
             None => None,
             Some(mark) => {
-                let (path, _) = index_path(&self.whole, self.named()?);
+                let Some((path, _)) = index_path(&self.whole) else {
+                    return Err(
+                        Error::new(ErrorKind::InvalidOption).with_found("a split of an object without its index")
+                    );
+                };
                 let read = || window(&open(&path)?, mark.window.unwrap_or_default());
                 Some((mark.clone(), read().map_err(|error| error.with_name(path.display().to_string()))?))
             }
@@ -92,11 +96,12 @@ impl Split {
     }
 }
 
-/// Returns the path of a file's index, and whether it was set.
-fn index_path(whole: &Whole, path: &Path) -> (PathBuf, bool) {
-    match &whole.index {
-        Some(path) => (path.clone(), true),
-        None => (GzipIndex::usual_path(path), false),
+/// Returns the path of the index, and whether it was set. That of an object must be set.
+fn index_path(whole: &Whole) -> Option<(PathBuf, bool)> {
+    match (&whole.index, &whole.location) {
+        (Some(path), _) => Some((path.clone(), true)),
+        (None, Some(Location::File(path))) => Some((GzipIndex::usual_path(path), false)),
+        (None, _) => None,
     }
 }
 
@@ -104,17 +109,17 @@ fn open(path: &Path) -> Result<File> {
     File::open(path).map_err(|error| Error::new(ErrorKind::OpenFailed).with_io(error))
 }
 
-/// Calls `found` with each point of the index of `file`. An index that was not set is not used if it has an error.
-fn points(file: &File, whole: &Whole, found: impl FnMut(Encoded)) -> Result<End> {
-    let (path, is_set) = index_path(whole, whole.path.as_deref().unwrap_or(Path::new("")));
-    let read = || marks(&open(&path)?, file);
+/// Calls `found` with each point of the index. An index that was not set is not used if it has an error.
+fn points(content: &Content, size: u64, whole: &Whole, wait: &Wait, found: impl FnMut(Encoded)) -> Result<End> {
+    let none = "the file is compressed in a format that is decoded from its start; make an index of it";
+    let Some((path, is_set)) = index_path(whole) else { return Ok(End::Undivided(none.into())) };
+    let mut read_end = |bytes: &mut [u8], offset| content.read_exact_at(bytes, offset, wait);
+    let mut read = || marks(&open(&path)?, size, &mut read_end);
     let marks = match read().map_err(|error| error.with_name(path.display().to_string())) {
         Ok(marks) => marks,
         Err(error) if is_set => return Err(error),
         Err(error) if error.kind() == ErrorKind::OpenFailed && !path.exists() => {
-            return Ok(End::Undivided(
-                "the file is compressed in a format that is decoded from its start; make an index of it".into(),
-            ));
+            return Ok(End::Undivided(none.into()));
         }
         Err(error) => return Ok(End::Undivided(format!("the index of the file is not used: {error}"))),
     };
@@ -134,7 +139,7 @@ fn points(file: &File, whole: &Whole, found: impl FnMut(Encoded)) -> Result<End>
 /// Calls `found` with the start of each block or frame, and with the end of the last one; or with each point of the
 /// index.
 pub(super) fn pieces(
-    file: &File,
+    content: &Content,
     whole: &Whole,
     size: u64,
     format: Format,
@@ -143,7 +148,7 @@ pub(super) fn pieces(
 ) -> Result<End> {
     let next = match format {
         Format::Bgzf if whole.index.is_none() => bgzf_block,
-        Format::Gzip | Format::Bgzf => return points(file, whole, found),
+        Format::Gzip | Format::Bgzf => return points(content, size, whole, wait, found),
         _ if whole.index.is_some() => {
             return Err(Error::new(ErrorKind::InvalidOption)
                 .with_found(format!("an index for a {format} file"))
@@ -152,10 +157,13 @@ pub(super) fn pieces(
         Format::Zstd => zstd_frame,
         _ => return Ok(End::Undivided("the file is compressed in a format that is decoded from its start".into())),
     };
-    let mut read = |at: u64, space: &mut [u8]| read_exact_at(file, space, at);
+    let mut cursor = content.cursor(None, size, wait);
+    let mut read = |at: u64, space: &mut [u8]| cursor.read_exact_at(space, at);
     let (mut start, mut count) = (Encoded::default(), 0u64);
     // The last place of a table is followed by blocks or frames that it does not have, or by the table itself.
-    for Place { at, decoded } in table::read(file, whole.path.as_deref(), size, format)? {
+    for Place { at, decoded } in
+        table::read(content, whole.location.as_ref().and_then(Location::path), size, format, wait)?
+    {
         found(std::mem::replace(&mut start, Encoded { at, decoded, ..Encoded::default() }));
     }
     while start.at < size {

@@ -1,8 +1,8 @@
-//! Exact splits: a file is divided into byte ranges that are read independently, on several threads, by several
+//! Exact splits: a file or an object is divided into byte ranges that are read independently, on several threads, by several
 //! processes or on several machines. Reading the splits in order returns exactly what one reader of the whole file
 //! returns: the same records, the same errors, and the same byte offsets.
 //!
-//! - [`Splits::plan`] divides a file. If records can be found from any position, planning reads nothing; otherwise it
+//! - [`Splits::plan`] divides a file, and [`SplitsBuilder::plan_url`] an object. If records can be found from any position, planning reads nothing; otherwise it
 //!   follows the records from the start of the file once.
 //! - A plan depends only on the file, the framing and the size, not on the number of workers. It can be stored as JSON
 //!   ([`Splits::to_json`]). Each [`Split`] is complete by itself, so it can be sent to a worker alone.
@@ -29,6 +29,7 @@
 
 mod assumed;
 mod chunks;
+mod content;
 mod divided;
 #[cfg(feature = "compression")]
 mod encoded;
@@ -47,6 +48,7 @@ mod walk;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::Remote;
 use crate::error::{Error, ErrorKind, Result};
 use millstream_core::internal::{JsonElements, refuse};
 
@@ -58,6 +60,7 @@ pub use plan::SplitsBuilder;
 
 #[cfg(feature = "compression")]
 use crate::source::gzip_index::Mark;
+use content::Location;
 use pin::Pinned;
 pub(crate) use source::Opened;
 
@@ -73,7 +76,7 @@ pub struct Splits {
     note: Option<String>,
 }
 
-/// One part of a file, complete by itself: the path, the pin, the framing and the range.
+/// One part of a file or object, complete by itself: the path or URL, the pin, the framing and the range.
 ///
 /// A split is a range of offsets, of decoded bytes if the file is compressed. A record belongs to the split in which it
 /// begins, so a split may be read beyond its end, and may contain no record.
@@ -100,7 +103,7 @@ pub struct Split {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Whole {
     /// A path that is not UTF-8 is not stored in JSON.
-    path: Option<PathBuf>,
+    location: Option<Location>,
     pin: Pinned,
     framing: Framing,
     /// The index of a plain gzip file, if it is not at its usual path.
@@ -313,14 +316,48 @@ impl Split {
 
     /// Returns the file's absolute path.
     pub fn path(&self) -> Option<&Path> {
-        self.whole.path.as_deref()
+        self.whole.location.as_ref()?.path()
+    }
+
+    /// Returns the object's URL as it was given. It may contain secrets.
+    pub fn url(&self) -> Option<&str> {
+        match self.whole.location.as_ref()? {
+            Location::File(_) => None,
+            Location::Object(remote) => Some(remote.url()),
+        }
+    }
+
+    /// Returns the name of the file or object as messages show it: a URL without user, password, query and fragment.
+    pub fn name(&self) -> String {
+        self.whole.location.as_ref().map_or_else(String::new, Location::name)
     }
 
     /// Returns the same split of a file with another path, such as a copy on another machine. If it needs an index that
     /// is next to the file, the copy must have one too.
     #[must_use]
     pub fn with_path(self, path: impl Into<PathBuf>) -> Split {
-        Split { whole: Arc::new(Whole { path: Some(path.into()), ..(*self.whole).clone() }), ..self }
+        self.at(Location::File(path.into()))
+    }
+
+    /// Returns the same split of the object with this URL, with these options for its requests. JSON does not contain
+    /// the options, because headers may be secret; credentials of stores come from the environment.
+    ///
+    /// ```
+    /// use millstream::Remote;
+    /// use millstream::splits::Split;
+    /// # let json = r#"{"version":1,"url":"s3://logs/a.csv","pin":{"kind":"none"},"framing":{"kind":"lines"},"begin":0,"end":9,"exact":true,"record":0}"#;
+    /// let split = Split::from_json(json)?;
+    /// let remote = Remote::new(split.url().unwrap()).endpoint("http://127.0.0.1:9000");
+    /// assert_eq!(split.clone().with_remote(remote), split);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_remote(self, remote: impl Into<Remote>) -> Split {
+        self.at(Location::Object(Box::new(remote.into())))
+    }
+
+    fn at(self, location: Location) -> Split {
+        Split { whole: Arc::new(Whole { location: Some(location), ..(*self.whole).clone() }), ..self }
     }
 
     /// Returns the filter for the elements of a JSON document, and the position of the first one in the records, if
@@ -342,9 +379,9 @@ impl Split {
         self.json.as_ref().is_some_and(|place| !place.last)
     }
 
-    /// Returns the path, which a split from JSON may lack.
-    fn named(&self) -> Result<&Path> {
-        self.path().ok_or_else(|| {
+    /// Returns where the content is, which a split from JSON may lack.
+    fn location(&self) -> Result<&Location> {
+        self.whole.location.as_ref().ok_or_else(|| {
             Error::new(ErrorKind::InvalidOption)
                 .with_found("a split without a path")
                 .with_expected("the path of its file")

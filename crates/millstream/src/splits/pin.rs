@@ -1,13 +1,13 @@
 //! What a plan knows about the content of its file, and the check that the file still has it.
 
-use std::fs::File;
-
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::os::read_exact_at;
+use crate::os::cancel::Wait;
 use crate::os::stamp::{Identity, changed, shrank};
+
+use super::content::Content;
 
 /// The number of bytes at each end of a file that are hashed.
 const END: u64 = 64 << 10;
@@ -18,6 +18,8 @@ const END: u64 = 64 << 10;
 /// [`SourceShrank`](ErrorKind::SourceShrank) if it is shorter than the plan says, and otherwise with
 /// [`SourceChanged`](ErrorKind::SourceChanged). In addition, the size and the modification time must not change while a
 /// split is read; as for every file, only growth is accepted, and only with [`None`](SplitPin::None).
+///
+/// Of an object, the size and the ETag are stored instead, and every request requires them, so each change is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SplitPin {
@@ -57,12 +59,22 @@ pub(super) enum Pinned {
         size: u64,
         hash: String,
     },
+    /// The size and the strong ETag of an object.
+    Version {
+        size: u64,
+        etag: String,
+    },
 }
 
 impl Pinned {
-    pub(super) fn new(pin: SplitPin, file: &File) -> Result<Pinned> {
+    pub(super) fn new(pin: SplitPin, content: &Content, wait: &Wait) -> Result<Pinned> {
+        let file = match content {
+            Content::File(file) => file,
+            Content::Object(_) if pin == SplitPin::None => return Ok(Pinned::None),
+            Content::Object(version) => return Ok(Pinned::Version { size: version.size(), etag: version.etag() }),
+        };
         let now = Identity::of(file)?;
-        let hash = || hash_of_ends(file, now.size);
+        let hash = || hash_of_ends(content, now.size, wait);
         Ok(match pin {
             SplitPin::None => Pinned::None,
             SplitPin::Identity => Pinned::Identity { size: now.size, modified: now.modified, inode: now.inode },
@@ -71,39 +83,54 @@ impl Pinned {
         })
     }
 
-    /// Returns whether the bytes of each split are hashed.
-    pub(super) fn is_full(&self) -> bool {
-        matches!(self, Pinned::Full { .. })
-    }
-
-    /// Fails if the file does not match.
-    pub(super) fn check(&self, file: &File) -> Result<()> {
-        let now = Identity::of(file)?;
-        let (Pinned::Identity { size, .. } | Pinned::Ends { size, .. } | Pinned::Full { size, .. }) = self else {
+    /// Fails if the content does not match.
+    pub(super) fn check(&self, content: &Content, wait: &Wait) -> Result<()> {
+        let now = content.size()?;
+        let (Pinned::Identity { size, .. }
+        | Pinned::Ends { size, .. }
+        | Pinned::Full { size, .. }
+        | Pinned::Version { size, .. }) = self
+        else {
             return Ok(());
         };
-        if now.size < *size {
-            return Err(shrank(now.size, *size));
+        if now < *size {
+            return Err(shrank(now, *size));
         }
-        if now.size > *size {
-            return Err(mismatch(format!("{} bytes", now.size), format!("the {size} bytes of the plan")));
+        if now > *size {
+            return Err(mismatch(format!("{now} bytes"), format!("the {size} bytes of the plan")));
         }
-        match self {
-            Pinned::None => Ok(()),
-            Pinned::Identity { inode, .. } if *inode != now.inode => {
-                Err(mismatch(format!("the inode {}", now.inode), format!("the inode {inode} of the plan")))
+        match (self, content) {
+            (Pinned::None, _) => Ok(()),
+            (Pinned::Identity { modified, inode, .. }, Content::File(file)) => check_identity(file, modified, inode),
+            (Pinned::Identity { .. }, Content::Object(_)) => Err(mismatch("an object", "the file of the plan")),
+            (Pinned::Ends { hash, .. } | Pinned::Full { hash, .. }, _) => {
+                match hash_of_ends(content, now, wait)? == *hash {
+                    true => Ok(()),
+                    false => Err(mismatch("other bytes in the first or last 64 KiB", "the bytes of the plan")),
+                }
             }
-            Pinned::Identity { modified, .. } if *modified != now.modified => Err(mismatch(
-                format!("a file modified at {} s", now.modified),
-                format!("the time of the plan, {modified} s"),
-            )),
-            Pinned::Identity { .. } => Ok(()),
-            Pinned::Ends { hash, .. } | Pinned::Full { hash, .. } => match hash_of_ends(file, now.size)? == *hash {
-                true => Ok(()),
-                false => Err(mismatch("other bytes in the first or last 64 KiB", "the bytes of the plan")),
+            (Pinned::Version { .. }, Content::File(_)) => Err(mismatch("a file", "the object of the plan")),
+            (Pinned::Version { etag, .. }, Content::Object(version)) => match version.etag() {
+                found if found == *etag => Ok(()),
+                found => Err(mismatch(format!("the ETag {found}"), format!("the ETag {etag} of the plan"))),
             },
         }
     }
+}
+
+/// Fails if the file has another modification time or inode.
+fn check_identity(file: &std::fs::File, modified: &str, inode: &str) -> Result<()> {
+    let now = Identity::of(file)?;
+    if now.inode != inode {
+        return Err(mismatch(format!("the inode {}", now.inode), format!("the inode {inode} of the plan")));
+    }
+    if now.modified != modified {
+        return Err(mismatch(
+            format!("a file modified at {} s", now.modified),
+            format!("the time of the plan, {modified} s"),
+        ));
+    }
+    Ok(())
 }
 
 /// Returns the error for a file that does not match its plan.
@@ -117,11 +144,11 @@ pub(super) fn text_of(hash: blake3::Hash) -> String {
 }
 
 /// Returns the BLAKE3 hash of the first 64 KiB and the last 64 KiB; a shorter file is hashed twice.
-fn hash_of_ends(file: &File, size: u64) -> Result<String> {
+fn hash_of_ends(content: &Content, size: u64, wait: &Wait) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
     let mut bytes = vec![0; size.min(END) as usize];
     for offset in [0, size - bytes.len() as u64] {
-        read_exact_at(file, &mut bytes, offset).map_err(|error| match error.kind() {
+        content.read_exact_at(&mut bytes, offset, wait).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => Error::new(ErrorKind::SourceShrank),
             _ => Error::from_io(error),
         })?;

@@ -3,21 +3,21 @@
 #[cfg(feature = "compression")]
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(feature = "compression")]
 use crate::Format;
+use crate::Remote;
 use crate::error::{Error, ErrorKind, Result};
 use crate::frame::{Csv, Framer, Resume, Step};
 use crate::os::cancel::{CancelToken, Wait};
-use crate::os::read_exact_at;
 use crate::os::stamp::shrank;
 use crate::source::Decode;
-use millstream_core::internal::{Guess, JsonElements, Known, SNIFF, guess, is_known, refuse};
+use millstream_core::internal::{Guess, JsonElements, Known, guess, is_known, refuse};
 
 use super::chunks::Chunks;
+use super::content::{Content, Location};
 use super::pin::Pinned;
 use super::walk::{walk, walk_elements};
 use super::{AssumedSplits, Encoded, Framing, JsonPlace, Split, SplitPin, Splits, Whole, source};
@@ -122,7 +122,46 @@ impl SplitsBuilder {
     /// [`ErrorKind::SourceChanged`] if the file changes while it is planned.
     pub fn plan(self, path: impl AsRef<Path>, framing: Framing, size: u64) -> Result<Splits> {
         let path = path.as_ref();
-        self.plan_file(path, framing, size).map_err(|error| error.with_name(path.display().to_string()))
+        let plan = || {
+            let content = open(path)?;
+            let location = Location::File(std::path::absolute(path).map_err(Error::from_io)?);
+            let wait = Wait::new(self.cancel.clone(), None);
+            self.plan_content(&content, location, framing, size, &wait)
+        };
+        plan().map_err(|error| error.with_name(path.display().to_string()))
+    }
+
+    /// Divides an object: see [`Splits::plan`]. Each split contains the object's size and ETag, and every request requires
+    /// them. The server must have ranges and send a strong ETag.
+    ///
+    /// A pass downloads all of the object. A compressed object is recognised by its content, not by its name, and the
+    /// index of a gzip object must be set.
+    ///
+    /// ```no_run
+    /// use millstream::Reader;
+    /// use millstream::splits::{Framing, Splits};
+    ///
+    /// let plan = Splits::builder().plan_url("s3://logs/2026/11/27.log", Framing::Lines, 256 << 20)?;
+    /// for split in &plan {
+    ///     let mut lines = Reader::split(split)?;
+    ///     while let Some(line) = lines.next_line()? {
+    ///         println!("{}", line.len());
+    ///     }
+    /// }
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`ReaderBuilder::url`](crate::ReaderBuilder::url) and of [`Splits::plan`], and
+    /// [`ErrorKind::Unsupported`] for an object without ranges or without a strong ETag.
+    pub fn plan_url(self, remote: impl Into<Remote>, framing: Framing, size: u64) -> Result<Splits> {
+        let remote = remote.into();
+        let (name, wait) = (remote.name(), Wait::new(self.cancel.clone(), None));
+        let plan = || {
+            let content = Content::of_object(remote.clone(), &wait)?;
+            self.plan_content(&content, Location::Object(Box::new(remote)), framing, size, &wait)
+        };
+        plan().map_err(|error| error.with_name(name))
     }
 
     /// Divides a regular file of CSV without reading it: see [`AssumedSplits`]. Returns `None` for a file that has to be
@@ -139,39 +178,43 @@ impl SplitsBuilder {
         let Framing::Csv { dialect } = &framing else { return Ok(None) };
         let csv = Csv::with(*dialect)?;
         refuse_empty(step)?;
-        let file = open(path)?;
-        if self.decode != Some(Decode::Off) && needs_decoding(path, &first_bytes(&file)?) {
+        let (content, wait) = (open(path)?, Wait::new(self.cancel, None));
+        let location = Location::File(std::path::absolute(path).map_err(Error::from_io)?);
+        if self.decode != Some(Decode::Off) && needs_decoding(&location, &content.first_bytes(&wait)?) {
             return Ok(None);
         }
-        let (pin, size) = (Pinned::new(self.pin, &file)?, length(&file)?);
-        let path = Some(std::path::absolute(path).map_err(Error::from_io)?);
-        let whole = Arc::new(Whole { path, pin, framing, index: None, header: None });
-        Ok(Some(AssumedSplits { whole, chunks: Chunks { file: Arc::new(file), csv, size, step } }))
+        let (pin, size) = (Pinned::new(self.pin, &content, &wait)?, content.size()?);
+        let whole = Arc::new(Whole { location: Some(location), pin, framing, index: None, header: None });
+        Ok(Some(AssumedSplits { whole, chunks: Chunks { content, wait, csv, size, step } }))
     }
 
-    fn plan_file(self, path: &Path, framing: Framing, size: u64) -> Result<Splits> {
+    fn plan_content(
+        &self,
+        content: &Content,
+        location: Location,
+        framing: Framing,
+        size: u64,
+        wait: &Wait,
+    ) -> Result<Splits> {
         framing.framer()?;
         refuse_empty(size)?;
-        let wait = Wait::new(self.cancel, None);
         let progress = |bytes| self.progress.iter().for_each(|progress| progress(bytes));
-        let file = open(path)?;
-        let pin = Pinned::new(self.pin, &file)?;
-        let index = self.index.map(std::path::absolute).transpose().map_err(Error::from_io)?;
+        let pin = Pinned::new(self.pin, content, wait)?;
+        let index = self.index.as_ref().map(std::path::absolute).transpose().map_err(Error::from_io)?;
         let is_named = index.is_some();
-        let (decodes, first) = (self.decode != Some(Decode::Off), first_bytes(&file)?);
-        let is_encoded = decodes && needs_decoding(path, &first);
+        let (decodes, first) = (self.decode != Some(Decode::Off), content.first_bytes(wait)?);
+        let is_encoded = decodes && needs_decoding(&location, &first);
         let header = match (self.header, &framing) {
             (false, _) => None,
             (true, Framing::Csv { .. }) if is_encoded => None,
-            (true, Framing::Csv { dialect }) => Some(header(&file, length(&file)?, &mut Csv::with(*dialect)?)?),
+            (true, Framing::Csv { dialect }) => Some(header(content, &mut Csv::with(*dialect)?, wait)?),
             (true, _) => return Err(refused_header()),
         };
-        let whole =
-            Whole { path: Some(std::path::absolute(path).map_err(Error::from_io)?), pin, framing, index, header };
-        let mut plan = Planning { whole: Arc::new(whole), size: length(&file)?, step: size, splits: Vec::new() };
+        let whole = Whole { location: Some(location), pin, framing, index, header };
+        let mut plan = Planning { whole: Arc::new(whole), size: content.size()?, step: size, splits: Vec::new() };
         let (mut records, mut note) = (None, None);
         if is_encoded {
-            note = plan.by_pieces(&file, guess(&first, true), &wait)?;
+            note = plan.by_pieces(content, guess(&first, true), wait)?;
         } else if is_named {
             return Err(Error::new(ErrorKind::InvalidOption)
                 .with_found("an index for a file that is not decoded")
@@ -181,19 +224,19 @@ impl SplitsBuilder {
         } else if plan.whole.framing.searchable().is_some() {
             plan.by_search()?;
         } else if matches!(plan.whole.framing, Framing::JsonElements { .. }) {
-            records = Some(plan.by_elements(&file, &wait, &progress)?);
+            records = Some(plan.by_elements(content, wait, &progress)?);
         } else {
-            records = Some(plan.by_records(&file, &wait, &progress)?);
+            records = Some(plan.by_records(content, wait, &progress)?);
         }
         let Planning { whole, size, mut splits, .. } = plan;
-        if whole.pin.is_full() {
+        if self.pin == SplitPin::Full {
             for split in &mut splits {
                 progress(split.begin);
-                split.hash = Some(source::hash(split, &wait)?);
+                split.hash = Some(source::hash(split, wait)?);
             }
         }
-        whole.pin.check(&file)?;
-        let now = length(&file)?;
+        whole.pin.check(content, wait)?;
+        let now = content.size()?;
         if now < size {
             return Err(shrank(now, size));
         }
@@ -222,7 +265,7 @@ impl Planning {
     /// Divides a compressed file at its bgzf blocks, zstd frames or points of its index. Returns why it has fewer splits
     /// than it could have.
     #[cfg(feature = "compression")]
-    fn by_pieces(&mut self, file: &File, format: Guess, wait: &Wait) -> Result<Option<String>> {
+    fn by_pieces(&mut self, content: &Content, format: Guess, wait: &Wait) -> Result<Option<String>> {
         use super::encoded::{End, pieces};
         let whole = self.whole.clone();
         // A piece may begin within a record of a fixed length, and a delimiter may end where a split begins.
@@ -243,7 +286,7 @@ impl Planning {
         // The last pieces, the first of which contains the bytes before the next split.
         let mut starts = VecDeque::from([Encoded::default()]);
         let (mut begin, mut from, mut next) = (0, starts[0].clone(), step);
-        let end = pieces(file, &whole, self.size, format, wait, |mut piece| {
+        let end = pieces(content, &whole, self.size, format, wait, |mut piece| {
             let (at, boundary) = (piece.at, piece.decoded / unit * unit);
             piece.begin_at(boundary.saturating_sub(reach));
             starts.push_back(piece.clone());
@@ -269,7 +312,7 @@ impl Planning {
     }
 
     #[cfg(not(feature = "compression"))]
-    fn by_pieces(&mut self, _: &File, _: Guess, _: &Wait) -> Result<Option<String>> {
+    fn by_pieces(&mut self, _: &Content, _: Guess, _: &Wait) -> Result<Option<String>> {
         self.add_encoded(0, None, Encoded::default());
         Ok(Some("this build has no decoders".into()))
     }
@@ -310,11 +353,11 @@ impl Planning {
     }
 
     /// Divides before the first record of each multiple of `step`. Returns the number of records.
-    fn by_records(&mut self, file: &File, wait: &Wait, progress: &dyn Fn(u64)) -> Result<u64> {
+    fn by_records(&mut self, content: &Content, wait: &Wait, progress: &dyn Fn(u64)) -> Result<u64> {
         self.check_count(self.size.div_ceil(self.step))?;
         let (whole, size, step) = (self.whole.clone(), self.size, self.step);
         let (mut begin, mut record, mut next) = (0, 0, step);
-        let records = walk(file, size, &whole.framing, step, wait, progress, |offset, number| {
+        let records = walk(content, size, &whole.framing, step, wait, progress, |offset, number| {
             if offset >= next && offset < size {
                 self.add(begin, Some(offset), true, Some(record));
                 (begin, record, next) = (offset, number, (offset / step + 1).saturating_mul(step));
@@ -326,14 +369,14 @@ impl Planning {
 
     /// Divides a JSON document after the first element of the array that ends at or after each multiple of `step`. Returns
     /// the number of elements.
-    fn by_elements(&mut self, file: &File, wait: &Wait, progress: &dyn Fn(u64)) -> Result<u64> {
+    fn by_elements(&mut self, content: &Content, wait: &Wait, progress: &dyn Fn(u64)) -> Result<u64> {
         self.check_count(self.size.div_ceil(self.step))?;
         let (whole, size, step) = (self.whole.clone(), self.size, self.step);
         let Framing::JsonElements { pointer, depth } = &whole.framing else { return Ok(0) };
         let mut elements = JsonElements::new(pointer)?.depth(*depth);
         let (mut begin, mut record, mut next) = (0, 0, step);
         let (mut place, mut kept) = (JsonPlace::default(), 0);
-        walk_elements(file, size, &mut elements, wait, progress, |elements, offset, bytes| {
+        walk_elements(content, size, &mut elements, wait, progress, |elements, offset, bytes| {
             kept += bytes;
             if let (true, Some(objects)) = (offset >= next && offset < size, elements.around()) {
                 self.add(begin, Some(offset), true, Some(record));
@@ -352,12 +395,12 @@ fn refused_header() -> Error {
     Error::new(ErrorKind::InvalidOption).with_found("a header").with_expected("records of CSV")
 }
 
-/// Returns the first record of a file, without its line end.
-fn header(file: &File, size: u64, csv: &mut Csv) -> Result<String> {
-    let mut wanted = 64 << 10;
+/// Returns the first record, without its line end.
+fn header(content: &Content, csv: &mut Csv, wait: &Wait) -> Result<String> {
+    let (mut wanted, size) = (64 << 10, content.size()?);
     loop {
         let mut bytes = vec![0; wanted.min(size) as usize];
-        read_exact_at(file, &mut bytes, 0).map_err(Error::from_io)?;
+        content.read_exact_at(&mut bytes, 0, wait).map_err(Error::from_io)?;
         let (mut at, eof) = (0, bytes.len() as u64 == size);
         while at < bytes.len() {
             match csv.step(&bytes[at..], Resume::START, eof) {
@@ -393,13 +436,13 @@ fn refuse_empty(size: u64) -> Result<()> {
     refuse(&[(size == 0, &"splits of 0 bytes", &"at least 1")])
 }
 
-/// Returns whether a file with this name and these first bytes is compressed.
-fn needs_decoding(path: &Path, first: &[u8]) -> bool {
-    Known::of_name(path).is_some() || is_known(first)
+/// Returns whether content at this location, with these first bytes, is compressed.
+fn needs_decoding(location: &Location, first: &[u8]) -> bool {
+    location.path().is_some_and(|path| Known::of_name(path).is_some()) || is_known(first)
 }
 
 /// Opens a regular file.
-fn open(path: &Path) -> Result<File> {
+fn open(path: &Path) -> Result<Content> {
     let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
     // Opening a FIFO would wait for its writer.
     let irregular = || {
@@ -410,22 +453,10 @@ fn open(path: &Path) -> Result<File> {
     if !std::fs::metadata(path).map_err(open_failed)?.is_file() {
         return Err(irregular());
     }
-    let file = File::open(path).map_err(open_failed)?;
+    let content = Content::File(Arc::new(File::open(path).map_err(open_failed)?));
     // Files in /proc and similar file systems report a size of 0 but have content.
-    if length(&file)? == 0 && !first_bytes(&file)?.is_empty() {
+    if content.size()? == 0 && !content.first_bytes(&Wait::default())?.is_empty() {
         return Err(irregular());
     }
-    Ok(file)
-}
-
-fn length(file: &File) -> Result<u64> {
-    Ok(file.metadata().map_err(Error::from_io)?.len())
-}
-
-/// Returns the bytes that suffice to detect a compressed format. The file's position is at its start, and stays there.
-fn first_bytes(mut file: &File) -> Result<Vec<u8>> {
-    let mut first = Vec::new();
-    let read = file.take(SNIFF as u64).read_to_end(&mut first);
-    read.and_then(|_| io::Seek::rewind(&mut file)).map_err(Error::from_io)?;
-    Ok(first)
+    Ok(content)
 }

@@ -5,54 +5,89 @@
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use memchr::memmem::Finder;
+use millstream_remote::Version;
 
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::os::BorrowedFd;
 use crate::os::cancel::Wait;
 use crate::os::source::fd::FdSource;
 use crate::os::stamp::shrank;
-use crate::source::{ByteSource, Nature, Resume};
+use crate::source::object::ObjectSource;
+use crate::source::{ByteSource, Counted, Nature, Pin, Resume};
 
 use super::Split;
+use super::content::{Content, Location};
 use super::pin::{Pinned, mismatch, text_of};
 
 /// The number of bytes that are read at a time while the first record is searched.
 const PIECE: usize = 32 << 10;
 
-/// The file of a split, which matches the plan.
+/// The number of bytes after the end of a split that are requested ahead, because its last record may end there.
+const BEYOND: u64 = 64 << 10;
+
+/// The content of a split, which matches the plan.
 pub(crate) struct Opened {
-    /// The file, from the position at which reading begins.
-    pub(crate) file: FdSource,
-    /// Whether the file has to be decoded.
+    /// The content, from the position at which reading begins.
+    bytes: Bytes,
+    /// Whether the content has to be decoded.
     pub(crate) is_encoded: bool,
     /// Where decoding begins, if this is a point of an index.
     resume: Option<Resume>,
     split: Split,
-    check: File,
+    content: Content,
+}
+
+enum Bytes {
+    File(FdSource),
+    Object(ObjectSource),
 }
 
 impl Opened {
-    /// Opens the file of a split and checks that it is the one that was planned.
-    pub(crate) fn new(split: &Split) -> Result<Opened> {
+    /// Opens the content of a split and checks that it is the one that was planned.
+    pub(crate) fn new(split: &Split, wait: &Wait) -> Result<Opened> {
         let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
-        let path = split.named()?;
-        if !std::fs::metadata(path).map_err(open_failed)?.is_file() {
-            return Err(mismatch("something that is not a regular file", "the regular file of the plan"));
-        }
-        let mut file = File::open(path).map_err(open_failed)?;
-        check(&split.whole.pin, &file, split.least_size())?;
         let start = split.encoded.as_ref().map_or(split.search_from(), |encoded| encoded.at);
-        file.seek(SeekFrom::Start(start)).map_err(open_failed)?;
-        let check = file.try_clone().map_err(open_failed)?;
+        let (content, bytes) = match split.location()? {
+            Location::File(path) => {
+                if !std::fs::metadata(path).map_err(open_failed)?.is_file() {
+                    return Err(mismatch("something that is not a regular file", "the regular file of the plan"));
+                }
+                let mut file = File::open(path).map_err(open_failed)?;
+                file.seek(SeekFrom::Start(start)).map_err(open_failed)?;
+                let content = Content::File(Arc::new(file.try_clone().map_err(open_failed)?));
+                check(&split.whole.pin, &content, split.least_size(), wait)?;
+                (content, Bytes::File(FdSource::new(file.into())?))
+            }
+            Location::Object(remote) => {
+                let version = match &split.whole.pin {
+                    Pinned::Version { size, etag } if *size > 0 => {
+                        Version::known((**remote).clone(), *size, etag).map(Content::Object)?
+                    }
+                    // The object is empty, so no later request compares the version; or the plan contains none.
+                    _ => Content::of_object((**remote).clone(), wait)?,
+                };
+                check(&split.whole.pin, &version, split.least_size(), wait)?;
+                let Content::Object(object) = &version else { unreachable!("it is an object") };
+                let bytes = ObjectSource::new(object.open(start, split.expected_end())?);
+                (version, Bytes::Object(bytes))
+            }
+        };
         let (is_encoded, split) = (split.encoded.is_some(), split.clone());
         let resume = split.resume()?;
-        Ok(Opened { file: FdSource::new(file.into())?, is_encoded, resume, split, check })
+        Ok(Opened { bytes, is_encoded, resume, split, content })
     }
 
-    /// Finds the first record in `bytes`, which delivers the file of this split, decoded if necessary.
-    pub(crate) fn start(split: Split, check: File, bytes: Box<dyn ByteSource>, wait: &Wait) -> Result<SplitSource> {
+    /// Finds the first record in `bytes`, which delivers the content of this split, decoded if necessary.
+    pub(crate) fn start(
+        split: Split,
+        content: Content,
+        bytes: Box<dyn ByteSource>,
+        wait: &Wait,
+    ) -> Result<SplitSource> {
         let at = split.encoded.as_ref().map_or(split.search_from(), |encoded| encoded.decoded);
         let stop = match (split.end, split.whole.framing.finder()) {
             (Some(end), _) if end == split.begin => Stop::At(end),
@@ -65,7 +100,7 @@ impl Opened {
         };
         let hasher = split.hash.is_some().then(blake3::Hasher::new);
         let (first, has_ended, failure) = (Vec::new(), false, None);
-        let mut source = SplitSource { bytes, at, read: at, first, stop, has_ended, failure, hasher, split, check };
+        let mut source = SplitSource { bytes, at, read: at, first, stop, has_ended, failure, hasher, split, content };
         match source.find_first(wait) {
             Err(error) if error.kind() == ErrorKind::Cancelled => return Err(error),
             // It is reported where the records should be, with its offset.
@@ -75,10 +110,18 @@ impl Opened {
         Ok(source)
     }
 
-    /// Separates the file and the place at which decoding begins, for which the caller creates a decoder, from what
-    /// [`start`](Opened::start) needs.
-    pub(crate) fn into_parts(self) -> (FdSource, Option<Resume>, Split, File) {
-        (self.file, self.resume, self.split, self.check)
+    /// Separates the bytes and the place at which decoding begins, for which the caller creates a decoder, from what
+    /// [`start`](Opened::start) needs. `count` is increased by the number of bytes that are read.
+    pub(crate) fn into_parts(
+        self,
+        pin: Pin,
+        count: Arc<AtomicU64>,
+    ) -> (Box<dyn ByteSource>, Option<Resume>, Split, Content) {
+        let bytes: Box<dyn ByteSource> = match self.bytes {
+            Bytes::File(file) => Box::new(Counted::new(file.pin(pin), count)),
+            Bytes::Object(object) => Box::new(Counted::new(object, count)),
+        };
+        (bytes, self.resume, self.split, self.content)
     }
 }
 
@@ -102,6 +145,15 @@ impl Split {
         None
     }
 
+    /// Returns the offset in the content at which reading probably ends.
+    fn expected_end(&self) -> u64 {
+        let end = match &self.encoded {
+            Some(encoded) => encoded.until.map(|until| until.at),
+            None => self.end,
+        };
+        end.map_or(u64::MAX, |end| if self.is_exact { end } else { end.saturating_add(BEYOND) })
+    }
+
     /// Returns the size that the file has at least.
     fn least_size(&self) -> u64 {
         match (&self.encoded, self.end) {
@@ -112,17 +164,17 @@ impl Split {
 }
 
 /// Fails if the file does not match the plan, or is shorter than the plan says.
-fn check(pin: &Pinned, file: &File, least: u64) -> Result<()> {
-    pin.check(file)?;
-    let now = file.metadata().map_err(Error::from_io)?.len();
+fn check(pin: &Pinned, content: &Content, least: u64, wait: &Wait) -> Result<()> {
+    pin.check(content, wait)?;
+    let now = content.size()?;
     if now < least { Err(shrank(now, least)) } else { Ok(()) }
 }
 
 /// Returns the hash of a split's bytes.
 pub(super) fn hash(split: &Split, wait: &Wait) -> Result<String> {
-    let (file, resume, split, check) = Opened::new(split)?.into_parts();
-    let bytes = decoded(Box::new(file), &split, resume);
-    let mut source = Opened::start(split, check, bytes, wait)?;
+    let (bytes, resume, split, content) = Opened::new(split, wait)?.into_parts(Pin::default(), Arc::default());
+    let bytes = decoded(bytes, &split, resume);
+    let mut source = Opened::start(split, content, bytes, wait)?;
     let (mut hasher, mut space) = (blake3::Hasher::new(), vec![0; 256 << 10]);
     loop {
         match source.read(&mut space, wait)? {
@@ -185,7 +237,7 @@ pub(crate) struct SplitSource {
     failure: Option<Error>,
     hasher: Option<blake3::Hasher>,
     split: Split,
-    check: File,
+    content: Content,
 }
 
 impl SplitSource {
@@ -344,7 +396,9 @@ impl ByteSource for SplitSource {
 
     fn finish(&mut self, wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
         self.compare(wait)?;
-        check(&self.split.whole.pin, &self.check, self.split.least_size())?;
+        if let Content::File(_) = self.content {
+            check(&self.split.whole.pin, &self.content, self.split.least_size(), wait)?;
+        }
         let planned = self.split.end.unwrap_or(0);
         if self.has_ended && self.at < planned && self.split.encoded.is_none() {
             return Err(shrank(self.at, planned));

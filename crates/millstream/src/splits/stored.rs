@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Remote;
 use crate::error::{Error, ErrorKind, Result};
 
+use super::content::Location;
 use super::pin::Pinned;
 use super::{Encoded, Framing, JsonPlace, Split, Splits, Whole};
 
@@ -24,6 +26,9 @@ struct StoredSplit<'a> {
     version: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<Cow<'a, str>>,
+    /// The URL of an object, which has no path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url: Option<Cow<'a, str>>,
     /// The index of the file, if it is not at its usual path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index: Option<Cow<'a, str>>,
@@ -84,7 +89,8 @@ fn check_version(version: u32) -> Result<()> {
 }
 
 impl Split {
-    /// Returns the split as one line of JSON, without a line feed. A path that is not UTF-8 is omitted.
+    /// Returns the split as one line of JSON, without a line feed. A path that is not UTF-8 is omitted. A URL is contained
+    /// as it was given, with its query, which may be secret.
     ///
     /// ```
     /// # use millstream::splits::{Framing, Split, Splits};
@@ -98,10 +104,11 @@ impl Split {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
-        let Whole { path, pin, framing, index, header } = &*self.whole;
+        let Whole { pin, framing, index, header, .. } = &*self.whole;
         let stored = StoredSplit {
             version: VERSION,
-            path: text(path.as_deref()),
+            path: text(self.path()),
+            url: self.url().map(Cow::Borrowed),
             index: text(index.as_deref()),
             pin: Cow::Borrowed(pin),
             framing: Cow::Borrowed(framing),
@@ -141,6 +148,7 @@ impl StoredSplit<'_> {
             _ if self.state.is_some() != matches!(framing, Framing::JsonElements { .. }) => {
                 Some("whose state does not fit its framing")
             }
+            _ if self.path.is_some() && self.url.is_some() => Some("with a path and a URL"),
             _ if self.state.is_some() && self.record.is_none() => Some("of elements without a record number"),
             Some(end) if end < self.begin => Some("that ends before it begins"),
             _ if !self.exact && framing.searchable().is_none() => Some("whose first record cannot be searched for"),
@@ -160,7 +168,11 @@ impl StoredSplit<'_> {
         }
         let split = Split {
             whole: Arc::new(Whole {
-                path: self.path.map(|path| path.into_owned().into()),
+                location: match (self.path, self.url) {
+                    (Some(path), _) => Some(Location::File(path.into_owned().into())),
+                    (None, Some(url)) => Some(Location::Object(Box::new(Remote::new(url)))),
+                    (None, None) => None,
+                },
                 pin,
                 framing,
                 index: self.index.map(|path| path.into_owned().into()),

@@ -10,20 +10,27 @@ use std::path::Path;
 
 use crate::Format;
 use crate::error::{Error, Result};
-use crate::os::read_exact_at;
+use crate::os::cancel::Wait;
 use crate::source::decode::bgzf_block;
 
 use super::Place;
+use super::content::Content;
 
 /// The most decoded bytes and the most compressed bytes of a bgzf block.
 const BLOCK: u64 = 1 << 16;
 
 /// Returns the places after the first one, which is the start of the file. They are in order; there are none if the file
 /// has no table that can be used.
-pub(super) fn read(file: &File, path: Option<&Path>, size: u64, format: Format) -> Result<Vec<Place>> {
+pub(super) fn read(
+    content: &Content,
+    path: Option<&Path>,
+    size: u64,
+    format: Format,
+    wait: &Wait,
+) -> Result<Vec<Place>> {
     let places = match format {
-        Format::Bgzf => path.map_or(Ok(None), |path| of_bgzip(file, path, size)),
-        Format::Zstd => of_zstd(file, size),
+        Format::Bgzf => path.map_or(Ok(None), |path| of_bgzip(content, path, size, wait)),
+        Format::Zstd => of_zstd(content, size, wait),
         _ => Ok(None),
     };
     match places {
@@ -35,7 +42,7 @@ pub(super) fn read(file: &File, path: Option<&Path>, size: u64, format: Format) 
 
 /// Reads `FILE.gzi`: the number of places, and two 64-bit numbers for each: its offset in the file, and in the decoded
 /// data. All are little-endian. The first block of the file is not in it.
-fn of_bgzip(file: &File, path: &Path, size: u64) -> io::Result<Option<Vec<Place>>> {
+fn of_bgzip(content: &Content, path: &Path, size: u64, wait: &Wait) -> io::Result<Option<Vec<Place>>> {
     let mut name = path.as_os_str().to_os_string();
     name.push(".gzi");
     let mut bytes = Vec::new();
@@ -59,7 +66,7 @@ fn of_bgzip(file: &File, path: &Path, size: u64) -> io::Result<Option<Vec<Place>
         places.push(last);
     }
     // A part of another file is noticed here, unless its blocks have the same lengths.
-    let mut read = |at: u64, space: &mut [u8]| read_exact_at(file, space, at);
+    let mut read = |at: u64, space: &mut [u8]| content.read_exact_at(space, at, wait);
     let first = bgzf_block(&mut read, 0)?;
     let is_first = |place: &Place| first == Some((place.at, Some(place.decoded)));
     let is_of_file = places.first().is_none_or(is_first) && bgzf_block(&mut read, last.at)?.is_some();
@@ -75,13 +82,13 @@ const SKIPPABLE: u32 = 0x184d_2a5e;
 /// Reads the table of the seekable format (in zstd's repository, `contrib/seekable_format`): a skippable frame with the
 /// compressed and decoded length of each frame and perhaps a checksum (4 bytes each), the number of frames (4), flags (1)
 /// and a magic number (4). All are little-endian.
-fn of_zstd(file: &File, size: u64) -> io::Result<Option<Vec<Place>>> {
+fn of_zstd(content: &Content, size: u64, wait: &Wait) -> io::Result<Option<Vec<Place>>> {
     let number = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
     let mut end = [0; 9];
     if size < 17 {
         return Ok(None);
     }
-    read_exact_at(file, &mut end, size - 9)?;
+    content.read_exact_at(&mut end, size - 9, wait)?;
     let (count, flags) = (u64::from(number(&end)), end[4]);
     let entry = if flags & 0x80 == 0 { 8 } else { 12 };
     let len = count * entry + 9;
@@ -89,12 +96,12 @@ fn of_zstd(file: &File, size: u64) -> io::Result<Option<Vec<Place>>> {
         return Ok(None);
     };
     let mut head = [0; 8];
-    read_exact_at(file, &mut head, start)?;
+    content.read_exact_at(&mut head, start, wait)?;
     if number(&head) != SKIPPABLE || u64::from(number(&head[4..])) != len {
         return Ok(None);
     }
     let mut bytes = vec![0; (count * entry) as usize];
-    read_exact_at(file, &mut bytes, start + 8)?;
+    content.read_exact_at(&mut bytes, start + 8, wait)?;
     let mut last = Place { at: 0, decoded: 0 };
     let places = bytes.chunks_exact(entry as usize).map(|entry| {
         last = Place { at: last.at + u64::from(number(entry)), decoded: last.decoded + u64::from(number(&entry[4..])) };

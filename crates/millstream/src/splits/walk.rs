@@ -1,18 +1,16 @@
 //! Follows the records of a file from its start, for framings whose records cannot be found from any position.
 
-use std::fs::File;
 use std::ops::Range;
-use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::frame::{Csv, Framer, Resume, Step};
 use crate::os::cancel::Wait;
-use crate::os::{read_at, read_exact_at};
 use crate::workers::processors;
 use millstream_core::internal::JsonElements;
 
 use super::Framing;
 use super::chunks::Chunks;
+use super::content::{Content, Cursor};
 use super::in_order::{AtOnce, InOrder};
 
 const BLOCK: usize = 256 << 10;
@@ -38,7 +36,7 @@ struct Walked {
 ///
 /// The memory is one block of 256 KiB for each thread. The content of a longer record is skipped if its length is known.
 pub(super) fn walk(
-    file: &File,
+    content: &Content,
     size: u64,
     framing: &Framing,
     step: u64,
@@ -48,8 +46,7 @@ pub(super) fn walk(
 ) -> Result<u64> {
     match framing {
         Framing::Csv { dialect } => {
-            let file = Arc::new(file.try_clone().map_err(Error::from_io)?);
-            chunks(&file, size, step, CHUNK, &Csv::with(*dialect)?, wait, progress, &mut found)
+            chunks(content, size, step, CHUNK, &Csv::with(*dialect)?, wait, progress, &mut found)
         }
         _ => {
             let mut next = CHUNK;
@@ -60,14 +57,14 @@ pub(super) fn walk(
                 }
                 found(offset, records);
             };
-            part(file, 0..u64::MAX, size, framing, &mut *framing.framer()?, wait, found).map(|walked| walked.records)
+            part(content, 0..u64::MAX, size, framing, &mut *framing.framer()?, wait, found).map(|walked| walked.records)
         }
     }
 }
 
 /// Follows the records that begin in `range`, whose start is the start of a record.
 fn part(
-    file: &File,
+    content: &Content,
     range: Range<u64>,
     size: u64,
     framing: &Framing,
@@ -75,7 +72,7 @@ fn part(
     wait: &Wait,
     mut found: impl FnMut(u64, u64),
 ) -> Result<Walked> {
-    let mut block = Block { file, bytes: vec![0; BLOCK], start: 0, end: 0, offset: range.start };
+    let mut block = Block::new(content.cursor(Some(range.start), range.end.min(size), wait), range.start);
     let (mut records, mut resume, mut ends) = (0, Resume::START, Vec::new());
     let is_scanned = framing.is_scanned();
     loop {
@@ -146,14 +143,14 @@ fn part(
 /// Follows a JSON document from its start. Calls `found` after each element with its end, and the number of bytes that it has
 /// as a record. The end of the file or an error ends the traversal.
 pub(super) fn walk_elements(
-    file: &File,
+    content: &Content,
     size: u64,
     elements: &mut JsonElements,
     wait: &Wait,
     progress: &dyn Fn(u64),
     mut found: impl FnMut(&JsonElements, u64, u64),
 ) -> Result<()> {
-    let mut block = Block { file, bytes: vec![0; BLOCK], start: 0, end: 0, offset: 0 };
+    let mut block = Block::new(content.cursor(Some(0), size, wait), 0);
     // The bytes of the element so far, in earlier blocks.
     let mut kept = 0;
     while block.fill(size)? > 0 {
@@ -179,7 +176,7 @@ type Boundaries = Vec<(u64, u64)>;
 /// Follows a file of CSV on all cores, in parts of `chunk` bytes.
 #[expect(clippy::too_many_arguments, reason = "the tests need all of them")]
 fn chunks(
-    file: &Arc<File>,
+    content: &Content,
     size: u64,
     step: u64,
     chunk: u64,
@@ -189,9 +186,9 @@ fn chunks(
     found: &mut dyn FnMut(u64, u64),
 ) -> Result<u64> {
     let follow = {
-        let (file, csv, wait) = (file.clone(), csv.clone(), wait.clone());
+        let (content, csv, wait) = (content.clone(), csv.clone(), wait.clone());
         move |range: &Range<u64>| {
-            let followed = follow(&file, range.clone(), size, step, &mut csv.clone(), &wait);
+            let followed = follow(&content, range.clone(), size, step, &mut csv.clone(), &wait);
             AtOnce::new(followed.map(|(walked, boundaries)| {
                 let end = walked.end;
                 ((walked, boundaries), end)
@@ -199,7 +196,7 @@ fn chunks(
         }
     };
     let (mut records, threads) = (0, if size > chunk { processors() } else { 0 });
-    let parts = Chunks { file: file.clone(), csv: csv.clone(), size, step: chunk };
+    let parts = Chunks { content: content.clone(), wait: wait.clone(), csv: csv.clone(), size, step: chunk };
     let mut results = InOrder::start(parts, threads, false, follow);
     while let Some(result) = results.next_piece()? {
         let (Walked { records: more, end, is_last }, boundaries) = result?;
@@ -215,7 +212,7 @@ fn chunks(
 
 /// Follows a part whose start is the start of a record.
 fn follow(
-    file: &File,
+    content: &Content,
     range: Range<u64>,
     size: u64,
     step: u64,
@@ -224,7 +221,7 @@ fn follow(
 ) -> Result<(Walked, Boundaries)> {
     let (mut boundaries, mut next) = (Vec::new(), range.start / step * step);
     let framing = Framing::Csv { dialect: *csv.dialect() };
-    let walked = part(file, range, size, &framing, csv, wait, |offset, number| {
+    let walked = part(content, range, size, &framing, csv, wait, |offset, number| {
         if offset >= next {
             boundaries.push((offset, number));
             next = (offset / step + 1).saturating_mul(step);
@@ -235,14 +232,18 @@ fn follow(
 
 /// A part of the file. The next byte is `bytes[start]`, at `offset`.
 struct Block<'a> {
-    file: &'a File,
+    cursor: Cursor<'a>,
     bytes: Vec<u8>,
     start: usize,
     end: usize,
     offset: u64,
 }
 
-impl Block<'_> {
+impl<'a> Block<'a> {
+    fn new(cursor: Cursor<'a>, offset: u64) -> Block<'a> {
+        Block { cursor, bytes: vec![0; BLOCK], start: 0, end: 0, offset }
+    }
+
     fn consume(&mut self, count: usize) {
         self.start += count;
         self.offset += count as u64;
@@ -254,7 +255,7 @@ impl Block<'_> {
         (self.start, self.end) = (0, self.end - self.start);
         let at = self.offset + self.end as u64;
         let space = (BLOCK - self.end).min(usize::try_from(size.saturating_sub(at)).unwrap_or(usize::MAX));
-        let count = read_at(self.file, &mut self.bytes[self.end..self.end + space], at).map_err(Error::from_io)?;
+        let count = self.cursor.read_at(&mut self.bytes[self.end..self.end + space], at).map_err(Error::from_io)?;
         self.end += count;
         Ok(count)
     }
@@ -262,7 +263,7 @@ impl Block<'_> {
     /// Continues after the byte at `offset`, which is after the block, and returns it.
     fn read_byte(&mut self, offset: u64) -> Result<u8> {
         let mut byte = [0];
-        read_exact_at(self.file, &mut byte, offset).map_err(Error::from_io)?;
+        self.cursor.read_exact_at(&mut byte, offset).map_err(Error::from_io)?;
         (self.start, self.end, self.offset) = (0, 0, offset + 1);
         Ok(byte[0])
     }
@@ -270,6 +271,8 @@ impl Block<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::collection::vec;
     use proptest::prelude::*;
     use proptest::sample::select;
@@ -297,6 +300,7 @@ mod tests {
             let content = content.concat();
             let file = tempfile::tempfile().unwrap();
             std::io::Write::write_all(&mut &file, &content).unwrap();
+            let file = Content::File(Arc::new(file));
             let dialect = CsvDialect::new().line_end(line_end).escape(escape).stray_quotes(stray);
             let (mut csv, size, wait) = (Csv::with(dialect).unwrap(), content.len() as u64, Wait::default());
             let framing = Framing::Csv { dialect };
@@ -314,7 +318,7 @@ mod tests {
             let expected = planned(Box::new(|found| {
                 part(&file, 0..u64::MAX, size, &framing, &mut csv, &wait, found).unwrap().records
             }));
-            let (file, csv) = (Arc::new(file.try_clone().unwrap()), Csv::with(dialect).unwrap());
+            let csv = Csv::with(dialect).unwrap();
             let found = planned(Box::new(|found| chunks(&file, size, step, chunk, &csv, &wait, &|_| {}, found).unwrap()));
             prop_assert_eq!(found, expected);
         }

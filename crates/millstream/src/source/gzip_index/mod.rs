@@ -16,7 +16,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::os::read_exact_at;
 use millstream_core::internal::refuse;
 
 use self::members::Check;
@@ -184,17 +183,19 @@ fn build(path: &Path, spacing: u32, mut progress: impl FnMut(u64, u64) -> Result
     indexer.finish()
 }
 
+/// Fills the slice with the bytes at an offset.
+type ReadAt<'a> = &'a mut dyn FnMut(&mut [u8], u64) -> io::Result<()>;
+
 /// Returns the checksum of the end of a file of this length.
-fn end_checksum(file: &File, len: u64) -> Result<u32> {
+fn end_checksum(len: u64, read_at: ReadAt<'_>) -> Result<u32> {
     let mut bytes = vec![0; len.min(END) as usize];
     let start = len - bytes.len() as u64;
-    read_exact_at(file, &mut bytes, start).map_err(Error::from_io)?;
+    read_at(&mut bytes, start).map_err(Error::from_io)?;
     Ok(zlib_rs::crc32::crc32(0, &bytes))
 }
 
-/// Fails unless this is the file for which an index was made, as far as its length and its end show.
-fn check_file(file: &File, compressed: u64, end: Option<u32>) -> Result<()> {
-    let len = file.metadata().map_err(Error::from_io)?.len();
+/// Fails unless a file of this length is the one for which an index was made, as far as its length and its end show.
+fn check_file(len: u64, read_at: ReadAt<'_>, compressed: u64, end: Option<u32>) -> Result<()> {
     refuse(&[
         (
             len != compressed,
@@ -202,7 +203,7 @@ fn check_file(file: &File, compressed: u64, end: Option<u32>) -> Result<()> {
             &format_args!("one for this file of {len} bytes; make the index again"),
         ),
         (
-            len == compressed && end.map(|_| end_checksum(file, len)).transpose()? != end,
+            len == compressed && end.map(|_| end_checksum(len, read_at)).transpose()? != end,
             &"an index for a file with another end",
             &"one for this file; make the index again",
         ),

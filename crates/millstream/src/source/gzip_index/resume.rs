@@ -7,7 +7,7 @@ use zlib_rs::crc32::crc32;
 
 use super::inflate::Stop;
 use super::members::{Check, Entry, Members};
-use super::{WINDOW, Window, check_file, damaged, format};
+use super::{ReadAt, WINDOW, Window, check_file, damaged, format};
 use crate::error::{Error, ErrorKind, Result};
 
 /// The number of bytes per call of the decoder after the goal: the rest of a record.
@@ -51,8 +51,8 @@ pub(crate) struct Marks {
     pub(crate) marks: Vec<Mark>,
 }
 
-/// Reads the points of an index, and checks that it is the index of `file`.
-pub(crate) fn marks(mut index_file: &File, file: &File) -> Result<Marks> {
+/// Reads the points of an index, and checks that it is the index of a file of this length.
+pub(crate) fn marks(mut index_file: &File, len: u64, read_at: ReadAt<'_>) -> Result<Marks> {
     let mut from = format::Fields { from: io::BufReader::new(index_file), offset: 0, sum: 0 };
     let (mut index, has_window) = format::table(&mut from)?;
     let (mut offset, sum) = (from.offset, from.sum);
@@ -61,9 +61,9 @@ pub(crate) fn marks(mut index_file: &File, file: &File) -> Result<Marks> {
         windows.push(has_window.then_some(offset));
         offset += if has_window { WINDOW as u64 } else { 0 };
     }
-    let len = index_file.metadata().map_err(Error::from_io)?.len();
-    if len < offset {
-        return Err(format::truncated(len, offset - len));
+    let index_len = index_file.metadata().map_err(Error::from_io)?.len();
+    if index_len < offset {
+        return Err(format::truncated(index_len, offset - index_len));
     }
     index_file.seek(SeekFrom::Start(offset)).map_err(Error::from_io)?;
     let mut from = format::Fields { from: io::BufReader::new(index_file), offset, sum };
@@ -72,7 +72,7 @@ pub(crate) fn marks(mut index_file: &File, file: &File) -> Result<Marks> {
             .with_found("a gzip index without checksums, made by another program")
             .with_expected("one with checksums; make the index again with `millstream index`"));
     };
-    check_file(file, index.compressed, index.end)?;
+    check_file(len, read_at, index.compressed, index.end)?;
     let points = index.points.iter().zip(windows).zip(sums);
     let marks = points.map(|((point, window), window_crc)| Mark {
         at: point.compressed,

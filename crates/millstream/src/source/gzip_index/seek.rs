@@ -8,6 +8,7 @@ use super::inflate::Stop;
 use super::members::{Entry, Members};
 use super::{GzipIndex, WINDOW, check_file, damaged};
 use crate::error::{Error, ErrorKind, Result};
+use crate::os::read_exact_at;
 use millstream_core::internal::refuse;
 
 /// The decoded bytes of a gzip file from an offset on. See [`GzipIndex::open`].
@@ -28,7 +29,9 @@ impl<'a> GzipAt<'a> {
     pub(super) fn open(index: &'a GzipIndex, path: &Path, offset: u64) -> Result<GzipAt<'a>> {
         let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
         let mut file = File::open(path).map_err(open_failed)?;
-        check_file(&file, index.compressed, index.end)?;
+        let len = file.metadata().map_err(Error::from_io)?.len();
+        let mut read_at = |bytes: &mut [u8], offset| read_exact_at(&file, bytes, offset);
+        check_file(len, &mut read_at, index.compressed, index.end)?;
         refuse(&[(
             offset > index.decoded,
             &format_args!("the offset {offset}"),

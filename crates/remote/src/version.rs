@@ -1,0 +1,121 @@
+//! One version of an object, with ranges that are requested in any order.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_channel::unbounded;
+use http::HeaderValue;
+use millstream_core::error::{Error, ErrorKind, Result};
+
+use crate::address::shown;
+use crate::answer::{Facts, strong_etag};
+use crate::client::{Target, wait_for};
+use crate::object::{Object, Piece, Range, first_answer};
+use crate::remote::Remote;
+
+/// One version of an object: its size and its strong ETag, which every request requires.
+#[derive(Clone)]
+pub struct Version {
+    pub(crate) name: String,
+    pub(crate) target: Arc<Target>,
+    pub(crate) etag: HeaderValue,
+    pub(crate) size: u64,
+}
+
+impl Version {
+    /// Requests an object's first byte, and returns its current version. Returns `None` if the server has no ranges of it or
+    /// sends no strong ETag. `check` is called every 20 ms; an error of it ends the wait.
+    ///
+    /// # Errors
+    /// Fails like [`Object::open`].
+    pub fn current(remote: Remote, mut check: impl FnMut() -> Result<()>) -> Result<Option<Version>> {
+        let name = shown(&remote.url);
+        let named = |error: Error| error.with_name(&name);
+        let target = Arc::new(Target::new(remote).map_err(named)?);
+        let first = target.clone();
+        let response = wait_for(async move { first_answer(&first, Some(1)).await }, &mut check)?.map_err(named)?;
+        let Some(etag) = strong_etag(response.headers()) else { return Ok(None) };
+        let facts = Facts::new(response.status(), response.version(), response.headers(), true).map_err(named)?;
+        let has_ranges = facts.validator.is_some() || facts.total == Some(0);
+        Ok(facts.total.filter(|_| has_ranges).map(|size| Version { name, target, etag, size }))
+    }
+
+    /// Returns a version of which the size and the ETag are known, without a request.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::InvalidOption`] if the URL, an option or the ETag is invalid.
+    pub fn known(remote: Remote, size: u64, etag: &str) -> Result<Version> {
+        let name = shown(&remote.url);
+        let invalid = || Error::new(ErrorKind::InvalidOption).with_found("an ETag that is not valid");
+        let etag = HeaderValue::from_str(etag).map_err(|_| invalid().with_name(&name))?;
+        let target = Target::new(remote).map_err(|error| error.with_name(&name))?;
+        Ok(Version { name, target: Arc::new(target), etag, size })
+    }
+
+    /// Returns the URL without user, password and query.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the number of bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns the strong ETag, with its quotes.
+    pub fn etag(&self) -> String {
+        String::from_utf8_lossy(self.etag.as_bytes()).into_owned()
+    }
+
+    /// Reads bytes at `offset` with one request, and returns their number: the length of `space`, or fewer at the end of the
+    /// object. `check` is called every 20 ms; an error of it ends the wait.
+    ///
+    /// # Errors
+    /// Fails like [`Object::read`].
+    pub fn read_at(&self, space: &mut [u8], offset: u64, mut check: impl FnMut() -> Result<()>) -> Result<usize> {
+        let len = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX).min(space.len());
+        if len == 0 {
+            return Ok(0);
+        }
+        let (sender, pieces) = unbounded();
+        let range =
+            Range::new(&self.target, Some((self.etag.clone(), self.size)), offset, Some(offset + len as u64), sender);
+        let receive = async move {
+            range.receive(None).await;
+            pieces
+        };
+        let pieces = wait_for(receive, &mut check)?;
+        let mut count = 0;
+        while let Ok(piece) = pieces.try_recv() {
+            match piece {
+                Piece::Bytes(bytes) => {
+                    space[count..count + bytes.len()].copy_from_slice(&bytes);
+                    count += bytes.len();
+                }
+                Piece::End => {}
+                Piece::Failed(error) => return Err(error.with_name(&self.name)),
+            }
+        }
+        Ok(count)
+    }
+
+    /// Returns an object that delivers the bytes from `begin` on. Ranges up to `expected_end` are requested ahead; after it,
+    /// one at a time.
+    ///
+    /// # Errors
+    /// Fails if there is no thread for the network.
+    pub fn open(&self, begin: u64, expected_end: u64) -> Result<Object> {
+        let version = (self.etag.clone(), self.size);
+        Object::of_version(self.name.clone(), self.target.clone(), version, begin, expected_end)
+    }
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Version")
+            .field("name", &self.name)
+            .field("size", &self.size)
+            .field("etag", &self.etag)
+            .finish_non_exhaustive()
+    }
+}
