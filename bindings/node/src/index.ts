@@ -29,6 +29,7 @@ export {
   type PlanOptions,
   planSplits,
   type Split,
+  type SplitOptions,
   type Splits,
   shardSplits,
 } from "./splits.js";

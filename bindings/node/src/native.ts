@@ -132,12 +132,13 @@ interface Binding {
     ): NativeReader;
     path(path: string, options: NativeOptions, wake: () => void): NativeReader;
     url(remote: NativeRemote, options: NativeOptions, wake: () => void): NativeReader;
-    split(json: string, options: NativeOptions, wake: () => void): NativeReader;
+    split(json: string, remote: NativeRemote | undefined, options: NativeOptions, wake: () => void): NativeReader;
     fd(fd: number, options: NativeOptions, wake: () => void): NativeReader;
     memory(bytes: Uint8Array, options: NativeOptions, wake: () => void): NativeReader;
   };
   readonly NativePlan: {
     start(path: string, options: NativePlanOptions, wake: () => void): NativePlan;
+    url(remote: NativeRemote, options: NativePlanOptions, wake: () => void): NativePlan;
   };
   readonly NativeWriter: {
     command(words: NativeCommand, options: NativeOptions, wake: () => void): NativeWriter;

@@ -1,4 +1,4 @@
-/** Exact splits: divides a file, and reads a part of it. */
+/** Exact splits: divides a file or an object, and reads a part of it. */
 
 import { csv } from "./csv.js";
 import { cancelled, misuse } from "./error.js";
@@ -30,10 +30,11 @@ import {
 } from "./options.js";
 import { pathOf } from "./path.js";
 import { type As, checkReaderOptions, type ItemOf, Reader } from "./reader.js";
+import { nativeRemote, placeOf } from "./remote.js";
 import { DECODE, type Decode } from "./settings.js";
 import { NativeSource } from "./source/native.js";
 import { platform } from "./text.js";
-import { refuseUrl } from "./url.js";
+import { isRemote, type Remote } from "./url.js";
 
 /** How the records of a split are found, as in its JSON. */
 export type Framing =
@@ -46,7 +47,7 @@ export type Framing =
   | { readonly kind: "json_lines"; readonly checked: boolean }
   | { readonly kind: "json_elements"; readonly pointer: string; readonly depth: number };
 
-/** One part of a file, complete by itself: plain data, which can be sent to a worker thread or stored as JSON.
+/** One part of a file or object, complete by itself: plain data, which can be sent to a worker thread or stored as JSON.
  *
  * A record belongs to the split in which it begins, so a split may be read beyond its end, and may contain no record.
  * The other members are the library's.
@@ -55,6 +56,8 @@ export interface Split {
   readonly version: number;
   /** The file's absolute path. For a copy on another machine, replace it. */
   readonly path?: string | undefined;
+  /** The object's URL as it was given, instead of a path. It may contain secrets. */
+  readonly url?: string | undefined;
   readonly framing: Framing;
   /** The offset at which the split begins, in bytes from the start of the (decoded) file. */
   readonly begin: number;
@@ -86,7 +89,7 @@ export interface PlanOptions {
   /** What each split stores to detect another file or another version of it. `"none"`: nothing, only a shorter file is
    * detected. `"identity"`, the default: size, modification time and inode, for one machine. `"ends"`: size and a hash of
    * 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the file is read
-   * once.
+   * once. Of an object, each split stores the size and the ETag, and every request requires them.
    */
   pin?: "none" | "identity" | "ends" | "full" | undefined;
   /** Whether a compressed file is decoded, which is the default, or divided as it is. */
@@ -119,7 +122,7 @@ const PLAN_RULES: Rules<PlanOptions> = {
   signal: SIGNAL,
 };
 
-/** Divides a file into splits, each of which `openSplit` reads. All of them, in order, are exactly what one reader of the
+/** Divides a file or an object into splits, each of which `openSplit` reads. All of them, in order, are exactly what one reader of the
  * file returns: the same records, errors and offsets.
  *
  * Lines, most delimiters and records of a fixed length need no pass: a file of any size is divided without reading it.
@@ -127,13 +130,14 @@ const PLAN_RULES: Rules<PlanOptions> = {
  * blocks or zstd frames, a gzip file at the points of its index, and sizes and offsets are of decoded bytes. Other
  * compressed files are one split, and `note` says why.
  *
- * @throws `open_failed`; `unsupported` for anything other than a regular file, such as a URL, or if the native part of this package is
- * not installed; `invalid_option` for a framer that cannot be stored: your own, one of `anyOf`, and one with
+ * @throws `open_failed`; `unsupported` for anything other than a regular file, for an object without ranges or without a
+ * strong ETag, or if the native part of this package is not installed; `invalid_option` for a framer that cannot be stored: your own, one of `anyOf`, and one with
  * `keepDelimiter`.
  */
-export async function planSplits(path: string | URL, options: PlanOptions = {}): Promise<Splits> {
+export async function planSplits(path: string | URL | Remote, options: PlanOptions = {}): Promise<Splits> {
   checkOptions("planSplits", options, [PLAN_RULES]);
-  const name = pathOf("planSplits", path);
+  const place = placeOf("planSplits", path);
+  const name = typeof place === "string" ? place : place.name;
   const { framer = lineFramer(), size = 256 << 20, pin = "identity", decode = "auto", index, signal } = options;
   refuseTogether("planSplits", options, "framer", "jsonElements");
   const { jsonElements: pointer, jsonDepth } = options;
@@ -147,7 +151,10 @@ export async function planSplits(path: string | URL, options: PlanOptions = {}):
   if (signal?.aborted) throw cancelled(signal, { stream: name });
   const waker = new Waker();
   const given = { framing, size, pin, decode, index: index && pathOf("planSplits", index) };
-  const plan = NativePlan.start(name, given, waker.wake);
+  const plan =
+    typeof place === "string"
+      ? NativePlan.start(place, given, waker.wake)
+      : NativePlan.url(nativeRemote(place), given, waker.wake);
   const stop = () => plan.stop();
   signal?.addEventListener("abort", stop);
   try {
@@ -203,7 +210,17 @@ export function shardSplits(plan: Splits, index: number, count: number, seed: nu
   return shuffled.filter((_, position) => position % count === index);
 }
 
-/** Reads one split of a file: an element of `splits`, or its JSON. The split's framer finds the records by default.
+/** Options of `openSplit`. */
+export interface SplitOptions<A extends As = As> extends OpenOptions<A> {
+  /** The object of the split, such as a copy, or with options for its requests: by default the URL of the split, without
+   * options, because headers may be secret.
+   */
+  remote?: Remote | undefined;
+}
+
+const REMOTE: Check = { expected: "the result of remote", accepts: isRemote };
+
+/** Reads one split of a file or object: an element of `splits`, or its JSON. The split's framer finds the records by default.
  *
  * Offsets count from the start of the file; record numbers too if the plan knows them, and otherwise from the start of
  * the split. They are known after the first read, which opens the file. The plan decides whether the file is decoded.
@@ -213,14 +230,15 @@ export function shardSplits(plan: Splits, index: number, count: number, seed: nu
  */
 export function openSplit<A extends As = "text">(
   split: Split | string,
-  options: OpenOptions<A> = {},
+  options: SplitOptions<A> = {},
 ): Reader<ItemOf<A>> {
-  checkReaderOptions("openSplit", options, OPEN_RULES);
-  const { json, path, framing, record } = parsed(split);
-  refuseUrl("openSplit", path);
+  checkReaderOptions("openSplit", options, [...OPEN_RULES, { remote: REMOTE }]);
+  const { json, path, url, framing, record } = parsed(split);
+  const object = options.remote ?? (url === undefined ? undefined : placeOf("openSplit", url));
+  const remote = isRemote(object) ? object : undefined;
   const { NativeReader } = neededBinding("openSplit");
-  const start = (wake: () => void) => NativeReader.split(json, settings(options), wake);
-  const source = NativeSource.late(path ?? "a split", start);
+  const start = (wake: () => void) => NativeReader.split(json, remote && nativeRemote(remote), settings(options), wake);
+  const source = NativeSource.late(remote?.name ?? path ?? "a split", start);
   source.isPart = true;
   source.hasLineNumbers = (framing.kind === "lines" || framing.kind === "json_lines") && record !== null;
   const { keepDelimiter, framer = framerOf(framing, keepDelimiter) } = options;

@@ -25,6 +25,7 @@ import {
   planSplits,
   type RemoteOptions,
   remote,
+  type Split,
   Writer,
 } from "millstream";
 import { cases, failure, lacksPython, objectServer, repository, toArray } from "./twin.js";
@@ -93,7 +94,7 @@ function run(program: string, env: NodeJS.ProcessEnv = {}) {
 
 for (const [text, isUrl] of cases("urls.tsv")) {
   plainTest(`urls.tsv: ${text}`, async () => {
-    const error = await failure(planSplits(text));
+    const error = await failure(bson.open(text));
     assert.equal(error.kind === "unsupported" && error.found === "a URL", isUrl === "true", error.message);
     if (isUrl !== "true") assert.match(thrown(() => remote(text)).message, /^remote: .*expected https:/);
     else assert.equal(open(text).name, remote(text).name);
@@ -331,15 +332,38 @@ test("what cannot be written, and invalid URLs, are refused before anything is o
   assert.equal((await failure(open(object("a"), { follow: "growing" }).nextBatch())).kind, "invalid_option");
 });
 
+test("an object is divided into splits, which any process reads", async () => {
+  const text = `id,name\n${Array.from({ length: 500 }, (_, n) => `${n},"a\n${n}"\n`).join("")}`;
+  await put("table.csv", text);
+  for (const place of [object("table.csv"), `${address}/bucket/table.csv?secret`]) {
+    const plan = await planSplits(place, { framer: csv(), size: 1000 });
+    assert.deepEqual([plan.size, plan.records, plan.splits.length > 3], [Buffer.byteLength(text), 501, true]);
+    const rows: unknown[] = [];
+    for (const split of JSON.parse(JSON.stringify(plan.splits))) {
+      const options = typeof place === "string" ? {} : { remote: place };
+      const reader = openSplit(split, options);
+      assert.equal(reader.name.includes("secret"), false);
+      rows.push(...(await toArray(reader.rows())));
+    }
+    assert.equal(rows.length, 501);
+    assert.deepEqual(rows[500], ["499", "a\n499"]);
+    assert.equal(plan.splits[0]?.url, typeof place === "string" ? place : "s3://bucket/table.csv");
+  }
+  const { splits } = await planSplits(object("table.csv"));
+  await put("table.csv", `${text} `);
+  const error = await failure(toArray(openSplit(splits[0] as Split, { remote: object("table.csv") })));
+  assert.equal(error.kind, "source_changed");
+  assert.match(error.message, /^s3:\/\/bucket\/table.csv: .* the version with the ETag/);
+  assert.equal(thrown(() => openSplit(splits[0] as Split, { remote: "s3://a/b" as any })).kind, "invalid_option");
+});
+
 test("calls that need a file refuse URLs", async () => {
   const refuses = (error: MillstreamError) => {
     assert.equal(error.kind, "unsupported");
     assert.match(error.message, /found a URL, expected the path of a file/);
   };
   for (const url of ["s3://bucket/a", "https://localhost/a", new URL("https://localhost/a"), object("a")] as any[]) {
-    refuses(await failure(planSplits(url)));
     refuses(await failure(bson.open(url)));
-    refuses(thrown(() => openSplit({ framing: { kind: "lines" }, path: url } as any)));
   }
   refuses(await failure(planSplits("names.txt", { index: "https://localhost/a" })));
   refuses(await failure(planSplits("names.txt", { index: new URL("s3://bucket/a") })));

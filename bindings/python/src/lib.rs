@@ -70,7 +70,7 @@ mod _native {
     #[pymodule_export]
     use crate::reader::{BinaryReader, Reader, TextReader};
     #[pymodule_export]
-    use crate::remote::{Remote, location_name};
+    use crate::remote::{Remote, is_url, location_name, matching_objects};
     #[pymodule_export]
     use crate::splits::{Split, Splits};
     #[pymodule_export]

@@ -141,7 +141,7 @@ impl Reader {
     pub fn open_object(py: Python<'_>, keywords: &Bound<'_, PyDict>, remote: Remote) -> PyResult<Reader> {
         Reader::open_by(py, keywords, |token, options| {
             token.once(py, || {
-                remote::check_process(&remote)?;
+                remote::check_process(|| remote.name())?;
                 options.builder().cancel(token.core()).url(remote)
             })
         })
@@ -673,7 +673,13 @@ impl Reader {
         }
         // Finding the first record may take long, and would start again after each signal.
         let mut reader = Reader::open_by(py, &options, |token, options| {
-            once(py, token.core(), || options.builder().cancel(token.core()).split(split))
+            let open = || {
+                if split.url().is_some() {
+                    remote::check_process(|| split.name())?;
+                }
+                options.builder().cancel(token.core()).split(split)
+            };
+            once(py, token.core(), open)
         })?;
         if matches!(split.framing(), Framing::JsonElements { .. }) {
             reader.json = Some(JsonRecords::Elements);

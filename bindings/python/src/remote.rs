@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use millstream::options::REMOTE;
-use millstream::{Error, ErrorKind, Remote as CoreRemote};
+use millstream::remote::Objects;
+use millstream::{CancelToken, Error, ErrorKind, Remote as CoreRemote};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyString};
 
 use crate::error;
 use crate::options::{Settings, refuse_unknown};
-use crate::wait::forks;
+use crate::wait::{forks, once};
 
 /// An object of a web server or an object store, with options for its requests.
 ///
@@ -21,7 +22,7 @@ use crate::wait::forks;
 ///         ...
 ///
 /// Every function that accepts a path accepts a `Remote`, and a `str` that begins with `https://`, `http://` or `s3://`,
-/// unless it needs a file, which it divides or maps. A `pathlib.Path` is never a URL. The end of a reader means that all
+/// unless it needs a file, which it maps. A `pathlib.Path` is never a URL. The end of a reader means that all
 /// bytes of one version of the object were delivered. An object that is written appears complete when the writer is
 /// closed, or not at all; web servers are sources only.
 ///
@@ -74,6 +75,12 @@ impl Remote {
     }
 }
 
+impl Remote {
+    pub fn core(&self) -> &CoreRemote {
+        &self.0
+    }
+}
+
 /// Where a source or a sink is. Text that is a URL is an object; bytes and an `os.PathLike` are always paths.
 pub enum Location {
     Path(PathBuf),
@@ -113,6 +120,23 @@ impl Location {
     }
 }
 
+/// The URLs of the objects that match a pattern such as `s3://BUCKET/logs/**/*.gz`, in the order of the store.
+#[pyfunction]
+pub fn matching_objects(py: Python<'_>, pattern: String) -> PyResult<Vec<String>> {
+    let remote = CoreRemote::new(pattern);
+    let list = || {
+        check_process(|| remote.name())?;
+        Objects::matching(remote)?.map(|object| object.map(|object| object.url)).collect()
+    };
+    once(py, &CancelToken::lazy(), list)?.map_err(|error: Error| error::raise(py, &error))
+}
+
+/// Whether text is the URL of an object.
+#[pyfunction]
+pub fn is_url(text: &str) -> bool {
+    CoreRemote::is_url(text)
+}
+
 /// The name of a source or sink, of which the suffix may say how it is read.
 #[pyfunction]
 pub fn location_name(location: Location) -> OsString {
@@ -124,13 +148,13 @@ pub fn location_name(location: Location) -> OsString {
 
 /// Refuses a forked child of a process that has opened an object: the threads of the network do not exist in it, so it
 /// would wait for them indefinitely.
-pub fn check_process(remote: &CoreRemote) -> Result<(), Error> {
+pub fn check_process(name: impl FnOnce() -> String) -> Result<(), Error> {
     static FORKS: OnceLock<u32> = OnceLock::new();
     if *FORKS.get_or_init(forks) == forks() {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Unsupported)
-        .with_name(remote.name())
+        .with_name(name())
         .with_found("a forked child of a process that has opened remote objects")
         .with_expected("a new process, such as those of multiprocessing.get_context(\"spawn\")"))
 }

@@ -11,7 +11,7 @@ use pyo3::types::{PyIterator, PyList, PySlice, PyTuple, PyType};
 use crate::error;
 use crate::framer::{Framer, JSON_DEPTH, Spec};
 use crate::number::Whole;
-use crate::remote::Location;
+use crate::remote::{Location, Remote, check_process};
 use crate::wait::once;
 
 /// A plan: the splits of a file, in order. A sequence of `Split`.
@@ -23,7 +23,8 @@ use crate::wait::once;
 #[derive(PartialEq)]
 pub struct Splits(CoreSplits);
 
-/// One part of a file, complete by itself: the path, the framer, the range, and what detects another version of the file.
+/// One part of a file or object, complete by itself: the path or URL, the framer, the range, and what detects another
+/// version.
 ///
 /// It can be pickled, so that `concurrent.futures`, Dask and Ray can send it to a worker, and `to_json` is a line of JSON
 /// that every language and `millstream run --split` read. A record belongs to the split in which it begins, so a split
@@ -34,13 +35,14 @@ pub struct Split(pub CoreSplit);
 
 impl Hash for Split {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.0.path(), self.0.begin(), self.0.end()).hash(state);
+        (self.0.path(), self.0.url(), self.0.begin(), self.0.end()).hash(state);
     }
 }
 
 #[pymethods]
 impl Splits {
-    /// Divides a regular file into splits of about `size` bytes: 256 MiB by default. Records are lines by default.
+    /// Divides a regular file, or an object, into splits of about `size` bytes: 256 MiB by default. Records are lines by
+    /// default.
     ///
     /// Lines, most delimiters and records of a fixed length need no pass: a file of any size is divided without reading
     /// it. CSV, BSON and length-prefixed records are followed from the start of the file. Such a plan knows the number
@@ -58,7 +60,8 @@ impl Splits {
     /// `pin` is what each split stores to detect another file or another version of it. `"none"`: nothing, only a shorter
     /// file is detected. `"identity"`: size, modification time and inode, for one machine. `"ends"`: size and a hash of
     /// 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the file is read
-    /// once.
+    /// once. Of an object, each split stores the size and the ETag, and every request requires them. The server must have
+    /// ranges and send a strong ETag.
     #[staticmethod]
     #[pyo3(
         signature = (path, framer = None, *, size = Whole(256 << 20), pin = "identity", decode = "auto", index = None,
@@ -77,7 +80,6 @@ impl Splits {
         json_elements: Option<String>,
         json_depth: Option<Whole<usize>>,
     ) -> PyResult<Splits> {
-        let path = path.file(py, "divided")?;
         let framing = match (framer, json_elements) {
             (Some(_), Some(_)) => return Err(error::refuse(py, "a framer and json_elements", "one of them")),
             (None, Some(pointer)) => {
@@ -111,7 +113,14 @@ impl Splits {
         if let Some(index) = index {
             builder = builder.index(index.file(py, "an index")?);
         }
-        raised(py, once(py, &token, || builder.plan(path, framing, size.0))?).map(Splits)
+        let plan = || match path {
+            Location::Path(path) => builder.plan(path, framing, size.0),
+            Location::Object(remote) => {
+                check_process(|| remote.name())?;
+                builder.plan_url(remote, framing, size.0)
+            }
+        };
+        raised(py, once(py, &token, plan)?).map(Splits)
     }
 
     /// A plan from JSON.
@@ -212,7 +221,8 @@ impl Split {
         raised(class.py(), CoreSplit::from_json(json)).map(Split)
     }
 
-    /// The split as one line of JSON. A path that is not UTF-8 is left out: see `with_path`.
+    /// The split as one line of JSON. A path that is not UTF-8 is left out: see `with_path`. A URL is contained as it was
+    /// given, with its query, which may be secret; the options of a `Remote` are not: see `with_remote`.
     fn to_json(&self) -> String {
         self.0.to_json()
     }
@@ -253,14 +263,35 @@ impl Split {
         Ok(Split(self.0.clone().with_path(path.file(py, "divided")?)))
     }
 
+    /// The object's URL as it was given. It may contain secrets.
+    #[getter]
+    fn url(&self) -> Option<&str> {
+        self.0.url()
+    }
+
+    /// The name of the file or object as messages show it: a URL without user, password, query and fragment.
+    #[getter]
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    /// The same split of another object, such as a copy, or with other options of its requests, which JSON and pickle do
+    /// not contain, because headers may be secret.
+    ///
+    ///     split = split.with_remote(ms.Remote(split.url, headers={"Authorization": token}))
+    fn with_remote(&self, remote: &Bound<'_, Remote>) -> Split {
+        Split(self.0.clone().with_remote(remote.get().core().clone()))
+    }
+
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         reduced(slf, slf.get().to_json())
     }
 
     fn __repr__(&self) -> String {
         let end = self.0.end().map_or("the end".to_owned(), |end| end.to_string());
-        let path = self.0.path().map_or("a file".to_owned(), |path| format!("{:?}", path.display().to_string()));
-        format!("<millstream.Split from {} to {end} of {path}>", self.0.begin())
+        let name = Some(self.0.name()).filter(|name| !name.is_empty());
+        let name = name.map_or("a file".to_owned(), |name| format!("{name:?}"));
+        format!("<millstream.Split from {} to {end} of {name}>", self.0.begin())
     }
 }
 

@@ -95,7 +95,7 @@ impl Writer {
     fn open_object(py: Python<'_>, keywords: &Bound<'_, PyDict>, remote: Remote) -> PyResult<Writer> {
         let mut writer = Writer::open_by(py, keywords, |token, options| {
             token.once(py, || {
-                remote::check_process(&remote)?;
+                remote::check_process(|| remote.name())?;
                 options.builder().cancel(token.core()).url(remote)
             })
         })?;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -224,8 +225,7 @@ REFUSED: dict[str, Callable[[Any], object]] = {
     "a durable close": lambda url: Writer.path(url, durability="all"),
     "a flush delay": lambda url: Writer.path(url, flush_delay=1),
     "lent pages": lambda url: Writer.path(url, lend_pages="consumer_copies"),
-    "a plan": lambda url: Splits.plan(url),
-    "a plan of CSV": lambda url: Splits.plan(url, Framer.csv()),
+    "splits of nothing": lambda url: Splits.plan(url, size=0),
     "an index": lambda url: Splits.plan("missing", index=url),
     "a split": lambda url: Splits.plan(__file__)[0].with_path(url),
     "a mapped document": lambda url: bson.open(url),
@@ -248,7 +248,6 @@ def test_shared_vectors(text: str, is_url: str, tmp_path: Path, monkeypatch: pyt
     calls: list[Callable[[Any], object]] = [
         lambda path: millstream.open(path, follow="growing"),
         bson.open,
-        Splits.plan,
     ]
     if "/" in text:  # other paths can be written
         calls.append(lambda path: Writer.path(path, existing="append"))
@@ -487,6 +486,29 @@ def test_ctrl_c_ends_a_wait_for_bytes() -> None:
     program = program.replace("os.kill(", f"held[-1].sendall({PART!r}); os.kill(")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30)
     assert (done.stderr, done.stdout) == ("", "ready\ninterrupted\n")
+
+
+def test_an_object_is_divided_into_splits(store: Store) -> None:
+    text = "id,name\n" + "".join(f'{number},"a\n{number}"\n' for number in range(500))
+    store.put("table.csv", text.encode())
+    places: list[str | Remote] = [store.s3("table.csv"), store.web("table.csv?secret")]
+    for place in places:
+        plan = Splits.plan(place, Framer.csv(), size=1000)
+        assert (plan.file_size, plan.records, len(plan) > 3) == (len(text), 501, True)
+        rows: list[list[bytes]] = []
+        for split in pickle.loads(pickle.dumps(list(plan))):
+            assert split.url == ("s3://bucket/table.csv" if isinstance(place, Remote) else place)
+            assert split.path is None
+            assert "secret" not in split.name + repr(split)
+            opened = split.with_remote(place) if isinstance(place, Remote) else split
+            with millstream.open_split(opened) as reader:
+                assert reader.name == split.name
+                rows += reader.rows()
+        assert (len(rows), rows[-1]) == (501, [b"499", b"a\n499"])
+    split = Splits.plan(store.s3("table.csv"))[0]
+    store.put("table.csv", text.encode() + b" ")
+    with pytest.raises(millstream.FileError, match=r"s3://bucket/table\.csv: .* the version with the ETag"):
+        millstream.open_split(split).count()
 
 
 def test_a_forked_child_does_not_wait_for_threads_of_its_parent(store: Store) -> None:

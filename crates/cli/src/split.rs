@@ -1,21 +1,23 @@
 //! `millstream split`: prints the plan that divides a file, as JSON.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::HumanBytes;
 use millstream::splits::{Framing, SplitPin, Splits};
-use millstream::{Decode, Error, ErrorKind};
+use millstream::{Decode, Error, ErrorKind, Remote};
 
-use crate::run::{CsvOptions, JsonOptions, Progress, Records, Show};
+use crate::run::{CsvOptions, JsonOptions, Network, Progress, Records, Show};
 use crate::standard::Stream;
 use crate::{Ending, message, size};
 
 /// The size of a file of which a pass is announced.
 const LARGE: u64 = 10_000_000_000;
 
-/// Divide a file into splits, and print them as JSON
+/// Divide a file or an object into splits, and print them as JSON
 ///
 /// A split is a range of bytes. A record belongs to the split in which it begins, so the records of all splits, in
 /// order, are the records of the file. Each element of "splits" is complete by itself: 'millstream run --split ELEMENT'
@@ -28,12 +30,15 @@ const LARGE: u64 = 10_000_000_000;
 /// are followed from the start of the file, and a JSON document is checked as a whole. A bgzf or zstd file is divided at its blocks or frames, a gzip file at the
 /// points of its index ('millstream index'), and sizes are of decoded bytes; files of other formats, and gzip files
 /// without an index, are one split, and "note" says why.
+///
+/// The splits of an object contain its size and its ETag, and every request requires them. They contain the URL as it is
+/// given here; 'run --split' needs the same options for URLs.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
-    /// The file to divide
+    /// The file or URL to divide
     #[arg(value_hint = ValueHint::FilePath)]
-    file: PathBuf,
+    file: OsString,
 
     /// The size of a split
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = split_size)]
@@ -67,13 +72,16 @@ pub(crate) struct Options {
     /// The first record is a header; every element contains it, for 'run --split ELEMENT --csv --header'
     #[arg(long, help_heading = "Records", requires = "csv")]
     header: bool,
+
+    #[command(flatten)]
+    network: Network,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Pin {
     /// Nothing: only a shorter file is detected
     None,
-    /// Size, modification time and inode, for one machine
+    /// Size, modification time and inode, for one machine; of an object, size and ETag
     Identity,
     /// Size and a hash of 64 KiB at both ends, for copies on other machines
     Ends,
@@ -111,20 +119,26 @@ pub(crate) fn run(options: &Options) -> Ending {
                 elements.or_else(|| options.records.framing()).unwrap_or(Framing::Lines)
             }
         };
-        let size = std::fs::metadata(&options.file).map_or(0, |metadata| metadata.len());
-        let is_read = matches!(
-            framing,
-            Framing::Csv { .. } | Framing::Bson | Framing::LengthPrefixed { .. } | Framing::JsonElements { .. }
-        ) || matches!(options.pin, Pin::Full);
-        if is_read && size > LARGE {
-            message::say(&format!("{}: reading all of its {}", options.file.display(), HumanBytes(size)));
-        }
-        let line = (is_read && Show::Auto.is_wanted(true)).then(|| Arc::new(Progress::start(Some(size))));
-        if let Some(line) = line.clone() {
-            builder = builder.progress(move |bytes| line.update(bytes, 0, bytes));
-        }
-        let plan = builder.plan(&options.file, framing, options.size);
-        if let Some(line) = line.and_then(Arc::into_inner) {
+        let file = &options.file;
+        let remote = Remote::is_url(file.as_bytes()).then(|| options.network.remote(&file.to_string_lossy()));
+        let (is_remote, name) = (remote.is_some(), remote.as_ref().map_or(file.display().to_string(), Remote::name));
+        let (line, shown) = (Arc::new(OnceLock::new()), Show::Auto.is_wanted(true));
+        let (begun, updated) = (line.clone(), line.clone());
+        let builder = builder
+            .before_pass(move |size| {
+                if is_remote || size > LARGE {
+                    message::say(&format!("{name}: reading all of its {}", HumanBytes(size)));
+                }
+                if shown {
+                    let _ = begun.set(Progress::start(Some(size)));
+                }
+            })
+            .progress(move |bytes| updated.get().into_iter().for_each(|line: &Progress| line.update(bytes, 0, bytes)));
+        let plan = match remote {
+            Some(remote) => builder.plan_url(remote, framing, options.size),
+            None => builder.plan(file, framing, options.size),
+        };
+        if let Some(line) = Arc::into_inner(line).and_then(OnceLock::into_inner) {
             line.finish();
         }
         plan

@@ -144,6 +144,10 @@ impl Objects {
     pub fn new(_: Remote) -> Result<Objects> {
         Err(left_out())
     }
+
+    pub fn matching(_: Remote) -> Result<Objects> {
+        Err(left_out())
+    }
 }
 
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "as with the feature")]

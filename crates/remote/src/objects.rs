@@ -1,6 +1,7 @@
-//! The objects of a store whose keys begin with a prefix.
+//! The objects of a store whose keys begin with a prefix, or match a pattern.
 
-use millstream_core::error::Result;
+use globset::{GlobBuilder, GlobMatcher};
+use millstream_core::error::{Error, ErrorKind, Result};
 
 use crate::found::ListedObject;
 use crate::pages::{Listed, Pages};
@@ -9,7 +10,10 @@ use crate::store::{Page, Protocol};
 
 /// The objects whose URLs begin with a prefix, in the order of the store: by the bytes of their keys. They are requested
 /// as they are iterated, 1000 at a time.
-pub struct Objects(Pages<ListedObject>);
+pub struct Objects {
+    listed: Pages<ListedObject>,
+    pattern: Option<GlobMatcher>,
+}
 
 impl Objects {
     /// Lists the objects under `remote`: `s3://BUCKET` or `s3://BUCKET/PREFIX`, or the same of `gs://` or
@@ -18,15 +22,44 @@ impl Objects {
     /// # Errors
     /// Fails if the URL or an option is invalid.
     pub fn new(remote: Remote) -> Result<Objects> {
-        Pages::new(remote).map(Objects)
+        Ok(Objects { listed: Pages::new(remote)?, pattern: None })
     }
+
+    /// Lists the objects whose URLs match the pattern that is the URL of `remote`, such as `s3://BUCKET/logs/**/*.gz`. `*`
+    /// and `?` do not match `/`, `**` matches any directories, `[…]` one of these characters, and `{a,b}` either text, as in
+    /// the crate globset. Objects whose keys end with `/`, which some programs create as directories, do not match.
+    ///
+    /// # Errors
+    /// Fails if the pattern or an option is invalid, and for a pattern as the name of a bucket.
+    pub fn matching(remote: Remote) -> Result<Objects> {
+        let invalid = |found: String, expected: &str| {
+            Error::new(ErrorKind::InvalidOption).with_name(remote.name()).with_found(found).with_expected(expected)
+        };
+        let pattern = GlobBuilder::new(&remote.url).literal_separator(true).build();
+        let pattern = pattern.map_err(|error| invalid(error.kind().to_string(), "a valid pattern"))?.compile_matcher();
+        let prefix = fixed(&remote.url);
+        if prefix.matches('/').count() < 3 {
+            let expected = "s3://BUCKET/PATTERN, or the same of gs:// or az://";
+            return Err(invalid("a pattern as the name of a bucket".into(), expected));
+        }
+        let prefix = Remote { url: prefix.into(), ..remote };
+        Ok(Objects { listed: Pages::new(prefix)?, pattern: Some(pattern) })
+    }
+}
+
+/// Returns the part of a pattern up to its last `/` before any special character.
+fn fixed(pattern: &str) -> &str {
+    let end = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
+    &pattern[..pattern[..end].rfind('/').map_or(0, |slash| slash + 1)]
 }
 
 impl Iterator for Objects {
     type Item = Result<ListedObject>;
 
     fn next(&mut self) -> Option<Result<ListedObject>> {
-        self.0.next()
+        let matches =
+            |url: &str| self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(url) && !url.ends_with('/'));
+        self.listed.find(|object| object.as_ref().map_or(true, |object| matches(&object.url)))
     }
 }
 
@@ -37,5 +70,23 @@ impl Listed for ListedObject {
 
     fn page(protocol: &dyn Protocol, body: &str, url: &dyn Fn(&str) -> String) -> Option<Page<ListedObject>> {
         protocol.objects(body, url)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fixed_part_ends_with_a_directory() {
+        assert_eq!(fixed("s3://b/c-{1,2}/*"), "s3://b/");
+        assert_eq!(fixed("gs://b/c/d*"), "gs://b/c/");
+    }
+
+    #[test]
+    fn patterns_without_a_bucket_are_refused() {
+        let refused = |url: &str| Objects::matching(Remote::new(url)).err().unwrap().to_string();
+        assert!(refused("s3://b*/c").contains("found a pattern as the name of a bucket"));
+        assert!(refused("s3://b/[*").contains("expected a valid pattern"));
     }
 }

@@ -81,10 +81,24 @@ impl NativeReader {
         start(options, wake, |builder| move || builder.url(remote))
     }
 
-    /// Reads one split of a file, given as JSON.
+    /// Reads one split of a file or object, given as JSON. `remote` replaces the object.
     #[napi(factory)]
-    pub fn split(json: String, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
-        start(options, wake, |builder| move || builder.split(&Split::from_json(&json)?))
+    pub fn split(
+        json: String,
+        remote: Option<&NativeRemote>,
+        options: Options,
+        wake: Function<(), ()>,
+    ) -> napi::Result<NativeReader> {
+        let remote = remote.map(NativeRemote::core);
+        start(options, wake, |builder| {
+            move || {
+                let split = Split::from_json(&json)?;
+                builder.split(&match remote {
+                    Some(remote) => split.with_remote(remote),
+                    None => split,
+                })
+            }
+        })
     }
 
     /// Reads a duplicate of a descriptor that the caller owns. It is duplicated here, because the caller may close it

@@ -3,12 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use millstream::splits::{Framing, SplitPin, Splits};
+use millstream::splits::{Framing, SplitPin, Splits, SplitsBuilder};
 use millstream::{CancelToken, Decode, Error, ErrorKind};
 use napi::bindgen_prelude::Function;
 use napi_derive::napi;
 
 use crate::error::Failure;
+use crate::remote::NativeRemote;
 use crate::wake::waking;
 
 /// The options of a plan. TypeScript has checked the words.
@@ -34,17 +35,32 @@ impl NativePlan {
     /// Starts the thread. It calls `wake` at its end.
     #[napi(factory)]
     pub fn start(path: String, options: PlanOptions, wake: Function<(), ()>) -> napi::Result<NativePlan> {
+        NativePlan::run(options, wake, move |builder, framing, size| builder.plan(path, framing, size))
+    }
+
+    /// Starts the thread for a remote object.
+    #[napi(factory)]
+    pub fn url(remote: &NativeRemote, options: PlanOptions, wake: Function<(), ()>) -> napi::Result<NativePlan> {
+        let remote = remote.core();
+        NativePlan::run(options, wake, move |builder, framing, size| builder.plan_url(remote, framing, size))
+    }
+
+    fn run(
+        options: PlanOptions,
+        wake: Function<(), ()>,
+        plan: impl FnOnce(SplitsBuilder, Framing, u64) -> Result<Splits, Error> + Send + 'static,
+    ) -> napi::Result<NativePlan> {
         let token = CancelToken::lazy();
         let made = Arc::new(Mutex::new(None));
-        let plan = NativePlan { made: made.clone(), token: token.clone() };
+        let started = NativePlan { made: made.clone(), token: token.clone() };
         let wake = waking(wake)?;
         std::thread::Builder::new().name("millstream".to_owned()).spawn(move || {
-            let result = catch_unwind(AssertUnwindSafe(|| make(&path, options, &token)));
+            let result = catch_unwind(AssertUnwindSafe(|| make(options, &token, plan)));
             let result = result.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal)));
             *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
             wake();
         })?;
-        Ok(plan)
+        Ok(started)
     }
 
     /// Returns the plan as JSON when it is complete.
@@ -73,7 +89,11 @@ impl Drop for NativePlan {
     }
 }
 
-fn make(path: &str, options: PlanOptions, token: &CancelToken) -> Result<String, Error> {
+fn make(
+    options: PlanOptions,
+    token: &CancelToken,
+    plan: impl FnOnce(SplitsBuilder, Framing, u64) -> Result<Splits, Error>,
+) -> Result<String, Error> {
     let framing: Framing = serde_json::from_str(&options.framing).map_err(|error| {
         Error::new(ErrorKind::InvalidOption).with_found(error.to_string()).with_expected("a framing of this version")
     })?;
@@ -88,5 +108,5 @@ fn make(path: &str, options: PlanOptions, token: &CancelToken) -> Result<String,
     if let Some(index) = options.index {
         builder = builder.index(index);
     }
-    Ok(builder.plan(path, framing, options.size as u64)?.to_json())
+    Ok(plan(builder, framing, options.size as u64)?.to_json())
 }

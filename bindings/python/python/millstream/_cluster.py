@@ -1,4 +1,4 @@
-"""Plans of tables: files are divided into splits, and any process can turn a split into Arrow batches.
+"""Plans of tables: files and objects are divided into splits, and any process can turn a split into Arrow batches.
 
 The engines (`millstream.ray`, `millstream.dask`, ...) are thin modules over `plan_lines`, `plan_csv`, `plan_delimited`,
 `plan_jsonl` and `plan_bson`, which run once on the driver, and `read_split`, which runs in the tasks."""
@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, T
 from . import _engines
 from ._columns import columns as columns_of
 from ._errors import Error, from_native
-from ._native import Framer, Split, Splits, document_columns, option_error, record_columns
+from ._native import (
+    Framer,
+    Remote,
+    Split,
+    Splits,
+    document_columns,
+    is_url,
+    matching_objects,
+    option_error,
+    record_columns,
+)
 from ._open import open as open_path
 from ._open import open_split
 
@@ -111,8 +121,9 @@ class BsonOptions(PlanOptions, total=False):
     schema: Mapping[str, ColumnType]
 
 
-#: One file or several. Text with `*`, `?` or `[` that is not the name of a file is a pattern; `**` stands for any
-#: directories.
+#: One file or object, or several. Text with `*`, `?` or `[` that is not the name of a file is a pattern, as is the URL
+#: of a store with `*`; `**` stands for any directories. Each process takes the credentials of objects from its
+#: environment.
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
 
@@ -175,7 +186,7 @@ def plan_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> TablePlan:
     plan, own = _divide(plan, PlanOptions)
     files = _files(paths)
     infer = own.pop("infer", _INFER)
-    first = next((path for path in files if os.path.getsize(path)), files[0])
+    first = next((path for path in files if Splits.plan(path, decode="off").file_size), files[0])
     columns = columns_of(first, "jsonl", schema=schema, infer=infer, threads=1, **own)
     fields, arrow = _types(columns)
     task = {"format": "jsonl", "types": _as_json(fields), "inferred": schema is None, **own}
@@ -281,19 +292,22 @@ def _files(paths: Paths) -> list[str]:
     files: list[str] = []
     for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
         name = os.fspath(path)
-        if isinstance(path, str) and "://" in path:
-            raise option_error(f"the URL {path!r}", "a path or pattern of local files")
-        if isinstance(path, str) and glob.has_magic(path) and not os.path.exists(path):
+        if isinstance(path, str) and is_url(path):
+            is_pattern = "*" in path and not path.lower().startswith("http")
+            found = matching_objects(path) if is_pattern else [path]
+            if not found:
+                raise FileNotFoundError(errno.ENOENT, f"{path}: no object matches the pattern", path)
+            files.extend(found)
+        elif isinstance(path, str) and glob.has_magic(path) and not os.path.exists(path):
             found = sorted(filter(os.path.isfile, glob.glob(path, recursive=True)), key=os.fsencode)
             if not found:
                 message = f"{path}: no file matches the pattern"
                 raise FileNotFoundError(errno.ENOENT, message, path)
-            files.extend(found)
+            files.extend(map(os.path.abspath, found))
         else:
-            files.append(name)
+            files.append(os.path.abspath(name))
     if not files:
         raise option_error("no path", "at least one")
-    files = [os.path.abspath(file) for file in files]
     if len(set(files)) < len(files):
         twice = next(file for file in files if files.count(file) > 1)
         raise option_error(f"the file {twice} twice", "each file once")
@@ -343,10 +357,12 @@ def _rows(splits: Splits) -> list[int | None]:
 
 def _first_record(path: str, framer: Framer) -> tuple[list[str], int]:
     """The fields of the first record of CSV that is neither blank nor a comment, and where it begins."""
-    with open_path(path, framer=framer) as reader:
+    # Little of an object is needed.
+    start = Remote(path, connections=1, range_size=1 << 20) if is_url(path) else path
+    with open_path(start, framer=framer) as reader:
         fields = next(reader.rows(), [])
         _, records = reader.position
-    with open_path(path, framer=framer) as reader:
+    with open_path(start, framer=framer) as reader:
         for _ in range(records - 1):
             next(reader)
         return [field.decode(errors="surrogateescape") for field in fields], reader.position[0]
@@ -548,7 +564,7 @@ def _located(task: Task, error: Exception) -> Exception:
             number, error.path = error.path, task.names[int(error.path)]
             _replace(error, f", in {number}, ", f", in {error.path}, ")
     end = "the end" if split.end is None else split.end
-    error.add_note(f"in split {task.number} of the plan: bytes {split.begin} to {end} of {split.path}")
+    error.add_note(f"in split {task.number} of the plan: bytes {split.begin} to {end} of {split.name}")
     return error
 
 
@@ -626,11 +642,11 @@ def _has_rows(task: Task, split: Split) -> bool:
     hint = "check the record"
     raise from_native(
         {
-            "message": f"{split.path}: field count mismatch: found {found}, expected {expected}, {place}; {hint}",
+            "message": f"{split.name}: field count mismatch: found {found}, expected {expected}, {place}; {hint}",
             "code": 39,
             "kind": "field_count_mismatch",
             "hint": hint,
-            "name": split.path,
+            "name": split.name,
             "offset": offset,
             "record": record,
             "found": found,

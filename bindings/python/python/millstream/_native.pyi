@@ -26,6 +26,8 @@ __version__: str
 def forked() -> None: ...
 def options_help(of: Literal["reader", "writer", "command", "remote"]) -> str: ...
 def location_name(location: Location) -> str: ...
+def is_url(text: str, /) -> bool: ...
+def matching_objects(pattern: str, /) -> list[str]: ...
 def command_line(argv: Sequence[str], closed: tuple[bool, bool, bool]) -> int: ...
 def option_error(found: str, expected: str) -> Error: ...
 def state_error(state: Literal["closed", "in_use"], name: str) -> Error: ...
@@ -99,7 +101,7 @@ class Remote:
             ...
 
     Every function that accepts a path accepts a `Remote`, and a `str` that begins with `https://`, `http://` or
-    `s3://`, unless it needs a file, which it divides or maps. A `pathlib.Path` is never a URL. The end of a reader
+    `s3://`, unless it needs a file, which it maps. A `pathlib.Path` is never a URL. The end of a reader
     means that all bytes of one version of the object were delivered. An object that is written appears complete when
     the writer is closed, or not at all; web servers are sources only.
 
@@ -135,7 +137,7 @@ class Splits(Sequence[Split]):
 
     @staticmethod
     def plan(
-        path: str | PathLike[str],
+        path: Location,
         framer: Framer | None = None,
         *,
         size: int = 268435456,
@@ -145,7 +147,8 @@ class Splits(Sequence[Split]):
         json_elements: str | None = None,
         json_depth: int | None = None,
     ) -> Splits:
-        """Divides a regular file into splits of about `size` bytes: 256 MiB by default. Records are lines by default.
+        """Divides a regular file, or an object, into splits of about `size` bytes: 256 MiB by default. Records are
+        lines by default.
 
         Lines, most delimiters and records of a fixed length need no pass: a file of any size is divided without reading
         it. CSV, BSON and length-prefixed records are followed from the start of the file. Such a plan knows the number
@@ -163,7 +166,8 @@ class Splits(Sequence[Split]):
         `pin` is what each split stores to detect another file or another version of it. `"none"`: nothing, only a
         shorter file is detected. `"identity"`: size, modification time and inode, for one machine. `"ends"`: size and a
         hash of 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the
-        file is read once."""
+        file is read once. Of an object, each split stores the size and the ETag, and every request requires them. The
+        server must have ranges and send a strong ETag."""
     @classmethod
     def from_json(cls, json: str) -> Splits:
         """A plan from JSON."""
@@ -194,8 +198,8 @@ class Splits(Sequence[Split]):
 
 @final
 class Split:
-    """One part of a file, complete by itself: the path, the framer, the range, and what detects another version of the
-    file.
+    """One part of a file or object, complete by itself: the path or URL, the framer, the range, and what detects
+    another version.
 
     It can be pickled, so that `concurrent.futures`, Dask and Ray can send it to a worker, and `to_json` is a line of
     JSON that every language and `millstream run --split` read. A record belongs to the split in which it begins, so a
@@ -205,7 +209,8 @@ class Split:
     def from_json(cls, json: str) -> Split:
         """A split from JSON."""
     def to_json(self) -> str:
-        """The split as one line of JSON. A path that is not UTF-8 is left out: see `with_path`."""
+        """The split as one line of JSON. A path that is not UTF-8 is left out: see `with_path`. A URL is contained as
+        it was given, with its query, which may be secret; the options of a `Remote` are not: see `with_remote`."""
     @property
     def begin(self) -> int:
         """The offset at which the split begins, in bytes from the start of the (decoded) file."""
@@ -224,6 +229,17 @@ class Split:
     def with_path(self, path: str | PathLike[str]) -> Split:
         """The same split of a file with another path, such as a copy on another machine. If it needs an index that is
         next to the file, the copy must have one too."""
+    @property
+    def url(self) -> str | None:
+        """The object's URL as it was given. It may contain secrets."""
+    @property
+    def name(self) -> str:
+        """The name of the file or object as messages show it: a URL without user, password, query and fragment."""
+    def with_remote(self, remote: Remote) -> Split:
+        """The same split of another object, such as a copy, or with other options of its requests, which JSON and
+        pickle do not contain, because headers may be secret.
+
+            split = split.with_remote(ms.Remote(split.url, headers={"Authorization": token}))"""
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

@@ -55,7 +55,7 @@ def open_split(split: Split | str, *, encoding: None = None, **options: Unpack[R
 @overload
 def open_split(split: Split | str, *, encoding: str, **options: Unpack[ReaderOptions]) -> Reader[str]: ...
 def open_split(split: Split | str, *, encoding: str | None = None, **options: Unpack[ReaderOptions]) -> Reader[Any]:
-    """Reads one split of a file: a `Split`, or its JSON. Its framer finds the records by default.
+    """Reads one split of a file or object: a `Split`, or its JSON. Its framer finds the records by default.
 
     If the file is not the one that was planned, that is a `FileError`. Offsets count from the start of the file; record
     numbers too if the plan knows them, and otherwise from the start of the split. The plan decides whether the file is

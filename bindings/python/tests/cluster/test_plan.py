@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
 import pickle
+import subprocess
+import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -216,8 +220,6 @@ def test_files(tmp_path: Path) -> None:
         arrow.plan_csv(tmp_path / "*.csv")
     with pytest.raises(ms.OptionError, match="twice"):
         arrow.plan_csv([f"{tmp_path}/*.csv", tmp_path / "a.csv"])
-    with pytest.raises(ms.OptionError, match="URL"):
-        arrow.plan_csv("s3://bucket/a.csv")
     with pytest.raises(ms.OptionError, match="no path"):
         arrow.plan_csv([])
     (tmp_path / "c.csv").write_text("x,z\n4,d\n")
@@ -225,6 +227,52 @@ def test_files(tmp_path: Path) -> None:
         arrow.plan_csv(f"{tmp_path}/*.csv")
     (tmp_path / "a[1].csv").write_text("x,y\n9,a\n")
     assert read(arrow.plan_csv(f"{tmp_path}/a[1].csv"))["x"].to_pylist() == [9]
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of a store in memory, which `s3://` leads to."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    server = [sys.executable, str(Path(__file__).parents[4] / "tools/object-server")]
+    with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        address = process.stdout.readline().strip()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+        monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
+        yield address
+        process.stdin.close()
+
+
+def put(key: str, content: bytes) -> None:
+    with ms.Writer.path(f"s3://bucket/{key}", encode="off") as out:
+        out.write(content)
+
+
+def test_objects(store: str, tmp_path: Path) -> None:
+    csv = data.csv(tmp_path / "a.csv", 3000)
+    for key in ("tables/a.csv", "tables/deep/b c.csv"):
+        put(key, csv.read_bytes())
+    plan = arrow.plan_csv("s3://bucket/tables/**/*.csv", split_size=20_000)
+    assert len(plan.tasks) > 5
+    single = data.single(csv)
+    assert read(plan) == pa.concat_tables([single, single])
+    assert read(arrow.plan_csv(f"{store}/bucket/tables/a.csv", split_size=20_000)) == single
+    # As in another process.
+    tasks = [pickle.loads(pickle.dumps(task)) for task in plan.tasks]
+    assert sum(batch.num_rows for task in tasks for batch in arrow.read_split(task)) == 2 * single.num_rows
+    put("lines/empty", b"")
+    put("lines/some", b"one\ntwo")
+    assert read(arrow.plan_lines("s3://bucket/lines/*"))["line"].to_pylist() == ["one", "two"]
+    put("lines.jsonl", b'{"a": 1}\n{"a": 2}\n')
+    assert read(arrow.plan_jsonl("s3://bucket/lines.jsonl", split_size=1))["a"].to_pylist() == [1, 2]
+    with pytest.raises(FileNotFoundError, match="no object matches the pattern"):
+        arrow.plan_csv("s3://bucket/none/*.csv")
+    # Another version since it was planned.
+    put("tables/a.csv", csv.read_bytes() + b"\n")
+    with pytest.raises(ms.FileError, match=r"s3://bucket/tables/a\.csv: .* the version with the ETag"):
+        read(plan)
 
 
 def test_compressed_files(tmp_path: Path) -> None:

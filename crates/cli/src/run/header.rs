@@ -23,8 +23,8 @@ impl Header {
     pub(super) fn of_split(split: &Split, csv: &Csv) -> Option<Header> {
         let content = split.header().filter(|_| split.begin() > 0)?.as_bytes();
         let names = csv.fields(content).map(|name| name.into_owned()).collect();
-        let source = split.path().map(|path| path.display().to_string()).unwrap_or_default();
-        let mut header = Header { source, before: Vec::new(), line: content.to_vec(), names, is_read: false };
+        let mut header =
+            Header { source: split.name(), before: Vec::new(), line: content.to_vec(), names, is_read: false };
         header.terminate(csv);
         Some(header)
     }

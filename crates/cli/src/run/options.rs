@@ -233,8 +233,8 @@ pub(crate) struct Options {
 
     /// Move only the records of this split: an element of "splits" that 'millstream split' printed
     ///
-    /// The split says how records are found, and names its file; a SOURCE replaces the name, for a copy of the file. The
-    /// bytes are unchanged: the outputs of all splits, in order, are the file.
+    /// The split says how records are found, and names its file or URL; a SOURCE replaces the name, for a copy. The bytes
+    /// are unchanged: the outputs of all splits, in order, are the file.
     #[arg(long, value_name = "ELEMENT", help_heading = "Records", value_parser = split)]
     #[arg(conflicts_with_all = ["delimiter", "null", "fixed", "length_prefixed", "bson", "jsonl", "json", "json_pointer"])]
     pub(crate) split: Option<Split>,
@@ -360,9 +360,12 @@ impl Options {
     /// Returns the sources in order: those that are named, then the command, or standard input if there are none.
     pub(super) fn all_sources(&self) -> Vec<Source> {
         if let Some(split) = &self.split {
-            let split = match self.sources.as_slice() {
-                [Source::File(path)] => split.clone().with_path(path),
-                _ => split.clone(),
+            let remote = |url| split.clone().with_remote(self.settings.network().remote(url));
+            let split = match (self.sources.as_slice(), split.url()) {
+                ([Source::File(path)], _) => split.clone().with_path(path),
+                ([Source::Url(url)], _) => remote(url),
+                (_, Some(url)) => remote(url),
+                (_, None) => split.clone(),
             };
             return vec![Source::Split(Box::new(split))];
         }
@@ -511,10 +514,12 @@ impl Options {
                 .with_found("standard input as a source more than once")
                 .with_expected("'-' once: it can be read only once"));
         }
-        if self.split.is_some() && (self.has_command() || !matches!(self.sources[..], [] | [Source::File(_)])) {
+        if self.split.is_some()
+            && (self.has_command() || !matches!(self.sources[..], [] | [Source::File(_) | Source::Url(_)]))
+        {
             return Err(Error::new(ErrorKind::InvalidOption)
-                .with_found("--split with a source other than one file")
-                .with_expected("the file of the split, or no source"));
+                .with_found("--split with a source other than one file or URL")
+                .with_expected("the file or object of the split, or no source"));
         }
         self.check_expectation()?;
         self.check_fields()?;

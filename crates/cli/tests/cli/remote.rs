@@ -150,3 +150,54 @@ fn what_cannot_be_read_is_refused() {
     let words = stored(place.run("s3://bucket/key"), &address);
     words.fails().complains_of(&["s3://bucket/key: open failed: found the answer 404 Not Found (NoSuchKey)"]);
 }
+
+/// Answers requests for ranges of this content, of one version.
+fn ranges(content: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let head: Vec<String> = lines.take_while(|line| !line.is_empty()).map(|line| line.to_lowercase()).collect();
+            let range = head.iter().find_map(|line| line.strip_prefix("range: bytes=")).unwrap();
+            let (from, to) = range.split_once('-').unwrap();
+            let from: usize = from.parse().unwrap();
+            let to = to.parse().map_or(content.len(), |last: usize| content.len().min(last + 1));
+            let status = if head.iter().any(|line| line == "x-key: open") { "206 Partial Content" } else { "403 X" };
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status}\r\nContent-Length: {}\r\nContent-Range: bytes {from}-{}/{}\r\nETag: \"v\"\r\n\
+                 Connection: close\r\n\r\n{}",
+                to - from,
+                to - 1,
+                content.len(),
+                &content[from..to]
+            );
+        }
+    });
+    address
+}
+
+#[test]
+fn an_object_is_divided_like_a_file() {
+    let content = "a,\"1\n2\"\nb,3\n\"c\",\n";
+    let (address, place) = (ranges(content), Place::new());
+    let url = format!("http://user:hidden@{address}/a?token=hidden");
+    let key = ["--http-header", "X-Key: open"];
+    let with_key = |words: Words| key.iter().fold(words, |words, word| words.word(word));
+    let said = format!("millstream: http://{address}/a: reading all of its 17 B\n");
+    let plan = with_key(place.words("split --csv --size 1").word(&url)).exits(0).says(&said);
+    let plan = String::from_utf8(plan.stdout).unwrap();
+    let splits: Vec<&str> =
+        plan.lines().filter(|line| line.contains(&url)).map(|line| line.trim_matches(',')).collect();
+    assert_eq!(splits.len(), 3, "{plan}");
+    let moved = splits.iter().map(|split| with_key(place.run("--split").word(split)).succeeds().stdout);
+    assert_eq!(String::from_utf8(moved.collect::<Vec<_>>().concat()).unwrap(), content);
+    place.run("--split").word(splits[0]).fails().complains_of(&["403", &format!("http://{address}/a")]);
+    // A copy elsewhere.
+    let copy = format!("http://{}/b", ranges(content));
+    with_key(place.run("--split").word(splits[1]).word(copy)).succeeds().prints("b,3\n");
+    // Lines need no pass.
+    with_key(place.words("split").word(&url)).succeeds();
+}

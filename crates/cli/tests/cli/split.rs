@@ -74,8 +74,8 @@ fn bad_use() {
     let run = |words: &str, element: &str| place.run(words).and("--split").word(element);
     run("", "{}").gets_refused().complains_of(&["a split that is not valid: missing field `version`"]);
     run("--null", element).gets_refused();
-    run("-", element).gets_refused().complains_of(&["--split with a source other than one file"]);
-    run("f f", element).gets_refused().complains_of(&["--split with a source other than one file"]);
+    run("-", element).gets_refused().complains_of(&["--split with a source other than one file or URL"]);
+    run("f f", element).gets_refused().complains_of(&["--split with a source other than one file or URL"]);
     let newer = element.replace(r#""version":1"#, r#""version":2"#);
     run("", &newer).gets_refused().complains_of(&["a plan of format version 2"]);
     place.words("split absent").fails().complains_of(&["absent: open failed"]);

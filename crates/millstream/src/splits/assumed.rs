@@ -11,7 +11,7 @@ use super::chunks::Chunks;
 #[derive(Clone, Debug)]
 pub struct AssumedSplits {
     pub(super) whole: Arc<Whole>,
-    pub(super) chunks: Chunks,
+    pub(super) chunks: Arc<Chunks>,
 }
 
 #[cfg(test)]

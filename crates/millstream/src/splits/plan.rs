@@ -28,6 +28,9 @@ const MOST: u64 = 1 << 24;
 /// The maximum length of a header.
 const HEADER: u64 = 64 << 20;
 
+/// A function that is called with a number of bytes.
+type Report = Arc<dyn Fn(u64) + Send + Sync>;
+
 /// The options of a plan.
 ///
 /// ```
@@ -47,7 +50,8 @@ pub struct SplitsBuilder {
     index: Option<PathBuf>,
     cancel: Option<CancelToken>,
     header: bool,
-    progress: Option<Arc<dyn Fn(u64) + Send + Sync>>,
+    before_pass: Option<Report>,
+    progress: Option<Report>,
 }
 
 impl SplitsBuilder {
@@ -103,6 +107,12 @@ impl SplitsBuilder {
         self
     }
 
+    /// Calls a function before a pass reads all of the file or object, with its size in bytes.
+    pub fn before_pass(mut self, function: impl Fn(u64) + Send + Sync + 'static) -> SplitsBuilder {
+        self.before_pass = Some(Arc::new(function));
+        self
+    }
+
     /// Calls a function while a pass reads the file, with the number of bytes of the file that it has read.
     pub fn progress(mut self, progress: impl Fn(u64) + Send + Sync + 'static) -> SplitsBuilder {
         self.progress = Some(Arc::new(progress));
@@ -123,6 +133,7 @@ impl SplitsBuilder {
     pub fn plan(self, path: impl AsRef<Path>, framing: Framing, size: u64) -> Result<Splits> {
         let path = path.as_ref();
         let plan = || {
+            self.check(&framing, size)?;
             let content = open(path)?;
             let location = Location::File(std::path::absolute(path).map_err(Error::from_io)?);
             let wait = Wait::new(self.cancel.clone(), None);
@@ -158,6 +169,7 @@ impl SplitsBuilder {
         let remote = remote.into();
         let (name, wait) = (remote.name(), Wait::new(self.cancel.clone(), None));
         let plan = || {
+            self.check(&framing, size)?;
             let content = Content::of_object(remote.clone(), &wait)?;
             self.plan_content(&content, Location::Object(Box::new(remote)), framing, size, &wait)
         };
@@ -185,7 +197,20 @@ impl SplitsBuilder {
         }
         let (pin, size) = (Pinned::new(self.pin, &content, &wait)?, content.size()?);
         let whole = Arc::new(Whole { location: Some(location), pin, framing, index: None, header: None });
-        Ok(Some(AssumedSplits { whole, chunks: Chunks { content, wait, csv, size, step } }))
+        Ok(Some(AssumedSplits { whole, chunks: Arc::new(Chunks { content, wait, csv, size, step }) }))
+    }
+
+    /// Refuses what cannot work, before anything is opened.
+    fn check(&self, framing: &Framing, size: u64) -> Result<()> {
+        framing.framer()?;
+        refuse_empty(size)?;
+        match framing {
+            Framing::Csv { .. } => Ok(()),
+            _ if self.header => {
+                Err(Error::new(ErrorKind::InvalidOption).with_found("a header").with_expected("records of CSV"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn plan_content(
@@ -196,25 +221,27 @@ impl SplitsBuilder {
         size: u64,
         wait: &Wait,
     ) -> Result<Splits> {
-        framing.framer()?;
-        refuse_empty(size)?;
         let progress = |bytes| self.progress.iter().for_each(|progress| progress(bytes));
         let pin = Pinned::new(self.pin, content, wait)?;
         let index = self.index.as_ref().map(std::path::absolute).transpose().map_err(Error::from_io)?;
         let is_named = index.is_some();
         let (decodes, first) = (self.decode != Some(Decode::Off), content.first_bytes(wait)?);
         let is_encoded = decodes && needs_decoding(&location, &first);
-        let header = match (self.header, &framing) {
-            (false, _) => None,
-            (true, Framing::Csv { .. }) if is_encoded => None,
-            (true, Framing::Csv { dialect }) => Some(header(content, &mut Csv::with(*dialect)?, wait)?),
-            (true, _) => return Err(refused_header()),
+        let header = match &framing {
+            Framing::Csv { dialect } if self.header && !is_encoded => {
+                Some(header(content, &mut Csv::with(*dialect)?, wait)?)
+            }
+            _ => None,
         };
         let whole = Whole { location: Some(location), pin, framing, index, header };
         let mut plan = Planning { whole: Arc::new(whole), size: content.size()?, step: size, splits: Vec::new() };
         let (mut records, mut note) = (None, None);
+        let format = guess(&first, true);
+        if self.pin == SplitPin::Full || plan.needs_pass(content, is_encoded.then_some(&format)) {
+            self.before_pass.iter().for_each(|report| report(plan.size));
+        }
         if is_encoded {
-            note = plan.by_pieces(content, guess(&first, true), wait)?;
+            note = plan.by_pieces(content, format, wait)?;
         } else if is_named {
             return Err(Error::new(ErrorKind::InvalidOption)
                 .with_found("an index for a file that is not decoded")
@@ -255,6 +282,18 @@ struct Planning {
 }
 
 impl Planning {
+    /// Returns whether planning reads all of the content, which has this format if it is decoded.
+    fn needs_pass(&self, content: &Content, format: Option<&Guess>) -> bool {
+        match format {
+            // The headers of blocks are everywhere. Between them, a file is not read.
+            Some(Guess::Is(Known::Ours(Format::Bgzf))) => {
+                matches!(content, Content::Object(_)) && self.whole.index.is_none()
+            }
+            Some(_) => false,
+            None => !matches!(self.whole.framing, Framing::Fixed { .. }) && self.whole.framing.searchable().is_none(),
+        }
+    }
+
     fn add(&mut self, begin: u64, end: Option<u64>, is_exact: bool, record: Option<u64>) {
         let whole = self.whole.clone();
         let is_json = matches!(whole.framing, Framing::JsonElements { .. });
@@ -389,10 +428,6 @@ impl Planning {
         self.splits.last_mut().expect("it was added").json = Some(JsonPlace { last: true, ..place });
         Ok(elements.elements())
     }
-}
-
-fn refused_header() -> Error {
-    Error::new(ErrorKind::InvalidOption).with_found("a header").with_expected("records of CSV")
 }
 
 /// Returns the first record, without its line end.

@@ -43,7 +43,7 @@ pub(crate) struct Opened {
 
 enum Bytes {
     File(FdSource),
-    Object(ObjectSource),
+    Object(Box<ObjectSource>),
 }
 
 impl Opened {
@@ -73,7 +73,7 @@ impl Opened {
                 check(&split.whole.pin, &version, split.least_size(), wait)?;
                 let Content::Object(object) = &version else { unreachable!("it is an object") };
                 let bytes = ObjectSource::new(object.open(start, split.expected_end())?);
-                (version, Bytes::Object(bytes))
+                (version, Bytes::Object(Box::new(bytes)))
             }
         };
         let (is_encoded, split) = (split.encoded.is_some(), split.clone());
@@ -119,7 +119,7 @@ impl Opened {
     ) -> (Box<dyn ByteSource>, Option<Resume>, Split, Content) {
         let bytes: Box<dyn ByteSource> = match self.bytes {
             Bytes::File(file) => Box::new(Counted::new(file.pin(pin), count)),
-            Bytes::Object(object) => Box::new(Counted::new(object, count)),
+            Bytes::Object(object) => Box::new(Counted::new(*object, count)),
         };
         (bytes, self.resume, self.split, self.content)
     }
