@@ -3,7 +3,7 @@
 use crate::read::expect;
 use crate::server::Server;
 use crate::store::{
-    ACCOUNT, Kind, changes, compression, every_key, every_length, is_refused, missing_objects, with_store,
+    ACCOUNT, Kind, changes, compression, every_key, every_length, is_refused, missing_objects, splits, with_store,
 };
 
 pub(crate) fn azurite() -> Option<Server> {
@@ -21,6 +21,7 @@ fn objects_of_azurite() {
         every_key(store, &["b/c", "d", "e", "a\nb"]);
         compression(store);
         changes(store);
+        splits(store);
         missing_objects(store);
     });
 }

@@ -4,7 +4,7 @@
 use millstream::remote::Objects;
 
 use crate::server::Server;
-use crate::store::{Kind, changes, compression, every_key, every_length, missing_objects, with_store};
+use crate::store::{Kind, changes, compression, every_key, every_length, missing_objects, splits, with_store};
 
 fn fake_gcs_server() -> Option<Server> {
     Server::start_if_deep("fake-gcs-server", |port, _| {
@@ -21,6 +21,7 @@ fn objects_of_fake_gcs_server() {
         every_key(store, &["b/c", "d", "e", "a\nb"]);
         compression(store);
         changes(store);
+        splits(store);
         missing_objects(store);
         let keys = ["list/a b#%?+", "list/b//c", "list/é"];
         keys.iter().for_each(|key| store.put(key, b"1234"));

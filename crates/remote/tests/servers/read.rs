@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use millstream::splits::{Framing, Splits};
 use millstream::{Error, Reader, Remote};
 
 /// The length of the object that most tests read: several ranges of the default size, and a part of one.
@@ -42,6 +43,20 @@ pub(crate) fn expect(remote: impl Into<Remote>, bytes: &[u8]) {
     let (found, error) = read_all(remote);
     assert!(error.is_none(), "{}", error.unwrap());
     assert!(found == bytes, "{} other bytes, not the {} of the object", found.len(), bytes.len());
+}
+
+/// Divides an object, and checks that its splits together have exactly these bytes.
+#[track_caller]
+pub(crate) fn expect_splits(remote: Remote, bytes: &[u8]) {
+    for framing in [Framing::Lines, Framing::Fixed { len: 1000 }] {
+        let plan = Splits::builder().plan_url(remote.clone(), framing, 700_001).unwrap();
+        assert_eq!(plan.file_size(), bytes.len() as u64);
+        let mut found = Vec::new();
+        for split in &plan {
+            Reader::split(split).unwrap().read_to_end(&mut found).unwrap();
+        }
+        assert!(found == bytes, "{} other bytes, not the {} of the object", found.len(), bytes.len());
+    }
 }
 
 /// Opens an object in small ranges, and reads its first bytes.

@@ -3,7 +3,8 @@
 use crate::read::expect;
 use crate::server::Server;
 use crate::store::{
-    KEY, Kind, REGION, SECRET, changes, compression, every_key, every_length, is_refused, missing_objects, with_store,
+    KEY, Kind, REGION, SECRET, changes, compression, every_key, every_length, is_refused, missing_objects, splits,
+    with_store,
 };
 
 pub(crate) fn versitygw() -> Option<Server> {
@@ -33,6 +34,7 @@ fn objects_of_versitygw() {
         every_key(store, &["a\nb"]);
         compression(store);
         changes(store);
+        splits(store);
         missing_objects(store);
     });
 }
@@ -44,6 +46,7 @@ fn objects_of_moto() {
         every_key(store, &["b/c", "d", "e"]);
         compression(store);
         changes(store);
+        splits(store);
         missing_objects(store);
     });
 }

@@ -2,13 +2,14 @@
 
 use std::process::{Command, Stdio};
 
-use millstream::{ErrorKind, Remote};
+use millstream::splits::{Framing, Splits};
+use millstream::{ErrorKind, Reader, Remote};
 use object_store::aws::{AwsAuthorizer, AwsCredential};
 use object_store::azure::{AzureAccessKey, AzureAuthorizer, AzureCredential};
 use object_store::client::{HttpRequest, HttpRequestBody};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use crate::read::{LARGE, begin, compressed, content, expect, read_all, read_rest};
+use crate::read::{LARGE, begin, compressed, content, expect, expect_splits, read_all, read_rest};
 use crate::server::{Server, request};
 
 pub(crate) const KEY: &str = "some-key";
@@ -269,6 +270,21 @@ pub(crate) fn changes(store: &Store) {
     let (found, error) = read_rest(reader, found);
     assert!(found.len() < LARGE && bytes.starts_with(&found), "{} wrong bytes", found.len());
     assert_eq!(error.expect("a deleted object").kind(), ErrorKind::SourceChanged);
+}
+
+/// The splits of an object together are the object, and require its version.
+pub(crate) fn splits(store: &Store) {
+    for length in [0, 1, 3_000_000] {
+        let bytes = content(5, length);
+        store.put("a", &bytes);
+        expect_splits(store.url("a"), &bytes);
+    }
+    let plan = Splits::builder().plan_url(store.url("a"), Framing::Fixed { len: 1000 }, 1_000_000).unwrap();
+    store.put("a", &content(6, 3_000_000));
+    for split in &plan {
+        let error = Reader::split(split).and_then(|mut reader| reader.next_line().map(drop)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::SourceChanged, "{error}");
+    }
 }
 
 #[track_caller]

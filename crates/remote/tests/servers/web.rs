@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use millstream::{ErrorKind, Remote};
 
-use crate::read::{LARGE, begin, compressed, content, expect, read_all, read_rest};
+use crate::read::{LARGE, begin, compressed, content, expect, expect_splits, read_all, read_rest};
 use crate::server::{PATIENCE, Server};
 
 /// The folder `files` under several names. Filters that change the content remove its length.
@@ -90,6 +90,7 @@ fn files_arrive_in_ranges() {
         let statuses: Vec<u16> = answers(&server, &path, expected.len()).iter().map(|answer| answer.0).collect();
         assert_eq!(statuses, expected, "{length}");
         expect(Remote::new(server.url("/files/a")).range_size(1_000_000).connections(5), &bytes);
+        expect_splits(Remote::new(server.url("/files/a")), &bytes);
         expect(Remote::new(server.url("/proxied/files/a")).range_size(1_000_000).connections(5), &bytes);
     }
     store(&server, "a b#c?d%", b"one\n");
