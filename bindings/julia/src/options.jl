@@ -145,7 +145,7 @@ function set_command_options(how;
     nothing
 end
 
-const remote_options = (:endpoint, :idle_timeout, :retry_for, :allow_unknown_length, :allow_link_local, :range_size, :connections, :anonymous, :part_size, :size_hint)
+const remote_options = (:endpoint, :idle_timeout, :retry_for, :allow_unknown_length, :allow_link_local, :range_size, :connections, :anonymous, :ca_file, :netrc, :md5_etag, :part_size, :size_hint)
 
 function set_remote_options(how;
     endpoint = nothing,
@@ -156,6 +156,9 @@ function set_remote_options(how;
     range_size = nothing,
     connections = nothing,
     anonymous = nothing,
+    ca_file = nothing,
+    netrc = nothing,
+    md5_etag = nothing,
     part_size = nothing,
     size_hint = nothing,
 )
@@ -175,6 +178,12 @@ function set_remote_options(how;
         @call millstream_remote_set_connections(how, natural(:connections, connections))
     anonymous === nothing ||
         @call millstream_remote_set_anonymous(how, flag(:anonymous, anonymous))
+    ca_file === nothing ||
+        @call millstream_remote_set_ca_file(how, text(:ca_file, ca_file))
+    netrc === nothing ||
+        @call millstream_remote_set_netrc(how, flag(:netrc, netrc))
+    md5_etag === nothing ||
+        @call millstream_remote_set_md5_etag(how, flag(:md5_etag, md5_etag))
     part_size === nothing ||
         @call millstream_remote_set_part_size(how, natural(:part_size, part_size))
     size_hint === nothing ||

@@ -338,6 +338,12 @@ export interface RemoteSettings {
   connections?: number | undefined;
   /** Whether requests to an object store are not signed, so that no credentials are needed: for public objects. It is like `AWS_SKIP_SIGNATURE=true`. */
   anonymous?: boolean | undefined;
+  /** A file of certificates (PEM) that are trusted in addition to those of the system, such as the authority of your own store. */
+  caFile?: string | undefined;
+  /** Whether the user and the password for a web server come from the file `.netrc` in the home directory, or from the one that the variable `NETRC` names: `machine HOST login USER password PASSWORD`, without quotes. A user in the URL and the header `Authorization` take precedence. */
+  netrc?: boolean | undefined;
+  /** Whether the MD5 of a whole object that is read is compared with its ETag, if the store has no other checksum of it. Nothing is compared if the ETag is not 32 hexadecimal digits, as for objects of several parts, or if the store says that it encrypts the object with a key. Other servers may have ETags of this form that are no MD5. */
+  md5Etag?: boolean | undefined;
   /** The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if `sizeHint` requires it. An object that is not longer than a part is uploaded with one request. An object has at most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts. */
   partSize?: number | undefined;
   /** The expected length of an object that is uploaded, in bytes. Parts are as large as this requires. */
@@ -353,6 +359,9 @@ export const REMOTE_SETTINGS: Rules<RemoteSettings> = {
   rangeSize: WHOLE,
   connections: WHOLE,
   anonymous: FLAG,
+  caFile: TEXT,
+  netrc: FLAG,
+  md5Etag: FLAG,
   partSize: WHOLE,
   sizeHint: WHOLE,
 };

@@ -1363,6 +1363,32 @@ millstream_code millstream_remote_set_anonymous(millstream_remote *remote,
                                                 millstream_error **error);
 
 /**
+ * Sets a file of certificates (PEM) that are trusted in addition to those of the system, such as the authority of your
+ * own store.
+ */
+millstream_code millstream_remote_set_ca_file(millstream_remote *remote,
+                                              const char *path,
+                                              millstream_error **error);
+
+/**
+ * Sets whether the user and the password for a web server come from the file `.netrc` in the home directory, or from
+ * the one that the variable `NETRC` names: `machine HOST login USER password PASSWORD`, without quotes. A user in the
+ * URL and the header `Authorization` take precedence.
+ */
+millstream_code millstream_remote_set_netrc(millstream_remote *remote,
+                                            bool read,
+                                            millstream_error **error);
+
+/**
+ * Sets whether the MD5 of a whole object that is read is compared with its ETag, if the store has no other checksum of
+ * it. Nothing is compared if the ETag is not 32 hexadecimal digits, as for objects of several parts, or if the store
+ * says that it encrypts the object with a key. Other servers may have ETags of this form that are no MD5.
+ */
+millstream_code millstream_remote_set_md5_etag(millstream_remote *remote,
+                                               bool compare,
+                                               millstream_error **error);
+
+/**
  * Sets the size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if
  * `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at
  * most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts.

@@ -120,6 +120,52 @@ pub extern "C" fn millstream_remote_set_anonymous(
     })
 }
 
+/// Sets a file of certificates (PEM) that are trusted in addition to those of the system, such as the authority of your
+/// own store.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn millstream_remote_set_ca_file(
+    remote: Option<&mut millstream_remote>,
+    path: *const c_char,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        // SAFETY: C lends a string for this call.
+        let path = unsafe { string(path, "path")? }.to_string_lossy().into_owned();
+        given(remote, "remote")?.0.set(move |builder| builder.ca_file(&path));
+        Ok(())
+    })
+}
+
+/// Sets whether the user and the password for a web server come from the file `.netrc` in the home directory, or from
+/// the one that the variable `NETRC` names: `machine HOST login USER password PASSWORD`, without quotes. A user in the
+/// URL and the header `Authorization` take precedence.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_remote_set_netrc(
+    remote: Option<&mut millstream_remote>,
+    read: bool,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(remote, "remote")?.0.set(move |builder| builder.netrc(read));
+        Ok(())
+    })
+}
+
+/// Sets whether the MD5 of a whole object that is read is compared with its ETag, if the store has no other checksum of
+/// it. Nothing is compared if the ETag is not 32 hexadecimal digits, as for objects of several parts, or if the store
+/// says that it encrypts the object with a key. Other servers may have ETags of this form that are no MD5.
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_remote_set_md5_etag(
+    remote: Option<&mut millstream_remote>,
+    compare: bool,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        given(remote, "remote")?.0.set(move |builder| builder.md5_etag(compare));
+        Ok(())
+    })
+}
+
 /// Sets the size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if
 /// `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at
 /// most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts.

@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use millstream_core::error::{Error, ErrorKind, Result};
 
 use crate::address::{Address, Kind};
+use crate::client::certificates;
 use crate::remote::Remote;
 
 /// The default size of a part: with the maximum of 10,000 parts, objects of up to 156 GiB.
@@ -83,6 +84,7 @@ impl Remote {
         if self.range_size == 0 || self.connections == 0 {
             return refuse("ranges of 0 bytes, or 0 connections", "at least 1 of each");
         }
+        certificates(self)?;
         if self.idle_timeout.is_zero() {
             return refuse("an idle timeout of 0 s", "a longer one");
         }

@@ -1,19 +1,20 @@
 //! Requests for an object: redirects, refused addresses, signatures, statuses.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::error::Error as _;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, IF_MATCH, LOCATION, RANGE};
+use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, IF_MATCH, LOCATION, RANGE};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use http_body::{Body, Frame, SizeHint};
 use millstream_core::error::{Error, ErrorKind, Result};
-use reqwest::{Client, Response, redirect};
+use reqwest::{Certificate, Client, Response, redirect};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -26,7 +27,7 @@ use crate::remote::Remote;
 use crate::request::{Answer, Call, is_passing, retry_after, shown_status};
 use crate::store::{Protocol, Store, encode_query};
 use crate::xml::error_document;
-use crate::{azure, gcs, guard, s3};
+use crate::{azure, gcs, guard, netrc, s3};
 
 /// Returns the runtime of all objects of the program.
 pub(crate) fn runtime() -> Result<&'static Runtime> {
@@ -99,11 +100,15 @@ pub(crate) fn receive<T>(receiver: &mpsc::Receiver<T>, check: &mut dyn FnMut() -
     }
 }
 
-/// Returns the client, whose connections all objects share.
-fn client(allow_link_local: bool) -> Result<Client> {
-    static CLIENTS: [OnceLock<Client>; 2] = [OnceLock::new(), OnceLock::new()];
-    let place = &CLIENTS[usize::from(allow_link_local)];
-    if let Some(client) = place.get() {
+/// Whether a client may use link-local addresses, and the file of certificates that it trusts, too.
+type Trust = (bool, Option<String>);
+
+/// Returns the client for these options, whose connections all objects share.
+fn client(options: &Remote) -> Result<Client> {
+    static CLIENTS: Mutex<BTreeMap<Trust, Client>> = Mutex::new(BTreeMap::new());
+    let trust = (options.allow_link_local, options.ca_file.clone());
+    let mut clients = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(client) = clients.get(&trust) {
         return Ok(client.clone());
     }
     // This fails if the program has chosen a provider already, which is used then.
@@ -118,11 +123,29 @@ fn client(allow_link_local: bool) -> Result<Client> {
         .no_deflate()
         .connect_timeout(Duration::from_secs(10))
         .user_agent(concat!("millstream/", env!("CARGO_PKG_VERSION")));
-    let builder = if allow_link_local { builder } else { builder.dns_resolver(Arc::new(guard::Guarded)) };
+    let builder = match options.allow_link_local {
+        true => builder,
+        false => builder.dns_resolver(Arc::new(guard::Guarded)),
+    };
     let client = builder
+        .tls_certs_merge(certificates(options)?)
         .build()
         .map_err(|error| Error::new(ErrorKind::OpenFailed).with_found(format!("no HTTP client: {}", causes(&error))))?;
-    Ok(place.get_or_init(|| client).clone())
+    clients.insert(trust, client.clone());
+    Ok(client)
+}
+
+/// Reads the certificates that are trusted in addition to those of the system.
+pub(crate) fn certificates(options: &Remote) -> Result<Vec<Certificate>> {
+    let Some(path) = &options.ca_file else { return Ok(Vec::new()) };
+    let invalid = |found: String| {
+        Error::new(ErrorKind::InvalidOption).with_found(found).with_expected("a file of certificates in the format PEM")
+    };
+    let pem = std::fs::read(path).map_err(|error| invalid(format!("{path}: {error}")))?;
+    match Certificate::from_pem_bundle(&pem) {
+        Ok(certificates) if !certificates.is_empty() => Ok(certificates),
+        _ => Err(invalid(format!("{path}, which contains no valid certificate"))),
+    }
 }
 
 /// The rest of a longer answer is not received, so a document in it is not valid. A page of a list has at most 1000 entries.
@@ -185,9 +208,15 @@ impl Target {
     pub(crate) fn new(options: Remote) -> Result<Target> {
         let headers = options.checked_headers()?;
         let address = Address::parse(&options.url)?;
-        let client = client(options.allow_link_local)?;
+        let client = client(&options)?;
         let place = match address {
-            Address::Web(url) => Place::Web(url),
+            Address::Web(mut url) => {
+                let has_login = headers.contains_key(AUTHORIZATION) || !url.username().is_empty();
+                if options.netrc && !has_login {
+                    netrc::add_login(&mut url)?;
+                }
+                Place::Web(url)
+            }
             Address::Store { kind, bucket, key } => {
                 let store = open(kind, &bucket, &options)?;
                 let url = store.url(&key);
@@ -201,7 +230,7 @@ impl Target {
     pub(crate) fn of_prefix(options: Remote) -> Result<(Target, String)> {
         let headers = options.checked_headers()?;
         let (kind, bucket, prefix) = Address::parse_prefix(&options.url)?;
-        let client = client(options.allow_link_local)?;
+        let client = client(&options)?;
         let store = open(kind, &bucket, &options)?;
         let url = store.bucket.clone();
         let place = Place::Store(store, url);

@@ -40,6 +40,8 @@ mod gcs;
 #[cfg(feature = "client")]
 mod guard;
 #[cfg(feature = "client")]
+mod netrc;
+#[cfg(feature = "client")]
 mod object;
 #[cfg(feature = "client")]
 mod objects;

@@ -99,7 +99,7 @@ impl Object {
         let allow = target.options.allow_unknown_length;
         let facts = Facts::new(response.status(), response.version(), response.headers(), allow).map_err(named)?;
         let mut object = Object::empty(name, target);
-        object.checksum = Checksum::announced(response.headers());
+        object.checksum = Checksum::announced(response.headers(), object.target.options.md5_etag);
         object.total = facts.total;
         object.validator = facts.validator;
         // This answer is cut short where the second range begins.

@@ -28,6 +28,9 @@ pub struct Remote {
     pub(crate) range_size: u64,
     pub(crate) connections: usize,
     pub(crate) anonymous: bool,
+    pub(crate) ca_file: Option<String>,
+    pub(crate) netrc: bool,
+    pub(crate) md5_etag: bool,
     pub(crate) part_size: Option<u64>,
     pub(crate) size_hint: Option<u64>,
     pub(crate) part_limit: u64,
@@ -51,6 +54,9 @@ impl Remote {
             range_size: 8 << 20,
             connections: 8,
             anonymous: false,
+            ca_file: None,
+            netrc: false,
+            md5_etag: false,
             part_size: None,
             size_hint: None,
             part_limit: 10_000,
@@ -164,6 +170,29 @@ impl Remote {
         self
     }
 
+    /// Sets a file of certificates (PEM) that are trusted in addition to those of the system, such as the authority of
+    /// your own store.
+    pub fn ca_file(mut self, path: impl Into<String>) -> Remote {
+        self.ca_file = Some(path.into());
+        self
+    }
+
+    /// Sets whether the user and the password for a web server come from the file `.netrc` in the home directory, or from
+    /// the one that the variable `NETRC` names: `machine HOST login USER password PASSWORD`, without quotes. A user in the URL
+    /// and the header `Authorization` take precedence.
+    pub fn netrc(mut self, read: bool) -> Remote {
+        self.netrc = read;
+        self
+    }
+
+    /// Sets whether the MD5 of a whole object that is read is compared with its ETag, if the store has no other checksum of
+    /// it. Nothing is compared if the ETag is not 32 hexadecimal digits, as for objects of several parts, or if the store says
+    /// that it encrypts the object with a key. Other servers may have ETags of this form that are no MD5.
+    pub fn md5_etag(mut self, compare: bool) -> Remote {
+        self.md5_etag = compare;
+        self
+    }
+
     /// Sets the size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if
     /// [`size_hint`](Self::size_hint) requires it. An object that is not longer than a part is uploaded with one request.
     ///
@@ -200,6 +229,9 @@ impl fmt::Debug for Remote {
             .field("range_size", &self.range_size)
             .field("connections", &self.connections)
             .field("anonymous", &self.anonymous)
+            .field("ca_file", &self.ca_file)
+            .field("netrc", &self.netrc)
+            .field("md5_etag", &self.md5_etag)
             .field("part_size", &self.part_size)
             .field("size_hint", &self.size_hint)
             .finish_non_exhaustive()

@@ -4,7 +4,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use md5::{Digest, Md5};
@@ -192,7 +191,7 @@ pub(crate) fn encode_query(pairs: &[(&str, String)]) -> String {
 /// Adds the checksum of a body, which a store compares with what it received.
 pub(crate) fn add_checksum(headers: &mut HeaderMap, body: &Bytes) {
     const CONTENT_MD5: HeaderName = HeaderName::from_static("content-md5");
-    let sum = base64::engine::general_purpose::STANDARD.encode(Md5::digest(body));
+    let sum = data_encoding::BASE64.encode(&Md5::digest(body));
     headers.insert(CONTENT_MD5, HeaderValue::try_from(sum).expect("it is ASCII"));
 }
 

@@ -246,6 +246,17 @@ struct remote_options {
     /// Whether requests to an object store are not signed, so that no credentials are needed: for public objects. It is
     /// like `AWS_SKIP_SIGNATURE=true`.
     std::optional<bool> anonymous{};
+    /// A file of certificates (PEM) that are trusted in addition to those of the system, such as the authority of your
+    /// own store.
+    std::string ca_file{};
+    /// Whether the user and the password for a web server come from the file `.netrc` in the home directory, or from
+    /// the one that the variable `NETRC` names: `machine HOST login USER password PASSWORD`, without quotes. A user in
+    /// the URL and the header `Authorization` take precedence.
+    std::optional<bool> netrc{};
+    /// Whether the MD5 of a whole object that is read is compared with its ETag, if the store has no other checksum of
+    /// it. Nothing is compared if the ETag is not 32 hexadecimal digits, as for objects of several parts, or if the
+    /// store says that it encrypts the object with a key. Other servers may have ETags of this form that are no MD5.
+    std::optional<bool> md5_etag{};
     /// The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if
     /// `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at
     /// most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts.
@@ -274,6 +285,12 @@ inline void set(const remote_options &options, millstream_remote *to) {
         call(millstream_remote_set_connections, to, *options.connections);
     if (options.anonymous)
         call(millstream_remote_set_anonymous, to, *options.anonymous);
+    if (!options.ca_file.empty())
+        call(millstream_remote_set_ca_file, to, c_text(options.ca_file).c_str());
+    if (options.netrc)
+        call(millstream_remote_set_netrc, to, *options.netrc);
+    if (options.md5_etag)
+        call(millstream_remote_set_md5_etag, to, *options.md5_etag);
     if (options.part_size)
         call(millstream_remote_set_part_size, to, *options.part_size);
     if (options.size_hint)

@@ -2143,6 +2143,12 @@ static void objects(void) {
     MUST(millstream_remote_set_size_hint(remote, 1, &error));
     MUST(millstream_remote_set_allow_link_local(remote, true, &error));
     MUST(millstream_remote_set_allow_unknown_length(remote, true, &error));
+    MUST(millstream_remote_set_md5_etag(remote, true, &error));
+    MUST(millstream_remote_set_netrc(remote, false, &error));
+    MUST(millstream_remote_set_ca_file(remote, "missing", 7, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_url(remote, NULL, &reader, &error));
+    millstream_remote_free(remote);
+    remote = remote_object("a b.gz", url, sizeof url);
     MUST(millstream_reader_url(remote, NULL, &reader, &error));
     CHECK(strcmp(millstream_reader_name(reader), url) == 0);
     gives_lines(reader, "one|two");

@@ -120,6 +120,9 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
         ),
         "endpoint" => ("The address of a store [default: that of the environment, or the store's usual one]", ""),
         "anonymous" => ("Do not sign requests to a store: for public objects", ""),
+        "ca_file" => ("A file of certificates (PEM) to trust, in addition to those of the system", ""),
+        "netrc" => ("Take user and password for web servers from ~/.netrc, or from the file that NETRC names", ""),
+        "md5_etag" => ("Compare the MD5 of a whole object with its ETag, if it has no other checksum", ""),
         "retry_for" => ("Repeat failed requests until there has been no progress for this long [default: 5m]", ""),
         "idle_timeout" => ("Give up a connection that moves no bytes for this long, and resume [default: 10s]", ""),
         "allow_unknown_length" => {
@@ -263,7 +266,10 @@ pub(super) fn arg<B>(option: &Setting<B>) -> Option<Arg> {
             }
         }
         Set::Text(_) if name == "expect_hash" => ("ALGORITHM:DIGITS", ValueParser::new(hash)),
-        Set::Text(_) => ("URL", ValueParser::new(|text: &str| Ok::<_, String>(Value::Text(text.into())))),
+        Set::Text(_) => {
+            let name = if name == "ca_file" { "FILE" } else { "URL" };
+            (name, ValueParser::new(|text: &str| Ok::<_, String>(Value::Text(text.into()))))
+        }
         Set::Flag(_) => ("", ValueParser::new(|_: &str| Ok::<_, String>(Value::Flag))),
         Set::Numbers(_) => return None,
     };

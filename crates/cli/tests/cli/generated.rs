@@ -62,9 +62,9 @@ fn options_are_those_of_every_language() {
             place.run(&format!("{name} nonsense a")).gets_refused().complains_of(&["unexpected argument"]);
             continue;
         }
-        // Any text can be an address, until it is used.
-        if name == "--endpoint" {
-            assert!(help.contains(" --endpoint <URL> "), "{help}");
+        // Any text can be an address or a name, until it is used.
+        if let Some(value) = [("--endpoint", "<URL>"), ("--ca-file", "<FILE>")].iter().find(|of| of.0 == name) {
+            assert!(help.contains(&format!(" {name} {} ", value.1)), "{help}");
             continue;
         }
         let refused = place.run(&format!("{name}=nonsense a")).gets_refused();

@@ -201,3 +201,39 @@ fn an_object_is_divided_like_a_file() {
     // Lines need no pass.
     with_key(place.words("split").word(&url)).succeeds();
 }
+
+#[test]
+fn a_login_may_come_from_a_file() {
+    let (address, lines) = server(COMPLETE);
+    let host = address.split(':').next().unwrap();
+    let place = Place::new().file("logins", format!("# mine\nmachine {host}\nlogin me\npassword s3cret\n"));
+    let url = format!("http://{address}/a");
+    let run = |options: &str| place.run(options).env("NETRC", "logins").word(&url);
+    let sent = || lines.try_iter().find(|line| line.to_lowercase().starts_with("authorization: "));
+    run("").succeeds().prints("one\ntwo\n");
+    assert_eq!(sent(), None);
+    run("--netrc").succeeds().prints("one\ntwo\n");
+    assert_eq!(sent().unwrap().split_once(": ").unwrap().1, "Basic bWU6czNjcmV0");
+    run("--netrc").and("--http-header").word("Authorization: Bearer other").succeeds();
+    assert_eq!(sent().unwrap().split_once(": ").unwrap().1, "Bearer other");
+    run("--netrc")
+        .env("NETRC", "missing")
+        .gets_refused()
+        .complains_of(&["missing: No such file", "machine HOST login USER"]);
+    let place = Place::new().file("logins", "machine a password \"hidden x\"");
+    let seen = place
+        .run("--netrc")
+        .env("NETRC", "logins")
+        .word(&url)
+        .gets_refused()
+        .complains_of(&["logins, which is invalid"]);
+    assert!(!seen.stderr.contains("hidden"), "{}", seen.stderr);
+}
+
+#[test]
+fn a_file_without_certificates_is_refused() {
+    let place = Place::new().file("no-pem", "some text");
+    let run = |file: &str| place.run("--ca-file").and(file).word("https://127.0.0.1:1/a");
+    run("no-pem").gets_refused().complains_of(&["no-pem, which contains no valid certificate"]);
+    run("missing").gets_refused().complains_of(&["missing: No such file"]);
+}

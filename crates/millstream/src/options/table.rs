@@ -458,6 +458,21 @@ pub const REMOTE: &[Setting<Remote>] = &[
         set: Set::Flag(|builder, flag| builder.anonymous(flag)),
     },
     Setting {
+        name: "ca_file",
+        about: "A file of certificates (PEM) that are trusted in addition to those of the system, such as the authority of your own store.",
+        set: Set::Text(|builder, text| builder.ca_file(text)),
+    },
+    Setting {
+        name: "netrc",
+        about: "Whether the user and the password for a web server come from the file `.netrc` in the home directory, or from the one that the variable `NETRC` names: `machine HOST login USER password PASSWORD`, without quotes. A user in the URL and the header `Authorization` take precedence.",
+        set: Set::Flag(|builder, flag| builder.netrc(flag)),
+    },
+    Setting {
+        name: "md5_etag",
+        about: "Whether the MD5 of a whole object that is read is compared with its ETag, if the store has no other checksum of it. Nothing is compared if the ETag is not 32 hexadecimal digits, as for objects of several parts, or if the store says that it encrypts the object with a key. Other servers may have ETags of this form that are no MD5.",
+        set: Set::Flag(|builder, flag| builder.md5_etag(flag)),
+    },
+    Setting {
         name: "part_size",
         about: "The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts.",
         set: Set::Number(|builder, number| builder.part_size(number)),

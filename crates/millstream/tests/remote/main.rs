@@ -210,6 +210,22 @@ fn the_checksum_of_the_whole_object_is_compared() {
 }
 
 #[test]
+fn the_md5_of_an_object_is_compared_on_request() {
+    let etag = |md5: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nETag: \"{md5}\"\r\n\r\n123456789");
+    let server = |md5: &str| {
+        let response = etag(md5);
+        Server::new(move |_, stream| drop(stream.write_all(response.as_bytes())))
+    };
+    let (right, wrong) = (server("25f9e794323b453885f5181f1b624d0b"), server("25f9e794323b453885f5181f1b624d0c"));
+    assert!(read_all(open(wrong.remote("/a"))).1.is_none());
+    assert!(read_all(open(right.remote("/a").md5_etag(true))).1.is_none());
+    let (found, error) = read_all(open(wrong.remote("/a").md5_etag(true)));
+    let error = error.unwrap();
+    assert_eq!((&found[..], error.kind()), (&b"123456789"[..], ErrorKind::RemoteFailed), "{error}");
+    assert!(error.to_string().contains("found the checksum MD5 (ETag) JfnnlDI7RTiF9RgfG2JNCw=="), "{error}");
+}
+
+#[test]
 fn an_empty_object_of_a_server_without_empty_ranges_is_empty() {
     let server = Server::new(|request, stream| {
         let status = if request.range.is_some() { "416 X" } else { "200 OK" };

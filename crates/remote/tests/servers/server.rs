@@ -92,7 +92,7 @@ impl Drop for Server {
 
 /// Returns a port that no other test of this process gets, below those that the kernel gives to connections and to the
 /// proxies of toxiproxy: a server that is not ready yet would be mistaken for one of them.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 10_000 + (std::process::id() % 200) as u16 * 100;
     loop {

@@ -1,11 +1,13 @@
 //! Files of a web server: nginx, with settings that are common.
 
+use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use millstream::{ErrorKind, Remote};
 
 use crate::read::{LARGE, begin, compressed, content, expect, expect_splits, read_all, read_rest};
-use crate::server::{PATIENCE, Server};
+use crate::server::{PATIENCE, Server, free_port};
 
 /// The folder `files` under several names. Filters that change the content remove its length.
 const LOCATIONS: &str = r#"
@@ -95,6 +97,33 @@ fn files_arrive_in_ranges() {
     }
     store(&server, "a b#c?d%", b"one\n");
     expect(server.url("/files/a%20b%23c%3Fd%25?query"), b"one\n");
+}
+
+/// Runs openssl in a folder.
+fn openssl(folder: &Path, words: &str) {
+    let output = Command::new("openssl").args(words.split(' ')).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_certificate_of_an_authority_may_be_added() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("names"), "subjectAltName=IP:127.0.0.1").unwrap();
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    openssl(folder.path(), &format!("req -x509 {key} -keyout ca.key -out ca.pem -subj /CN=authority -days 30"));
+    openssl(folder.path(), &format!("req {key} -keyout key -out request -subj /CN=server"));
+    let signed = "-CA ca.pem -CAkey ca.key -CAcreateserial -extfile names";
+    openssl(folder.path(), &format!("x509 -req -in request -out certificate -days 30 {signed}"));
+    let (port, place) = (free_port(), folder.path().display());
+    let more =
+        format!("listen 127.0.0.1:{port} ssl; ssl_certificate {place}/certificate; ssl_certificate_key {place}/key;");
+    let Some(server) = nginx(&more) else { return };
+    store(&server, "a", b"one\n");
+    let url = format!("https://127.0.0.1:{port}/files/a");
+    let error = read_all(Remote::new(&*url).retry_for(Duration::ZERO)).1.expect("an unknown authority");
+    assert_eq!(error.kind(), ErrorKind::OpenFailed, "{error}");
+    assert!(error.to_string().contains("UnknownIssuer"), "{error}");
+    expect(Remote::new(&*url).ca_file(folder.path().join("ca.pem").to_str().unwrap()), b"one\n");
 }
 
 #[test]
