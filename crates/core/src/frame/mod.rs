@@ -73,6 +73,32 @@ pub enum RecordLines {
     Several(u8),
 }
 
+impl RecordLines {
+    /// Returns the number of line ends inside the records at the front of `bytes`, which end at `ends`; `None` if they are
+    /// not lines.
+    #[doc(hidden)]
+    #[inline]
+    pub fn inside(
+        self,
+        bytes: &[u8],
+        ends: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
+    ) -> Option<u64> {
+        match self {
+            RecordLines::Unknown => None,
+            RecordLines::One => Some(0),
+            RecordLines::Several(line_end) => {
+                let bytes = &bytes[..ends.clone().next_back().unwrap_or(0)];
+                // Without a CR, only the last record can end without LF, which needs no look at each of the others.
+                let ending = match memchr::memchr(b'\r', bytes) {
+                    None => ends.len() - usize::from(bytes.last().is_some_and(|&last| last != line_end)),
+                    Some(_) => ends.filter(|&end| bytes[end - 1] == line_end).count(),
+                };
+                Some((memchr::memchr_iter(line_end, bytes).count() - ending) as u64)
+            }
+        }
+    }
+}
+
 /// Finds records in bytes.
 ///
 /// ```

@@ -3,8 +3,6 @@
 use crate::frame::{Batch, Framer, RecordLines, Trim};
 use crate::{Error, Reader, Result};
 
-use super::inner_lines;
-
 /// The lines of a batch whose records may be several lines, for errors of its records.
 #[doc(hidden)] // for the command line, whose stages process batches
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +31,7 @@ impl BatchLines {
         };
         let first = batch.offsets()[0];
         let ends = batch.offsets()[1..=index].iter().map(|end| (end - first) as usize);
-        match inner_lines(self.record_lines, &batch.bytes()[first as usize..], ends) {
+        match self.record_lines.inside(&batch.bytes()[first as usize..], ends) {
             Some(inside) => error.with_line(record + before + inside + 1),
             None => error,
         }
@@ -119,7 +117,7 @@ impl BatchCopy {
         let error =
             error.with_offset(self.position.0 + (start + at) as u64).with_record(self.position.1 + record as u64);
         let ends = self.offsets[1..=record].iter().map(|&end| end as usize);
-        let (Some(first), Some(inside)) = (self.first_line, inner_lines(self.record_lines, &self.bytes, ends)) else {
+        let (Some(first), Some(inside)) = (self.first_line, self.record_lines.inside(&self.bytes, ends)) else {
             return error;
         };
         let (mut line, mut column) = (first + record as u64 + inside, at + 1);

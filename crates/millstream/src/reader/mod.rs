@@ -710,7 +710,7 @@ impl Reader {
         let trim = framer.trim();
         let content = trim.apply(&self.buffer.unread()[..len], terminated).len();
         self.check_record(len, content).ok()?;
-        self.count_lines(inner_lines(framer.record_lines(), self.buffer.unread(), std::iter::once(len)));
+        self.count_lines(framer.record_lines().inside(self.buffer.unread(), std::iter::once(len)));
         self.records += 1;
         Some(trim.apply(self.buffer.take_to(self.buffer.pos() + len), terminated))
     }
@@ -902,7 +902,7 @@ impl Reader {
     /// one is unknown.
     pub fn next_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<&[u8]>> {
         let Some((len, terminated)) = self.find_frame(framer)? else { return Ok(None) };
-        self.count_lines(inner_lines(framer.record_lines(), self.buffer.unread(), std::iter::once(len)));
+        self.count_lines(framer.record_lines().inside(self.buffer.unread(), std::iter::once(len)));
         self.records += 1;
         let record = self.buffer.take_to(self.buffer.pos() + len);
         Ok(Some(framer.trim().apply(record, terminated)))
@@ -1012,7 +1012,7 @@ impl Reader {
             }
         }
         let ends = self.offsets[1..].iter().map(|&end| end as usize);
-        self.count_lines(inner_lines(self.batch_lines, self.buffer.unread(), ends));
+        self.count_lines(self.batch_lines.inside(self.buffer.unread(), ends));
         self.records += self.offsets.len() as u64 - 1;
         let len = self.offsets[self.offsets.len() - 1] as usize;
         let most = BATCH_BYTES.min(self.buffer.unread().len());
@@ -1063,7 +1063,7 @@ impl Reader {
         self.buffer.give_back(len as usize);
         self.records -= count as u64;
         let ends = self.offsets[had - count..].iter().map(|&end| (end - self.offsets[had - count]) as usize).skip(1);
-        let inner = inner_lines(self.batch_lines, self.buffer.unread(), ends);
+        let inner = self.batch_lines.inside(self.buffer.unread(), ends);
         self.inner_lines = self.inner_lines.zip(inner).map(|(before, inner)| before - inner);
         self.leaves_records = true;
         Ok(())
@@ -1375,29 +1375,6 @@ fn line_ends(lines: RecordLines, bytes: &[u8]) -> u64 {
     match lines {
         RecordLines::Several(line_end) => memchr::memchr_iter(line_end, bytes).count() as u64,
         RecordLines::Unknown | RecordLines::One => 0,
-    }
-}
-
-/// Returns the number of line ends inside the records at the front of `bytes`, which end at `ends`; `None` if they are not
-/// lines.
-#[inline]
-pub(crate) fn inner_lines(
-    lines: RecordLines,
-    bytes: &[u8],
-    ends: impl DoubleEndedIterator<Item = usize> + ExactSizeIterator + Clone,
-) -> Option<u64> {
-    match lines {
-        RecordLines::Unknown => None,
-        RecordLines::One => Some(0),
-        RecordLines::Several(line_end) => {
-            let bytes = &bytes[..ends.clone().next_back().unwrap_or(0)];
-            // Without a CR, only the last record can end without LF, which needs no look at each of the others.
-            let ending = match memchr::memchr(b'\r', bytes) {
-                None => ends.len() - usize::from(bytes.last().is_some_and(|&last| last != line_end)),
-                Some(_) => ends.filter(|&end| bytes[end - 1] == line_end).count(),
-            };
-            Some((memchr::memchr_iter(line_end, bytes).count() - ending) as u64)
-        }
     }
 }
 
