@@ -28,6 +28,7 @@ interface Exports {
   csv(length: number): boolean;
   batch(length: number, eof: boolean, max: number): number;
   ends(): number;
+  inner_lines(count: number): number;
   offsets(count: number): number;
   rows(length: number, terminated: boolean, isText: boolean, isStrict: boolean): number;
   step(length: number, eof: boolean, scanned: number, state: number): number;

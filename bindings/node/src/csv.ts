@@ -4,7 +4,7 @@ import type { Batch, InvalidUtf8 } from "./batch.js";
 import type { Core } from "./core.js";
 import { MillstreamError, misuse } from "./error.js";
 import { FIELD_COUNT_MISMATCH, INVALID_OPTION, UTF8_INVALID } from "./errors.js";
-import { CoreFramer, type Framer } from "./frame.js";
+import { CoreFramer, type Framer, type LinesFramer } from "./frame.js";
 import { type Check, checkOptions, FLAG, type Rule, type Rules, range } from "./options.js";
 import { platform } from "./text.js";
 import type { Trim } from "./trim.js";
@@ -30,6 +30,9 @@ export interface CsvOptions {
   /** Whether a byte order mark of UTF-8 is skipped, and one of UTF-16 is an error: `true` by default. */
   detectMark?: boolean | undefined;
 }
+
+const LF = 10;
+const CR = 13;
 
 const CHARACTER: Check = {
   expected: "an ASCII character",
@@ -90,10 +93,14 @@ export interface Rows {
   readonly error: MillstreamError | undefined;
 }
 
-class CsvFramer extends CoreFramer implements RowFramer {
+class CsvFramer extends CoreFramer implements RowFramer, LinesFramer {
+  /** The byte that ends the lines inside a record. */
+  readonly #lineEnd: number;
+
   constructor(options: CsvOptions) {
     const dialect = dialectOf(options);
     super((core) => select(core, dialect), trimOf(options.lineEnd), 2);
+    this.#lineEnd = options.lineEnd === "cr" ? CR : LF;
     // This checks the dialect.
     this.core();
   }
@@ -143,6 +150,27 @@ class CsvFramer extends CoreFramer implements RowFramer {
     }
     records.push(batch.length);
     return { items, records, error };
+  }
+
+  linesInBatch(count: number): number {
+    return this.core().call.inner_lines(count) >>> 0;
+  }
+
+  linesInside(bytes: Uint8Array, offsets: Uint32Array): number {
+    const [start, ...ends] = offsets;
+    const { lines } = this.placeAfter(bytes.subarray(start, ends.at(-1)));
+    return lines - ends.filter((end) => bytes[end - 1] === this.#lineEnd).length;
+  }
+
+  placeAfter(bytes: Uint8Array): { lines: number; column: number } {
+    let lines = 0;
+    let start = 0;
+    for (let at = 0; at < bytes.length; at++) {
+      if (bytes[at] !== this.#lineEnd) continue;
+      lines++;
+      start = at + 1;
+    }
+    return { lines, column: bytes.length - start + 1 };
   }
 }
 

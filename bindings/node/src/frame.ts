@@ -59,6 +59,19 @@ export interface Framer {
   readonly findsLines?: boolean | undefined;
 }
 
+/** A framer whose records may be several lines.
+ *
+ * @internal
+ */
+export interface LinesFramer extends Framer {
+  /** Returns the number of line ends inside the first `count` records of the last batch. */
+  linesInBatch(count: number): number;
+  /** Returns the number of line ends inside the records at these offsets. */
+  linesInside(bytes: Uint8Array, offsets: Uint32Array): number;
+  /** Returns the number of line ends in the bytes, and the column after them in the last line. */
+  placeAfter(bytes: Uint8Array): { lines: number; column: number };
+}
+
 /** A growable list of offsets. */
 export class Ends {
   array = new Uint32Array(1024);

@@ -20,7 +20,7 @@ import type { Header, RowFramer, Rows } from "./csv.js";
 import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError, misuse } from "./error.js";
 import { CLOSED, CONTENT_MISMATCH, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } from "./errors.js";
 import { forgotten } from "./forgotten.js";
-import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, lineFramer } from "./frame.js";
+import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, type LinesFramer, lineFramer } from "./frame.js";
 import type { JsonOptions, ValueFramer } from "./json.js";
 import {
   checkOption,
@@ -227,6 +227,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #records = 0;
   /** Whether all of them were lines, so that their number is that of lines. */
   #isText = true;
+  /** The number of line ends inside the records before `#pos`, if each of them was one or several lines. */
+  #innerLines: number | undefined = 0;
   #block: Block = NO_BLOCK;
   /** The offsets of the batch that is being found; the memory is reused. */
   readonly #ends = new Ends();
@@ -539,15 +541,33 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   /** Handles a record that is not UTF-8: it and the following ones are not returned. Returns its index. */
   #endAt(error: unknown, batch: Batch): number {
     const failure = fromSystem(error, UTF8_INVALID, { stream: this.name });
-    this.#failure = failure;
+    const index = (failure.record ?? batch.firstRecord) - batch.firstRecord;
+    this.#failure = this.#withLine(failure, batch, index);
     this.#state = "ending";
     this.#end = this.#pos;
-    return (failure.record ?? batch.firstRecord) - batch.firstRecord;
+    return index;
+  }
+
+  /** Adds the line and the column to the error of a record of the last batch, if the record may be several lines. */
+  #withLine(error: MillstreamError, { bytes, offsets, offset }: Batch, index: number): MillstreamError {
+    if (!hasLines(this.#scanner) || error.offset === undefined) return error;
+    const before = bytes.subarray(offsets[index], error.offset - offset);
+    const inner = this.#scanner.linesInside(bytes, offsets.subarray(index));
+    return changed(error, this.#lineAfter(before, error.record! - inner));
+  }
+
+  /** Returns the line and the column after these bytes of a record that may be several lines, if they are known. */
+  #lineAfter(bytes: Uint8Array, record: number): { line?: number; column?: number } {
+    if (!hasLines(this.#scanner) || this.#innerLines === undefined) return {};
+    const { lines, column } = this.#scanner.placeAfter(bytes);
+    return { line: record + this.#innerLines + lines + 1, column };
   }
 
   /** Makes this framer scan the unread bytes from their start if another one has scanned them. */
   #scanWith(framer: Framer): void {
-    this.#isText &&= framer.findsLines ?? framer.delimiter === LF;
+    const findsLines = framer.findsLines ?? framer.delimiter === LF;
+    this.#isText &&= findsLines;
+    if (!findsLines && !hasLines(framer)) this.#innerLines = undefined;
     if (this.#scanner === framer) return;
     this.#scanner = framer;
     this.#scanned = 0;
@@ -597,7 +617,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     } catch (error) {
       if (ends.length === 1) this.#fail(error);
     }
-    if (ends.length === 1) {
+    const isBatch = ends.length > 1;
+    if (!isBatch) {
       // There is one record that is longer than a batch, or none.
       step ??= this.#step(framer, unread, eof);
       if (!step) return undefined;
@@ -612,6 +633,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     const last = terminated || good + 1 < ends.length;
     const batch = new Batch(bytes, offsets, framer.trim, last, this.#base + this.#pos, this.#records, this.#isText);
     this.#take(length, good);
+    if (hasLines(framer)) this.#countLines(isBatch ? framer.linesInBatch(good) : framer.linesInside(bytes, offsets));
     return batch;
   }
 
@@ -698,6 +720,11 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#inside = 0;
   }
 
+  /** Adds the number of line ends inside records that were taken. */
+  #countLines(inner: number): void {
+    if (this.#innerLines !== undefined) this.#innerLines += inner;
+  }
+
   /** Reads one chunk after the unread bytes, or detects the end. */
   async #fill(framer: Framer): Promise<void> {
     // The line ends belong to the last read.
@@ -738,6 +765,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#base = origin.bytes;
     this.#records = origin.records;
     this.#isText &&= origin.isText;
+    if (!origin.isText) this.#innerLines = undefined;
   }
 
   #append(chunk: Uint8Array, framer: Framer): void {
@@ -891,7 +919,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #fail(error: unknown): never {
     const place = this.#place();
     if (error instanceof MillstreamError && error.offset !== undefined) {
-      error = changed(error, { offset: place.offset + error.offset });
+      const before = this.#bytes.subarray(this.#pos, this.#pos + error.offset);
+      error = changed(error, { offset: place.offset + error.offset, ...this.#lineAfter(before, place.record) });
     }
     this.#state = "ended";
     this.#forget();
@@ -925,26 +954,26 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       this.#complainIfStopped();
       const eof = this.#state !== "open";
       if (this.#pos < this.#end) {
-        some = true;
+        const unread = this.#bytes.subarray(this.#pos, this.#end);
         let step: ReturnType<Framer["step"]>;
         try {
-          step = framer.step(
-            this.#bytes.subarray(this.#pos, this.#end),
-            this.#scanned,
-            eof && this.#failure === undefined,
-            this.#inside,
-          );
+          step = framer.step(unread, this.#scanned, eof && this.#failure === undefined, this.#inside);
         } catch (error) {
+          // The start of the line may have been dropped.
+          if (some) this.#innerLines = undefined;
           this.#fail(error);
         }
+        some = true;
         if (step.length !== undefined) {
           this.#take(step.length, 1);
+          if (hasLines(framer)) this.#countLines(framer.linesInside(unread, Uint32Array.of(0, step.length)));
           return true;
         }
         const { scanned, need, state = 0 } = step;
         if (need > 0) return this.#skipBytes(need, framer);
         // Bytes without the end of a record can be dropped.
         this.#take(scanned, 0);
+        if (hasLines(framer)) this.#countLines(framer.placeAfter(unread.subarray(0, scanned)).lines);
         this.#inside = state;
       }
       if (eof) {
@@ -981,10 +1010,13 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Puts back items that were taken and not returned, for another view. */
   #giveBack(): void {
-    const { items, index, start, offsets, first, records } = this.#block;
+    const { view, items, index, start, offsets, first, records } = this.#block;
     this.#block = NO_BLOCK;
     if (index === items.length) return;
     const at = records?.[index] ?? index;
+    if (hasLines(view.framer)) {
+      this.#countLines(-view.framer.linesInside(this.#bytes.subarray(start), offsets.subarray(at)));
+    }
     this.#pos = start + offsets[at];
     this.#records = first + at;
     this.#scanned = 0;
@@ -1002,6 +1034,10 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#inside = 0;
     this.#block = NO_BLOCK;
   }
+}
+
+function hasLines(framer: Framer | undefined): framer is LinesFramer {
+  return framer !== undefined && "linesInside" in framer;
 }
 
 /** The number of bytes of an unfinished record that a message shows. */

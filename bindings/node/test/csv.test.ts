@@ -6,7 +6,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import fc from "fast-check";
-import { type CsvOptions, csv, from, type MillstreamError, open, shell } from "millstream";
+import {
+  type CsvOptions,
+  csv,
+  delimiter,
+  from,
+  type MillstreamError,
+  open,
+  openSplit,
+  planSplits,
+  shell,
+} from "millstream";
 import { cases, failure, pieces, toArray } from "./twin.js";
 
 const directory = mkdtempSync(join(tmpdir(), "millstream-"));
@@ -192,6 +202,111 @@ test("quotes are followed through records that are longer than a block", async (
   // The rest is skipped.
   assert.equal(await reader.skipRecord(), true);
   assert.deepEqual(await toArray(short), []);
+});
+
+/** The line and the column of a byte, if every line ends with LF. */
+function placeOf(text: string, offset: number): [number, number] {
+  const before = Buffer.from(text).subarray(0, offset).toString("latin1").split("\n");
+  return [before.length, before.at(-1)!.length + 1];
+}
+
+test("errors have the line and the column, also after line feeds in quotes", async () => {
+  const records = [
+    "a,b\n",
+    "c\r\n",
+    '"é\ne",f\n',
+    '"g\r\n\n"\r\n',
+    "\n",
+    '"h\r""\n"\n',
+    "# comment\n",
+    `"${"long\n".repeat(20_000)}"\n`,
+  ];
+  const bad = ['x"y\n', '"z\n\n"1\n', '1,"\n\nnever closed\n'];
+  const some = fc.array(fc.constantFrom(...records), { maxLength: 30 });
+  const cuts = fc.array(fc.nat(400), { maxLength: 5 }).map((all) => all.toSorted((a, b) => a - b));
+  await fc.assert(
+    fc.asyncProperty(some, fc.constantFrom(...bad), cuts, fc.nat(3), fc.nat(5), async (good, end, cuts, way, count) => {
+      const text = good.join("") + end;
+      const options = { framer: csv({ comment: "#" }), name: "t.csv" } as const;
+      const reader = from(pieces(Buffer.from(text), cuts), options);
+      const error = await failure(
+        (async () => {
+          // A loop that ends early gives records back.
+          for (let taken = 0; taken < count; taken++) for await (const _ of reader.rows()) break;
+          const left = good.length - reader.position.records;
+          if (way === 0) while ((await reader.nextBatch()) !== null);
+          if (way === 1) for (let skipped = 0; skipped < left; skipped++) await reader.skipRecord();
+          await toArray<unknown>(way === 2 ? reader : reader.rows());
+        })(),
+      );
+      assert.deepEqual([error.kind, error.stream, error.record], ["csv_invalid", "t.csv", good.length]);
+      assert.deepEqual([error.line, error.column], placeOf(text, error.offset!));
+      assert.match(error.message, new RegExp(`, at line ${error.line}, column ${error.column};`));
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("errors of fields have the line and the column", async () => {
+  const text = 'a,b\n"1\n\n",2\n\n"3\n4",5,6\n7,8\n';
+  const error = await failure(toArray(from(text, { framer: csv() }).objects()));
+  assert.deepEqual([error.kind, error.record, error.line, error.column], ["field_count_mismatch", 3, 6, 1]);
+  assert.equal(error.offset, text.indexOf('"3'));
+
+  const bytes = Buffer.from('a,b\n"1\n\n",2\n"3\n4","5\nx\xff"\n7,8\n', "latin1");
+  const options = { framer: csv(), invalidUtf8: "error" } as const;
+  for (const records of [from(bytes, options).rows(), from(bytes, options).objects()]) {
+    const invalid = await failure(toArray<unknown>(records));
+    assert.deepEqual([invalid.kind, invalid.record, invalid.line, invalid.column], ["utf8_invalid", 2, 6, 4]);
+  }
+  const invalid = await failure(toArray(from(bytes, options)));
+  assert.deepEqual([invalid.kind, invalid.record, invalid.line, invalid.column], ["utf8_invalid", 2, 5, 1]);
+});
+
+test("a CR ends the lines inside a record if only CR ends records", async () => {
+  const error = await failure(toArray(from('a\r"b\rc\n"\rd"\r', { framer: csv({ lineEnd: "cr" }) }).rows()));
+  assert.deepEqual([error.kind, error.record, error.line, error.column], ["csv_invalid", 2, 4, 2]);
+});
+
+test("the line is unknown after records that are not lines", async () => {
+  const reader = from('1;a\n2,"b\n', { framer: csv() });
+  for await (const record of reader.records(delimiter(";"))) {
+    assert.equal(record, "1");
+    break;
+  }
+  const error = await failure(toArray(reader.rows()));
+  assert.deepEqual([error.kind, error.line, error.column], ["csv_invalid", undefined, undefined]);
+});
+
+test("a record that was too long is counted with its lines", async () => {
+  const open = (end: string) => from(`a\n"${"x\n".repeat(50)}"\n${end}`, { framer: csv(), recordLimit: 60 });
+  for (const [end, ...place] of [
+    ['b"\n', 53, 2],
+    ['"b\nb"c\n', 54, 3],
+  ] as const) {
+    const reader = open(end);
+    const rows = reader.rows();
+    await rows.next();
+    assert.equal((await failure(rows.next())).kind, "record_too_long");
+    assert.equal(await reader.skipRecord(), true);
+    const error = await failure(rows.next());
+    assert.deepEqual([error.kind, error.record, error.line, error.column], ["csv_invalid", 2, ...place]);
+  }
+});
+
+test("only the first split of a file knows its lines", async () => {
+  const path = join(directory, "split.csv");
+  const bad = '"c\n"d\n';
+  for (const [good, line] of [
+    ["", 2],
+    ['"a\nb"\n'.repeat(20), undefined],
+  ] as const) {
+    writeFileSync(path, good + bad);
+    const { splits } = await planSplits(path, { framer: csv(), size: 64 });
+    assert.equal(splits.length > 1, good !== "");
+    const error = await failure(toArray(openSplit(splits.at(-1)!).rows()));
+    assert.deepEqual([error.kind, error.line, error.offset], ["csv_invalid", line, good.length + 4]);
+  }
 });
 
 test("a framer in JavaScript has a state, too", async () => {

@@ -172,6 +172,15 @@ pub extern "C" fn ends() -> *const u32 {
     host(|host| host.ends.as_ptr())
 }
 
+/// Returns the number of line ends inside the first `count` records of the last batch, whose bytes are still in `input`.
+#[unsafe(no_mangle)]
+pub extern "C" fn inner_lines(count: usize) -> usize {
+    host(|Host { input, framer, ends, .. }| {
+        let ends = ends[..count].iter().map(|&end| end as usize);
+        framer.record_lines().inside(input, ends).unwrap_or(0) as usize
+    })
+}
+
 /// Returns the address to which JavaScript may write this many offsets of records, for `rows`.
 #[unsafe(no_mangle)]
 pub extern "C" fn offsets(count: usize) -> *mut u32 {
