@@ -21,6 +21,7 @@ import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError, misus
 import { CLOSED, CONTENT_MISMATCH, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } from "./errors.js";
 import { forgotten } from "./forgotten.js";
 import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, type LinesFramer, lineFramer } from "./frame.js";
+import { END, resumable, Turns } from "./iterate.js";
 import type { JsonOptions, ValueFramer } from "./json.js";
 import {
   checkOption,
@@ -41,6 +42,7 @@ import type { Source } from "./source/source.js";
 import { lastWithin, TEXT_BLOCK } from "./strings.js";
 import { platform } from "./text.js";
 import type { Trim } from "./trim.js";
+import { Waits } from "./waits.js";
 
 /** The maximum size of a batch: it fits in the processor's cache with its offsets. */
 const BATCH_BYTES = 256 << 10;
@@ -120,14 +122,18 @@ export interface Items<T> {
   readonly first: number;
   /** Whether they and all earlier ones are lines. */
   readonly isText: boolean;
+  /** The index of each item's record relative to `first`, if there are records that are not items. */
+  readonly records: readonly number[] | undefined;
 }
 
 /** A view of the stream: the records of a framer in some form. */
 interface View {
   readonly framer: Framer;
   readonly as: As;
-  /** Splits the records into fields, if they are CSV. */
+  /** Makes other items of the records, such as the fields of CSV. */
   readonly split?: (batch: Batch) => Rows;
+  /** The size of a batch, if most records do not become strings. */
+  readonly most?: number;
 }
 
 /** Items that were taken from the bytes for a view and are not all returned yet. */
@@ -157,14 +163,11 @@ const NO_BLOCK: Block = {
   first: 0,
 };
 
-/** For `pipe`: takes the next items at once; `null` at the end. */
-export let takeItems: <T extends string | Uint8Array>(reader: Reader<T>) => Promise<Items<T> | null>;
+/** Takes some records of a batch, in the reader's form. */
+export type Select = (batch: Batch, as: As, invalidUtf8: InvalidUtf8) => Rows;
 
-/** For `matching`: takes the next records that contain some bytes, with their indexes relative to `first`. */
-export let takeMatching: <T extends string | Uint8Array>(
-  reader: Reader<T>,
-  what: Uint8Array,
-) => Promise<(Items<T> & { readonly from: Uint32Array }) | null>;
+/** For `pipe`: takes the next items at once; `null` at the end. */
+export let takeItems: <T extends string | Uint8Array>(reader: Reader<T>, select?: Select) => Promise<Items<T> | null>;
 
 /** For pipelines: claims the reader. Each reader can be the source of only one pipeline. */
 export let claim: (reader: Reader<any>) => boolean;
@@ -246,10 +249,10 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #unfinished: Uint8Array | undefined;
   /** An error that is due when all complete records have been returned. */
   #failure: MillstreamError | undefined;
-  /** Interrupts the wait. */
-  #interrupt: (error: unknown) => void = () => {};
+  /** The wait for the source, until the signal is triggered or the reader is closed. */
+  readonly #wait: Waits;
   /** Calls that need the source take turns. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   static {
     claim = (reader) => {
@@ -257,8 +260,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       reader.#isClaimed = true;
       return true;
     };
-    takeItems = (reader) => reader.#inTurn(() => reader.#takeItems());
-    takeMatching = (reader, what) => reader.#inTurn(() => reader.#takeMatching(what));
+    takeItems = (reader, select) => reader.#turns.take(() => reader.#takeItems(select));
   }
 
   constructor(source: Source, options: ReaderOptions = {}) {
@@ -270,6 +272,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#invalidUtf8 = invalidUtf8;
     this.#jsonUtf8 = options.invalidUtf8 ?? "error";
     this.#signal = options.signal;
+    this.#wait = new Waits(options.signal, (signal) => this.#cancel(signal));
     this.name = options.name ?? source.name;
     abandoned?.register(this, source, this);
   }
@@ -392,7 +395,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   #nextBatch(framer: Framer, options: BatchOptions): Promise<Batch | null> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       this.#giveBack();
       const batch = await this.#takeBatch(framer);
       if (options.memory !== "reused") this.#lent = true;
@@ -402,7 +405,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Skips a record of any length and returns true, or false if there is none. Use this after `record_too_long`. */
   skipRecord(): Promise<boolean> {
-    return this.#inTurn(() => {
+    return this.#turns.take(() => {
       this.#giveBack();
       return this.#skip(this.#view.framer);
     });
@@ -417,7 +420,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   async close(): Promise<readonly CommandEnd[]> {
     if (this.#state === "open" || this.#state === "ending") this.#state = "closed";
     this.#forget();
-    this.#interrupt(new MillstreamError(CLOSED, { stream: this.name }));
+    this.#wait.interrupt(new MillstreamError(CLOSED, { stream: this.name }));
     abandoned?.unregister(this);
     try {
       await this.#source.close();
@@ -433,19 +436,12 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     await this.close().catch(() => {});
   }
 
-  /** Runs one call at a time: a call that is made while another one waits for bytes runs after it. */
-  #inTurn<R>(call: () => Promise<R>): Promise<R> {
-    const result = this.#turn.then(call);
-    this.#turn = result.catch(() => {});
-    return result;
-  }
-
   #iterate<I>(view: View): AsyncIterableIterator<I> {
     const refill = async (): Promise<IteratorResult<I>> => {
       for (;;) {
         const { block } = this.#current(view);
         if (block !== undefined) return { done: false, value: block.items[block.index++] as I };
-        if (!(await this.#inTurn(() => this.#refill(view)))) return END;
+        if (!(await this.#turns.take(() => this.#refill(view)))) return END;
       }
     };
     return resumable(() => {
@@ -469,39 +465,31 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return this.#takeBlock(view);
   }
 
-  async #takeItems<I>(): Promise<Items<I> | null> {
-    if (!(await this.#refill(this.#view))) return null;
-    const { items, index, first } = this.#block;
-    this.#block = NO_BLOCK;
-    return { items: (index === 0 ? items : items.slice(index)) as I[], first: first + index, isText: this.#isText };
-  }
-
-  async #takeMatching<I>(what: Uint8Array): Promise<(Items<I> & { from: Uint32Array }) | null> {
-    this.#giveBack();
-    const { framer, as } = this.#view;
-    for (;;) {
-      const batch = await this.#takeBatch(framer);
-      if (batch === null) return null;
-      const from = batch.matching(what);
-      if (from.length === 0) continue;
-      if (as === "bytes") this.#lent = true;
-      const items = as === "text" ? this.#textsOf(batch, from) : Array.from(from, (index) => batch.record(index));
-      if (items.length > 0) return { items: items as I[], first: batch.firstRecord, isText: this.#isText, from };
+  async #takeItems<I>(select?: Select): Promise<Items<I> | null> {
+    let view = this.#view;
+    if (select !== undefined) {
+      const { framer, as } = view;
+      view = { framer, as, split: (batch) => select(batch, as, this.#invalidUtf8), most: BATCH_BYTES };
     }
+    if (!(await this.#refill(view))) return null;
+    const { items, index, first, records } = this.#block;
+    this.#block = NO_BLOCK;
+    const left = (index === 0 ? items : items.slice(index)) as I[];
+    return { items: left, first: first + index, isText: this.#isText, records };
   }
 
   async #takeBlock(view: View): Promise<boolean> {
     const { framer, as } = view;
     for (;;) {
-      const batch = await this.#takeBatch(framer, as === "text" ? TEXT_BLOCK : BATCH_BYTES);
+      const batch = await this.#takeBatch(framer, view.most ?? (as === "text" ? TEXT_BLOCK : BATCH_BYTES));
       if (batch === null) return false;
-      if (as === "bytes") this.#lent = true;
       const rows = view.split?.(batch);
       const items = rows?.items ?? (as === "text" ? this.#texts(batch) : batch.records());
       const { offsets, firstRecord: first } = batch;
       const start = this.#pos - offsets[batch.length];
       if (rows?.error !== undefined) this.#endAt(rows.error, batch);
       if (items.length === 0) continue;
+      if (as === "bytes") this.#lent = true;
       this.#block = { view, items, index: 0, start, offsets, first, records: rows?.records };
       return true;
     }
@@ -525,17 +513,6 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       const good = this.#endAt(error, batch);
       return new Batch(batch.bytes, batch.offsets.slice(0, good + 1), batch.trim, true).texts();
     }
-  }
-
-  /** Returns the strings of some records of a batch; if invalid UTF-8 is an error, only those before it. */
-  #textsOf(batch: Batch, indexes: Uint32Array): string[] {
-    const texts: string[] = [];
-    try {
-      for (const index of indexes) texts.push(batch.text(index, this.#invalidUtf8));
-    } catch (error) {
-      this.#endAt(error, batch);
-    }
-    return texts;
   }
 
   /** Handles a record that is not UTF-8: it and the following ones are not returned. Returns its index. */
@@ -739,10 +716,10 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
     let chunk: Uint8Array | null;
     try {
-      chunk = await this.#interruptible(this.#source.read());
+      chunk = await this.#wait.until(this.#source.read());
       this.#begin();
       // The rest is a record only if the source succeeded, because a source that failed did not finish it.
-      if (chunk === null) await this.#interruptible(this.#source.finish());
+      if (chunk === null) await this.#wait.until(this.#source.finish());
     } catch (error) {
       this.#begin();
       const begun = this.#base + this.#end > 0;
@@ -851,17 +828,6 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#own = true;
     if (at < chunk.length) this.#rest = chunk.subarray(at);
     return true;
-  }
-
-  /** Waits for the source until the signal is triggered or the reader is closed. */
-  #interruptible<R>(promise: Promise<R>): Promise<R> {
-    const signal = this.#signal;
-    return new Promise((resolve, reject) => {
-      const abort = () => reject(this.#cancel(signal!));
-      signal?.addEventListener("abort", abort, { once: true });
-      this.#interrupt = reject;
-      promise.then(resolve, reject).finally(() => signal?.removeEventListener("abort", abort));
-    });
   }
 
   #cancel(signal: AbortSignal): MillstreamError {
@@ -1049,17 +1015,4 @@ function withUnfinished(error: MillstreamError, rest: Uint8Array): MillstreamErr
   const bytes = `${rest.length} byte${rest.length === 1 ? "" : "s"} of an unfinished record, ${shown}`;
   const found = rest.length > SHOWN ? `${bytes}...` : bytes;
   return changed(error, { found: error.found === undefined ? found : `${error.found}, and ${found}` });
-}
-
-const END: IteratorReturnResult<undefined> = { done: true, value: undefined };
-
-/** An iterator that another loop can continue after an early exit: `return` does not close the reader. */
-function resumable<I>(next: () => Promise<IteratorResult<I>>): AsyncIterableIterator<I> {
-  return {
-    next,
-    return: (value?: unknown) => Promise.resolve({ done: true as const, value }),
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-  };
 }

@@ -1,25 +1,36 @@
 /** A source of the records that contain a text; other records never become items. */
 
-import { misuse } from "../error.js";
+import { type MillstreamError, misuse } from "../error.js";
 import { checkOption, TEXT_OR_BYTES } from "../options.js";
-import { Reader, takeMatching } from "../reader.js";
+import { Reader, type Select, takeItems } from "../reader.js";
 import { platform } from "../text.js";
 import type { Block } from "./block.js";
 import { Pipeline } from "./pipe.js";
 import { OfReader } from "./source.js";
 
 class MatchingBlocks extends OfReader {
-  constructor(
-    reader: Reader<any>,
-    readonly what: Uint8Array,
-  ) {
+  readonly #select: Select;
+
+  constructor(reader: Reader<any>, what: Uint8Array) {
     super(reader);
+    this.#select = (batch, as, invalidUtf8) => {
+      const records = Array.from(batch.matching(what));
+      if (as === "bytes") return { items: records.map((index) => batch.record(index)), records, error: undefined };
+      const items: string[] = [];
+      try {
+        for (const index of records) items.push(batch.text(index, invalidUtf8));
+      } catch (error) {
+        return { items, records, error: error as MillstreamError };
+      }
+      return { items, records, error: undefined };
+    };
   }
 
   protected async take(): Promise<Block | null> {
-    const taken = await takeMatching(this.reader, this.what);
+    const taken = await takeItems(this.reader, this.#select);
     if (taken === null) return null;
-    const { items, first, from, isText } = taken;
+    const { items, first, isText, records } = taken;
+    const from = Uint32Array.from(records!);
     return { items, of: this.of(isText), first, shift: 0, origin: { from, shift: 0, parent: null } };
   }
 }
