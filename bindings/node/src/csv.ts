@@ -40,7 +40,7 @@ const CHARACTER: Check = {
 };
 const NONE: Check = { expected: "null", accepts: (value) => value === null };
 const BYTE: Rule = [CHARACTER, /* @__PURE__ */ range(0, 255)];
-const BYTE_OR_NONE: Rule = [...BYTE, NONE];
+const BYTE_OR_NONE: Rule = [CHARACTER, /* @__PURE__ */ range(0, 255), NONE];
 
 const CSV_RULES: Rules<CsvOptions> = {
   delimiter: BYTE,

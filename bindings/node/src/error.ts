@@ -93,6 +93,7 @@ export class MillstreamError extends Error {
 
   constructor({ kind, advice }: Kind, all: ErrorDetails = {}) {
     const details: ErrorDetails = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+    nameClasses();
     super(message({ kind, advice }, details), details);
     const { what, lastLine, cause, isSink, ...shown } = details;
     // `ERROR_CODES` lists the codes; bundles need not contain the list.
@@ -134,15 +135,23 @@ export function misuse(details: ErrorDetails, kind: Kind = ARGUMENT_INVALID): Mi
   return made(Misuse, kind, details);
 }
 
-// The names are not those of the classes, because minifiers may rename these.
-for (const [{ prototype }, name] of [
-  [MillstreamError, "MillstreamError"],
-  [AbortError, "AbortError"],
-  [Misuse, "TypeError"],
-] as const) {
-  const values = { name, [BRAND]: true, at: MillstreamError.prototype.at };
-  for (const key of Reflect.ownKeys(values)) {
-    Object.defineProperty(prototype, key, { value: values[key as "name"], configurable: true });
+let areNamed = false;
+
+/** Names the classes before the first error is created, and not when this module is loaded, which would keep all of it in
+ * every bundle. The names are not those of the classes, because minifiers may rename these.
+ */
+function nameClasses(): void {
+  if (areNamed) return;
+  areNamed = true;
+  for (const [{ prototype }, name] of [
+    [MillstreamError, "MillstreamError"],
+    [AbortError, "AbortError"],
+    [Misuse, "TypeError"],
+  ] as const) {
+    const values = { name, [BRAND]: true, at: MillstreamError.prototype.at };
+    for (const key of Reflect.ownKeys(values)) {
+      Object.defineProperty(prototype, key, { value: values[key as "name"], configurable: true });
+    }
   }
 }
 

@@ -153,24 +153,18 @@ interface Block {
   readonly records?: readonly number[] | undefined;
 }
 
-const EMPTY = new Uint8Array(0);
+const EMPTY = /* @__PURE__ */ new Uint8Array(0);
 const NO_BLOCK: Block = {
   view: { framer: /* @__PURE__ */ lineFramer(), as: "text" },
   items: [],
   index: 0,
   start: 0,
-  offsets: new Uint32Array(1),
+  offsets: /* @__PURE__ */ new Uint32Array(1),
   first: 0,
 };
 
 /** Takes some records of a batch, in the reader's form. */
 export type Select = (batch: Batch, as: As, invalidUtf8: InvalidUtf8) => Rows;
-
-/** For `pipe`: takes the next items at once; `null` at the end. */
-export let takeItems: <T extends string | Uint8Array>(reader: Reader<T>, select?: Select) => Promise<Items<T> | null>;
-
-/** For pipelines: claims the reader. Each reader can be the source of only one pipeline. */
-export let claim: (reader: Reader<any>) => boolean;
 
 /** Closes sources whose reader is no longer referenced. */
 const abandoned =
@@ -254,13 +248,22 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   /** Calls that need the source take turns. */
   readonly #turns = new Turns();
 
-  static {
-    claim = (reader) => {
-      if (reader.#isClaimed || reader.#state === "ended") return false;
-      reader.#isClaimed = true;
-      return true;
-    };
-    takeItems = (reader, select) => reader.#turns.take(() => reader.#takeItems(select));
+  /** For pipelines: claims the reader. Each reader can be the source of only one pipeline.
+   *
+   * @internal
+   */
+  static claim(reader: Reader<any>): boolean {
+    if (reader.#isClaimed || reader.#state === "ended") return false;
+    reader.#isClaimed = true;
+    return true;
+  }
+
+  /** For pipelines: takes the next items at once; `null` at the end.
+   *
+   * @internal
+   */
+  static takeItems<T extends string | Uint8Array>(reader: Reader<T>, select?: Select): Promise<Items<T> | null> {
+    return reader.#turns.take(() => reader.#takeItems(select));
   }
 
   constructor(source: Source, options: ReaderOptions = {}) {

@@ -26,9 +26,9 @@ export interface Platform {
   allocate(length: number): Uint8Array<ArrayBuffer>;
 }
 
-const lossy = new TextDecoder("utf-8", { ignoreBOM: true });
-const strict = new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
-const encoder = new TextEncoder();
+const lossy = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true });
+const strict = /* @__PURE__ */ new TextDecoder("utf-8", { ignoreBOM: true, fatal: true });
+const encoder = /* @__PURE__ */ new TextEncoder();
 
 /** The current platform. */
 export const platform: Platform = {

@@ -11,7 +11,7 @@ import { bytesOf, encodeRecords } from "../record.js";
 import type { RunningSink } from "../sink/sink.js";
 import { isObjects, type OutputOptions } from "./options.js";
 
-const LINE_FEED = Uint8Array.of(10);
+const LINE_FEED = /* @__PURE__ */ Uint8Array.of(10);
 
 /** Passes on a chunk; returns whether there is space for another. */
 type Put = (chunk: unknown) => boolean;

@@ -1,7 +1,7 @@
 /** Decimal numbers of 34 digits, as specified for BSON's Decimal128. They are stored unchanged and written as text. */
 
 /** The largest number of 34 digits. */
-const LARGEST = 10n ** 34n - 1n;
+const LARGEST = 9_999_999_999_999_999_999_999_999_999_999_999n;
 
 /** The stored form of an exponent of zero. */
 const BIAS = 6176;

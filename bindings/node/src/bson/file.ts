@@ -5,6 +5,7 @@
  */
 
 import { type FileHandle, open } from "node:fs/promises";
+import { IS_BIG_ENDIAN } from "../endian.js";
 import { fromSystem, MillstreamError } from "../error.js";
 import {
   DOCUMENT_INVALID,
@@ -176,7 +177,7 @@ export class DocumentFile {
     }
     const target = platform.allocate(length);
     await this.#read(start, target);
-    if (IS_BIG) for (let at = 0; at < length; at += size) target.subarray(at, at + size).reverse();
+    if (IS_BIG_ENDIAN) for (let at = 0; at < length; at += size) target.subarray(at, at + size).reverse();
     return new type(target.buffer);
   }
 
@@ -338,9 +339,6 @@ export class DocumentFile {
 
 /** Maps the headers of vectors to the classes of their numbers. */
 const VECTORS: { readonly [header: string]: string | undefined } = { "3 0": "Int8Array", "39 0": "Float32Array" };
-
-/** Whether this machine is big-endian. */
-const IS_BIG = new Uint8Array(Uint16Array.of(1).buffer)[0] === 0;
 
 function bytesText(count: number): string {
   return count === 1 ? "1 byte" : `${count} bytes`;

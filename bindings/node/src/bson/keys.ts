@@ -12,7 +12,7 @@ interface Key {
 }
 
 /** The last key of each hash. */
-const known: (Key | undefined)[] = new Array(KNOWN).fill(undefined);
+const known: (Key | undefined)[] = /* @__PURE__ */ Array.from({ length: KNOWN });
 
 /** Returns the key between `start` and `end` if it is ASCII and short or known; otherwise `undefined`. */
 export function knownKey(bytes: Uint8Array, start: number, end: number): string | undefined {

@@ -28,7 +28,7 @@ export function newRun(from: Uint32Array = NO_INDEXES): Run {
   return { value: undefined, thrown: false, kept: 0, from, state: undefined };
 }
 
-const NO_INDEXES = new Uint32Array(0);
+const NO_INDEXES = /* @__PURE__ */ new Uint32Array(0);
 
 /** Runs over `items[index .. end]`; returns the index of the item it stopped at, or `end`. */
 export type Loop = (run: Run, items: any[], index: number, end: number) => number;
@@ -301,9 +301,7 @@ export class StageLoop {
   }
 }
 
-const AsyncFunction = (async () => {}).constructor;
-
 /** Returns whether a function is declared `async`, so that a promise can be expected. */
 export function isAsync(f: unknown): boolean {
-  return f instanceof AsyncFunction;
+  return f instanceof (async () => {}).constructor;
 }

@@ -2,7 +2,7 @@
 
 import { type MillstreamError, misuse } from "../error.js";
 import { checkOption, TEXT_OR_BYTES } from "../options.js";
-import { Reader, type Select, takeItems } from "../reader.js";
+import { Reader, type Select } from "../reader.js";
 import { platform } from "../text.js";
 import type { Block } from "./block.js";
 import { Pipeline } from "./pipe.js";
@@ -27,7 +27,7 @@ class MatchingBlocks extends OfReader {
   }
 
   protected async take(): Promise<Block | null> {
-    const taken = await takeItems(this.reader, this.#select);
+    const taken = await Reader.takeItems(this.reader, this.#select);
     if (taken === null) return null;
     const { items, first, isText, records } = taken;
     const from = Uint32Array.from(records!);

@@ -46,6 +46,8 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
   /** @internal */
   constructor(blocks: BlockSource) {
     this.#blocks = blocks;
+    // A method with this name would keep the class in every bundle, because bundlers do not evaluate the name.
+    Object.defineProperty(this, BLOCKS, { value: () => this.#asSource() });
   }
 
   /** Iterates over the items. After a loop ends early, another one can continue; `close` stops the pipeline. */
@@ -83,7 +85,7 @@ export class Pipeline<A> implements AsyncIterable<A>, AsyncDisposable {
   }
 
   /** The blocks, for pipelines that read from this one. */
-  [BLOCKS](): BlockSource {
+  #asSource(): BlockSource {
     return {
       next: () => this.#turns.take(() => this.#nextBlock()),
       close: () => this.close(),

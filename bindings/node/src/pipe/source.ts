@@ -2,7 +2,7 @@
 
 import { type CommandEnd, MillstreamError, misuse } from "../error.js";
 import { CLOSED } from "../errors.js";
-import { claim, Reader, takeItems } from "../reader.js";
+import { Reader } from "../reader.js";
 import { iterateWebStream } from "../source/chunks.js";
 import { type Block, type BlockSource, type Source, sourceBlock } from "./block.js";
 import { isPromise } from "./loop.js";
@@ -44,7 +44,7 @@ export abstract class OfReader implements BlockSource {
   constructor(readonly reader: Reader<any>) {}
 
   async next(): Promise<Block | null> {
-    if (!this.#isOurs && !claim(this.reader)) {
+    if (!this.#isOurs && !Reader.claim(this.reader)) {
       const found = "a reader that was read to its end, or is the source of another pipeline";
       throw new MillstreamError(CLOSED, { stream: this.reader.name, found, expected: "a new reader" });
     }
@@ -72,7 +72,7 @@ export abstract class OfReader implements BlockSource {
 
 class ReaderBlocks extends OfReader {
   protected async take(): Promise<Block | null> {
-    const taken = await takeItems(this.reader);
+    const taken = await Reader.takeItems(this.reader);
     return taken === null ? null : sourceBlock(taken.items, taken.first, this.of(taken.isText));
   }
 }

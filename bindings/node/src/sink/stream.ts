@@ -23,7 +23,7 @@ export interface NodeWritable {
   off(event: string, listener: (...of: any[]) => void): unknown;
 }
 
-const LINE_FEED = Uint8Array.of(10);
+const LINE_FEED = /* @__PURE__ */ Uint8Array.of(10);
 
 /** A promise that is settled by a stream's events. */
 function until(stream: NodeWritable, event: "drain" | "finish"): Promise<void> {

@@ -5,6 +5,7 @@
  */
 
 import { Batch } from "../../batch.js";
+import { IS_BIG_ENDIAN } from "../../endian.js";
 import { misuse } from "../../error.js";
 import { platform } from "../../text.js";
 import { TRIM_NOTHING } from "../../trim.js";
@@ -13,7 +14,7 @@ import { DateTime, ObjectId, Timestamp } from "../values.js";
 import type { DataType, Field } from "./schema.js";
 
 /** The index of the high word of a 64-bit integer on this machine. */
-const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0];
+const HIGH = IS_BIG_ENDIAN ? 0 : 1;
 
 /**
  * The memory of columns of numbers. Dates are milliseconds since 1970; timestamps are the seconds times 2³² plus the
