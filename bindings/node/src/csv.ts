@@ -70,6 +70,8 @@ export function csv(options: CsvOptions = {}): Framer {
 export interface RowFramer extends Framer {
   /** Splits the records of a batch into fields. */
   split(batch: Batch, options: RowOptions): Rows;
+  /** Returns the fields of a header as strings. */
+  namesOf(row: readonly (string | Uint8Array)[]): string[];
 }
 
 /** The names of the header, once it has been read. */
@@ -131,7 +133,7 @@ class CsvFramer extends CoreFramer implements RowFramer, LinesFramer {
       for (; field < end; field++) row.push(content(fields[field], fields[field + 1]));
       const names = header?.names;
       if (header !== undefined && names === undefined) {
-        header.names = row.map((name) => (typeof name === "string" ? name : platform.decode(name, 0, name.length)));
+        header.names = this.namesOf(row);
         continue;
       }
       if (names !== undefined && names.length !== row.length) {
@@ -150,6 +152,10 @@ class CsvFramer extends CoreFramer implements RowFramer, LinesFramer {
     }
     records.push(batch.length);
     return { items, records, error };
+  }
+
+  namesOf(row: readonly (string | Uint8Array)[]): string[] {
+    return row.map((name) => (typeof name === "string" ? name : platform.decode(name, 0, name.length)));
   }
 
   linesInBatch(count: number): number {

@@ -192,7 +192,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   /** The same for values of JSON, which by default must be UTF-8. */
   readonly #jsonUtf8: InvalidUtf8;
   readonly #signal: AbortSignal | undefined;
-  /** The header of CSV, after `objects` has read it. */
+  /** The header of CSV, after `objects` or `header` has read it. */
   readonly #header: Header = {};
   /** The name of the source, for messages. */
   readonly name: string;
@@ -331,6 +331,25 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return this.#iterate(this.#viewOfRows("rows", undefined));
   }
 
+  /** Returns the names of the header of CSV, for a reader with `framer: csv()`.
+   *
+   * The header is the first record. If it has not been read, by this or by `objects`, the next record is taken as the header.
+   * Without a record, there are no names.
+   *
+   * @throws `argument_invalid` for other readers.
+   */
+  async header(): Promise<readonly string[]> {
+    const header = this.#header;
+    const view = this.#viewOfRows("header", undefined);
+    return this.#turns.take(async () => {
+      if (header.names === undefined && (await this.#refill(view))) {
+        const block = this.#block;
+        header.names = view.framer.namesOf(block.items[block.index++] as T[]);
+      }
+      return header.names ?? [];
+    });
+  }
+
   /** Iterates over the remaining records of CSV, each as an object with the header's names, for a reader with `framer:
    * csv()`.
    *
@@ -354,25 +373,24 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   json<V = any>(options: JsonOptions = {}): AsyncIterableIterator<V> {
     checkOptions("json", options, [{ parse: FUNCTION }]);
     const { parse = JSON.parse } = options;
-    const { framer } = this.#view;
-    const { values } = framer as Partial<ValueFramer>;
-    if (values === undefined) {
-      const found = "a reader of records that are not JSON";
-      throw misuse({ stream: "json", found, expected: "a reader with framer: jsonLines(), or with jsonElements" });
-    }
-    const split = (batch: Batch) => values.call(framer, batch, (text) => parse(text), this.#jsonUtf8);
+    const framer = this.#framerOf<ValueFramer>("json", "values", "JSON", "jsonLines(), or with jsonElements");
+    const split = (batch: Batch) => framer.values(batch, (text) => parse(text), this.#jsonUtf8);
     return this.#iterate({ framer, as: "text", split });
   }
 
-  #viewOfRows(call: string, header: Header | undefined): View {
-    const { framer, as } = this.#view;
-    const { split } = framer as Partial<RowFramer>;
-    if (split === undefined) {
-      const found = "a reader of records that are not CSV";
-      throw misuse({ stream: call, found, expected: "a reader with framer: csv()" });
-    }
+  #viewOfRows(call: string, header: Header | undefined): View & { readonly framer: RowFramer } {
+    const framer = this.#framerOf<RowFramer>(call, "split", "CSV", "csv()");
+    const { as } = this.#view;
     const options = { isText: as === "text", invalidUtf8: this.#invalidUtf8, header };
-    return { framer, as, split: (batch) => split.call(framer, batch, options) };
+    return { framer, as, split: (batch) => framer.split(batch, options) };
+  }
+
+  /** Returns the framer if it has this method, which those of the format have. */
+  #framerOf<F extends Framer>(call: string, method: keyof F & string, format: string, expected: string): F {
+    const { framer } = this.#view;
+    if (method in framer) return framer as F;
+    const found = `a reader of records that are not ${format}`;
+    throw misuse({ stream: call, found, expected: `a reader with framer: ${expected}` });
   }
 
   /** Iterates over the remaining records in batches of bytes with offsets, which is fastest.

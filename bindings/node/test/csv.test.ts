@@ -138,6 +138,34 @@ test("a loop that ends early is continued by another one, of any kind", async ()
   assert.deepEqual(reader.position, { bytes: 27, records: 8 });
 });
 
+test("the header is the first record, read once", async () => {
+  const text = '# x\n\nid,"the name",id\n1,a,b\n2,c,d\n';
+  const names = ["id", "the name", "id"];
+  for (const as of ["text", "bytes"] as const) {
+    const reader = from(text, { framer: csv({ comment: "#" }), as });
+    assert.deepEqual(await Promise.all([reader.header(), reader.header()]), [names, names]);
+    const field = (value: string) => (as === "text" ? value : new Uint8Array(Buffer.from(value)));
+    for await (const object of reader.objects()) {
+      assert.deepEqual(object, { id: field("b"), "the name": field("a") });
+      break;
+    }
+    assert.deepEqual(await reader.header(), names);
+    assert.deepEqual(await toArray<unknown>(reader.rows()), [["2", "c", "d"].map(field)]);
+    assert.deepEqual(await reader.header(), names);
+  }
+  const objects = from(text, { framer: csv({ comment: "#" }) });
+  await objects.objects().next();
+  assert.deepEqual(await objects.header(), names);
+  assert.deepEqual(await from("", { framer: csv() }).header(), []);
+
+  // It does not wait for the record after the header.
+  const command = shell("echo a,b; exec sleep 60", { framer: csv() });
+  assert.deepEqual(await command.header(), ["a", "b"]);
+  await command.close();
+  assert.equal((await failure(from("").header())).kind, "argument_invalid");
+  assert.equal((await failure(from('a"\n', { framer: csv() }).header())).kind, "csv_invalid");
+});
+
 test("the failure of a command follows the rows", async () => {
   const reader = shell("echo a,b; exit 3", { framer: csv() }).rows();
   assert.deepEqual((await reader.next()).value, ["a", "b"]);
