@@ -4,7 +4,7 @@
  * them here: an unknown name or an invalid value is a `TypeError` of kind `invalid_option` before anything is opened.
  */
 
-import { misuse } from "./error.js";
+import { type MillstreamError, misuse } from "./error.js";
 import { INVALID_OPTION } from "./errors.js";
 
 /** A check of a value. */
@@ -27,13 +27,13 @@ export type Tables<O> = readonly { readonly [name in keyof O]?: Rule }[];
 /** Throws unless all options are known and each has a valid value. */
 export function checkOptions<O extends object>(call: string, options: O, tables: Tables<O>): void {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
-    throw misuse({ stream: call, found: show(options), expected: "an object with options" }, INVALID_OPTION);
+    throw refused(call, show(options), "an object with options", "pass options as `{ name: value }`");
   }
   const rules: Record<string, Rule> = Object.assign({}, ...tables);
   for (const name of Object.keys(options)) {
     if (name in rules) continue;
-    const found = `the option ${JSON.stringify(name)}`;
-    throw misuse({ stream: call, found, expected: `one of ${Object.keys(rules).join(", ")}` }, INVALID_OPTION);
+    const expected = `one of ${Object.keys(rules).join(", ")}`;
+    throw refused(call, `the option ${JSON.stringify(name)}`, expected, "correct its name, or remove it");
   }
   for (const name in rules) checkOption(call, name, options[name as keyof O], rules[name]);
 }
@@ -46,7 +46,7 @@ export function checkOption(call: string, name: string, value: unknown, rule: Ru
   const texts = choices.map((choice) => (typeof choice === "string" ? JSON.stringify(choice) : choice.expected));
   const last = texts.pop();
   const expected = texts.length > 0 ? `${texts.join(", ")} or ${last}` : last;
-  throw misuse({ stream: call, found: `${name}: ${show(value)}`, expected }, INVALID_OPTION);
+  throw refused(call, `${name}: ${show(value)}`, expected, `change \`${name}\``);
 }
 
 /** Throws if both options are given, because one of them would have no effect. */
@@ -57,7 +57,11 @@ export function refuseTogether<O extends object>(
   other: keyof O & string,
 ) {
   if (options[one] === undefined || options[other] === undefined) return;
-  throw misuse({ stream: call, found: `${one} together with ${other}`, expected: "one of them" }, INVALID_OPTION);
+  throw refused(call, `${one} together with ${other}`, "one of them", "remove the other");
+}
+
+function refused(stream: string, found: string, expected: string | undefined, advice: string): MillstreamError {
+  return misuse({ stream, found, expected }, { ...INVALID_OPTION, advice });
 }
 
 /** Formats a value for a message. */

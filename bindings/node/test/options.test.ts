@@ -254,6 +254,21 @@ test("every unknown name, and arguments that are not options, are rejected", () 
   }
 });
 
+test("advice is about the option", () => {
+  const advice = (options: any) => {
+    try {
+      ms.open("x", options);
+    } catch (error) {
+      return (error as ms.MillstreamError).advice;
+    }
+    return undefined;
+  };
+  assert.equal(advice({ recordLimt: 1 }), "correct its name, or remove it");
+  assert.equal(advice({ recordLimit: 0 }), "change `recordLimit`");
+  assert.equal(advice({ framer: ms.csv(), keepDelimiter: true }), "remove the other");
+  assert.equal(advice(3), "pass options as `{ name: value }`");
+});
+
 test("undefined options are treated as missing", () => {
   for (const [option, , names] of wrong) {
     const starting = [...commands, ...commandWriters, "Writer.path"];
