@@ -39,7 +39,7 @@ import {
 } from "./options.js";
 import type { ReaderSettings } from "./settings.js";
 import type { Source } from "./source/source.js";
-import { lastWithin, TEXT_BLOCK } from "./strings.js";
+import { TEXT_BLOCK } from "./strings.js";
 import { platform } from "./text.js";
 import type { Trim } from "./trim.js";
 import { Waits } from "./waits.js";
@@ -204,13 +204,6 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   #lent = false;
   /** Whether the reader, and not the source, owns the memory. */
   #own = false;
-  /** The positions after each line feed in the memory, as far as the source has searched. */
-  #lineEnds: Uint32Array | undefined;
-  /** The end of the part that the source has searched. */
-  #lineShift = 0;
-  /** The index of the first of them after `#lineStart`; valid while `#lineStart` equals `#pos`. */
-  #lineIndex = 0;
-  #lineStart = 0;
   /** The rest of a chunk whose start was needed to complete a record. */
   #rest: Uint8Array | undefined;
   /** The number of unread bytes that were scanned without finding the end of the first record. */
@@ -516,16 +509,6 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     }
   }
 
-  /** Returns the line ends, starting at `#lineIndex`, if they are known at `#pos`. */
-  #knownEnds(): Uint32Array | undefined {
-    return this.#pos === this.#lineStart ? this.#lineEnds : undefined;
-  }
-
-  /** Returns whether the line ends are known and there is none left. */
-  #knowsNoEnd(): boolean {
-    return this.#knownEnds()?.length === this.#lineIndex;
-  }
-
   /** Returns the strings of a batch; if invalid UTF-8 is an error, only those before it. */
   #texts(batch: Batch): string[] {
     try {
@@ -594,7 +577,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     const known = framer.delimiter === LF ? this.#frameKnown(framer, most) : undefined;
     if (known !== undefined) return known;
     const eof = this.#state === "ending" && this.#failure === undefined;
-    if (!eof && framer.delimiter === LF && this.#knowsNoEnd()) {
+    if (!eof && framer.delimiter === LF && this.#source.lineEnds?.hasNone(this.#pos)) {
       this.#checkLength(framer.trim, this.#pos, this.#end, false);
       this.#scanned = this.#end - this.#pos;
       return undefined;
@@ -637,22 +620,15 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Returns the lines of a block whose line ends the source has found. */
   #frameKnown(framer: Framer, most: number): Batch | undefined {
-    const ends = this.#knownEnds();
-    if (ends === undefined || this.#lineIndex === ends.length) return undefined;
     const start = this.#pos;
-    const first = this.#lineIndex;
-    const shift = this.#lineShift - start;
-    const last = lastWithin(ends, first, ends.length, most - shift);
-    const count = last - first;
-    const offsets = new Uint32Array(count + 1);
-    for (let index = 0; index < count; index++) offsets[index + 1] = ends[first + index] + shift;
+    const offsets = this.#source.lineEnds?.take(start, most);
+    if (offsets === undefined) return undefined;
+    const count = offsets.length - 1;
     if (this.#withinLimit(framer.trim, offsets, offsets.length, true) < count) return undefined;
     const length = offsets[count];
     const bytes = this.#bytes.subarray(start, start + length);
     const batch = new Batch(bytes, offsets, framer.trim, true, this.#base + start, this.#records, this.#isText);
     this.#take(length, count);
-    this.#lineIndex = last;
-    this.#lineStart = this.#pos;
     return batch;
   }
 
@@ -725,14 +701,14 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Reads one chunk after the unread bytes, or detects the end. */
   async #fill(framer: Framer): Promise<void> {
-    // The line ends belong to the last read.
-    this.#lineEnds = undefined;
+    const { lineEnds } = this.#source;
+    lineEnds?.forget();
     const rest = this.#rest;
     if (rest !== undefined) {
       this.#rest = undefined;
       this.#append(rest, framer);
       // The line ends belong to the whole chunk.
-      this.#lineEnds = undefined;
+      lineEnds?.forget();
       return;
     }
     let chunk: Uint8Array | null;
@@ -773,13 +749,13 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       // This is not a Buffer, whose `slice` differs, so that records are the same from every source.
       const isPlain = Object.getPrototypeOf(chunk) === Uint8Array.prototype;
       this.#use(isPlain ? chunk : new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.length), chunk.length);
-      this.#lookedAt(0);
+      this.#source.lineEnds?.begin(this.#bytes, 0);
     } else if (unread <= (this.#source.headroom ?? 0)) {
       const joined = new Uint8Array(chunk.buffer, chunk.byteOffset - unread, unread + chunk.length);
       joined.set(this.#bytes.subarray(this.#pos, this.#end));
       this.#release();
       this.#use(joined, joined.length);
-      this.#lookedAt(unread);
+      this.#source.lineEnds?.begin(this.#bytes, unread);
     } else if (!this.#lent || !this.#complete(chunk, framer)) {
       this.#join(chunk);
     }
@@ -793,19 +769,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#end = length;
     this.#own = false;
     this.#lent = false;
-    this.#lineEnds = undefined;
-  }
-
-  /** The source has searched the memory after this many bytes; its results can be used if no line ends in them. */
-  #lookedAt(shift: number): void {
-    const { lineEnds } = this.#source;
-    if (lineEnds === undefined || lineEnds.length === 0) return;
-    const first = shift === 0 ? -1 : platform.indexOf(this.#bytes, LF, 0);
-    if (first >= 0 && first < shift) return;
-    this.#lineEnds = lineEnds;
-    this.#lineShift = shift;
-    this.#lineIndex = 0;
-    this.#lineStart = 0;
+    this.#source.lineEnds?.forget();
   }
 
   /** Releases the memory, which is not needed any more. */

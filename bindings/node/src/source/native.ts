@@ -11,6 +11,7 @@ import { INTERNAL } from "../errors.js";
 import type { NativeReader } from "../native.js";
 import { commandEnd, nativeError, Waker } from "../native-thread.js";
 import { platform } from "../text.js";
+import { LineEnds } from "./line-ends.js";
 import type { Origin, Source } from "./source.js";
 
 /** The maximum size of a block in bytes: `BLOCK_BYTES` in `native/src/filler.rs`. */
@@ -35,7 +36,7 @@ export class NativeSource implements Source {
   readonly name: string;
   /** Small blocks have no such space: copying them is cheap, and keeping them should not need more memory. */
   headroom = 0;
-  lineEnds: Uint32Array | undefined;
+  readonly lineEnds = new LineEnds();
   /** Whether it is a split of a file. */
   isPart = false;
   /** Whether the plan of the split knows the number of its first line. */
@@ -135,7 +136,7 @@ export class NativeSource implements Source {
     if (!reader.take(chunk, this.#ends)) {
       throw new MillstreamError(INTERNAL, { stream: this.name, found: `a block of more than ${length} bytes` });
     }
-    this.lineEnds = this.#ends.subarray(0, lines);
+    this.lineEnds.set(this.#ends.subarray(0, lines));
     return chunk;
   }
 }

@@ -4,6 +4,7 @@
  */
 
 import type { CommandEnd } from "../error.js";
+import type { LineEnds } from "./line-ends.js";
 
 /** The numbers of bytes and records before the first byte, and whether the latter is known and counts lines. */
 export interface Origin {
@@ -28,11 +29,8 @@ export interface Source {
   /** The number of bytes before each chunk, in its memory, that the receiver also owns, for unread bytes. */
   readonly headroom?: number | undefined;
 
-  /**
-   * The positions after each line feed of the last chunk, if the source has searched for them. Valid until the next
-   * read.
-   */
-  readonly lineEnds?: Uint32Array | undefined;
+  /** The line ends of the last chunk, if the source searches for them. */
+  readonly lineEnds?: LineEnds | undefined;
 
   /** Where the first byte is in a larger stream, once a read has settled. */
   readonly origin?: Origin | undefined;
