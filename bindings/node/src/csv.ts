@@ -4,7 +4,7 @@ import type { Batch, InvalidUtf8 } from "./batch.js";
 import type { Core } from "./core.js";
 import { MillstreamError, misuse } from "./error.js";
 import { FIELD_COUNT_MISMATCH, INVALID_OPTION, UTF8_INVALID } from "./errors.js";
-import { CoreFramer, type Framer, type LinesFramer } from "./frame.js";
+import { CoreFramer, type Framer, type LineOf, type LinesFramer } from "./frame.js";
 import { type Check, checkOptions, FLAG, type Rule, type Rules, range } from "./options.js";
 import { platform } from "./text.js";
 import type { Trim } from "./trim.js";
@@ -166,6 +166,12 @@ class CsvFramer extends CoreFramer implements RowFramer, LinesFramer {
     const [start, ...ends] = offsets;
     const { lines } = this.placeAfter(bytes.subarray(start, ends.at(-1)));
     return lines - ends.filter((end) => bytes[end - 1] === this.#lineEnd).length;
+  }
+
+  linesOf(bytes: Uint8Array, offsets: Uint32Array, first: number, line: number, inside: number): LineOf {
+    if (inside === 0) return (record) => line + record - first;
+    const copy = bytes.slice();
+    return (record) => line + record - first + this.linesInside(copy, offsets.subarray(0, record - first + 1));
   }
 
   placeAfter(bytes: Uint8Array): { lines: number; column: number } {

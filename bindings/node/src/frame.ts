@@ -59,6 +59,9 @@ export interface Framer {
   readonly findsLines?: boolean | undefined;
 }
 
+/** Returns the line of the record with this number. */
+export type LineOf = (record: number) => number;
+
 /** A framer whose records may be several lines.
  *
  * @internal
@@ -68,6 +71,10 @@ export interface LinesFramer extends Framer {
   linesInBatch(count: number): number;
   /** Returns the number of line ends inside the records at these offsets. */
   linesInside(bytes: Uint8Array, offsets: Uint32Array): number;
+  /** Returns a function that returns the line of a record at these offsets. The first of them has this number and line, and
+   * there are this many line ends inside all of them. It is valid when the bytes are not.
+   */
+  linesOf(bytes: Uint8Array, offsets: Uint32Array, first: number, line: number, inside: number): LineOf;
   /** Returns the number of line ends in the bytes, and the column after them in the last line. */
   placeAfter(bytes: Uint8Array): { lines: number; column: number };
 }

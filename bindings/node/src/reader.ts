@@ -20,7 +20,16 @@ import type { Header, RowFramer, Rows } from "./csv.js";
 import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError, misuse } from "./error.js";
 import { CLOSED, CONTENT_MISMATCH, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } from "./errors.js";
 import { forgotten } from "./forgotten.js";
-import { batchOf, DELIMITER_RULES, Ends, FRAMER, type Framer, type LinesFramer, lineFramer } from "./frame.js";
+import {
+  batchOf,
+  DELIMITER_RULES,
+  Ends,
+  FRAMER,
+  type Framer,
+  type LineOf,
+  type LinesFramer,
+  lineFramer,
+} from "./frame.js";
 import { END, resumable, Turns } from "./iterate.js";
 import type { JsonOptions, ValueFramer } from "./json.js";
 import {
@@ -124,6 +133,8 @@ export interface Items<T> {
   readonly isText: boolean;
   /** The index of each item's record relative to `first`, if there are records that are not items. */
   readonly records: readonly number[] | undefined;
+  /** The lines of records that may be several lines, if they are known. */
+  readonly lineOf: LineOf | undefined;
 }
 
 /** A view of the stream: the records of a framer in some form. */
@@ -149,6 +160,8 @@ interface Block {
   readonly start: number;
   readonly offsets: Uint32Array;
   readonly first: number;
+  /** The number of line ends inside earlier records, if it is known. */
+  readonly inner: number | undefined;
   /** The index of each item's record, and their number, if there are records that are not items. */
   readonly records?: readonly number[] | undefined;
 }
@@ -161,6 +174,7 @@ const NO_BLOCK: Block = {
   start: 0,
   offsets: /* @__PURE__ */ new Uint32Array(1),
   first: 0,
+  inner: 0,
 };
 
 /** Takes some records of a batch, in the reader's form. */
@@ -486,15 +500,22 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       view = { framer, as, split: (batch) => select(batch, as, this.#invalidUtf8), most: BATCH_BYTES };
     }
     if (!(await this.#refill(view))) return null;
-    const { items, index, first, records } = this.#block;
+    const { items, index, start, offsets, first, inner, records } = this.#block;
     this.#block = NO_BLOCK;
     const left = (index === 0 ? items : items.slice(index)) as I[];
-    return { items: left, first: first + index, isText: this.#isText, records };
+    const { framer } = view;
+    let lineOf: LineOf | undefined;
+    if (hasLines(framer) && inner !== undefined) {
+      const bytes = this.#bytes.subarray(start, start + offsets[offsets.length - 1]);
+      lineOf = framer.linesOf(bytes, offsets, first, first + inner + 1, this.#innerLines! - inner);
+    }
+    return { items: left, first: first + index, isText: this.#isText, records, lineOf };
   }
 
   async #takeBlock(view: View): Promise<boolean> {
     const { framer, as } = view;
     for (;;) {
+      const inner = this.#innerLines;
       const batch = await this.#takeBatch(framer, view.most ?? (as === "text" ? TEXT_BLOCK : BATCH_BYTES));
       if (batch === null) return false;
       const rows = view.split?.(batch);
@@ -504,7 +525,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
       if (rows?.error !== undefined) this.#endAt(rows.error, batch);
       if (items.length === 0) continue;
       if (as === "bytes") this.#lent = true;
-      this.#block = { view, items, index: 0, start, offsets, first, records: rows?.records };
+      this.#block = { view, items, index: 0, start, offsets, first, inner, records: rows?.records };
       return true;
     }
   }

@@ -7,15 +7,23 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import fc from "fast-check";
 import {
+  asyncMap,
   type CsvOptions,
+  count,
   csv,
   delimiter,
+  filter,
+  forEach,
   from,
   type MillstreamError,
+  map,
+  matching,
   open,
   openSplit,
+  pipe,
   planSplits,
   shell,
+  Writer,
 } from "millstream";
 import { cases, failure, pieces, toArray } from "./twin.js";
 
@@ -289,6 +297,39 @@ test("errors of fields have the line and the column", async () => {
   }
   const invalid = await failure(toArray(from(bytes, options)));
   assert.deepEqual([invalid.kind, invalid.record, invalid.line, invalid.column], ["utf8_invalid", 2, 5, 1]);
+});
+
+test("errors of stages and sinks have the line of the record", async () => {
+  const text = `a,b\n"1\n\n",2\n${"x,y\n".repeat(3000)}"3\n4",5\nbad,"6\n7"\n"8",9\n`;
+  const line = placeOf(text, text.indexOf("bad"))[0];
+  const fail = (record: string) => {
+    if (record.startsWith("bad")) throw new Error("bad");
+    return record;
+  };
+  const reader = () => from([text.slice(0, 6000), text.slice(6000)], { framer: csv() });
+  const begun = reader();
+  for await (const _ of begun) break;
+  for (const pipeline of [
+    pipe(reader(), map(fail), count()),
+    pipe(begun, map(fail), count()),
+    pipe(
+      reader(),
+      filter((record) => !record.startsWith("x")),
+      asyncMap(async (record) => fail(record), { concurrency: 2 }),
+      count(),
+    ),
+    pipe(matching(reader(), "6"), map(fail), count()),
+    pipe(reader(), forEach(fail)),
+  ]) {
+    const error = await failure(pipeline);
+    assert.deepEqual([error.kind, error.record, error.line], ["stage_failed", 3003, line]);
+  }
+  const refused = pipe(
+    reader(),
+    map((record) => (record.startsWith("bad") ? 1 : record)),
+    Writer.memory(),
+  );
+  assert.equal((await failure(refused)).line, line);
 });
 
 test("a CR ends the lines inside a record if only CR ends records", async () => {

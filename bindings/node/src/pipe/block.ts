@@ -3,13 +3,16 @@
  * Stages work in place. So the holder owns an array, and no code keeps an array after passing it on.
  */
 
-import type { CommandEnd } from "../error.js";
+import type { CommandEnd, ErrorDetails } from "../error.js";
+import type { LineOf } from "../frame.js";
 
 /** The source of records, for the place of errors. */
 export interface Source {
   readonly stream: string;
   /** Whether record `i` is line `i + 1`. */
   readonly isText: boolean;
+  /** Returns the line of a record, if records of these blocks may be several lines. */
+  readonly lineOf?: LineOf | undefined;
 }
 
 /** Items, in order. */
@@ -56,6 +59,11 @@ export function recordOf(block: Block, index: number): number {
   let at = index + block.shift;
   for (let { origin } = block; origin !== null; origin = origin.parent) at = origin.from[at] + origin.shift;
   return block.first + at;
+}
+
+/** Returns the place of a record of a block, for errors. */
+export function placeOf(record: number, of: Source | undefined): ErrorDetails {
+  return { stream: of?.stream || undefined, record, line: of?.isText ? record + 1 : of?.lineOf?.(record) };
 }
 
 /** Delivers blocks. */

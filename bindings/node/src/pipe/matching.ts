@@ -29,9 +29,9 @@ class MatchingBlocks extends OfReader {
   protected async take(): Promise<Block | null> {
     const taken = await Reader.takeItems(this.reader, this.#select);
     if (taken === null) return null;
-    const { items, first, isText, records } = taken;
+    const { items, first, records } = taken;
     const from = Uint32Array.from(records!);
-    return { items, of: this.of(isText), first, shift: 0, origin: { from, shift: 0, parent: null } };
+    return { items, of: this.of(taken), first, shift: 0, origin: { from, shift: 0, parent: null } };
   }
 }
 

@@ -5,7 +5,7 @@ import { STAGE_FAILED } from "../errors.js";
 import { isRecord } from "../record.js";
 import type { RunningSink } from "../sink/sink.js";
 import { Waits } from "../waits.js";
-import { type Block, type BlockSource, recordOf, type Source } from "./block.js";
+import { type Block, type BlockSource, placeOf, recordOf, type Source } from "./block.js";
 import type { Stamping } from "./loop.js";
 import { blocksOf, type PipeSource } from "./source.js";
 import type { PipeOptions, StageStatistics, Summary } from "./types.js";
@@ -155,10 +155,8 @@ export function stageFailed(
   cause: unknown,
   more: ErrorDetails = {},
 ): MillstreamError {
-  const line = of?.isText ? record + 1 : undefined;
   const column = cause instanceof MillstreamError ? cause.column : undefined;
-  const stream = of?.stream || undefined;
-  return new MillstreamError(STAGE_FAILED, { stream, stage, record, line, column, cause, ...more });
+  return new MillstreamError(STAGE_FAILED, { ...placeOf(record, of), stage, column, cause, ...more });
 }
 
 /** Adds the place of the first item that is no record to the error of a sink that refuses this block. */
@@ -166,7 +164,5 @@ export function atRefused(error: unknown, block: Block): unknown {
   if (!(error instanceof MillstreamError) || error.kind !== "argument_invalid") return error;
   const index = block.items.findIndex((item) => !isRecord(item));
   if (index < 0) return error;
-  const { of } = block;
-  const record = recordOf(block, index);
-  return error.at({ stream: of?.stream || undefined, record, line: of?.isText ? record + 1 : undefined });
+  return error.at(placeOf(recordOf(block, index), block.of));
 }

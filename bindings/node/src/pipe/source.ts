@@ -2,7 +2,7 @@
 
 import { type CommandEnd, MillstreamError, misuse } from "../error.js";
 import { CLOSED } from "../errors.js";
-import { Reader } from "../reader.js";
+import { Reader, type Items as Taken } from "../reader.js";
 import { iterateWebStream } from "../source/chunks.js";
 import { type Block, type BlockSource, type Source, sourceBlock } from "./block.js";
 import { isPromise } from "./loop.js";
@@ -53,7 +53,8 @@ export abstract class OfReader implements BlockSource {
   }
 
   /** Describes the reader, whose records do not become others. */
-  protected of(isText: boolean): Source {
+  protected of({ isText, lineOf }: Taken<unknown>): Source {
+    if (lineOf !== undefined) return { stream: this.reader.name, isText, lineOf };
     this.#of ??= { stream: this.reader.name, isText };
     return this.#of;
   }
@@ -73,7 +74,7 @@ export abstract class OfReader implements BlockSource {
 class ReaderBlocks extends OfReader {
   protected async take(): Promise<Block | null> {
     const taken = await Reader.takeItems(this.reader);
-    return taken === null ? null : sourceBlock(taken.items, taken.first, this.of(taken.isText));
+    return taken === null ? null : sourceBlock(taken.items, taken.first, this.of(taken));
   }
 }
 
