@@ -22,7 +22,7 @@ pub(crate) struct Checksum {
 }
 
 enum Digester {
-    Crc(Digest),
+    Crc(Box<Digest>),
     Md5(Md5),
 }
 
@@ -34,7 +34,7 @@ impl Checksum {
 
     fn new(name: &'static str, algorithm: CrcAlgorithm, size: usize, text: &[u8]) -> Option<Checksum> {
         let expected = BASE64.decode(text).ok().filter(|bytes| bytes.len() == size)?;
-        Some(Checksum { name, digest: Digester::Crc(Digest::new(algorithm)), expected })
+        Some(Checksum { name, digest: Digester::Crc(Box::new(Digest::new(algorithm))), expected })
     }
 
     pub(crate) fn update(&mut self, bytes: &[u8]) {

@@ -104,13 +104,18 @@ impl Object {
         object.validator = facts.validator;
         // This answer is cut short where the second range begins.
         let end = match &object.validator {
-            Some(_) => facts.body.map(|body| body.min(object.target.options.range_size)),
+            Some(_) => {
+                let Remote { range_size, first_range, .. } = object.target.options;
+                facts.body.map(|body| body.min(range_size).min(first_range.max(1)))
+            }
             None => facts.body,
         };
         if end != Some(0) {
             object.start(end, Some(response))?;
         }
-        object.request_ahead()?;
+        if object.target.options.first_range >= object.target.options.range_size {
+            object.request_ahead()?;
+        }
         Ok(object)
     }
 

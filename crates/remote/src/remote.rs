@@ -27,6 +27,7 @@ pub struct Remote {
     pub(crate) allow_link_local: bool,
     pub(crate) range_size: u64,
     pub(crate) connections: usize,
+    pub(crate) first_range: u64,
     pub(crate) anonymous: bool,
     pub(crate) ca_file: Option<String>,
     pub(crate) netrc: bool,
@@ -53,6 +54,7 @@ impl Remote {
             allow_link_local: false,
             range_size: 8 << 20,
             connections: 8,
+            first_range: u64::MAX,
             anonymous: false,
             ca_file: None,
             netrc: false,
@@ -104,6 +106,14 @@ impl Remote {
     /// broken. Such an upload is not visible as an object, but a store may charge for its parts.
     pub fn on_unfinished(mut self, function: impl Fn(&UnfinishedUpload) + Send + Sync + 'static) -> Remote {
         self.on_unfinished = Some(Arc::new(function));
+        self
+    }
+
+    /// Sets the size of the first range, if it is smaller than the others; these are requested when it has been read. For
+    /// objects that are opened before they are needed.
+    #[doc(hidden)]
+    pub fn first_range(mut self, bytes: u64) -> Remote {
+        self.first_range = bytes;
         self
     }
 

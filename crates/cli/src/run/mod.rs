@@ -35,6 +35,7 @@ mod source;
 mod stages;
 mod stats;
 mod transfer;
+mod upcoming;
 
 pub(crate) use csv::{CsvOptions, DialectOptions, Ragged};
 pub(crate) use framing::Records;

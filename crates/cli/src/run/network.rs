@@ -4,7 +4,7 @@ use std::fs;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use millstream::options::REMOTE;
-use millstream::{Reader, ReaderBuilder, Remote, Result, Writer, WriterBuilder};
+use millstream::{Remote, Result, Writer, WriterBuilder};
 
 use crate::message;
 
@@ -91,10 +91,6 @@ impl Network {
     /// Checks a source without a request.
     pub(super) fn check_source(&self, url: &str) -> Result<()> {
         self.remote(url).check()
-    }
-
-    pub(super) fn read(&self, builder: ReaderBuilder, url: &str) -> Result<Reader> {
-        builder.url(self.remote(url))
     }
 
     /// Checks an output without a request.

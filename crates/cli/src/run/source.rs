@@ -130,8 +130,8 @@ impl Source {
     ) -> Result<(Reader, Members)> {
         // Other sources have no content to pin.
         let builder = match self {
-            Source::Stdin | Source::File(_) | Source::Split(_) => builder,
-            Source::Tcp(_) | Source::Unix(_) | Source::Url(_) => builder.pin(Pin::Content),
+            Source::Stdin | Source::File(_) | Source::Split(_) | Source::Url(_) => builder,
+            Source::Tcp(_) | Source::Unix(_) => builder.pin(Pin::Content),
             Source::Command(_) | Source::Pipeline(_) | Source::Shell(_) => builder.pin(Pin::Content),
         };
         let reader = match self {
@@ -143,7 +143,9 @@ impl Source {
             Source::Split(split) => builder.split(split),
             Source::Tcp(address) => builder.tcp(address.as_str()),
             Source::Unix(path) => builder.unix(path),
-            Source::Url(url) => settings.network().read(builder, url),
+            Source::Url(url) => {
+                return Ok((Source::open_object(builder, settings.network().remote(url))?, Members::None));
+            }
             Source::Command(argv) => return start(std::slice::from_ref(argv), builder, settings, is_timed),
             Source::Pipeline(commands) => return start(commands, builder, settings, is_timed),
             Source::Shell(line) => {
@@ -153,6 +155,11 @@ impl Source {
             }
         };
         Ok((reader?, Members::None))
+    }
+
+    /// Opens an object, which has no other content to pin.
+    pub(super) fn open_object(builder: ReaderBuilder, remote: Remote) -> Result<Reader> {
+        builder.pin(Pin::Content).url(remote)
     }
 
     /// Returns whether the source is a command, or several.

@@ -28,6 +28,7 @@ use super::sink::Sink;
 use super::source::Source;
 use super::stages::{Order, Stages, Table};
 use super::stats::{Failure, Report, SourceStats, SourceStatus, StageReport, Stats, per_second};
+use super::upcoming::{Upcoming, open};
 
 /// The result of a complete run.
 pub(super) struct Moved {
@@ -202,10 +203,6 @@ fn check_append(options: &Options) -> Result<()> {
         })?;
     }
     Ok(())
-}
-
-fn open(source: &Source, options: &Options, input: &CancelToken) -> Result<(Reader, Members)> {
-    source.open_with_members(options.reader().cancel(input), &options.settings, options.stats.is_some())
 }
 
 /// Returns the framer that the options request, if any.
@@ -392,11 +389,12 @@ impl Transfer<'_> {
 
     fn copy_all(&mut self, sources: &[Source], first: (Reader, Members)) -> Result<()> {
         let mut reached = self.copy(&sources[0], first)?;
-        for source in &sources[1..] {
-            if reached == Reached::Enough {
-                break;
-            }
-            let opened = open(source, self.options, &self.input)?;
+        let input = self.input.clone();
+        let mut upcoming = Upcoming::new(&sources[1..], self.options, &input);
+        while reached != Reached::Enough
+            && let Some(opened) = upcoming.next()
+        {
+            let (source, opened) = opened?;
             reached = self.copy(source, opened)?;
         }
         Ok(())

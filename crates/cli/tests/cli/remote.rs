@@ -2,8 +2,9 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::place::{Place, Words};
 
@@ -236,4 +237,63 @@ fn a_file_without_certificates_is_refused() {
     let run = |file: &str| place.run("--ca-file").and(file).word("https://127.0.0.1:1/a");
     run("no-pem").gets_refused().complains_of(&["no-pem, which contains no valid certificate"]);
     run("missing").gets_refused().complains_of(&["missing: No such file"]);
+}
+
+/// Answers the request for `/N` with N and a line feed, or 404 for `/missing`, after requests for the following objects have
+/// arrived: `ahead` of them, or those up to the last one, `/29`. Returns the address and the paths of the requests.
+fn numbers(ahead: usize) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let requested = Arc::new(Mutex::new(Vec::<String>::new()));
+    let all = requested.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, all) = (stream.unwrap(), all.clone());
+            thread::spawn(move || {
+                let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+                let path = head[0].split(' ').nth(1).unwrap().trim_start_matches('/').to_string();
+                all.lock().unwrap().push(path.clone());
+                let expected = match path.parse::<usize>() {
+                    Ok(number) if number > 0 && ahead > 0 => 30.min(number + 1 + ahead),
+                    _ => 0,
+                };
+                let start = Instant::now();
+                while all.lock().unwrap().len() < expected && start.elapsed() < Duration::from_secs(20) {
+                    thread::sleep(Duration::from_millis(1));
+                }
+                let is_right = all.lock().unwrap().len() >= expected && path != "missing";
+                let status = if is_right { "200 OK" } else { "404 Not Found" };
+                let length = path.len() + 1;
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{path}\n"
+                );
+            });
+        }
+    });
+    (address, requested)
+}
+
+#[test]
+fn objects_are_opened_before_their_turn() {
+    let (address, requested) = numbers(7);
+    let urls = (0..30).map(|number| format!("http://{address}/{number}"));
+    let place = Place::new();
+    let run = urls.fold(place.run(""), |words, url| words.word(url));
+    run.succeeds().prints((0..30).map(|number| format!("{number}\n")).collect::<String>());
+    let mut found: Vec<usize> = requested.lock().unwrap().iter().map(|path| path.parse().unwrap()).collect();
+    found.sort_unstable();
+    assert_eq!(found, (0..30).collect::<Vec<_>>(), "one request for each object");
+}
+
+#[test]
+fn a_failure_to_open_comes_after_the_sources_before_it() {
+    let (address, _) = numbers(0);
+    let place = Place::new().file("f", "file\n");
+    let url = |name: &str| format!("http://{address}/{name}");
+    let run = place.run("").word(url("0")).word("f").word(url("1")).word(url("missing")).word(url("2"));
+    run.fails().prints("0\nfile\n1\n").complains_of(&["/missing: ", "404"]);
+    // A limit of time begins with the source.
+    place.run("--total-timeout 1m").word(url("0")).word(url("1")).succeeds().prints("0\n1\n");
 }
