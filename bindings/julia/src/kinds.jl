@@ -92,4 +92,6 @@ const error_kinds = (
     already_exists = 43,
     # A source ended, but its bytes or records are not the expected ones.
     content_mismatch = 44,
+    # A job that writes a directory is not complete, or its manifest or one of its parts is missing, damaged or changed.
+    job_incomplete = 45,
 )

@@ -89,7 +89,9 @@ export type ErrorKind =
   /** The file or object exists, and was to be created. */
   | "already_exists"
   /** A source ended, but its bytes or records are not the expected ones. */
-  | "content_mismatch";
+  | "content_mismatch"
+  /** A job that writes a directory is not complete, or its manifest or one of its parts is missing, damaged or changed. */
+  | "job_incomplete";
 
 /** The `code` of each kind: it never changes its meaning. `ABORT_ERR` is Node's own. */
 export const ERROR_CODES = {
@@ -137,6 +139,7 @@ export const ERROR_CODES = {
   outcome_unknown: "MILLSTREAM_OUTCOME_UNKNOWN",
   already_exists: "MILLSTREAM_ALREADY_EXISTS",
   content_mismatch: "MILLSTREAM_CONTENT_MISMATCH",
+  job_incomplete: "MILLSTREAM_JOB_INCOMPLETE",
 } as const satisfies { readonly [kind in ErrorKind]: string };
 
 /** The values of `code`. */
@@ -236,6 +239,8 @@ export const OUTCOME_UNKNOWN: Kind = { kind: "outcome_unknown", advice: "look at
 export const ALREADY_EXISTS: Kind = { kind: "already_exists", advice: "choose another name, or remove what exists" };
 /** @internal */
 export const CONTENT_MISMATCH: Kind = { kind: "content_mismatch", advice: "get the source again, or check `expectBytes`, `expectHash` and `expectRecords`" };
+/** @internal */
+export const JOB_INCOMPLETE: Kind = { kind: "job_incomplete", advice: "see millstream commit --help, or write the output again" };
 
 /** What to do about each kind. */
 export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE__ */ adviceOf([
@@ -283,6 +288,7 @@ export const ERROR_ADVICE: { readonly [kind in ErrorKind]: string } = /* @__PURE
   OUTCOME_UNKNOWN,
   ALREADY_EXISTS,
   CONTENT_MISMATCH,
+  JOB_INCOMPLETE,
 ]);
 
 function adviceOf(kinds: readonly Kind[]): { readonly [kind in ErrorKind]: string } {

@@ -275,6 +275,10 @@ enum millstream_code
      * A source ended, but its bytes or records are not the expected ones.
      */
     MILLSTREAM_CONTENT_MISMATCH = 44,
+    /**
+     * A job that writes a directory is not complete, or its manifest or one of its parts is missing, damaged or changed.
+     */
+    MILLSTREAM_JOB_INCOMPLETE = 45,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L

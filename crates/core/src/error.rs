@@ -163,7 +163,9 @@ error_kinds! {
     /// The file or object exists, and was to be created.
     43 AlreadyExists "already_exists" "choose another name, or remove what exists";
     /// A source ended, but its bytes or records are not the expected ones.
-    44 ContentMismatch "content_mismatch" "get the source again, or check `expect_bytes`, `expect_hash` and `expect_records`"; // last added
+    44 ContentMismatch "content_mismatch" "get the source again, or check `expect_bytes`, `expect_hash` and `expect_records`";
+    /// A job that writes a directory is not complete, or its manifest or one of its parts is missing, damaged or changed.
+    45 JobIncomplete "job_incomplete" "see millstream commit --help, or write the output again"; // last added
 }
 
 impl ErrorKind {

@@ -25,6 +25,8 @@ mod features;
 #[cfg(feature = "hash")]
 #[doc(hidden)] // for the command line
 pub mod hash;
+#[cfg(feature = "splits")]
+pub mod job;
 pub mod options;
 mod os;
 mod panicked;

@@ -103,6 +103,9 @@ enum class errc : int {
     already_exists = 43,
     /// A source ended, but its bytes or records are not the expected ones.
     content_mismatch = 44,
+    /// A job that writes a directory is not complete, or its manifest or one of its parts is missing, damaged or
+    /// changed.
+    job_incomplete = 45,
 };
 
 namespace detail {
@@ -114,7 +117,7 @@ struct kind_text {
 };
 
 /// In the order of the codes; the first is 1.
-inline constexpr std::array<kind_text, 44> kind_texts{{
+inline constexpr std::array<kind_text, 45> kind_texts{{
     {"io", "see the operating system's message"},
     {"open_failed", "check the name and the permissions"},
     {"command_not_started", "check that the program exists, is executable and is in PATH"},
@@ -159,6 +162,7 @@ inline constexpr std::array<kind_text, 44> kind_texts{{
     {"outcome_unknown", "look at the object before you write it again"},
     {"already_exists", "choose another name, or remove what exists"},
     {"content_mismatch", "get the source again, or check `expect_bytes`, `expect_hash` and `expect_records`"},
+    {"job_incomplete", "see millstream commit --help, or write the output again"},
 }};
 
 } // namespace detail

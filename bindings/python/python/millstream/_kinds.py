@@ -93,4 +93,6 @@ ErrorKind = Literal[
     "already_exists",
     # A source ended, but its bytes or records are not the expected ones.
     "content_mismatch",
+    # A job that writes a directory is not complete, or its manifest or one of its parts is missing, damaged or changed.
+    "job_incomplete",
 ]
