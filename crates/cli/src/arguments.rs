@@ -9,7 +9,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, CommandFactory, FromArgMat
 use clap_complete::Shell;
 
 use crate::run::{IN_SUMMARY, Options, Source};
-use crate::{Ending, bench, bson, convert, forgotten, index, message, split, uploads};
+use crate::{Ending, bench, bson, commit, convert, forgotten, index, message, split, uploads};
 
 /// The help of the command itself, which begins with examples.
 const HELP: &str = "\
@@ -63,6 +63,8 @@ pub(crate) enum Subcommand {
     Index(Deferred<index::Options>),
     /// Divide a file into splits, and print them as JSON
     Split(Deferred<split::Options>),
+    /// Complete or remove the unfinished job of a directory, to which many processes write
+    Commit(Deferred<commit::Options>),
     /// List and remove unfinished uploads of an object store
     Uploads(Deferred<uploads::Options>),
     /// Measure ways to read, print and decode on this machine, with your data, and give advice
@@ -111,6 +113,7 @@ pub(crate) enum Page {
     Convert,
     Index,
     Split,
+    Commit,
     Uploads,
     Bench,
     Completions,
@@ -126,6 +129,7 @@ impl Page {
             Page::Convert => "convert",
             Page::Index => "index",
             Page::Split => "split",
+            Page::Commit => "commit",
             Page::Uploads => "uploads",
             Page::Bench => "bench",
             Page::Completions => "completions",
@@ -201,7 +205,7 @@ fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> 
     let page = match subcommand {
         Some(page) => format!("see `millstream {} --help`", page.name()),
         None => {
-            line.push_str(": expected run, bson, convert, index, split, uploads, bench, completions or man");
+            line.push_str(": expected run, bson, convert, index, split, commit, uploads, bench, completions or man");
             "see `millstream --help`".to_string()
         }
     };

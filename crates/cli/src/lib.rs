@@ -12,6 +12,7 @@
 mod arguments;
 mod bench;
 mod bson;
+mod commit;
 mod convert;
 mod ending;
 mod escape;
@@ -62,6 +63,7 @@ pub fn main_with(args: impl IntoIterator<Item = impl Into<OsString>>, closed: Cl
         Ok(Arguments { subcommand: Subcommand::Convert(options) }) => convert::run(options.0),
         Ok(Arguments { subcommand: Subcommand::Index(options) }) => index::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Split(options) }) => split::run(&options.0),
+        Ok(Arguments { subcommand: Subcommand::Commit(options) }) => commit::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Uploads(options) }) => uploads::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Bench(options) }) => bench::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Completions { shell } }) => generate::completions(shell),

@@ -9,7 +9,7 @@ from pathlib import Path
 import common
 from common import DIST, MUSL_TARGETS, ROOT, VERSION, Problem
 
-PAGES = ["run", "bson", "convert", "index", "split", "uploads", "bench", "completions", "man"]
+PAGES = ["run", "bson", "convert", "index", "split", "commit", "uploads", "bench", "completions", "man"]
 COMPLETIONS = {"bash": "millstream.bash", "zsh": "_millstream", "fish": "millstream.fish"}
 LICENCES = {"LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY-LICENSES.txt"}
 

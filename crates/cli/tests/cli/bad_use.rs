@@ -185,10 +185,10 @@ fn a_command_that_is_not_there() {
 fn subcommands() {
     let place = Place::new();
     place.words("").gets_refused().says(
-        "millstream: a subcommand is missing: expected run, bson, convert, index, split, uploads, bench, completions or man\nhint: see `millstream --help`\n",
+        "millstream: a subcommand is missing: expected run, bson, convert, index, split, commit, uploads, bench, completions or man\nhint: see `millstream --help`\n",
     );
     place.words("rum").gets_refused().says(
-        "millstream: unrecognized subcommand 'rum': expected run, bson, convert, index, split, uploads, bench, completions or man\n\
+        "millstream: unrecognized subcommand 'rum': expected run, bson, convert, index, split, commit, uploads, bench, completions or man\n\
          hint: a similar subcommand exists: 'run'; see `millstream --help`\n",
     );
     place.words("completions csh").gets_refused().complains_of(&["invalid value 'csh'", "expected one of bash"]);

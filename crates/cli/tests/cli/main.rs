@@ -4,6 +4,7 @@ mod bad_use;
 mod bench;
 mod bson;
 mod bson_memory;
+mod commit;
 #[cfg(feature = "parquet")]
 mod convert;
 mod cores;
