@@ -2,6 +2,8 @@
 //!
 //! A word is a pattern if it contains `*`, and no file has this name. Within it, `*` and `?` do not match `/`, `**` matches
 //! any directories, `[…]` one of these characters and `{a,b}` either text, as in the crate globset.
+//!
+//! The directory of a job stands for the parts in its manifest.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use globset::{GlobBuilder, GlobMatcher};
 use millstream::remote::Objects;
-use millstream::{Error, ErrorKind, Result};
+use millstream::{Error, ErrorKind, Result, job};
 use walkdir::WalkDir;
 
 use super::network::Network;
@@ -44,11 +46,12 @@ impl Patterns {
     }
 }
 
-/// Replaces each pattern with the sources that it matches, in the order of the bytes of their names.
+/// Replaces each pattern with the sources that it matches, in the order of the bytes of their names, and the directory of a
+/// job with its parts.
 ///
 /// # Errors
-/// Returns [`ErrorKind::OpenFailed`] for a pattern that matches nothing, unless `allow_empty` is true, and errors of
-/// listing: a source must not be missing silently.
+/// Returns [`ErrorKind::OpenFailed`] for a pattern that matches nothing, unless `allow_empty` is true,
+/// [`ErrorKind::JobIncomplete`] for an unfinished job, and errors of listing: a source must not be missing silently.
 fn expand(sources: &[Source], network: &Network, allow_empty: bool) -> Result<Vec<Source>> {
     let mut found = Vec::with_capacity(sources.len());
     for source in sources {
@@ -57,8 +60,16 @@ fn expand(sources: &[Source], network: &Network, allow_empty: bool) -> Result<Ve
             Source::File(path) if is_pattern(&path.to_string_lossy()) && path.symlink_metadata().is_err() => {
                 let name = path.display().to_string();
                 let matched = files(path).map_err(|error| error.with_name(&name))?;
+                check_jobs(&matched)?;
                 (name, matched.into_iter().map(Source::File).collect())
             }
+            Source::File(path) if path.is_dir() => match job::parts(path)? {
+                Some(parts) => (path.display().to_string(), parts.into_iter().map(Source::File).collect()),
+                None => {
+                    found.push(source.clone());
+                    continue;
+                }
+            },
             Source::Url(url) if is_pattern(url) && is_of_store(url) => {
                 let matched = objects(url, network).map_err(|error| error.with_name(url))?;
                 (url.clone(), matched)
@@ -77,6 +88,16 @@ fn expand(sources: &[Source], network: &Network, allow_empty: bool) -> Result<Ve
         }
     }
     Ok(found)
+}
+
+/// Fails if one of these files is in the directory of an unfinished job, of which a pattern matches only some parts.
+fn check_jobs(files: &[PathBuf]) -> Result<()> {
+    let mut directories: Vec<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    directories.dedup();
+    directories.into_iter().try_for_each(|directory| {
+        let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+        job::parts(directory).map(drop)
+    })
 }
 
 fn is_pattern(name: &str) -> bool {

@@ -75,3 +75,23 @@ fn what_is_not_the_directory_of_a_job() {
     place.words("commit").gets_refused();
     place.words("commit resume").gets_refused().complains_of(&["DIR"]);
 }
+
+#[test]
+fn sources_are_the_parts_of_complete_jobs() {
+    let place = Place::new().file("a", "zero\n");
+    begun(&place, true);
+    for words in ["run out", "run out/*.txt", "run a */part*", "convert out --from lines -o a.csv"] {
+        // `convert` is a part of some builds only.
+        if words.starts_with("run") || cfg!(feature = "parquet") {
+            let expected = ["out: job incomplete: found an unfinished job", "`millstream commit resume out`"];
+            place.words(words).fails().complains_of(&expected);
+        }
+    }
+    place.words("commit resume out").succeeds();
+    fs::write(place.path("out/part-x.txt"), "of another program\n").unwrap();
+    place.words("run a out").succeeds().prints("zero\none\ntwo\none\ntwo\n");
+    place.words("run out/*.txt").succeeds().prints("one\ntwo\none\ntwo\nof another program\n");
+    Job::begin(place.path("empty")).unwrap().commit(&[]).unwrap();
+    place.words("run empty").fails().complains_of(&["empty: open failed: found no match"]);
+    place.words("run --allow-empty empty").succeeds().prints("");
+}
