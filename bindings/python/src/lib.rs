@@ -9,7 +9,7 @@
 //! - `reader`, `batch`, `record`: reading records; `writer`: writing; `options`, `writer_options`, `command`, `framer`,
 //!   `number`: arguments.
 //! - `remote`: objects of web servers and stores, in place of paths.
-//! - `splits`: plans that divide files.
+//! - `splits`: plans that divide files. `job`: parts of many processes that appear together.
 //! - `columns`: delimited text as typed columns. `arrow`: columns for other packages.
 //! - `bson`: documents into dicts and back, mapped arrays, columns.
 //! - `help`: the text about options. `foreign`: Python objects as sources and sinks. `memory`: the core's memory as Python sees it.
@@ -25,6 +25,7 @@ mod error;
 mod foreign;
 mod framer;
 mod help;
+mod job;
 #[allow(unsafe_code)] // passes a pointer to Python
 mod memory;
 mod number;
@@ -65,6 +66,8 @@ mod _native {
     use crate::framer::Framer;
     #[pymodule_export]
     use crate::help::options_help;
+    #[pymodule_export]
+    use crate::job::{Job, Part, PartWriter};
     #[pymodule_export]
     use crate::memory::Memory;
     #[pymodule_export]

@@ -296,12 +296,14 @@ impl Split {
 }
 
 /// A function and its arguments, from which pickle makes an object again.
-type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
+pub type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
 
-fn reduced<'py, T>(object: &Bound<'py, T>, json: String) -> PyResult<Reduced<'py>> {
+/// Returns what pickle needs to make an object from its JSON.
+pub fn reduced<'py, T>(object: &Bound<'py, T>, json: String) -> PyResult<Reduced<'py>> {
     Ok((object.as_any().get_type().getattr("from_json")?, PyTuple::new(object.py(), [json])?))
 }
 
-fn raised<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
+/// Returns the result, or else the exception.
+pub fn raised<T>(py: Python<'_>, result: Result<T, Error>) -> PyResult<T> {
     result.map_err(|error| error::raise(py, &error))
 }

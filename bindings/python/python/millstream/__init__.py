@@ -33,7 +33,22 @@ from ._errors import (
     TooMuchMemory,
     Unsupported,
 )
-from ._native import Batch, Columns, Framer, Reader, Remote, Split, Splits, Table, Writer, WriterEnd, __version__
+from ._native import (
+    Batch,
+    Columns,
+    Framer,
+    Job,
+    Part,
+    PartWriter,
+    Reader,
+    Remote,
+    Split,
+    Splits,
+    Table,
+    Writer,
+    WriterEnd,
+    __version__,
+)
 from ._native import BinaryReader as _BinaryReader
 from ._native import TextReader as _TextReader
 from ._native import forked as _forked
@@ -121,8 +136,11 @@ __all__ = [
     "Framer",
     "InUse",
     "InternalError",
+    "Job",
     "NumberError",
     "OptionError",
+    "Part",
+    "PartWriter",
     "Pipe",
     "Reader",
     "RecordTooLong",

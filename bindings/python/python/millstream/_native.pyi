@@ -462,6 +462,114 @@ class CommandWriterOptions(WriterSettings, total=False):
     allow_failure: bool
 
 @final
+class Job:
+    """A job that writes parts to a directory, which become visible together or not at all.
+
+        job = ms.Job.begin("out")
+        parts = []
+        for task in range(3):
+            with job.part(task, ".txt") as part:
+                part.write(f"from task {task}\\n")
+            parts.append(part.result)
+        job.commit(parts)
+
+    `begin` locks the directory, which must be empty. The job can be pickled, so that any process can write parts, and
+    the results of the parts can be pickled too. A task can be attempted any number of times, also at the same time:
+    `commit` gets the part of one successful attempt. It first writes a manifest that lists the parts, then moves all of
+    them to their names, and creates `_SUCCESS` last. Programs that list the directory must wait for `_SUCCESS`.
+
+    If the process that commits is killed, `millstream commit resume DIRECTORY` completes the job if it has a manifest,
+    and `millstream commit abort DIRECTORY` removes it. The directory must be in a file system that all processes
+    share."""
+
+    @staticmethod
+    def begin(directory: Location) -> Job:
+        """Begins a job that writes to an empty directory, which is created if it does not exist."""
+    @staticmethod
+    def parts(directory: Location) -> list[str] | None:
+        """The paths of the parts of a complete job, in the order of their tasks, or `None` if the directory has no job.
+
+        Other files in the directory are ignored. An unfinished job is an error that names the command to run."""
+    @classmethod
+    def from_json(cls, json: str) -> Job:
+        """A job from JSON."""
+    def to_json(self) -> str:
+        """The job as one line of JSON."""
+    @property
+    def id(self) -> str:
+        """The id of the job: 32 hexadecimal digits."""
+    @property
+    def directory(self) -> str:
+        """The absolute path of the directory."""
+    def part(self, task: int, extension: str = "") -> PartWriter:
+        """Begins the part of an attempt of a task. `extension` is the end of its name, such as `".csv"`."""
+    def commit(self, parts: Sequence[Part]) -> None:
+        """Makes these parts visible, at most one of each task. If this fails before the manifest is written, none is.
+        It can be called again with the same parts."""
+    def abort(self) -> None:
+        """Removes the job and all of its parts, unless it is complete. Calling this again does nothing."""
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Part:
+    """The result of a task of a `Job`: a complete part, which `commit` makes visible. It can be pickled."""
+
+    @classmethod
+    def from_json(cls, json: str) -> Part:
+        """A part from JSON."""
+    def to_json(self) -> str:
+        """The part as one line of JSON."""
+    @property
+    def task(self) -> int:
+        """The number of the task."""
+    @property
+    def name(self) -> str:
+        """The name of the file when it is visible."""
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+    @property
+    def hash(self) -> str:
+        """The hash of its bytes, such as `"blake3:af13..."`."""
+    @property
+    def records(self) -> int | None:
+        """The number of records, or `None` if the task did not count them."""
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class PartWriter:
+    """Writes the part of one attempt of a task: `Job.part` creates it.
+
+    `close`, which `with` calls, completes the part, and then `result` is what `Job.commit` needs. After an exception,
+    `with` discards the part, and so does garbage collection without `close`. One call at a time."""
+
+    def write(self, data: Buffer | str, /) -> int:
+        """Writes bytes or UTF-8 text, and returns the number of bytes."""
+    def add_records(self, count: int) -> None:
+        """Adds to the number of records, which the manifest contains."""
+    def close(self) -> None:
+        """Completes the part: all of its bytes are on the disk, and `result` can be read."""
+    def abort(self) -> None:
+        """Discards the part."""
+    @property
+    def result(self) -> Part:
+        """The part, after `close`."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
+    @property
+    def closed(self) -> bool:
+        """Whether the part is complete or discarded."""
+    def tell(self) -> int:
+        """Bytes written so far."""
+    def flush(self) -> None:
+        """Does nothing: `close` writes everything."""
+    def writable(self) -> bool: ...
+    def readable(self) -> bool: ...
+    def seekable(self) -> bool: ...
+
+@final
 class WriterEnd:
     """How a writer ended."""
 
