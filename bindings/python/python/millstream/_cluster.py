@@ -19,6 +19,7 @@ from ._columns import columns as columns_of
 from ._errors import Error, from_native
 from ._native import (
     Framer,
+    Job,
     Remote,
     Split,
     Splits,
@@ -122,8 +123,8 @@ class BsonOptions(PlanOptions, total=False):
 
 
 #: One file or object, or several. Text with `*`, `?` or `[` that is not the name of a file is a pattern, as is the URL
-#: of a store with `*`; `**` stands for any directories. Each process takes the credentials of objects from its
-#: environment.
+#: of a store with `*`; `**` stands for any directories. The directory of a job stands for the parts in its manifest.
+#: Each process takes the credentials of objects from its environment.
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
 
@@ -303,7 +304,14 @@ def _files(paths: Paths) -> list[str]:
             if not found:
                 message = f"{path}: no file matches the pattern"
                 raise FileNotFoundError(errno.ENOENT, message, path)
+            # An error if one has an unfinished job, of which the pattern matches only some parts.
+            for directory in {os.path.dirname(file) or "." for file in found}:
+                Job.parts(directory)
             files.extend(map(os.path.abspath, found))
+        elif os.path.isdir(path) and (parts := Job.parts(path)) is not None:
+            if not parts:
+                raise option_error(f"the job in {name}, which wrote no parts", "at least one")
+            files.extend(map(os.path.abspath, parts))
         else:
             files.append(os.path.abspath(name))
     if not files:

@@ -1,10 +1,14 @@
-"""Files as a `ray.data.Dataset`.
+"""Files as a `ray.data.Dataset`, and datasets as files that appear together.
 
     orders = millstream.ray.read_csv("orders/*.csv")
     orders.map_batches(total, batch_format="pyarrow").take_all()
+    millstream.ray.write_parquet(orders, "copy")
 
 The driver plans the splits and the types, and each split is a read task. A task that is run again returns the same
-rows. The extra is `millstream[ray]`."""
+rows.
+
+`write_...` writes to an empty directory, and each write task writes one part. All parts become visible, or none; see
+`millstream.Job`. Write tasks that fail or are killed leave nothing visible. The extra is `millstream[ray]`."""
 
 from __future__ import annotations
 
@@ -13,17 +17,32 @@ from typing import TYPE_CHECKING, Any
 
 from . import _engines
 from ._cluster import Readers, TablePlan, Task, read_split
+from ._jobs import Output, Writers
 from ._native import Split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from ._native import Part
 
 _data: Any = _engines.load("ray", "ray", "ray.data")
 _source: Any = _engines.load("ray", "ray.data.datasource")
 _block: Any = _engines.load("ray", "ray.data.block")
 _arrow: Any = _engines.load("arrow", "pyarrow")
 
-__all__ = ["MillstreamDatasource", "read_bson", "read_csv", "read_delimited", "read_jsonl", "read_lines", "read_plan"]
+__all__ = [
+    "MillstreamDatasource",
+    "read_bson",
+    "read_csv",
+    "read_delimited",
+    "read_jsonl",
+    "read_lines",
+    "read_plan",
+    "write_csv",
+    "write_jsonl",
+    "write_lines",
+    "write_parquet",
+]
 
 
 class MillstreamDatasource(_data.Datasource):  # type: ignore[misc]
@@ -75,3 +94,35 @@ read_csv = _readers.csv
 read_delimited = _readers.delimited
 read_jsonl = _readers.jsonl
 read_bson = _readers.bson
+
+
+class _Datasink(_data.Datasink):  # type: ignore[misc]
+    """Writes one part for each write task."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        #: The parts, after all tasks have succeeded.
+        self.parts: list[Part | None] = []
+
+    def get_name(self) -> str:
+        return "Millstream"
+
+    def write(self, blocks: Iterable[Any], ctx: Any) -> Part | None:
+        return self._output.write(ctx.task_idx, (_block.BlockAccessor.for_block(block).to_arrow() for block in blocks))
+
+    def on_write_complete(self, write_result: Any) -> None:
+        self.parts = write_result.write_returns
+
+
+def _write(dataset: Any, output: Output) -> list[Part | None]:
+    # Ray does not promise to report failures to the sink, so the caller aborts the job.
+    sink = _Datasink(output)
+    dataset.write_datasink(sink)
+    return sink.parts
+
+
+_writers = Writers(_write)
+write_lines = _writers.lines
+write_csv = _writers.csv
+write_jsonl = _writers.jsonl
+write_parquet = _writers.parquet

@@ -14,20 +14,30 @@ The options are text:
 - `schema`: the types as JSON, in the form of docs/types.md. A schema of Spark is not accepted.
 - `columns`: the names of the columns that are returned, separated by commas. Spark does not report which ones a query
   needs, so this makes reading faster.
-- `limit`: the most rows of each partition."""
+- `limit`: the most rows of each partition.
+
+A frame is written to an empty directory, each partition as one part. All parts become visible, or none; see
+`millstream.Job`. Attempts that fail, are killed, or lose against a speculative copy leave nothing visible:
+
+    frame.write.format("millstream").option("framing", "csv").mode("append").save("copy")
+
+The option `framing` is `lines` (the default), `csv`, `jsonl` or `parquet`. Spark requires the mode `append`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _engines
 from ._cluster import TablePlan, Task, plan_csv, plan_delimited, plan_jsonl, plan_lines, read_split
-from ._native import option_error
+from ._jobs import FORMATS, Output
+from ._native import Part, option_error
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+_context: Any = _engines.load("spark", "pyspark.taskcontext")
 _source: Any = _engines.load("spark", "pyspark.sql.datasource")
 _types: Any = _engines.load("spark", "pyspark.sql.pandas.types")
 
@@ -67,6 +77,11 @@ class MillstreamSource(_source.DataSource):  # type: ignore[misc]
         limit = self.options.get("limit")
         return _Reader(plan, None if limit is None else int(limit))
 
+    def writer(self, schema: Any, overwrite: bool) -> Any:
+        if overwrite:
+            raise option_error('the mode "overwrite"', '"append", to an empty directory')
+        return _Writer(_begin({name.lower(): value for name, value in self.options.items()}))
+
 
 class _Partition(_source.InputPartition):  # type: ignore[misc]
     def __init__(self, task: Task) -> None:
@@ -92,6 +107,40 @@ class _Reader(_source.DataSourceReader):  # type: ignore[misc]
                     left -= part.num_rows
                     if left == 0:
                         return
+
+
+@dataclasses.dataclass
+class _Message(_source.WriterCommitMessage):  # type: ignore[misc]
+    part: Part | None
+
+
+class _Writer(_source.DataSourceArrowWriter):  # type: ignore[misc]
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> _Message:
+        return _Message(self._output.write(_context.TaskContext.get().partitionId(), iterator))
+
+    def commit(self, messages: Sequence[_Message | None]) -> None:
+        if None in messages:
+            raise option_error(f"no message of partition {messages.index(None)}", "one of each partition")
+        self._output.commit(message.part for message in messages if message is not None)
+
+    def abort(self, messages: Sequence[_Message | None]) -> None:
+        self._output.job.abort()
+
+
+def _begin(options: dict[str, str]) -> Output:
+    """Begins the job of a frame."""
+    framing, path = options.pop("framing", "lines"), options.pop("path", None)
+    if path is None:
+        raise option_error("no path", "one, such as save(path)")
+    if options:
+        raise option_error(f"the option {next(iter(options))!r}", "framing")
+    for format in FORMATS:
+        if framing == format:
+            return Output.begin(path, format)
+    raise option_error(f"framing={framing!r}", ", ".join(FORMATS))
 
 
 _FRAMINGS = {"lines": plan_lines, "csv": plan_csv, "delimited": plan_delimited, "jsonl": plan_jsonl}

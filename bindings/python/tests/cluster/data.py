@@ -8,6 +8,7 @@ from typing import Any
 
 import millstream as ms
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 #: The size of the splits: small enough that the files have many.
 SIZE = 64 << 10
@@ -50,3 +51,9 @@ def plain(columns: Any) -> pa.Table:
 
 def single(path: Path, **options: Any) -> pa.Table:
     return plain(ms.columns(path, **options))
+
+
+def written(directory: Path) -> pa.Table:
+    """The rows that a job has written as Parquet, by their ids."""
+    tables = [pq.read_table(path) for path in ms.Job.parts(directory) or []]
+    return pa.concat_tables(tables).sort_by("id").combine_chunks()

@@ -72,5 +72,27 @@ def test_errors(tmp_path: Path) -> None:
         frame.compute()
 
 
+def test_rows_are_written_once(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv")
+    frame, out, marker = source.read_csv(path, split_size=data.SIZE), tmp_path / "out", tmp_path / "killed"
+    killed = frame.map_partitions(functools.partial(kill.once, marker=str(marker)), meta=frame._meta)
+    source.write_csv(killed, out)
+    assert marker.exists()
+    assert len(ms.Job.parts(out) or []) == frame.npartitions
+    assert collect(source.read_csv(out)) == data.single(path)
+    with pytest.raises(ms.Error, match="already exists"):
+        source.write_csv(frame, out)
+
+    def fail(part: Any) -> Any:
+        if len(part) and part["id"].iloc[0] > data.ROWS // 2:
+            raise ZeroDivisionError
+        return part
+
+    failed = tmp_path / "failed"
+    with pytest.raises(ZeroDivisionError):
+        source.write_parquet(frame.map_partitions(fail, meta=frame._meta), failed)
+    assert list(failed.iterdir()) == []
+
+
 def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     examples.check("millstream.dask", tmp_path, capsys)

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import data
+import driver
 import examples
 import kill
+import millstream as ms
 import pyarrow as pa
 import pytest
+from millstream._jobs import Output
 from millstream.arrow import plan_bson, plan_csv
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -117,3 +120,68 @@ def test_errors(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("cluster")
 def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     examples.check("millstream.ray", tmp_path, capsys)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_example_that_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples.check("millstream.ray", tmp_path, capsys, writes=True)
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+@pytest.mark.usefixtures("cluster")
+def test_rows_are_written_once(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv")
+    out = tmp_path / "out"
+    source.write_parquet(source.read_csv(path, split_size=data.SIZE), out)
+    assert data.written(out) == data.single(path)
+    assert len(names(out)) > 12
+    assert names(out)[:2] == ["_SUCCESS", "_millstream.json"]
+    # The output is the input of another job.
+    lines = data.lines(tmp_path / "a.txt")
+    source.write_lines(source.read_lines(lines, split_size=data.SIZE), tmp_path / "lines")
+    assert collect(source.read_lines(tmp_path / "lines")) == data.single(lines)
+    with pytest.raises(ms.Error, match="already exists"):
+        source.write_lines(source.read_lines(lines), tmp_path / "lines")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_killed_worker_writes_nothing_twice(tmp_path: Path) -> None:
+    """The tasks write their parts completely, and are killed before they return them."""
+    path = data.csv(tmp_path / "a.csv")
+    out, marker = tmp_path / "out", tmp_path / "killed"
+    output = Output.begin(out, "parquet")
+    sink = source._Datasink(kill.AfterWriting(output, str(marker)))
+    source.read_csv(path, split_size=data.SIZE).write_datasink(sink)
+    assert marker.exists()
+    [staging] = out.glob(".millstream-job-*/")
+    assert len(names(staging)) == len(sink.parts) + 1
+    output.commit(sink.parts)
+    assert data.written(out) == data.single(path)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_job_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv")
+    out = tmp_path / "out"
+
+    def fail(table: pa.Table) -> pa.Table:
+        if table["id"][0].as_py() > data.ROWS // 2:
+            raise ZeroDivisionError
+        return table
+
+    read = source.read_csv(path, split_size=data.SIZE).map_batches(fail, batch_format="pyarrow", batch_size=None)
+    with pytest.raises(Exception, match="ZeroDivisionError"):
+        source.write_parquet(read, out)
+    assert names(out) == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_killed_driver(cluster: Any, when: str, tmp_path: Path) -> None:
+    path = data.lines(tmp_path / "a.txt")
+    out = tmp_path / "out"
+    driver.check("ray", when, path, out, cluster.address)
+    if when == "after":
+        assert collect(source.read_lines(out)) == data.single(path)

@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import data
+import driver
 import examples
+import kill
+import millstream as ms
 import pyarrow as pa
 import pytest
 
@@ -18,11 +21,39 @@ sql: Any = importlib.import_module("pyspark.sql")
 source: Any = importlib.import_module("millstream.spark")
 
 
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+class Killing(source.MillstreamSource):  # type: ignore[misc]
+    """Kills the process of one task after it has written its part."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "killing"
+
+    def writer(self, schema: Any, overwrite: bool) -> Any:
+        marker = self.options.pop("marker")
+        writer = super().writer(schema, overwrite)
+        writer._output = kill.AfterWriting(writer._output, marker)
+        return writer
+
+
+class Committing(source.MillstreamSource):  # type: ignore[misc]
+    """Kills the driver while it commits."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "committing"
+
+    def writer(self, schema: Any, overwrite: bool) -> Any:
+        when, group = self.options.pop("when"), int(self.options.pop("group"))
+        writer = super().writer(schema, overwrite)
+        writer._output = kill.WhileCommitting(writer._output, when, group)
+        return writer
+
+
+def start() -> Any:
+    """A session that attempts each task three times."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
-        sql.SparkSession.builder.master("local[2]")
+        sql.SparkSession.builder.master("local[2,3]")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.memory", "768m")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -30,6 +61,18 @@ def spark() -> Iterator[Any]:
         .getOrCreate()
     )
     source.register(session)
+    # Other processes cannot import the modules of these tests.
+    cloudpickle: Any = importlib.import_module("pyspark.cloudpickle")
+    for module in (kill, sys.modules[__name__]):
+        cloudpickle.register_pickle_by_value(module)
+    session.dataSource.register(Killing)
+    session.dataSource.register(Committing)
+    return session
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    session = start()
     yield session
     session.stop()
 
@@ -85,6 +128,69 @@ def test_errors(spark: Any, tmp_path: Path) -> None:
     path.write_bytes(b"n\n2\n")
     with pytest.raises(Exception, match="source shrank"):
         frame.collect()
+
+
+def write(frame: Any, out: Path, name: str = "millstream", **options: str) -> None:
+    frame.write.format(name).options(**{"framing": "parquet", **options}).mode("append").save(str(out))
+
+
+def test_rows_are_written_once(spark: Any, tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv", ROWS)
+    frame, out = read(spark, path, "csv"), tmp_path / "out"
+    write(frame, out)
+    whole = data.single(path)
+    assert data.written(out).cast(whole.schema) == whole
+    assert len(ms.Job.parts(out) or []) == frame.rdd.getNumPartitions()
+    write(frame, tmp_path / "csv", framing="csv")
+    copy = read(spark, tmp_path / "csv", "csv")
+    assert collect(copy.orderBy("id"), whole) == whole
+    with pytest.raises(Exception, match="already exists"):
+        write(frame, out)
+    # Partitions without rows have no parts.
+    write(frame.where("id < 0"), tmp_path / "empty")
+    assert ms.Job.parts(tmp_path / "empty") == []
+
+
+def test_attempts_that_fail_or_are_killed_write_nothing(spark: Any, tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv", ROWS)
+    whole, frame, marker = data.single(path), read(spark, path, "csv"), tmp_path / "killed"
+
+    def fail_first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        if importlib.import_module("pyspark").TaskContext.get().attemptNumber() == 0:
+            raise ZeroDivisionError
+
+    write(frame.mapInArrow(fail_first, frame.schema), tmp_path / "failed")
+    assert data.written(tmp_path / "failed").cast(whole.schema) == whole
+    write(frame, tmp_path / "killed-out", "killing", marker=str(marker))
+    assert marker.exists()
+    assert data.written(tmp_path / "killed-out").cast(whole.schema) == whole
+
+
+def test_a_job_that_fails_leaves_nothing(spark: Any, tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv", ROWS)
+    frame, out = read(spark, path, "csv"), tmp_path / "out"
+
+    def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch
+            if batch["id"][0].as_py() > ROWS // 2:
+                raise ZeroDivisionError
+
+    with pytest.raises(Exception, match="ZeroDivisionError"):
+        write(frame.mapInArrow(fail, frame.schema), out)
+    assert list(out.iterdir()) == []
+    for wrong in ({"framing": "xml"}, {"header": "true"}):
+        with pytest.raises(Exception, match="invalid option"):
+            write(frame, out, **wrong)
+    with pytest.raises(Exception, match='the mode "overwrite"'):
+        frame.write.format("millstream").mode("overwrite").save(str(out))
+    assert list(out.iterdir()) == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_killed_driver(when: str, tmp_path: Path) -> None:
+    driver.check("spark", when, data.lines(tmp_path / "a.txt"), tmp_path / "out")
 
 
 @pytest.mark.usefixtures("spark")

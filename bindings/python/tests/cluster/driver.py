@@ -1,0 +1,61 @@
+"""A process that writes lines as a job, and is killed while it commits.
+
+Its arguments are the engine, `before` or `after` (the manifest), the input, the output, and the address of Ray."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import kill
+import millstream as ms
+import pytest
+from millstream import _jobs
+
+
+def main(engine: str, when: str, path: str, out: str, address: str = "") -> None:
+    if engine == "ray":
+        ray: Any = importlib.import_module("ray")
+        source: Any = importlib.import_module("millstream.ray")
+        begin: Any = _jobs.Output.begin
+        _jobs.Output.begin = lambda *words: kill.WhileCommitting(begin(*words), when, os.getpgid(0))  # type: ignore[assignment]
+        ray.cloudpickle.register_pickle_by_value(kill)
+        ray.init(address=address, log_to_driver=False)
+        source.write_lines(source.read_lines(path, split_size=64 << 10), out)
+        return
+    from test_spark import start
+
+    session = start()
+    killing = session.read.format("millstream").option("splitSize", 64 << 10).load(path).write.format("committing")
+    killing.option("when", when).option("group", os.getpgid(0)).mode("append").save(out)
+
+
+def check(engine: str, when: str, path: Path, out: Path, address: str = "") -> None:
+    """Runs the driver until it is killed, and then ends its job: it is completed only after the manifest."""
+    words = [sys.executable, __file__, engine, when, str(path), str(out), address]
+    # The group of its processes is killed.
+    ended = subprocess.run(words, start_new_session=True, stdout=subprocess.DEVNULL, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    visible = [name for name in os.listdir(out) if name.startswith("part-")]
+    assert bool(visible) == (when == "after")
+    with pytest.raises(ms.Error, match="unfinished job"):
+        ms.Job.parts(out)
+    commit = [sys.executable, "-m", "millstream", "commit"]
+    resumed = subprocess.run([*commit, "resume", out], stdout=subprocess.DEVNULL, check=False)
+    assert resumed.returncode == (0 if when == "after" else 1)
+    if when == "before":
+        subprocess.run([*commit, "abort", out], stdout=subprocess.DEVNULL, check=True)
+        assert os.listdir(out) == []
+        return
+    parts = ms.Job.parts(out)
+    assert parts is not None
+    assert b"".join(Path(part).read_bytes() for part in parts).splitlines() == path.read_bytes().splitlines()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
