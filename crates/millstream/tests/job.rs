@@ -148,7 +148,7 @@ fn a_directory_has_one_job() {
     let error = Job::begin(out.join("other")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OpenFailed);
     for error in [
-        Job::begin("s3://bucket/out?key=secret").unwrap_err(),
+        Job::begin("https://host/out?key=secret").unwrap_err(),
         job::resume("s3://bucket/out").unwrap_err(),
         job::abort("S3://bucket/out").unwrap_err(),
     ] {

@@ -2145,7 +2145,7 @@ static void objects(void) {
     MUST(millstream_remote_set_allow_unknown_length(remote, true, &error));
     MUST(millstream_remote_set_md5_etag(remote, true, &error));
     MUST(millstream_remote_set_netrc(remote, false, &error));
-    MUST(millstream_remote_set_ca_file(remote, "missing", 7, &error));
+    MUST(millstream_remote_set_ca_file(remote, "missing", &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_url(remote, NULL, &reader, &error));
     millstream_remote_free(remote);
     remote = remote_object("a b.gz", url, sizeof url);
