@@ -55,15 +55,23 @@ pub(super) fn end_all(all: &[Left], first: Signal, grace: Duration) {
         // The operating system cannot list running processes.
         return all.iter().for_each(|left| left.signal(Signal::KILL));
     }
-    let mut left: Vec<&Left> = all.iter().collect();
+    // A process has no environment while it executes another program, so its mark is not seen then.
+    let confirmations = if all.iter().any(|left| matches!(left, Left::Marked(_))) { 2 } else { 0 };
+    let mut unseen = 0;
     for (signal, time) in [(first, grace), (Signal::KILL, PATIENCE)] {
         let start = Instant::now();
         let mut is_first = true;
         loop {
-            left.retain(|left| left.is_there());
+            let left: Vec<&Left> = all.iter().filter(|left| left.is_there()).collect();
             if left.is_empty() {
-                return;
+                if unseen == confirmations {
+                    return;
+                }
+                unseen += 1;
+                std::thread::sleep(STEP);
+                continue;
             }
+            unseen = 0;
             // A process may have started another one just before it was killed.
             if is_first || signal == Signal::KILL {
                 left.iter().for_each(|left| left.signal(signal));
