@@ -170,8 +170,8 @@ pub(super) fn has_staging(directory: &Path) -> Result<bool> {
     Ok(!staging_ids(directory)?.is_empty() || !ids(directory, REMOVED)?.is_empty())
 }
 
-/// Renames the staging directory of a job. From then on, no attempt can finish and no part can be moved, whichever process
-/// tries it.
+/// Renames the staging directory of a job. From then on, no attempt can begin to finish and no process can begin to move a
+/// part: see [`empty_retired`] for those that have begun.
 pub(super) fn retire_staging(directory: &Path, job: &str) -> Result<()> {
     let path = staging(directory, job);
     match fs::rename(&path, retired(directory, job)) {
@@ -187,6 +187,20 @@ fn retired(directory: &Path, job: &str) -> PathBuf {
 /// Returns whether the removal of a job's staging directory has begun.
 pub(super) fn is_retired(directory: &Path, job: &str) -> Result<bool> {
     exists(&retired(directory, job))
+}
+
+/// Removes the files in the staging directories that [`retire_staging`] has renamed.
+///
+/// A process that moves a file at the same time may have found the directory before it was renamed. When this returns, that
+/// file is visible, or it will never be.
+pub(super) fn empty_retired(directory: &Path) -> Result<()> {
+    for id in ids(directory, REMOVED)? {
+        let path = retired(directory, &id);
+        // Another process may remove the directory at the same time.
+        let names = names(&path).or_else(|error| if exists(&path)? { Err(error) } else { Ok(Vec::new()) })?;
+        names.iter().try_for_each(|name| remove_file(&path.join(name)))?;
+    }
+    Ok(())
 }
 
 /// Removes the staging directories that [`retire_staging`] has renamed.

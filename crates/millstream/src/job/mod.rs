@@ -374,6 +374,7 @@ pub fn abort(directory: impl AsRef<Path>) -> Result<bool> {
     for id in &jobs {
         layout::retire_staging(directory, id)?;
     }
+    layout::empty_retired(directory)?;
     // From now on the driver, if it is running, can neither write the manifest nor move parts nor complete the job. Until
     // now it could.
     is_complete()?;
