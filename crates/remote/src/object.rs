@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use crate::address::shown;
 use crate::answer::{Facts, check_range, is_empty_range, wrong};
 use crate::checksum::Checksum;
-use crate::client::{Target, causes, runtime, wait_for};
+use crate::client::{Pending, Target, causes, runtime, wait_for};
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
 
@@ -47,6 +47,8 @@ pub struct Object {
     beyond: u64,
     parts: VecDeque<Part>,
     block: Bytes,
+    /// The wait for the next piece, if it was interrupted.
+    waiting: Option<Pending<Option<Piece>>>,
     shared: Arc<Shared>,
 }
 
@@ -133,6 +135,7 @@ impl Object {
             beyond: BEYOND,
             parts: VecDeque::new(),
             block: Bytes::new(),
+            waiting: None,
             shared: Arc::default(),
         }
     }
@@ -177,18 +180,32 @@ impl Object {
         self.read_by(block, |shared, pieces| Ok(shared.receive(pieces)))
     }
 
-    /// Reads like [`read`](Object::read). While it waits, `check` is called every 20 ms; an error of it ends the wait.
+    /// Reads like [`read`](Object::read). While it waits, `check` is called every 20 ms; an error of it ends the wait, and the
+    /// next call continues.
     ///
     /// # Errors
     /// Returns the errors of [`read`](Object::read) and of `check`.
     pub fn read_checking(&mut self, block: &mut [u8], mut check: impl FnMut() -> Result<()>) -> io::Result<usize> {
-        self.read_by(block, |_, pieces| match pieces.try_recv() {
-            Ok(piece) => Ok(Some(piece)),
-            Err(_) => {
-                let pieces = pieces.clone();
-                Ok(wait_for(async move { pieces.recv().await.ok() }, &mut check)?)
-            }
-        })
+        let mut waiting = self.waiting.take();
+        let read = self.read_by(block, |_, pieces| {
+            let pending = match waiting.take() {
+                Some(pending) => pending,
+                None => {
+                    if let Ok(piece) = pieces.try_recv() {
+                        return Ok(Some(piece));
+                    }
+                    let pieces = pieces.clone();
+                    Pending::start(async move { pieces.recv().await.ok() })?
+                }
+            };
+            pending.wait(&mut check).map_err(|error| {
+                // The piece may have been received already.
+                waiting = Some(pending);
+                error.into()
+            })
+        });
+        self.waiting = waiting;
+        read
     }
 
     fn read_by(

@@ -1,13 +1,14 @@
 //! Splits of an object are those of a file with the same bytes, and deliver the same.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use millstream::frame::CsvDialect;
 use millstream::splits::{Framing, Split, SplitPin, Splits};
-use millstream::{Encode, ErrorKind, GzipIndex, Reader, Remote, Result, Writer};
+use millstream::{CancelToken, Encode, ErrorKind, GzipIndex, Reader, Remote, Result, Writer};
 
 use crate::server::{Fault, Server, answer};
 
@@ -163,6 +164,67 @@ fn a_split_requests_its_own_bytes() {
     assert_eq!(before, 2, "for the version and the first bytes");
     assert_eq!(read(Reader::split(plan.iter().nth(1).unwrap())).1.len() as u64, len / 4);
     assert_eq!(server.requests.load(Ordering::SeqCst), before + 1);
+}
+
+/// A token interrupts waits at any moment, also when bytes have just arrived.
+#[test]
+fn an_interrupted_split_continues() {
+    let bytes = "line\n".repeat(200).into_bytes();
+    let theirs = bytes.clone();
+    let server = Server::new(move |request, stream| {
+        let mut whole = Vec::new();
+        let (from, to) = request.range.unwrap();
+        let to = to.unwrap_or(theirs.len()).min(theirs.len());
+        write!(
+            whole,
+            "HTTP/1.1 206 X\r\nContent-Range: bytes {from}-{}/{}\r\nContent-Length: {}\r\nETag: \"v\"\r\n\r\n",
+            to - 1,
+            theirs.len(),
+            to - from
+        )
+        .unwrap();
+        whole.extend(&theirs[from..to]);
+        for part in whole.chunks(25) {
+            std::thread::sleep(Duration::from_millis(20));
+            let _ = stream.write_all(part);
+        }
+    });
+    let plan = Splits::builder().plan_url(server.url("/a"), Framing::Lines, 1 << 20).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| assert_eq!(lines_of_an_interrupted(plan.iter().next().unwrap()), 200));
+        }
+    });
+}
+
+/// Reads a split while a token is cancelled again and again. Returns the number of lines.
+fn lines_of_an_interrupted(split: &Split) -> u64 {
+    let token = CancelToken::new().unwrap();
+    let mut reader = Reader::builder().cancel(&token).split(split).unwrap();
+    let (canceller, is_over) = (token.clone(), Arc::new(AtomicBool::new(false)));
+    let over = is_over.clone();
+    let cancelling = std::thread::spawn(move || {
+        while !over.load(Ordering::SeqCst) {
+            canceller.cancel();
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    });
+    let mut interrupted = 0;
+    loop {
+        match reader.next_line() {
+            Ok(Some(line)) => assert_eq!(line, b"line"),
+            Ok(None) => break,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+                interrupted += 1;
+                token.reset();
+            }
+        }
+    }
+    is_over.store(true, Ordering::SeqCst);
+    cancelling.join().unwrap();
+    assert!(interrupted > 3, "{interrupted}");
+    reader.position().records
 }
 
 #[test]
