@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use millstream::options::REMOTE;
-use millstream::remote::Objects;
+use millstream::remote::{Objects, pattern};
 use millstream::{CancelToken, Error, ErrorKind, Remote as CoreRemote};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyString};
@@ -122,13 +122,19 @@ impl Location {
 
 /// The URLs of the objects that match a pattern such as `s3://BUCKET/logs/**/*.gz`, in the order of the store.
 #[pyfunction]
-pub fn matching_objects(py: Python<'_>, pattern: String) -> PyResult<Vec<String>> {
-    let remote = CoreRemote::new(pattern);
+pub fn matching_objects(py: Python<'_>, url: String) -> PyResult<Vec<String>> {
+    let remote = CoreRemote::new(url);
     let list = || {
         check_process(|| remote.name())?;
         Objects::matching(remote)?.map(|object| object.map(|object| object.url)).collect()
     };
     once(py, &CancelToken::lazy(), list)?.map_err(|error: Error| error::raise(py, &error))
+}
+
+/// Whether text is a pattern of objects, as the command line has it.
+#[pyfunction]
+pub fn is_pattern_of_objects(url: &str) -> bool {
+    pattern::is_pattern_of_objects(url)
 }
 
 /// Whether text is the URL of an object.

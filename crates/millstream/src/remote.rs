@@ -20,6 +20,8 @@ use std::io;
 
 use millstream_remote::Object;
 
+#[doc(hidden)] // for the command line and the packages of other languages
+pub use millstream_remote::pattern;
 pub use millstream_remote::{ListedObject, Objects, Outcome, Remote, UnfinishedUpload, Uploads, outcome};
 
 use crate::source::Source;

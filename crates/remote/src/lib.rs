@@ -6,6 +6,8 @@
 //! that breaks, stalls or ends early is resumed at the exact byte. Without a strong validator, the first answer is the
 //! only one, because a second one could be of another version.
 //!
+//! A [`Version`] is one version of an object, of which any range can be requested; a plan can store it.
+//!
 //! An [`Upload`] sends its parts while it is written; the object appears when it is closed.
 //!
 //! The asynchronous runtime is private: no caller needs one or notices it. The library `millstream` opens objects with
@@ -17,6 +19,8 @@
 #[cfg(not(feature = "client"))]
 mod absent;
 mod found;
+#[doc(hidden)] // for the command line
+pub mod pattern;
 mod remote;
 
 #[cfg(feature = "client")]

@@ -5,6 +5,7 @@ use millstream_core::error::{Error, ErrorKind, Result};
 
 use crate::found::ListedObject;
 use crate::pages::{Listed, Pages};
+use crate::pattern::fixed_part;
 use crate::remote::Remote;
 use crate::store::{Page, Protocol};
 
@@ -37,7 +38,7 @@ impl Objects {
         };
         let pattern = GlobBuilder::new(&remote.url).literal_separator(true).build();
         let pattern = pattern.map_err(|error| invalid(error.kind().to_string(), "a valid pattern"))?.compile_matcher();
-        let prefix = fixed(&remote.url);
+        let prefix = fixed_part(&remote.url);
         if prefix.matches('/').count() < 3 {
             let expected = "s3://BUCKET/PATTERN, or the same of gs:// or az://";
             return Err(invalid("a pattern as the name of a bucket".into(), expected));
@@ -45,12 +46,6 @@ impl Objects {
         let prefix = Remote { url: prefix.into(), ..remote };
         Ok(Objects { listed: Pages::new(prefix)?, pattern: Some(pattern) })
     }
-}
-
-/// Returns the part of a pattern up to its last `/` before any special character.
-fn fixed(pattern: &str) -> &str {
-    let end = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
-    &pattern[..pattern[..end].rfind('/').map_or(0, |slash| slash + 1)]
 }
 
 impl Iterator for Objects {
@@ -76,12 +71,6 @@ impl Listed for ListedObject {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_fixed_part_ends_with_a_directory() {
-        assert_eq!(fixed("s3://b/c-{1,2}/*"), "s3://b/");
-        assert_eq!(fixed("gs://b/c/d*"), "gs://b/c/");
-    }
 
     #[test]
     fn patterns_without_a_bucket_are_refused() {

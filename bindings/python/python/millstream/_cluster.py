@@ -24,7 +24,9 @@ from ._native import (
     Split,
     Splits,
     document_columns,
+    is_pattern_of_objects,
     is_url,
+    location_name,
     matching_objects,
     option_error,
     record_columns,
@@ -294,8 +296,7 @@ def _files(paths: Paths) -> list[str]:
     for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
         name = os.fspath(path)
         if isinstance(path, str) and is_url(path):
-            is_pattern = "*" in path and not path.lower().startswith("http")
-            found = matching_objects(path) if is_pattern else [path]
+            found = matching_objects(path) if is_pattern_of_objects(path) else [path]
             if not found:
                 raise FileNotFoundError(errno.ENOENT, f"{path}: no object matches the pattern", path)
             files.extend(found)
@@ -318,7 +319,8 @@ def _files(paths: Paths) -> list[str]:
         raise option_error("no path", "at least one")
     if len(set(files)) < len(files):
         twice = next(file for file in files if files.count(file) > 1)
-        raise option_error(f"the file {twice} twice", "each file once")
+        # The query of a URL may be secret.
+        raise option_error(f"{location_name(twice)} twice", "each file or object once")
     for file in files:
         try:
             file.encode()

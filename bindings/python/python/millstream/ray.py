@@ -64,9 +64,9 @@ class MillstreamDatasource(_data.Datasource):  # type: ignore[misc]
         return [self._read_task(task, per_task_row_limit) for task in self._plan.tasks]
 
     def _read_task(self, task: Task, row_limit: int | None) -> Any:
-        path = Split.from_json(task.split).path
+        name = Split.from_json(task.split).name
         metadata = _block.BlockMetadata(
-            num_rows=task.rows, size_bytes=task.size, exec_stats=None, input_files=None if path is None else (path,)
+            num_rows=task.rows, size_bytes=task.size, exec_stats=None, input_files=(name,)
         )
         read = partial(_blocks, task, self._plan.schema)
         return _source.ReadTask(read, metadata, schema=self._plan.schema, per_task_row_limit=row_limit)

@@ -269,6 +269,9 @@ def test_objects(store: str, tmp_path: Path) -> None:
     assert read(arrow.plan_jsonl("s3://bucket/lines.jsonl", split_size=1))["a"].to_pylist() == [1, 2]
     with pytest.raises(FileNotFoundError, match="no object matches the pattern"):
         arrow.plan_csv("s3://bucket/none/*.csv")
+    with pytest.raises(ms.OptionError, match=r"http://127.0.0.1:\d+/bucket/lines/some twice") as caught:
+        arrow.plan_lines([f"{store}/bucket/lines/some?secret"] * 2)
+    assert "secret" not in str(caught.value)
     # Another version since it was planned.
     put("tables/a.csv", csv.read_bytes() + b"\n")
     with pytest.raises(ms.FileError, match=r"s3://bucket/tables/a\.csv: .* the version with the ETag"):

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use globset::{GlobBuilder, GlobMatcher};
 use millstream::remote::Objects;
+use millstream::remote::pattern::{fixed_part, is_pattern, is_pattern_of_objects};
 use millstream::{Error, ErrorKind, Result, job};
 use walkdir::WalkDir;
 
@@ -70,7 +71,7 @@ fn expand(sources: &[Source], network: &Network, allow_empty: bool) -> Result<Ve
                     continue;
                 }
             },
-            Source::Url(url) if is_pattern(url) && is_of_store(url) => {
+            Source::Url(url) if is_pattern_of_objects(url) => {
                 let matched = objects(url, network).map_err(|error| error.with_name(url))?;
                 (url.clone(), matched)
             }
@@ -100,16 +101,6 @@ fn check_jobs(files: &[PathBuf]) -> Result<()> {
     })
 }
 
-fn is_pattern(name: &str) -> bool {
-    name.contains('*')
-}
-
-/// Returns whether the objects of a URL can be listed.
-fn is_of_store(url: &str) -> bool {
-    let schemes = ["s3://", "gs://", "az://"];
-    url.get(..5).is_some_and(|found| schemes.iter().any(|scheme| found.eq_ignore_ascii_case(scheme)))
-}
-
 fn matcher(pattern: &str) -> Result<GlobMatcher> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
     let glob = glob.map_err(|error| {
@@ -118,19 +109,13 @@ fn matcher(pattern: &str) -> Result<GlobMatcher> {
     Ok(glob.compile_matcher())
 }
 
-/// Returns the part of a pattern up to its last `/` before any special character.
-fn fixed(pattern: &str) -> &str {
-    let end = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
-    &pattern[..pattern[..end].rfind('/').map_or(0, |slash| slash + 1)]
-}
-
 /// Returns the files that match. Names that begin with a dot match only if the pattern has a name that does.
 fn files(pattern: &Path) -> Result<Vec<PathBuf>> {
     let Some(text) = pattern.to_str() else {
         return Err(Error::new(ErrorKind::InvalidOption).with_found("a pattern that is not UTF-8"));
     };
     let matcher = matcher(text)?;
-    let fixed = fixed(text);
+    let fixed = fixed_part(text);
     let with_hidden = text[fixed.len()..].split('/').any(|part| part.starts_with('.'));
     let depth = match text.contains("**") {
         true => usize::MAX,
@@ -168,13 +153,6 @@ fn objects(pattern: &str, network: &Network) -> Result<Vec<Source>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_fixed_part_ends_with_a_directory() {
-        for (pattern, part) in [("a/b*", "a/"), ("*", ""), ("/x/y/**/z", "/x/y/"), ("b/c-{1,2}/*", "b/")] {
-            assert_eq!(fixed(pattern), part, "{pattern}");
-        }
-    }
 
     #[test]
     fn patterns_match_within_directories() {
