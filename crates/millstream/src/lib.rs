@@ -39,6 +39,8 @@ mod source;
 pub mod splits;
 #[cfg(feature = "tokio")]
 pub mod tokio;
+#[cfg(feature = "splits")]
+mod versioned;
 #[cfg(any(feature = "compression", feature = "splits"))]
 #[doc(hidden)] // for the command line
 pub mod workers;

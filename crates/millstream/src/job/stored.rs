@@ -1,12 +1,13 @@
 //! The lock, the manifest and the values that processes exchange, as JSON.
 //!
-//! The format has a version. Unknown fields are refused, because a reader that ignored one could miss a part.
+//! The format has a version: see [`versioned`].
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::versioned::{self, Invalid};
 
 use super::layout::{self, LOCK, MANIFEST};
 use super::part::shown_hash;
@@ -61,18 +62,6 @@ struct StoredManifest {
     checksum: String,
 }
 
-/// Any version of these values.
-#[derive(Deserialize)]
-struct Versioned {
-    version: u32,
-}
-
-/// Why a text is not a value of the requested type.
-enum Invalid {
-    Version(u32),
-    Content(String),
-}
-
 impl Invalid {
     /// The error for a file in the target directory.
     fn of_file(self, path: &Path, what: &str, advice: &str) -> Error {
@@ -83,26 +72,6 @@ impl Invalid {
     fn of_value(self, what: &str) -> Error {
         self.error(ErrorKind::InvalidOption, what, "the unchanged JSON that `to_json` returned")
     }
-
-    fn error(self, kind: ErrorKind, what: &str, expected: &str) -> Error {
-        match self {
-            Invalid::Version(version) => Error::new(ErrorKind::Unsupported)
-                .with_found(format!("{what} of format version {version}"))
-                .with_expected(format!("version 1 to {VERSION}, or a newer millstream")),
-            Invalid::Content(reason) => {
-                Error::new(kind).with_found(format!("{what} that is not valid ({reason})")).with_expected(expected)
-            }
-        }
-    }
-}
-
-fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, Invalid> {
-    let invalid = |error: serde_json::Error| Invalid::Content(error.to_string());
-    let Versioned { version } = serde_json::from_slice(json).map_err(invalid)?;
-    if !(1..=VERSION).contains(&version) {
-        return Err(Invalid::Version(version));
-    }
-    serde_json::from_slice(json).map_err(invalid)
 }
 
 fn print(value: &impl Serialize) -> String {
@@ -135,7 +104,7 @@ pub(super) enum Lock {
 /// Reads the lock of a directory.
 pub(super) fn read_lock(directory: &Path) -> Result<Lock> {
     let Some(json) = layout::read(&directory.join(LOCK))? else { return Ok(Lock::Free) };
-    let id = parse::<StoredLock>(&json).and_then(|lock| check_job_id(lock.job));
+    let id = versioned::parse::<StoredLock>(&json, VERSION).and_then(|lock| check_job_id(lock.job));
     Ok(id.map_or(Lock::Unreadable, Lock::Of))
 }
 
@@ -160,7 +129,7 @@ impl Job {
     /// Returns [`ErrorKind::InvalidOption`] if the JSON is not a job, and [`ErrorKind::Unsupported`] for another version
     /// of the format.
     pub fn from_json(json: &str) -> Result<Job> {
-        let job = parse::<StoredJob>(json.as_bytes())
+        let job = versioned::parse::<StoredJob>(json.as_bytes(), VERSION)
             .and_then(|stored| Ok(Job { id: check_job_id(stored.job)?, directory: stored.directory.into() }));
         job.map_err(|invalid| invalid.of_value("a job"))
     }
@@ -178,7 +147,7 @@ impl Part {
     /// Returns [`ErrorKind::InvalidOption`] if the JSON is not a part, and [`ErrorKind::Unsupported`] for another version
     /// of the format.
     pub fn from_json(json: &str) -> Result<Part> {
-        let part = parse::<StoredResult>(json.as_bytes()).and_then(|stored| {
+        let part = versioned::parse::<StoredResult>(json.as_bytes(), VERSION).and_then(|stored| {
             let job = check_job_id(stored.job)?;
             Part::from_stored(&job, stored.part)
         });
@@ -236,7 +205,7 @@ impl Manifest {
     }
 
     fn parse(json: &[u8]) -> Result<Manifest, Invalid> {
-        let stored: StoredManifest = parse(json)?;
+        let stored: StoredManifest = versioned::parse(json, VERSION)?;
         let job = check_job_id(stored.job)?;
         if stored.checksum != checksum(&stored.parts) {
             return Err(Invalid::Content("its checksum is that of other parts".to_string()));

@@ -1,7 +1,6 @@
 //! Plans as JSON.
 //!
-//! The format has a version, in the plan and in each split. Unknown fields are refused, because a reader that ignored
-//! one could read other records than the writer meant.
+//! The format has a version, in the plan and in each split: see [`versioned`].
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -12,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Remote;
 use crate::error::{Error, ErrorKind, Result};
+use crate::versioned::{self, Invalid};
 
 use super::content::Location;
 use super::pin::Pinned;
@@ -61,31 +61,11 @@ struct StoredPlan {
     splits: Vec<StoredSplit<'static>>,
 }
 
-/// Any version of a plan or a split.
-#[derive(Deserialize)]
-struct Versioned {
-    version: u32,
-}
-
-/// Parses JSON of a version that this library knows.
-fn parse<'a, T: Deserialize<'a>>(json: &'a str, what: &str) -> Result<T> {
-    let invalid = |error: serde_json::Error| {
-        Error::new(ErrorKind::InvalidOption)
-            .with_found(format!("{what} that is not valid: {error}"))
-            .with_expected(format!("{what} as `millstream split` or a plan writes it"))
-    };
-    let Versioned { version } = serde_json::from_str(json).map_err(invalid)?;
-    check_version(version)?;
-    serde_json::from_str(json).map_err(invalid)
-}
-
-fn check_version(version: u32) -> Result<()> {
-    match version {
-        1..=VERSION => Ok(()),
-        _ => Err(Error::new(ErrorKind::Unsupported)
-            .with_found(format!("a plan of format version {version}"))
-            .with_expected(format!("version 1 to {VERSION}, or a newer millstream"))),
-    }
+/// Returns the error for JSON of a plan, or of one of its splits.
+fn refused(invalid: Invalid, what: &str) -> Error {
+    // The version is that of plans.
+    let what = if matches!(invalid, Invalid::Version { .. }) { "a plan" } else { what };
+    invalid.error(ErrorKind::InvalidOption, what, &format!("{what} as `millstream split` or a plan writes it"))
 }
 
 impl Split {
@@ -130,7 +110,9 @@ impl Split {
     /// Returns [`ErrorKind::InvalidOption`] if the JSON is not a split, and [`ErrorKind::Unsupported`] for another
     /// version of the format.
     pub fn from_json(json: &str) -> Result<Split> {
-        parse::<StoredSplit<'_>>(json, "a split")?.into_split()
+        let stored: StoredSplit<'_> =
+            versioned::parse(json.as_bytes(), VERSION).map_err(|invalid| refused(invalid, "a split"))?;
+        stored.into_split()
     }
 }
 
@@ -141,7 +123,7 @@ fn text(path: Option<&Path>) -> Option<Cow<'_, str>> {
 
 impl StoredSplit<'_> {
     fn into_split(self) -> Result<Split> {
-        check_version(self.version)?;
+        versioned::check(self.version, VERSION).map_err(|invalid| refused(invalid, "a split"))?;
         let (pin, framing) = (self.pin.into_owned(), self.framing.into_owned());
         framing.framer()?;
         let contradiction = match self.end {
@@ -221,7 +203,8 @@ impl Splits {
     /// # Errors
     /// Returns the errors of [`Split::from_json`].
     pub fn from_json(json: &str) -> Result<Splits> {
-        let StoredPlan { size, records, note, splits, .. } = parse(json, "a plan")?;
+        let stored = versioned::parse(json.as_bytes(), VERSION);
+        let StoredPlan { size, records, note, splits, .. } = stored.map_err(|invalid| refused(invalid, "a plan"))?;
         let splits = splits.into_iter().map(StoredSplit::into_split).collect::<Result<Vec<_>>>()?;
         Ok(Splits { splits: Arc::new(splits), size, records, note })
     }
