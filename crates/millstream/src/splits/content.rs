@@ -55,18 +55,17 @@ pub(crate) enum Content {
     Object(Version),
 }
 
-impl Content {
-    /// Finds the current version of an object.
-    pub(super) fn of_object(remote: Remote, wait: &Wait) -> Result<Content> {
-        let name = remote.name();
-        Version::current(remote, wait.checking())?.map(Content::Object).ok_or_else(|| {
-            Error::new(ErrorKind::Unsupported)
-                .with_name(name)
-                .with_found("an object without ranges or without a strong ETag")
-                .with_expected("a server that has both, without which parts could be of different versions")
-        })
-    }
+/// Finds the current version of an object.
+pub(super) fn current_version(remote: &Remote, wait: &Wait) -> Result<Version> {
+    Version::current(remote.clone(), wait.checking())?.ok_or_else(|| {
+        Error::new(ErrorKind::Unsupported)
+            .with_name(remote.name())
+            .with_found("an object without ranges or without a strong ETag")
+            .with_expected("a server that has both, without which parts could be of different versions")
+    })
+}
 
+impl Content {
     /// Returns the number of bytes.
     pub(super) fn size(&self) -> Result<u64> {
         match self {
@@ -144,20 +143,19 @@ impl Cursor<'_> {
     /// Reads bytes at an offset, and returns their number.
     pub(super) fn read_at(&mut self, space: &mut [u8], offset: u64) -> io::Result<usize> {
         let Content::Object(version) = self.content else { return self.content.read_at(space, offset, self.wait) };
-        if let Some(in_window) = (self.next.wrapping_sub(offset) <= self.window.len() as u64 && offset < self.next)
-            .then(|| self.window.len() - (self.next - offset) as usize)
-        {
-            let bytes = &self.window[in_window..];
+        let start = self.next - self.window.len() as u64;
+        if (start..self.next).contains(&offset) {
+            let bytes = &self.window[(offset - start) as usize..];
             let count = bytes.len().min(space.len());
             space[..count].copy_from_slice(&bytes[..count]);
             return Ok(count);
         }
         if offset < self.next || offset - self.next > GAP {
             self.stream = None;
-            self.window.resize(WINDOW, 0);
-            let count = self.content.read_at(&mut self.window, offset, self.wait)?;
-            self.window.truncate(count);
-            self.next = offset + count as u64;
+            let mut window = vec![0; WINDOW];
+            let count = self.content.read_at(&mut window, offset, self.wait)?;
+            window.truncate(count);
+            (self.window, self.next) = (window, offset + count as u64);
             if count == 0 {
                 return Ok(0);
             }

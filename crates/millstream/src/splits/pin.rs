@@ -19,7 +19,7 @@ const END: u64 = 64 << 10;
 /// [`SourceChanged`](ErrorKind::SourceChanged). In addition, the size and the modification time must not change while a
 /// split is read; as for every file, only growth is accepted, and only with [`None`](SplitPin::None).
 ///
-/// Of an object, the size and the ETag are stored instead, and every request requires them, so each change is detected.
+/// For an object, the size and the ETag are stored instead, and every request requires them, so each change is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SplitPin {

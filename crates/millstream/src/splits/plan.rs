@@ -17,7 +17,7 @@ use crate::source::Decode;
 use millstream_core::internal::{Guess, JsonElements, Known, guess, is_known, refuse};
 
 use super::chunks::Chunks;
-use super::content::{Content, Location};
+use super::content::{Content, Location, current_version};
 use super::pin::Pinned;
 use super::walk::{walk, walk_elements};
 use super::{AssumedSplits, Encoded, Framing, JsonPlace, Split, SplitPin, Splits, Whole, source};
@@ -170,7 +170,7 @@ impl SplitsBuilder {
         let (name, wait) = (remote.name(), Wait::new(self.cancel.clone(), None));
         let plan = || {
             self.check(&framing, size)?;
-            let content = Content::of_object(remote.clone(), &wait)?;
+            let content = Content::Object(current_version(&remote, &wait)?);
             self.plan_content(&content, Location::Object(Box::new(remote)), framing, size, &wait)
         };
         plan().map_err(|error| error.with_name(name))

@@ -20,7 +20,7 @@ use crate::source::object::ObjectSource;
 use crate::source::{ByteSource, Counted, Nature, Pin, Resume};
 
 use super::Split;
-use super::content::{Content, Location};
+use super::content::{Content, Location, current_version};
 use super::pin::{Pinned, mismatch, text_of};
 
 /// The number of bytes that are read at a time while the first record is searched.
@@ -59,23 +59,19 @@ impl Opened {
                 let mut file = File::open(path).map_err(open_failed)?;
                 file.seek(SeekFrom::Start(start)).map_err(open_failed)?;
                 let content = Content::File(Arc::new(file.try_clone().map_err(open_failed)?));
-                check(&split.whole.pin, &content, split.least_size(), wait)?;
                 (content, Bytes::File(FdSource::new(file.into())?))
             }
             Location::Object(remote) => {
                 let version = match &split.whole.pin {
-                    Pinned::Version { size, etag } if *size > 0 => {
-                        Version::known((**remote).clone(), *size, etag).map(Content::Object)?
-                    }
+                    Pinned::Version { size, etag } if *size > 0 => Version::known((**remote).clone(), *size, etag)?,
                     // The object is empty, so no later request compares the version; or the plan contains none.
-                    _ => Content::of_object((**remote).clone(), wait)?,
+                    _ => current_version(remote, wait)?,
                 };
-                check(&split.whole.pin, &version, split.least_size(), wait)?;
-                let Content::Object(object) = &version else { unreachable!("it is an object") };
-                let bytes = ObjectSource::new(object.open(start, split.expected_end())?);
-                (version, Bytes::Object(Box::new(bytes)))
+                let bytes = ObjectSource::new(version.open(start, split.expected_end())?);
+                (Content::Object(version), Bytes::Object(Box::new(bytes)))
             }
         };
+        check(&split.whole.pin, &content, split.least_size(), wait)?;
         let (is_encoded, split) = (split.encoded.is_some(), split.clone());
         let resume = split.resume()?;
         Ok(Opened { bytes, is_encoded, resume, split, content })
