@@ -27,6 +27,10 @@ Options, with their defaults:
   object, such as `Content-Type`, are sent with the request that creates it, and with no other.
 - `endpoint`: the URL of an S3-compatible store, such as `"http://127.0.0.1:9000"`: `AWS_ENDPOINT_URL`, or Amazon's
 - `anonymous`: `false`, or `true` to send requests to an object store without a signature, for public objects
+- `ca_file`: a file of certificates (PEM) that are trusted in addition to those of the system
+- `netrc`: `false`, or `true` to take user and password for a web server from `~/.netrc`, or from the file that the
+  variable `NETRC` names
+- `md5_etag`: `false`, or `true` to compare the MD5 of a whole object with its ETag, if it has no other checksum
 - `idle_timeout`: the seconds that a connection may deliver nothing before it is given up and resumed, 10; `retry_for`: the
   seconds for which failed requests are repeated without any progress, 300
 - `range_size`: the size of a range in bytes, 8 MiB; `connections`: how many ranges are fetched at a time, 8

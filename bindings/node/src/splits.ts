@@ -89,7 +89,7 @@ export interface PlanOptions {
   /** What each split stores to detect another file or another version of it. `"none"`: nothing, only a shorter file is
    * detected. `"identity"`, the default: size, modification time and inode, for one machine. `"ends"`: size and a hash of
    * 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the file is read
-   * once. Of an object, each split stores the size and the ETag, and every request requires them.
+   * once. For an object, each split stores the size and the ETag, and every request requires them.
    */
   pin?: "none" | "identity" | "ends" | "full" | undefined;
   /** Whether a compressed file is decoded, which is the default, or divided as it is. */
@@ -122,8 +122,8 @@ const PLAN_RULES: Rules<PlanOptions> = {
   signal: SIGNAL,
 };
 
-/** Divides a file or an object into splits, each of which `openSplit` reads. All of them, in order, are exactly what one reader of the
- * file returns: the same records, errors and offsets.
+/** Divides a file or an object into splits, each of which `openSplit` reads. All of them, in order, are exactly what one
+ * reader of the file returns: the same records, errors and offsets.
  *
  * Lines, most delimiters and records of a fixed length need no pass: a file of any size is divided without reading it.
  * CSV, BSON and length-prefixed records are followed from the start of the file. A compressed file is divided at its bgzf
@@ -131,8 +131,8 @@ const PLAN_RULES: Rules<PlanOptions> = {
  * compressed files are one split, and `note` says why.
  *
  * @throws `open_failed`; `unsupported` for anything other than a regular file, for an object without ranges or without a
- * strong ETag, or if the native part of this package is not installed; `invalid_option` for a framer that cannot be stored: your own, one of `anyOf`, and one with
- * `keepDelimiter`.
+ * strong ETag, or if the native part of this package is not installed; `invalid_option` for a framer that cannot be
+ * stored: your own, one of `anyOf`, and one with `keepDelimiter`.
  */
 export async function planSplits(path: string | URL | Remote, options: PlanOptions = {}): Promise<Splits> {
   checkOptions("planSplits", options, [PLAN_RULES]);

@@ -32,7 +32,7 @@ const LARGE: u64 = 10_000_000_000;
 /// without an index, are one split, and "note" says why.
 ///
 /// The splits of an object contain its size and its ETag, and every request requires them. They contain the URL as it is
-/// given here; 'run --split' needs the same options for URLs.
+/// given here; give 'run --split' the same options for URLs.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Options {
@@ -81,7 +81,7 @@ pub(crate) struct Options {
 enum Pin {
     /// Nothing: only a shorter file is detected
     None,
-    /// Size, modification time and inode, for one machine; of an object, size and ETag
+    /// Size, modification time and inode, for one machine; for an object, size and ETag
     Identity,
     /// Size and a hash of 64 KiB at both ends, for copies on other machines
     Ends,

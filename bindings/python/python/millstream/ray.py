@@ -65,9 +65,7 @@ class MillstreamDatasource(_data.Datasource):  # type: ignore[misc]
 
     def _read_task(self, task: Task, row_limit: int | None) -> Any:
         name = Split.from_json(task.split).name
-        metadata = _block.BlockMetadata(
-            num_rows=task.rows, size_bytes=task.size, exec_stats=None, input_files=(name,)
-        )
+        metadata = _block.BlockMetadata(num_rows=task.rows, size_bytes=task.size, exec_stats=None, input_files=(name,))
         read = partial(_blocks, task, self._plan.schema)
         return _source.ReadTask(read, metadata, schema=self._plan.schema, per_task_row_limit=row_limit)
 
