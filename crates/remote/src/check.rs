@@ -9,8 +9,12 @@ use crate::address::{Address, Kind};
 use crate::client::certificates;
 use crate::remote::Remote;
 
-/// The default size of a part: with the maximum of 10,000 parts, objects of up to 156 GiB.
-const PART_SIZE: u64 = 16 << 20;
+/// The default sizes of parts: small ones at first, so that many are sent at a time in little memory, and larger ones for
+/// objects of which the small ones would be too many. With the maximum of 10,000 parts, these are 152 GiB.
+const DEFAULT: PartSizes = PartSizes { first: 8 << 20, small: 500, later: 16 << 20 };
+
+/// How many bytes of parts are in memory by default, with the part that is being filled.
+const IN_MEMORY: usize = 88 << 20;
 
 /// The sizes of parts that Amazon S3 and Google Cloud Storage accept.
 const PART_SIZES: RangeInclusive<u64> = 5 << 20..=5 << 30;
@@ -18,19 +22,53 @@ const PART_SIZES: RangeInclusive<u64> = 5 << 20..=5 << 30;
 /// The sizes of parts for Azure Blob Storage, which limits blocks to 4000 MiB.
 const BLOCK_SIZES: RangeInclusive<u64> = 5 << 20..=4000 << 20;
 
+/// The sizes of the parts of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartSizes {
+    first: usize,
+    /// How many parts have the size `first`.
+    small: u64,
+    later: usize,
+}
+
+impl PartSizes {
+    /// Returns the size of the part with this number, from 1 on.
+    pub(crate) fn of(self, number: u64) -> usize {
+        if number <= self.small { self.first } else { self.later }
+    }
+
+    /// Returns how many parts of this size are sent at a time.
+    pub(crate) fn connections(size: usize) -> usize {
+        (IN_MEMORY / size.max(1)).saturating_sub(1).clamp(4, 10)
+    }
+
+    /// Returns sizes that do not differ.
+    pub(crate) fn equal(self) -> PartSizes {
+        PartSizes { first: self.later, ..self }
+    }
+
+    /// Returns the size of the largest object with this many parts.
+    fn total(self, parts: u64) -> u64 {
+        let small = parts.min(self.small);
+        small.saturating_mul(self.first as u64).saturating_add((parts - small).saturating_mul(self.later as u64))
+    }
+}
+
 impl Remote {
-    /// Returns the size of a part.
-    pub(crate) fn checked_part_size(&self) -> Result<usize> {
+    /// Returns the sizes of the parts.
+    pub(crate) fn checked_part_sizes(&self) -> Result<PartSizes> {
         let refuse = |found: String, expected: String| {
             Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
         };
-        let needed = self.size_hint.unwrap_or(0).div_ceil(self.part_limit);
+        let hint = self.size_hint.unwrap_or(0);
+        let needed = hint.div_ceil(self.part_limit);
         let size = match self.part_size {
+            None if hint <= DEFAULT.total(self.part_limit) => return Ok(DEFAULT),
             // Whole MiB, because some stores require it.
-            None => needed.max(PART_SIZE).div_ceil(1 << 20) << 20,
+            None => needed.div_ceil(1 << 20) << 20,
             Some(size) if size < needed => {
                 return refuse(
-                    format!("parts of {size} bytes for {} bytes", self.size_hint.unwrap_or(0)),
+                    format!("parts of {size} bytes for {hint} bytes"),
                     format!("at least {needed}, because an object has at most {} parts", self.part_limit),
                 );
             }
@@ -42,7 +80,9 @@ impl Remote {
         };
         // The limit is reduced by tests, which use small parts as well.
         match usize::try_from(size) {
-            Ok(bytes) if sizes.contains(&size) || self.part_limit < 10_000 && bytes > 0 => Ok(bytes),
+            Ok(bytes) if sizes.contains(&size) || self.part_limit < 10_000 && bytes > 0 => {
+                Ok(PartSizes { first: bytes, small: 0, later: bytes })
+            }
             _ => {
                 let (least, most) = (sizes.start(), sizes.end());
                 refuse(format!("parts of {size} bytes"), format!("{least} to {most} bytes"))
@@ -64,7 +104,7 @@ impl Remote {
                     "s3://, gs:// or az://: web servers have no way to complete an upload of unknown length",
                 ));
         }
-        self.checked_part_size().map(drop).map_err(|error| error.with_name(self.name()))
+        self.checked_part_sizes().map(drop).map_err(|error| error.with_name(self.name()))
     }
 
     /// Checks the URL and the options without a request.
@@ -81,7 +121,7 @@ impl Remote {
         let refuse = |found: &str, expected: &str| {
             Err(Error::new(ErrorKind::InvalidOption).with_found(found).with_expected(expected))
         };
-        if self.range_size == 0 || self.connections == 0 {
+        if self.range_size == 0 || self.connections == Some(0) {
             return refuse("ranges of 0 bytes, or 0 connections", "at least 1 of each");
         }
         certificates(self)?;
@@ -113,6 +153,28 @@ mod tests {
         let text = format!("{:?}", remote.endpoint("http://me:s3cret@host/?token=s3cret"));
         assert!(text.contains("Authorization") && text.contains("http://host/"), "{text}");
         assert!(!text.contains("s3cret"), "{text}");
+    }
+
+    #[test]
+    fn the_sizes_of_parts_follow_from_the_options() {
+        let sizes = |remote: Remote| remote.checked_part_sizes();
+        let remote = || Remote::new("s3://b/k");
+        let default = sizes(remote()).unwrap();
+        assert_eq!([1, 500, 501, 10_000].map(|number| default.of(number) >> 20), [8, 8, 16, 16]);
+        assert_eq!(default.equal().of(1), 16 << 20);
+        // 150 GiB fit, and more needs other parts.
+        assert_eq!(sizes(remote().size_hint(150 << 30)).unwrap(), default);
+        let large = sizes(remote().size_hint(1 << 40)).unwrap();
+        assert_eq!((large.of(1) >> 20, large.of(10_000) >> 20), (105, 105));
+        assert!(large.of(1) as u64 * 10_000 >= 1 << 40);
+        assert_eq!(sizes(remote().part_size(5 << 20)).unwrap().of(1), 5 << 20);
+        let error = sizes(remote().part_size(5 << 20).size_hint(1 << 40)).unwrap_err().to_string();
+        assert!(error.contains("at most 10000 parts"), "{error}");
+        assert!(sizes(remote().part_size(1)).is_err() && sizes(remote().part_size(6 << 30)).is_err());
+        // Memory for the parts that are sent and the one that is filled.
+        for (size, connections) in [(5 << 20, 10), (8 << 20, 10), (16 << 20, 4), (1 << 30, 4)] {
+            assert_eq!(PartSizes::connections(size), connections, "{size}");
+        }
     }
 
     #[test]

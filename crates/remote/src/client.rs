@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::error::Error as _;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -187,6 +187,14 @@ pub(crate) struct Target {
     pub(crate) options: Remote,
     /// The number of bytes of the object that all requests have received.
     pub(crate) received: AtomicU64,
+    /// Whether a connection was slow.
+    pub(crate) is_slow: AtomicBool,
+}
+
+impl Target {
+    fn at(place: Place, client: Client, headers: HeaderMap, options: Remote) -> Target {
+        Target { client, place, headers, options, received: AtomicU64::new(0), is_slow: AtomicBool::new(false) }
+    }
 }
 
 /// Opens a bucket of a store.
@@ -223,7 +231,7 @@ impl Target {
                 Place::Store(store, url)
             }
         };
-        Ok(Target { client, place, headers, options, received: AtomicU64::new(0) })
+        Ok(Target::at(place, client, headers, options))
     }
 
     /// Returns the prefix of a store's keys as a target, for lists.
@@ -234,20 +242,14 @@ impl Target {
         let store = open(kind, &bucket, &options)?;
         let url = store.bucket.clone();
         let place = Place::Store(store, url);
-        Ok((Target { client, place, headers, options, received: AtomicU64::new(0) }, prefix))
+        Ok((Target::at(place, client, headers, options), prefix))
     }
 
     /// Returns the target for an object of the same store.
     pub(crate) fn sibling(&self, key: &str) -> Option<Target> {
         let Place::Store(store, _) = &self.place else { return None };
         let place = Place::Store(store.clone(), store.url(key));
-        Some(Target {
-            client: self.client.clone(),
-            place,
-            headers: self.headers.clone(),
-            options: self.options.clone(),
-            received: AtomicU64::new(0),
-        })
+        Some(Target::at(place, self.client.clone(), self.headers.clone(), self.options.clone()))
     }
 
     /// Returns the URL of an object of the same bucket.
@@ -266,6 +268,13 @@ impl Target {
     /// Returns the protocol of the store.
     pub(crate) fn protocol(&self) -> Result<&'static dyn Protocol> {
         Ok(self.store()?.0.protocol)
+    }
+
+    /// Returns whether the store refuses to complete an object of parts whose sizes differ, as Cloudflare R2 does:
+    /// <https://developers.cloudflare.com/r2/objects/multipart-objects/>.
+    pub(crate) fn needs_equal_parts(&self) -> bool {
+        let host = self.store().ok().and_then(|(store, _)| store.bucket.host_str());
+        host.is_some_and(|host| host.ends_with(".r2.cloudflarestorage.com"))
     }
 
     /// Makes a call of a store, and receives all of the answer. An error means that there is none.
@@ -500,4 +509,19 @@ pub(crate) fn causes(error: &reqwest::Error) -> String {
         next = error.source();
     }
     if messages.is_empty() { error.to_string() } else { messages.join(": ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_store_needs_equal_parts() {
+        let needs = |endpoint: &str| {
+            let remote = Remote::new("s3://bucket/key").endpoint(endpoint).anonymous(true);
+            Target::new(remote).unwrap().needs_equal_parts()
+        };
+        assert!(needs("https://0123.r2.cloudflarestorage.com"));
+        assert!(!needs("http://127.0.0.1:7070") && !needs("https://r2.cloudflarestorage.com.example"));
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use async_channel::{Receiver, Sender};
 use bytes::Bytes;
@@ -25,6 +26,15 @@ const BEYOND: u64 = 64 << 10;
 
 /// How many blocks of a body that cannot be requested again are received ahead. A block has up to 400 KiB.
 const BLOCKS_AHEAD: usize = 32;
+
+/// The default number of ranges at a time.
+const CONNECTIONS: u64 = 8;
+
+/// A connection that delivers less than this, in bytes per second, is slow: more of them together are faster.
+const SLOW: f64 = 32e6;
+
+/// Shorter ranges mostly measure the latency.
+const MEASURED: u64 = 4 << 20;
 
 /// An open object, which delivers its bytes in order.
 ///
@@ -254,6 +264,13 @@ impl Object {
     fn request_ahead(&mut self) -> Result<()> {
         let (Some(total), Some(_)) = (self.total, &self.validator) else { return Ok(()) };
         let Remote { connections, range_size, .. } = self.target.options;
+        // The memory is the same in both cases.
+        let memory = range_size.saturating_mul(connections.map_or(CONNECTIONS, |count| count as u64));
+        let (connections, range_size) = match connections {
+            Some(count) => (count, range_size),
+            None if self.target.is_slow.load(Ordering::Relaxed) => (2 * CONNECTIONS as usize, range_size.div_ceil(2)),
+            None => (CONNECTIONS as usize, range_size),
+        };
         while self.next < total && self.parts.len() < connections {
             let len = if self.next < self.expected_end {
                 range_size.min(self.expected_end - self.next)
@@ -264,6 +281,9 @@ impl Object {
             } else {
                 break;
             };
+            if !self.parts.is_empty() && self.next - self.position + len > memory {
+                break;
+            }
             self.start(Some(total.min(self.next.saturating_add(len))), None)?;
         }
         Ok(())
@@ -355,8 +375,15 @@ impl Range {
         let mut patience = Patience::new(self.target.options.retry_for);
         let mut received = 0;
         let last = loop {
+            let (begin, started) = (self.at, Instant::now());
             match self.attempt(response.take(), &mut patience).await {
-                Ok(()) => break Piece::End,
+                Ok(()) => {
+                    let len = self.at - begin;
+                    if len >= MEASURED && (len as f64) < SLOW * started.elapsed().as_secs_f64() {
+                        self.target.is_slow.store(true, Ordering::Relaxed);
+                    }
+                    break Piece::End;
+                }
                 Err(failure) => {
                     // The other ranges wait for this one, which should not wait for long if they arrive.
                     let before = std::mem::replace(&mut received, self.target.received.load(Ordering::Relaxed));

@@ -15,15 +15,13 @@ use tokio::task::JoinHandle;
 
 use crate::answer::wrong;
 use crate::calls::{abort, create, send_part};
+use crate::check::PartSizes;
 use crate::client::{Pending, Target, receive, runtime, wait_for};
 use crate::complete::{Completion, Progress};
 use crate::found::UnfinishedUpload;
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
 use crate::request::{Call, Part};
-
-/// How many parts are sent at a time.
-const CONNECTIONS: usize = 4;
 
 /// An object that is being uploaded. It appears, complete, when [`close`](Upload::close) succeeds. If it is dropped
 /// before, the upload is removed.
@@ -33,7 +31,7 @@ pub struct Upload {
     create_new: bool,
     /// The identity of this write.
     id: String,
-    part_size: usize,
+    sizes: PartSizes,
     buffer: Vec<u8>,
     /// The number of bytes in parts that were handed over.
     sent: u64,
@@ -69,13 +67,14 @@ impl Upload {
         let name = remote.name();
         let named = |error: Error| error.with_name(&name);
         remote.check_upload()?;
-        let part_size = remote.checked_part_size().map_err(named)?;
+        let sizes = remote.checked_part_sizes().map_err(named)?;
         let target = Arc::new(Target::new(remote).map_err(named)?);
+        let sizes = if target.needs_equal_parts() { sizes.equal() } else { sizes };
         let upload = Upload {
             target,
             create_new,
             id: uuid::Uuid::new_v4().simple().to_string(),
-            part_size,
+            sizes,
             buffer: Vec::new(),
             sent: 0,
             multipart: None,
@@ -94,6 +93,11 @@ impl Upload {
         Ok(upload)
     }
 
+    /// Returns the size of the part that is being filled.
+    fn part_size(&self) -> usize {
+        self.sizes.of(self.multipart.as_ref().map_or(1, Multipart::number))
+    }
+
     /// Returns the URL.
     pub fn name(&self) -> &str {
         &self.name
@@ -109,17 +113,17 @@ impl Upload {
         if self.is_done || self.progress.has_begun() {
             return Err(Error::new(ErrorKind::Closed));
         }
-        if self.buffer.len() == self.part_size && !bytes.is_empty() {
+        if self.buffer.len() == self.part_size() && !bytes.is_empty() {
             self.send_buffer(&mut check)?;
         }
-        let count = bytes.len().min(self.part_size - self.buffer.len());
+        let part_size = self.part_size();
+        let count = bytes.len().min(part_size - self.buffer.len());
         if self.buffer.capacity() - self.buffer.len() < count {
             // A small object needs little memory; the second part is probably full.
-            let wanted = if self.sent > 0 { self.part_size } else { self.buffer.capacity().saturating_mul(2) };
-            let wanted = wanted.max(self.buffer.len() + count).min(self.part_size) - self.buffer.len();
+            let wanted = if self.sent > 0 { part_size } else { self.buffer.capacity().saturating_mul(2) };
+            let wanted = wanted.max(self.buffer.len() + count).min(part_size) - self.buffer.len();
             self.buffer.try_reserve_exact(wanted).map_err(|_| {
-                Error::new(ErrorKind::MemoryLimit)
-                    .with_found(format!("no memory for a part of {} bytes", self.part_size))
+                Error::new(ErrorKind::MemoryLimit).with_found(format!("no memory for a part of {part_size} bytes"))
             })?;
         }
         self.buffer.extend_from_slice(&bytes[..count]);
@@ -211,9 +215,10 @@ impl Upload {
 
     /// Refuses an object of which it is known that it cannot be completed as it should.
     fn check_length(&self, least: u64) -> Result<()> {
-        if self.create_new && least > self.part_size as u64 && !self.target.protocol()?.completes_conditionally() {
+        let part_size = self.sizes.of(1);
+        if self.create_new && least > part_size as u64 && !self.target.protocol()?.completes_conditionally() {
             return Err(Error::new(ErrorKind::Unsupported)
-                .with_found(format!("a new object of more than {} bytes", self.part_size))
+                .with_found(format!("a new object of more than {part_size} bytes"))
                 .with_expected(
                     "at most one part, because this store has no condition for the completion of several; set `part_size` to \
                      the length, or replace an existing object",
@@ -255,15 +260,15 @@ impl Upload {
         while let Ok(finished) = multipart.finished.try_recv() {
             multipart.accept(finished)?;
         }
-        while multipart.in_flight >= CONNECTIONS {
+        while multipart.in_flight >= PartSizes::connections(self.buffer.len()) {
             multipart.wait(check)?;
         }
         let limit = self.target.options.part_limit;
-        let number = (multipart.parts.len() + multipart.in_flight) as u64 + 1;
+        let number = multipart.number();
         if number > limit {
             return Err(wrong(format!("more than {} bytes", self.sent)).with_expected(format!(
                 "at most {limit} parts of {} bytes; set `size_hint` or `part_size` for larger objects",
-                self.part_size
+                self.sizes.of(limit)
             )));
         }
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));
@@ -288,6 +293,11 @@ impl Multipart {
     fn new(upload: String) -> Multipart {
         let (sender, finished) = channel();
         Multipart { upload, tasks: Vec::new(), sender, finished, in_flight: 0, parts: Vec::new(), has_failed: false }
+    }
+
+    /// Returns the number of the next part.
+    fn number(&self) -> u64 {
+        (self.parts.len() + self.in_flight) as u64 + 1
     }
 
     /// Waits until a part has been sent.

@@ -8,7 +8,9 @@ mod splits;
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use millstream::{CancelToken, Error, ErrorKind, Reader, Remote};
@@ -48,6 +50,31 @@ fn one_request_is_enough_for_a_small_object() {
     assert_eq!(reader.name(), server.url("/a"));
     assert_eq!(reader.read_to_end(&mut Vec::new()).unwrap(), 100);
     assert_eq!(server.requests.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn slow_connections_are_more_of_half_the_size() {
+    let bytes = content(48 << 20);
+    for (connections, expected) in [(None, 2 << 20), (Some(8), 4 << 20)] {
+        let (sender, lengths) = channel();
+        let sender = Mutex::new(sender);
+        let theirs = bytes.clone();
+        let server = Server::new(move |request, stream| {
+            if let Some((from, Some(to))) = request.range {
+                sender.lock().unwrap().send(to - from).unwrap();
+            }
+            // At most 20 MB/s for each of them.
+            std::thread::sleep(Duration::from_millis(200));
+            answer(&theirs, &request, Fault::None, stream);
+        });
+        let remote = Remote::new(server.url("/a")).range_size(4 << 20);
+        let remote = connections.into_iter().fold(remote, Remote::connections);
+        let (found, error) = read_all(open(remote));
+        assert!(error.is_none() && found == bytes, "{error:?}");
+        let lengths: Vec<usize> = lengths.try_iter().collect();
+        assert_eq!(lengths.iter().min(), Some(&expected), "{connections:?}: {lengths:?}");
+        assert_eq!(lengths.iter().max(), Some(&(4 << 20)), "{lengths:?}");
+    }
 }
 
 #[test]
