@@ -8,9 +8,9 @@ use std::time::Duration;
 use millstream::{ErrorKind, Remote};
 
 use crate::read::{LARGE, begin, content, expect, read_all, read_rest};
-use crate::s3::versitygw;
 use crate::server::{Server, request};
 use crate::store::{Kind, with_store};
+use crate::versitygw::versitygw;
 use crate::web::{answers, nginx, store};
 
 /// The number of times that each test repeats its faults.

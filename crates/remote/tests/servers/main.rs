@@ -12,4 +12,5 @@ mod sink;
 #[path = "../../../millstream/tests/skip/mod.rs"]
 mod skip;
 mod store;
+mod versitygw;
 mod web;

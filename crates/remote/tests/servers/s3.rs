@@ -1,24 +1,22 @@
-//! Objects of S3 stores: versitygw checks signatures and keeps files; moto imitates Amazon's answers.
+//! Objects of S3 stores: versitygw and s3s-fs check signatures and keep files; moto imitates Amazon's answers.
+
+use millstream::Remote;
 
 use crate::read::expect;
 use crate::server::Server;
 use crate::store::{
-    KEY, Kind, REGION, SECRET, changes, compression, every_key, every_length, is_refused, missing_objects, splits,
-    with_store,
+    Kind, changes, compression, every_key, every_length, is_refused, missing_objects, splits, with_store,
 };
+use crate::versitygw::{KEY, REGION, SECRET, versitygw};
 
-pub(crate) fn versitygw() -> Option<Server> {
-    Server::start("versitygw", |port, place| {
-        let folder = |name: &str| {
-            let path = place.join(name);
-            std::fs::create_dir_all(&path).unwrap();
-            path.to_str().unwrap().to_string()
-        };
-        let address = format!("127.0.0.1:{port}");
-        let words = ["--access", KEY, "--secret", SECRET, "--region", REGION, "--port", &address, "posix"];
-        // Some file systems have no attributes, in which it would keep the ETags otherwise.
-        let posix = ["--sidecar".into(), folder("attributes"), folder("objects")];
-        words.into_iter().map(String::from).chain(posix).collect()
+/// An independent implementation of the interface, in Rust.
+pub(crate) fn s3s_fs() -> Option<Server> {
+    Server::start_if_deep("s3s-fs", |port, place| {
+        let folder = place.join("objects");
+        std::fs::create_dir(&folder).unwrap();
+        let (port, folder) = (port.to_string(), folder.to_str().unwrap());
+        let words = ["--host", "127.0.0.1", "--port", &port, "--access-key", KEY, "--secret-key", SECRET, folder];
+        words.map(String::from).into()
     })
 }
 
@@ -31,7 +29,7 @@ fn objects_of_versitygw() {
     with_store("s3::objects_of_versitygw", Kind::S3, versitygw, &[], |store| {
         every_length(store);
         // It keeps objects in files, for which `b//c` and `b/c` are the same name.
-        every_key(store, &["a\nb"]);
+        every_key(store, &[], &["a\nb"]);
         compression(store);
         changes(store);
         splits(store);
@@ -43,11 +41,36 @@ fn objects_of_versitygw() {
 fn objects_of_moto() {
     with_store("s3::objects_of_moto", Kind::S3, moto, &[], |store| {
         every_length(store);
-        every_key(store, &["b/c", "d", "e"]);
+        every_key(store, &[], &["b/c", "d", "e"]);
         compression(store);
         changes(store);
         splits(store);
         missing_objects(store);
+    });
+}
+
+#[test]
+fn objects_of_s3s_fs() {
+    with_store("s3::objects_of_s3s_fs", Kind::S3, s3s_fs, &[], |store| {
+        every_length(store);
+        // It keeps objects in files, and refuses a name that is the path of another folder, or of a folder that exists.
+        every_key(store, &["/d", "e/"], &["a\nb"]);
+        compression(store);
+        changes(store);
+        splits(store);
+        // It does not distinguish a missing bucket.
+        for url in ["s3://bucket/missing", "s3://other-bucket/a"] {
+            is_refused(Remote::new(url), &[url, "404", "NoSuchKey"]);
+        }
+    });
+}
+
+#[test]
+fn a_wrong_secret_is_refused_by_s3s_fs() {
+    let variables = [("AWS_SECRET_ACCESS_KEY", "another-secret")];
+    with_store("s3::a_wrong_secret_is_refused_by_s3s_fs", Kind::S3, s3s_fs, &variables, |store| {
+        store.put("a", b"one\n");
+        is_refused(store.url("a"), &["s3://bucket/a", "403", "SignatureDoesNotMatch"]);
     });
 }
 
