@@ -14,6 +14,8 @@ mod endings;
 mod generated;
 mod index;
 mod json;
+#[cfg(feature = "remote")]
+mod killed;
 mod orphans;
 mod outputs;
 mod pipelines;
@@ -22,6 +24,13 @@ mod records;
 #[cfg(feature = "remote")]
 mod remote;
 mod reports;
+#[cfg(feature = "remote")]
+#[allow(dead_code, reason = "the tests of the library use the rest")]
+#[path = "../../../remote/tests/servers/server.rs"]
+mod server;
+#[cfg(feature = "remote")]
+#[path = "../../../millstream/tests/skip/mod.rs"]
+mod skip;
 mod sources;
 mod split;
 mod stages;
@@ -30,3 +39,6 @@ mod terminal;
 #[cfg(feature = "remote")]
 mod uploads;
 mod vectors;
+#[cfg(feature = "remote")]
+#[path = "../../../remote/tests/servers/versitygw.rs"]
+mod versitygw;

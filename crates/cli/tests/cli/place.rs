@@ -166,7 +166,8 @@ impl Words {
         self.exits(2).prints("")
     }
 
-    fn ends(mut self) -> Seen {
+    /// Runs it to its end.
+    pub(crate) fn ends(mut self) -> Seen {
         let Some(bytes) = self.stdin.take() else { return Seen::of(self.command.output().unwrap()) };
         self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().unwrap();
