@@ -131,6 +131,7 @@ struct Store {
     address: String,
     content: Arc<Mutex<Content>>,
     requests: Arc<AtomicUsize>,
+    faults: Arc<AtomicUsize>,
     page: usize,
 }
 
@@ -190,7 +191,8 @@ impl Store {
     fn with_pages(dialect: Dialect, page: usize, fault: impl Fn(&Request) -> Fault + Send + Sync + 'static) -> Store {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let store = Store { dialect, address, content: Arc::default(), requests: Arc::default(), page };
+        let (requests, faults) = (Arc::default(), Arc::default());
+        let store = Store { dialect, address, content: Arc::default(), requests, faults, page };
         let (server, fault) = (store.clone(), Arc::new(fault));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -226,6 +228,7 @@ impl Store {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         while let Some(mut request) = self.read_request(&mut reader) {
             let kind = fault(&request);
+            self.faults.fetch_add(usize::from(kind != Fault::None), Ordering::SeqCst);
             if kind == Fault::FirstPage {
                 request.query.remove("key-marker");
                 request.query.remove("upload-id-marker");
@@ -606,6 +609,7 @@ fn a_producer_that_fails_leaves_no_object_and_no_upload() {
 
 #[test]
 fn a_fault_of_any_one_request_is_repaired() {
+    let faults_of_all = AtomicUsize::new(0);
     each(|dialect| {
         let faults = [
             Fault::LostBefore,
@@ -632,14 +636,19 @@ fn a_fault_of_any_one_request_is_repaired() {
                 let lost = content.created.saturating_sub(1);
                 assert_eq!(content.uploads.len(), lost, "{fault:?} at {at}");
                 assert!(lost == 0 || at == 1, "{fault:?} at {at}");
+                faults_of_all.fetch_add(store.faults.load(Ordering::SeqCst), Ordering::SeqCst);
             }
         };
+        let repaired = &repaired;
         std::thread::scope(|scope| {
             for (length, fault) in [50, 450].into_iter().flat_map(|length| faults.map(|fault| (length, fault))) {
                 scope.spawn(move || repaired(length, fault));
             }
         });
     });
+    let faults = faults_of_all.into_inner();
+    println!("{faults} faults of one request");
+    assert!(faults >= 250, "{faults}");
 }
 
 /// What happens to the last requests of one object.
@@ -707,8 +716,9 @@ fn the_outcome_of_a_completion_is_never_wrong() {
             }
         });
         let unknown = unknown.into_inner();
-        println!("{dialect:?}: {runs} completions, {unknown} with an unknown outcome");
-        assert!(unknown < runs / 4, "{unknown}");
+        let faults = store.faults.load(Ordering::SeqCst);
+        println!("{dialect:?}: {faults} faults of {runs} completions, {unknown} with an unknown outcome");
+        assert!(unknown < runs / 4 && faults > runs, "{unknown}, {faults}");
     });
 }
 

@@ -8,9 +8,9 @@ mod splits;
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
-use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use millstream::{CancelToken, Error, ErrorKind, Reader, Remote};
@@ -96,6 +96,7 @@ fn every_fault_in_every_request_is_repaired_or_reported() {
         (Fault::Status(404), Some(ErrorKind::SourceChanged)),
         (Fault::Whole, Some(ErrorKind::RemoteFailed)),
     ];
+    println!("{} faults of one request", faults.len() * 5);
     for (fault, expected) in faults {
         for bad in 0..5 {
             let theirs = bytes.clone();
@@ -131,6 +132,47 @@ fn a_cut_at_every_byte_loses_nothing() {
         let (found, error) = read_all(open(server.remote("/a")));
         assert!(error.is_none() && found == bytes, "{at}: {error:?}");
     }
+}
+
+/// More than half of all requests fail, each in another way.
+#[test]
+fn random_faults_of_most_requests_lose_nothing() {
+    let objects = if std::env::var_os("MILLSTREAM_DEEP").is_some() { 3000 } else { 200 };
+    let (bytes, faults) = (content(2050), Arc::new(AtomicUsize::new(0)));
+    let server = Server::new({
+        let (bytes, faults) = (bytes.clone(), faults.clone());
+        move |request, stream| {
+            // Numbers of requests look random after a multiplication: the golden ratio of 64 bits.
+            let random = (request.number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+            let fault = match random % 16 {
+                // Within the 100 bytes of a range, or within the 50 of the last one.
+                0..6 => Fault::Cut((random / 16 % 50) as usize),
+                6 => Fault::Status(500),
+                7 => Fault::Status(503),
+                8 => Fault::Status(429),
+                9 => Fault::Longer,
+                _ => Fault::None,
+            };
+            faults.fetch_add(usize::from(fault != Fault::None), Ordering::SeqCst);
+            answer(&bytes, &request, fault, stream);
+        }
+    });
+    let next = AtomicUsize::new(0);
+    // Most of the time is spent waiting before requests are repeated.
+    std::thread::scope(|scope| {
+        for _ in 0..40 {
+            scope.spawn(|| {
+                while next.fetch_add(1, Ordering::SeqCst) < objects {
+                    // A slow machine must not look like a stall.
+                    let (found, error) = read_all(open(server.remote("/a").idle_timeout(Duration::from_secs(60))));
+                    assert!(error.is_none() && found == bytes, "{} bytes, {error:?}", found.len());
+                }
+            });
+        }
+    });
+    let faults = faults.load(Ordering::SeqCst);
+    println!("{faults} faults of {objects} objects");
+    assert!(faults >= 20 * objects, "{faults}");
 }
 
 /// Sends these bytes for every request, and closes the connection.
