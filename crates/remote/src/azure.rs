@@ -98,7 +98,7 @@ impl Authorize for Signature {
 }
 
 /// Azure's interface.
-struct Blobs;
+pub(crate) struct Blobs;
 
 /// Returns the name of a block. It has to be base64, and those of a blob need the same length.
 fn block(upload: &str, number: u32) -> String {
@@ -220,9 +220,12 @@ impl Protocol for Blobs {
         let page: BlobPage = document(body, "EnumerationResults")?;
         // Accounts with a hierarchical namespace list their directories as well.
         let is_object = |blob: &Blob| blob.properties.resource_type.as_deref() != Some("directory");
-        let entry = |blob: Blob| ListedObject { url: url(&blob.name.decode()), size: blob.properties.size };
+        // The parser loses names of blanks only. Such a list is refused, because no blob has an empty name.
+        let name = |blob: &Blob| Some(blob.name.decode()).filter(|name| !name.is_empty());
+        let entry = |blob: Blob| Some(ListedObject { url: url(&name(&blob)?), size: blob.properties.size });
         let next = page.next_marker.filter(|marker| !marker.is_empty()).map(|marker| vec![("marker", marker)]);
-        Some((page.blobs.unwrap_or_default().blobs.into_iter().filter(is_object).map(entry).collect(), next))
+        let blobs = page.blobs.unwrap_or_default().blobs.into_iter().filter(is_object);
+        Some((blobs.map(entry).collect::<Option<_>>()?, next))
     }
 
     fn uploads_query(&self) -> Option<&'static [(&'static str, &'static str)]> {
@@ -344,6 +347,8 @@ mod tests {
         let empty = listed("<EnumerationResults><Blobs /><NextMarker/></EnumerationResults>").unwrap();
         assert_eq!((empty.0.len(), empty.1), (0, None));
         assert!(listed("<EnumerationResults><Blobs><Blob></Blob></Blobs></EnumerationResults>").is_none());
+        let blank = blob("<Name>  </Name>");
+        assert!(listed(&format!("<EnumerationResults><Blobs>{blank}</Blobs></EnumerationResults>")).is_none());
     }
 
     #[test]

@@ -44,6 +44,9 @@ mod gcs;
 #[cfg(feature = "client")]
 mod guard;
 #[cfg(feature = "client")]
+#[doc(hidden)] // for tests and fuzzing
+pub mod internal;
+#[cfg(feature = "client")]
 mod netrc;
 #[cfg(feature = "client")]
 mod object;

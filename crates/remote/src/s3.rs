@@ -22,7 +22,7 @@ const CREDENTIALS: &str =
     "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for public objects";
 
 /// Amazon's interface.
-static S3: Interface = Interface {
+pub(crate) static S3: Interface = Interface {
     prefix: "x-amz-",
     write_id: "x-amz-meta-millstream-id",
     describing: &[
