@@ -26,6 +26,7 @@ rust-built: setup
 
 rust: rust-built
 	cargo test $(RUST) --no-fail-fast
+	cargo test --package millstream-remote --no-default-features --lib
 
 # Tests the benchmark tool and the answers of the Rust programs. With MILLSTREAM_DEEP=1, it tests the answers of all
 # programs, which requires building the packages for C, Node, Python and Julia.

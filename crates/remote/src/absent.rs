@@ -184,3 +184,38 @@ impl Iterator for Uploads {
 pub fn outcome(_: Remote, _: &str, _: Option<&str>) -> Result<Outcome> {
     Err(left_out())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_use_an_object_names_the_feature() {
+        let remote = || Remote::new("https://user:s3cret@host/a?s3cret");
+        let checking = || -> Result<()> { panic!("nothing is waited for") };
+        let errors = [
+            ("check", remote().check().err()),
+            ("check_upload", remote().check_upload().err()),
+            ("Object::open", Object::open(remote(), checking).err()),
+            ("Version::current", Version::current(remote(), checking).err()),
+            ("Version::known", Version::known(remote(), 1, "\"a\"").err()),
+            ("Upload::open", Upload::open(remote(), false, checking).err()),
+            ("Objects::new", Objects::new(remote()).err()),
+            ("Objects::matching", Objects::matching(remote()).err()),
+            ("Uploads::new", Uploads::new(remote()).err()),
+            ("outcome", outcome(remote(), "id", None).err()),
+        ];
+        for (name, error) in errors {
+            let error = error.unwrap_or_else(|| panic!("{name}: no error"));
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{name}: {error}");
+            let text = error.to_string();
+            assert!(text.contains("the feature `remote`") && text.contains("--features full"), "{name}: {text}");
+            assert!(!text.contains("s3cret"), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn no_part_of_a_url_is_shown() {
+        assert_eq!(Remote::new("https://user:s3cret@host/a").name(), "a URL");
+    }
+}
