@@ -24,6 +24,7 @@ use crate::answer::{Answer, Output};
 use crate::destination::{Destination, Written};
 use crate::goal::{Clock, Goal, Measure};
 use crate::parameter::{self, BYTES, Cell, LENGTH, STAGES, Sweep};
+use crate::store;
 
 /// One question, its runners, and the targets.
 #[derive(Clone, Debug, Deserialize)]
@@ -48,9 +49,11 @@ pub struct Definition {
     /// What the runners read from standard input.
     #[serde(default)]
     pub stdin: Stdin,
-    /// The destination of their standard output.
+    /// The destination of their standard output, or of what they write.
     #[serde(default)]
     pub destination: Destination,
+    /// The object store that they use. The environment of the runners names it.
+    pub store: Option<store::Settings>,
     /// The value of the size that holds the number of records, if times per record are also shown.
     pub per: Option<String>,
     /// The parameter that is varied.
@@ -348,6 +351,10 @@ impl Definition {
         for size in [&self.full, &self.quick] {
             let to_tool = self.destination == Destination::Tool;
             ensure!(
+                self.destination != Destination::Object || self.store.is_some(),
+                "the destination is an object, but the definition has no store"
+            );
+            ensure!(
                 size.output.is_some() != to_tool,
                 "`output` must be set if the destination is not the tool, and only then"
             );
@@ -443,7 +450,11 @@ fn expand_one(runner: Runner, Sweep { parameter: name, values }: &Sweep) -> Vec<
     values.iter().filter(|&&at| at <= most).map(one).collect()
 }
 
-fn fill(text: &String, size: &Size, input: Option<&Path>, output: Option<&Path>) -> Result<String> {
+/// Returns a text with every `{NAME}` replaced.
+///
+/// # Errors
+/// Fails if a name is not defined by the size.
+pub(crate) fn fill(text: &String, size: &Size, input: Option<&Path>, output: Option<&Path>) -> Result<String> {
     let mut filled = text.clone();
     for (name, path) in [("{input}", input), ("{output}", output)] {
         if let Some(path) = path {

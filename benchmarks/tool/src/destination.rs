@@ -1,8 +1,8 @@
 //! The destination of a runner's standard output, and the check of the bytes written.
 //!
 //! Bytes written to `/dev/null` cannot be checked. Therefore the output of each runner's first run is hashed through a
-//! pipe, and only the other runs are timed. A file that a runner writes is hashed after every run, outside the
-//! measured time.
+//! pipe, and only the other runs are timed. A file or an object that a runner writes is hashed after every run, outside
+//! the measured time.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -26,6 +26,8 @@ pub enum Destination {
     File,
     /// A pipe to the tool, which reads up to 1 MiB at a time and only counts the bytes.
     Pipe,
+    /// The object `s3://bucket/output` of the definition's store, which keeps it as a file.
+    Object,
 }
 
 /// The expected bytes, or the bytes that a runner wrote.

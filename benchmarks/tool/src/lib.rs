@@ -33,6 +33,7 @@ pub mod results;
 pub mod revision;
 pub mod session;
 pub mod statistics;
+pub mod store;
 pub mod sweep;
 pub mod tap;
 pub mod traps;

@@ -24,7 +24,7 @@ use millstream_bench::{
 
 /// Measure Millstream against competitors.
 ///
-/// Inputs and outputs are kept in memory (/dev/shm if it exists; up to 2 GB at a time). The result of each
+/// Inputs and outputs are kept in memory (/dev/shm if it exists; up to 8 GB at a time). The result of each
 /// definition is printed immediately; a measurement at full size is also written to benchmarks/runs/. The exit status is
 /// 1 if a runner gave a wrong answer or, with CI=true, if a competitor is missing.
 #[derive(Parser)]

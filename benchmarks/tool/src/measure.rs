@@ -7,7 +7,7 @@
 
 use std::env;
 use std::error::Error;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -23,11 +23,12 @@ use std::os::unix::process::CommandExt;
 use wait4::Wait4;
 
 use crate::answer::Answer;
-use crate::definition::{Definition, Runner, Scale, Size, Stdin};
+use crate::definition::{Definition, Runner, Scale, Size, Stdin, fill};
 use crate::destination::{self, Destination, Written};
 use crate::goal::{Clock, Measure};
 use crate::noise::{Noise, Watch, warnings};
 use crate::results::{Outcome, Run};
+use crate::store::{self, Store};
 
 /// Locations on this machine.
 #[derive(Clone, Debug)]
@@ -90,6 +91,7 @@ struct Process<'a> {
     runner: &'a Runner,
     size: &'a Size,
     place: &'a Place,
+    store: Option<&'a Store>,
     input: Option<PathBuf>,
     /// Whether it has run before. Its bytes are hashed in the first run.
     known: bool,
@@ -103,11 +105,35 @@ struct Process<'a> {
 /// # Errors
 /// Fails if the input cannot be created. A failure of a runner is its outcome, not an error.
 pub fn measure(definition: &Definition, plan: &Plan, place: &Place, progress: &dyn Fn(&str)) -> Result<Vec<Outcome>> {
-    let begin = |runner| Process::begin(definition, runner, plan, place);
+    let store = start_store(definition, plan, place)?;
+    let begin = |runner| Process::begin(definition, runner, plan, place, store.as_ref());
     let mut all = definition.runners.iter().map(begin).collect::<Result<Vec<_>>>()?;
     let mut budget = Fixed { budget: plan.budget, limit: plan.limit };
     take_turns(&mut all, &mut budget, |process| progress(&process.runner.name));
     Ok(all.into_iter().map(|turns| turns.fault.unwrap_or_else(|| turns.contender.measured())).collect())
+}
+
+/// Starts the store of a definition, if it has one and its programs exist, and writes its objects.
+fn start_store(definition: &Definition, plan: &Plan, place: &Place) -> Result<Option<Store>> {
+    let Some(settings) = &definition.store else { return Ok(None) };
+    let path = place.search_path(&[]);
+    if settings.needs().any(|program| is_missing(program, &path)) {
+        return Ok(None);
+    }
+    let store = Store::start(settings, &place.inputs, &path)?;
+    let size = definition.size(plan.scale);
+    let input = size.input.as_ref().map(|input| input.make(&place.inputs)).transpose()?;
+    let mut bash = Command::new("bash");
+    bash.args(["-e", "-o", "pipefail", "-c"]).arg(fill(&settings.prepare, size, input.as_deref(), None)?);
+    store.add_environment(&mut bash);
+    bash.env("PATH", &path).stdin(Stdio::null()).stdout(Stdio::null());
+    let status = bash.current_dir(&place.root).status().context("bash")?;
+    ensure!(status.success(), "the objects could not be written: {status}");
+    Ok(Some(store))
+}
+
+fn is_missing(program: &str, path: &OsStr) -> bool {
+    !env::split_paths(path).any(|directory| directory.join(program).is_file())
 }
 
 impl<'a> Process<'a> {
@@ -116,18 +142,66 @@ impl<'a> Process<'a> {
         runner: &'a Runner,
         plan: &Plan,
         place: &'a Place,
+        store: Option<&'a Store>,
     ) -> Result<Turns<Process<'a>>> {
         let size = definition.size(plan.scale);
         let path = place.search_path(&runner.programs);
-        let missing = |program: &&str| !env::split_paths(&path).any(|directory| directory.join(program).is_file());
         let made_by = size.input.as_ref().and_then(Input::needs);
-        let lacks = made_by.into_iter().chain(runner.needs.iter().map(String::as_str)).find(missing);
+        let mut needs: Vec<&str> = definition.store.iter().flat_map(store::Settings::needs).chain(made_by).collect();
+        needs.extend(runner.needs.iter().map(String::as_str));
+        let lacks = needs.into_iter().find(|program| is_missing(program, &path));
         let input = runner.input(size).filter(|_| lacks.is_none());
         let input = input.map(|input| input.make(&place.inputs)).transpose()?;
         let (known, runs, noises) = (false, Vec::new(), Vec::new());
-        let process = Process { definition, runner, size, place, input, known, runs, noises };
+        let process = Process { definition, runner, size, place, store, input, known, runs, noises };
         let turns = Turns::new(process, plan.runs(definition, runner), plan.warm_up);
         Ok(turns.with_fault(lacks.map(|program| Outcome::Skipped(program.to_owned()))))
+    }
+
+    fn run_once(&self, look: Look, limit: Duration) -> Result<Run> {
+        let Process { definition, runner, size, place, .. } = *self;
+        let output = place.inputs.join("output");
+        let argv = runner.argv(size, self.input.as_deref(), Some(&output))?;
+        let mut command = Command::new(&argv[0]);
+        command.args(&argv[1..]).env("PATH", place.search_path(&runner.programs)).current_dir(&place.root);
+        if let Some(store) = self.store {
+            store.add_environment(&mut command);
+        }
+        match (definition.stdin, &self.input) {
+            (Stdin::Input, Some(path)) => command.stdin(File::open(path)?),
+            _ => command.stdin(Stdio::null()),
+        };
+        if definition.destination == Destination::Tool {
+            return answer(command, definition, runner, size, limit);
+        }
+
+        let right = size.output.as_ref().context("the definition has no expected output")?;
+        match (definition.destination, look) {
+            (Destination::File, _) => {
+                command.stdout(destination::new_file(&output)?);
+                time_written(command, limit, &output, right)
+            }
+            (Destination::Object, _) => {
+                command.stdout(Stdio::null());
+                let store = self.store.context("there is no store")?;
+                time_written(command, limit, &store.bucket.join("output"), right)
+            }
+            (_, Look::Hash) => {
+                let (run, written) = time_piped(command, limit, Written::take)?;
+                written.check(right)?;
+                Ok(run)
+            }
+            (Destination::Pipe, Look::Length) => {
+                let (run, bytes) = time_piped(command, limit, destination::drain)?;
+                right.check_length(bytes)?;
+                Ok(run)
+            }
+            (Destination::Nowhere | Destination::Tool, Look::Length) => {
+                command.stdout(Stdio::null());
+                let (run, ()) = time(command, limit, |_| Ok(()))?;
+                Ok(run)
+            }
+        }
     }
 
     fn measured(self) -> Outcome {
@@ -143,7 +217,7 @@ impl Contender for Process<'_> {
         let look = if self.known { Look::Length } else { Look::Hash };
         self.known = true;
         let watch = Watch::start();
-        let run = run_once(self.definition, self.runner, self.size, self.input.as_deref(), look, limit, self.place);
+        let run = self.run_once(look, limit);
         let took = watch.elapsed();
         match run {
             Ok(run) if counts => {
@@ -164,7 +238,10 @@ impl Place {
     /// `PATH`, preceded by the directories in `first` and the directories of Millstream's programs.
     pub fn search_path(&self, first: &[PathBuf]) -> OsString {
         let path = env::var_os("PATH").unwrap_or_default();
-        let directories = first.iter().chain(&self.programs).cloned().chain(env::split_paths(&path));
+        // `tools/setup` installs the servers there.
+        let servers = self.root.join(".servers/bin");
+        let programs = first.iter().chain(&self.programs).cloned();
+        let directories = programs.chain(env::split_paths(&path)).chain([servers]);
         env::join_paths(directories).unwrap_or(path)
     }
 }
@@ -178,54 +255,16 @@ enum Look {
     Length,
 }
 
-fn run_once(
-    definition: &Definition,
-    runner: &Runner,
-    size: &Size,
-    input: Option<&Path>,
-    look: Look,
-    limit: Duration,
-    place: &Place,
-) -> Result<Run> {
-    let output = place.inputs.join("output");
-    let argv = runner.argv(size, input, Some(&output))?;
-    let mut command = Command::new(&argv[0]);
-    command.args(&argv[1..]).env("PATH", place.search_path(&runner.programs)).current_dir(&place.root);
-    match (definition.stdin, input) {
-        (Stdin::Input, Some(path)) => command.stdin(File::open(path)?),
-        _ => command.stdin(Stdio::null()),
-    };
-    if definition.destination == Destination::Tool {
-        return answer(command, definition, runner, size, limit);
-    }
-
-    let right = size.output.as_ref().context("the definition has no expected output")?;
-    match (definition.destination, look) {
-        (Destination::File, _) => {
-            command.stdout(destination::new_file(&output)?);
-            let timed = time(command, limit, |_| Ok(()));
-            let written = Written::take(File::open(&output)?);
-            fs::remove_file(&output)?;
-            let (run, ()) = timed?;
-            written?.check(right)?;
-            Ok(run)
-        }
-        (_, Look::Hash) => {
-            let (run, written) = time_piped(command, limit, Written::take)?;
-            written.check(right)?;
-            Ok(run)
-        }
-        (Destination::Pipe, Look::Length) => {
-            let (run, bytes) = time_piped(command, limit, destination::drain)?;
-            right.check_length(bytes)?;
-            Ok(run)
-        }
-        (Destination::Nowhere | Destination::Tool, Look::Length) => {
-            command.stdout(Stdio::null());
-            let (run, ()) = time(command, limit, |_| Ok(()))?;
-            Ok(run)
-        }
-    }
+/// Runs a program that writes a file, which is hashed and removed.
+fn time_written(command: Command, limit: Duration, path: &Path, right: &Written) -> Result<Run> {
+    let timed = time(command, limit, |_| Ok(()));
+    let written = File::open(path).and_then(|file| {
+        fs::remove_file(path)?;
+        Written::take(file)
+    });
+    let (run, ()) = timed?;
+    written.with_context(|| path.display().to_string())?.check(right)?;
+    Ok(run)
 }
 
 /// Runs a program whose standard output is an answer.

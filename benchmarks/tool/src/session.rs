@@ -95,7 +95,8 @@ impl Session {
             bar.inc(1);
         })?;
         let mut question = question(definition, plan.scale, outcomes);
-        if self.watches {
+        // A store has ended by then.
+        if self.watches && definition.store.is_none() {
             // An observed run gets at most the time that the runner had for all of its runs.
             let limit = plan.budget.min(plan.limit);
             for (runner, asked) in question.runners.iter_mut().zip(&definition.runners) {

@@ -100,7 +100,7 @@ impl<'a> Ready<'a> {
         command.stdout(match self.definition.destination {
             Destination::Tool | Destination::Pipe => Stdio::piped(),
             Destination::File => Stdio::from(File::create(&self.output)?),
-            Destination::Nowhere => Stdio::null(),
+            Destination::Nowhere | Destination::Object => Stdio::null(),
         });
         change(&mut command);
         let mut answer = Vec::new();
