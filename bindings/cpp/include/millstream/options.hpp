@@ -241,7 +241,8 @@ struct remote_options {
     std::optional<bool> allow_link_local{};
     /// The size of a range in bytes: 8 MiB by default.
     std::optional<std::uint64_t> range_size{};
-    /// How many ranges are fetched at a time: 8 by default. Up to this many are in memory.
+    /// How many ranges are fetched at a time. Up to this many are in memory. The default is 8, and if a connection is
+    /// slow (less than 32 MB/s), 16 ranges of half the size.
     std::optional<std::size_t> connections{};
     /// Whether requests to an object store are not signed, so that no credentials are needed: for public objects. It is
     /// like `AWS_SKIP_SIGNATURE=true`.
@@ -257,9 +258,10 @@ struct remote_options {
     /// it. Nothing is compared if the ETag is not 32 hexadecimal digits, as for objects of several parts, or if the
     /// store says that it encrypts the object with a key. Other servers may have ETags of this form that are no MD5.
     std::optional<bool> md5_etag{};
-    /// The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if
-    /// `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at
-    /// most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts.
+    /// The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 8 MiB by default, 16 MiB from the
+    /// 501st part on, or more if `size_hint` requires it. An object that is not longer than a part is uploaded with one
+    /// request. An object has at most 10,000 parts, so the default allows 152 GiB. Uploading needs up to 88 MiB of
+    /// memory, or that for 5 parts if it is more.
     std::optional<std::uint64_t> part_size{};
     /// The expected length of an object that is uploaded, in bytes. Parts are as large as this requires.
     std::optional<std::uint64_t> size_hint{};

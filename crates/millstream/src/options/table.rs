@@ -449,7 +449,7 @@ pub const REMOTE: &[Setting<Remote>] = &[
     },
     Setting {
         name: "connections",
-        about: "How many ranges are fetched at a time: 8 by default. Up to this many are in memory.",
+        about: "How many ranges are fetched at a time. Up to this many are in memory. The default is 8, and if a connection is slow (less than 32 MB/s), 16 ranges of half the size.",
         set: Set::Number(|builder, number| builder.connections(usize::try_from(number).unwrap_or(usize::MAX))),
     },
     Setting {
@@ -474,7 +474,7 @@ pub const REMOTE: &[Setting<Remote>] = &[
     },
     Setting {
         name: "part_size",
-        about: "The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 16 MiB by default, or more if `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at most 10,000 parts, so the default allows 156 GiB. Uploading needs memory for up to 5 parts.",
+        about: "The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 8 MiB by default, 16 MiB from the 501st part on, or more if `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at most 10,000 parts, so the default allows 152 GiB. Uploading needs up to 88 MiB of memory, or that for 5 parts if it is more.",
         set: Set::Number(|builder, number| builder.part_size(number)),
     },
     Setting {
