@@ -67,7 +67,8 @@ impl Store {
         let mut store = Store { bucket, port: free_port()?, processes: Vec::new() };
         let address = format!("127.0.0.1:{}", store.port);
         let mut server = Command::new("versitygw");
-        server.args(["--access", "KEY", "--secret", "SECRET", "--port", &address, "posix"]).arg(&root);
+        // Stores keep connections for the next request; this one does so if it is asked.
+        server.args(["--access", "KEY", "--secret", "SECRET", "--keep-alive", "--port", &address, "posix"]).arg(&root);
         store.run(server, path, store.port)?;
         if let Some(connection) = settings.connection {
             store.add_proxy(connection, path)?;
