@@ -47,7 +47,7 @@ pub struct Store {
 impl Settings {
     /// The programs that the store needs.
     pub fn needs(&self) -> impl Iterator<Item = &'static str> + use<> {
-        ["versitygw"].into_iter().chain(self.connection.map(|_| "toxiproxy-server"))
+        ["versitygw", "curl"].into_iter().chain(self.connection.map(|_| "toxiproxy-server"))
     }
 }
 

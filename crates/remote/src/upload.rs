@@ -260,7 +260,8 @@ impl Upload {
         while let Ok(finished) = multipart.finished.try_recv() {
             multipart.accept(finished)?;
         }
-        while multipart.in_flight >= PartSizes::connections(self.buffer.len()) {
+        // The next part is filled while these are sent.
+        while multipart.in_flight >= PartSizes::connections(self.sizes.of(multipart.number() + 1)) {
             multipart.wait(check)?;
         }
         let limit = self.target.options.part_limit;
