@@ -35,7 +35,6 @@ pub(crate) fn open(container: &str, options: &Remote) -> Result<Store> {
     let builder = MicrosoftAzureBuilder::from_env().with_container_name(container);
     let value = |key| builder.get_config_value(&key);
     let is_true = |key| store::is_true(value(key).as_deref());
-    check_metadata(options)?;
     let is_unsigned = options.anonymous || is_true(AzureConfigKey::SkipSignature);
     let is_emulator = is_true(AzureConfigKey::UseEmulator);
     let account = value(AzureConfigKey::AccountName).or_else(|| is_emulator.then(|| "devstoreaccount1".into()));
@@ -65,7 +64,7 @@ pub(crate) fn open(container: &str, options: &Remote) -> Result<Store> {
 }
 
 /// Refuses names of metadata that Azure would refuse only when the object is complete.
-fn check_metadata(options: &Remote) -> Result<()> {
+pub(crate) fn check_metadata(options: &Remote) -> Result<()> {
     let names = options.headers.iter().map(|(name, _)| name.to_ascii_lowercase());
     for name in names.filter_map(|name| name.strip_prefix("x-ms-meta-").map(str::to_string)) {
         let is_valid = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');

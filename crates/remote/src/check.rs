@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use millstream_core::error::{Error, ErrorKind, Result};
 
 use crate::address::{Address, Kind};
+use crate::azure;
 use crate::client::certificates;
 use crate::remote::Remote;
 
@@ -138,6 +139,9 @@ impl Remote {
             };
             value.set_sensitive(true);
             headers.append(name, value);
+        }
+        if self.url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("az://")) {
+            azure::check_metadata(self)?;
         }
         Ok(headers)
     }

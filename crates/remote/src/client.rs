@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::error::Error as _;
+use std::ffi::OsString;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, IF_MATCH, LOCATION, RANGE};
@@ -197,13 +198,42 @@ impl Target {
     }
 }
 
-/// Opens a bucket of a store.
+/// What opening a bucket depends on.
+#[derive(PartialEq)]
+struct Opening {
+    kind: Kind,
+    bucket: String,
+    endpoint: Option<String>,
+    anonymous: bool,
+    environment: Vec<(OsString, OsString)>,
+}
+
+/// Returns a bucket of a store. Opening one takes more than 1 ms, because object_store loads the certificates of the system,
+/// and its credentials may need requests, so all objects share it.
 fn open(kind: Kind, bucket: &str, options: &Remote) -> Result<Store> {
-    match kind {
+    /// After this time a bucket is opened again, because files that have credentials may have changed.
+    const VALID: Duration = Duration::from_secs(300);
+    static OPENED: Mutex<Vec<(Instant, Opening, Store)>> = Mutex::new(Vec::new());
+
+    let opening = Opening {
+        kind,
+        bucket: bucket.into(),
+        endpoint: options.endpoint.clone(),
+        anonymous: options.anonymous,
+        environment: std::env::vars_os().collect(),
+    };
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    opened.retain(|(since, ..)| since.elapsed() < VALID);
+    if let Some((_, _, store)) = opened.iter().find(|(_, other, _)| *other == opening) {
+        return Ok(store.clone());
+    }
+    let store = match kind {
         Kind::S3 => s3::open(bucket, options),
         Kind::Gcs => gcs::open(bucket, options),
         Kind::Azure => azure::open(bucket, options),
-    }
+    }?;
+    opened.push((Instant::now(), opening, store.clone()));
+    Ok(store)
 }
 
 enum Place {
