@@ -712,13 +712,15 @@ impl Options {
     /// Returns the only source and the byte that ends its records, if copies of --each can read a file without a look at
     /// each record.
     pub(super) fn unread(&self) -> Option<(PathBuf, u8)> {
-        let Ok([Source::File(path)]) = <[Source; 1]>::try_from(self.all_sources()) else { return None };
+        let [Source::File(path)] = self.sources.as_slice() else { return None };
         let terminator = match self.framing() {
             None | Some(Framing::Lines) => b'\n',
             Some(Framing::Delimiter { bytes }) if bytes.len() == 1 => bytes[0],
             Some(_) => return None,
         };
         let needs_records = self.each.each.is_none()
+            || self.has_command()
+            || self.split.is_some()
             || self.each.number
             || self.each.round_robin
             || !self.stages.is_empty()
@@ -730,7 +732,7 @@ impl Options {
             || self.bad.skips()
             || self.settings.expectation().is_some()
             || ["record_limit", "follow", "total_timeout"].iter().any(|name| self.settings.given.has(name));
-        (!needs_records).then_some((path, terminator))
+        (!needs_records).then(|| (path.clone(), terminator))
     }
 
     /// Returns whether a result was requested that needs counted records.

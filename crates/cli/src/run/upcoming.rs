@@ -17,9 +17,6 @@ const AHEAD: usize = 8;
 /// The most that is received of each of them before its turn. An object that is not longer needs one request.
 const FIRST: u64 = 1 << 20;
 
-/// The most that is read ahead when it is the turn of an object: the reader's default.
-const MOST: usize = 16 << 20;
-
 /// The sources that have not been read.
 pub(super) struct Upcoming<'a> {
     sources: &'a [Source],
@@ -63,7 +60,7 @@ impl<'a> Upcoming<'a> {
                 self.opening.push_back(None);
                 continue;
             };
-            let builder = self.options.reader().cancel(self.input).read_ahead_capacity(FIRST as usize / 2, MOST);
+            let builder = self.options.reader().cancel(self.input);
             let remote = self.options.settings.network().remote(url).first_range(FIRST);
             let open = move || Source::open_object(builder, remote);
             self.opening.push_back(thread::Builder::new().name("millstream-open".into()).spawn(open).ok());
