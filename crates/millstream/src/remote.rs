@@ -16,30 +16,6 @@
 //! # Ok::<(), millstream::Error>(())
 //! ```
 
-use std::io;
-
-use millstream_remote::Object;
-
 #[doc(hidden)] // for the command line and the packages of other languages
 pub use millstream_remote::pattern;
 pub use millstream_remote::{ListedObject, Objects, Outcome, Remote, UnfinishedUpload, Uploads, outcome};
-
-use crate::source::Source;
-
-impl Source for Object {
-    fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
-        Object::read(self, block)
-    }
-
-    fn canceller(&self) -> Option<Box<dyn FnOnce() + Send>> {
-        Some(Box::new(Object::canceller(self)))
-    }
-
-    fn size(&self) -> Option<u64> {
-        Object::size(self)
-    }
-
-    fn place(&self) -> Option<(String, u64)> {
-        Some((self.name().into(), self.position()))
-    }
-}

@@ -63,15 +63,7 @@ impl Object {
         match self.0 {}
     }
 
-    pub fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        match self.0 {}
-    }
-
-    pub fn canceller(&self) -> fn() {
-        match self.0 {}
-    }
-
-    pub fn read_checking(&mut self, _: &mut [u8], _: impl FnMut() -> Result<()>) -> io::Result<usize> {
+    pub fn read(&mut self, _: &mut [u8], _: impl FnMut() -> Result<()>) -> Result<usize> {
         match self.0 {}
     }
 }

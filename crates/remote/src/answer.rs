@@ -148,7 +148,6 @@ fn check_encoding(headers: &HeaderMap) -> Result<()> {
 }
 
 /// Returns the ETag, if equal ETags mean equal bytes: RFC 9110, section 8.8.1.
-/// Returns the ETag, if it changes with the content.
 pub(crate) fn strong_etag(headers: &HeaderMap) -> Option<HeaderValue> {
     let etag = headers.get(ETAG)?;
     let bytes = etag.as_bytes();

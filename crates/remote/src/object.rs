@@ -1,23 +1,22 @@
 //! The download of an object: ranges in flight, delivered in order.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, mpsc};
 use std::time::Instant;
 
-use async_channel::{Receiver, Sender};
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
 use millstream_core::error::{Error, ErrorKind, Result};
 use reqwest::Response;
+use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::address::shown;
 use crate::answer::{Facts, check_range, is_empty_range, wrong};
 use crate::checksum::Checksum;
-use crate::client::{Pending, Target, causes, runtime, wait_for};
+use crate::client::{Target, causes, receive, runtime, wait_for};
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
 
@@ -57,27 +56,15 @@ pub struct Object {
     beyond: u64,
     parts: VecDeque<Part>,
     block: Bytes,
-    /// The wait for the next piece, if it was interrupted.
-    waiting: Option<Pending<Option<Piece>>>,
-    shared: Arc<Shared>,
-}
-
-/// What a canceller reaches from another thread.
-#[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    is_cancelled: bool,
-    /// The blocks that the reading thread waits for.
-    waits_for: Option<Receiver<Piece>>,
+    /// The failure after the bytes that were delivered.
+    failure: Option<Error>,
 }
 
 /// A range that is being received.
 struct Part {
-    pieces: Receiver<Piece>,
+    pieces: mpsc::Receiver<Piece>,
+    /// The number of blocks that may be received ahead, if that is limited.
+    ahead: Option<Arc<Semaphore>>,
     /// The position after its last byte, if it is known.
     end: Option<u64>,
     task: AbortHandle,
@@ -145,8 +132,7 @@ impl Object {
             beyond: BEYOND,
             parts: VecDeque::new(),
             block: Bytes::new(),
-            waiting: None,
-            shared: Arc::default(),
+            failure: None,
         }
     }
 
@@ -181,83 +167,68 @@ impl Object {
         self.position
     }
 
-    /// Reads bytes into `block` and returns their number. 0 means that all of the object has been delivered.
+    /// Reads bytes into `block` and returns their number. 0 means that all of the object has been delivered. While it waits,
+    /// `check` is called every 20 ms; an error of it ends the wait, and the next call continues.
     ///
     /// # Errors
     /// Fails if the object changed ([`ErrorKind::SourceChanged`]) and if the server's answers contradict each other,
-    /// end early without a way to resume, or fail for longer than the options allow ([`ErrorKind::RemoteFailed`]).
-    pub fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
-        self.read_by(block, |shared, pieces| Ok(shared.receive(pieces)))
-    }
-
-    /// Reads like [`read`](Object::read). While it waits, `check` is called every 20 ms; an error of it ends the wait, and the
-    /// next call continues.
-    ///
-    /// # Errors
-    /// Returns the errors of [`read`](Object::read) and of `check`.
-    pub fn read_checking(&mut self, block: &mut [u8], mut check: impl FnMut() -> Result<()>) -> io::Result<usize> {
-        let mut waiting = self.waiting.take();
-        let read = self.read_by(block, |_, pieces| {
-            let pending = match waiting.take() {
-                Some(pending) => pending,
-                None => {
-                    if let Ok(piece) = pieces.try_recv() {
-                        return Ok(Some(piece));
+    /// end early without a way to resume, or fail for longer than the options allow ([`ErrorKind::RemoteFailed`]). The
+    /// bytes before the failure are delivered first.
+    pub fn read(&mut self, block: &mut [u8], mut check: impl FnMut() -> Result<()>) -> Result<usize> {
+        self.failure.take().map_or(Ok(()), Err)?;
+        let mut count = 0;
+        while count < block.len() {
+            if self.block.is_empty() {
+                match self.next_piece(count == 0, &mut check) {
+                    Ok(Some(bytes)) => self.block = bytes,
+                    Ok(None) => break,
+                    Err(error) if count == 0 => return Err(error),
+                    Err(error) => {
+                        self.failure = Some(error);
+                        break;
                     }
-                    let pieces = pieces.clone();
-                    Pending::start(async move { pieces.recv().await.ok() })?
                 }
-            };
-            pending.wait(&mut check).map_err(|error| {
-                // The piece may have been received already.
-                waiting = Some(pending);
-                error.into()
-            })
-        });
-        self.waiting = waiting;
-        read
-    }
-
-    fn read_by(
-        &mut self,
-        block: &mut [u8],
-        mut receive: impl FnMut(&Shared, &Receiver<Piece>) -> io::Result<Option<Piece>>,
-    ) -> io::Result<usize> {
-        while self.block.is_empty() {
-            let Some(part) = self.parts.front() else {
-                self.checksum.as_ref().map_or(Ok(()), Checksum::check)?;
-                return Ok(0);
-            };
-            match receive(&self.shared, &part.pieces)? {
-                Some(Piece::Bytes(bytes)) => self.block = bytes,
-                Some(Piece::Failed(error)) => return Err(error.into()),
-                Some(Piece::End) if part.end.is_none_or(|end| end == self.position) => {
-                    self.parts.pop_front();
-                    self.request_ahead()?;
-                }
-                _ if self.shared.lock().is_cancelled => return Err(Error::new(ErrorKind::Closed).into()),
-                _ => return Err(Error::new(ErrorKind::Internal).with_found("a range that ended unexpectedly").into()),
             }
+            let len = (block.len() - count).min(self.block.len());
+            block[count..][..len].copy_from_slice(&self.block.split_to(len));
+            count += len;
+            self.position += len as u64;
         }
-        let count = block.len().min(self.block.len());
-        block[..count].copy_from_slice(&self.block.split_to(count));
         if let Some(checksum) = &mut self.checksum {
             checksum.update(&block[..count]);
+            if count == 0 && !block.is_empty() {
+                checksum.check()?;
+            }
         }
-        self.position += count as u64;
         Ok(count)
     }
 
-    /// Returns a function that makes a waiting [`read`](Object::read), and all later ones, fail.
-    pub fn canceller(&self) -> impl FnOnce() + Send + 'static {
-        let shared = self.shared.clone();
-        move || {
-            let mut state = shared.lock();
-            state.is_cancelled = true;
-            if let Some(receiver) = state.waits_for.take() {
-                receiver.close();
+    /// Returns the next bytes; `None` at the end, and if there are none yet unless `wait` is true.
+    fn next_piece(&mut self, wait: bool, check: &mut dyn FnMut() -> Result<()>) -> Result<Option<Bytes>> {
+        while let Some(part) = self.parts.front() {
+            let piece = match part.pieces.try_recv() {
+                Ok(piece) => piece,
+                Err(_) if wait => receive(&part.pieces, check)?,
+                Err(_) => return Ok(None),
+            };
+            match piece {
+                Piece::Bytes(bytes) => {
+                    if let Some(ahead) = &part.ahead {
+                        ahead.add_permits(1);
+                    }
+                    return Ok(Some(bytes));
+                }
+                Piece::Failed(error) => return Err(error),
+                Piece::End if part.end.is_some_and(|end| end != self.position) => {
+                    return Err(Error::new(ErrorKind::Internal).with_found("a range that ended unexpectedly"));
+                }
+                Piece::End => {
+                    self.parts.pop_front();
+                    self.request_ahead()?;
+                }
             }
         }
+        Ok(None)
     }
 
     /// Requests the following ranges, as many as may be in flight.
@@ -291,39 +262,15 @@ impl Object {
 
     /// Starts to receive the range up to `end`, from `response` if there is one.
     fn start(&mut self, end: Option<u64>, response: Option<Response>) -> Result<()> {
-        let (sender, pieces) = match &self.validator {
-            // The size of a range is the limit.
-            Some(_) => async_channel::unbounded(),
-            None => async_channel::bounded(BLOCKS_AHEAD),
-        };
+        let (sender, pieces) = mpsc::channel();
         let validator = self.validator.clone().zip(self.total);
-        let range = Range::new(&self.target, validator, self.next, end, sender);
+        // If there is a validator, the size of a range is the limit.
+        let ahead = validator.is_none().then(|| Arc::new(Semaphore::new(BLOCKS_AHEAD)));
+        let range = Range { ahead: ahead.clone(), ..Range::new(&self.target, validator, self.next, end, sender) };
         let task = runtime()?.spawn(range.receive(response)).abort_handle();
         self.next = end.unwrap_or(u64::MAX);
-        self.parts.push_back(Part { pieces, end, task });
+        self.parts.push_back(Part { pieces, ahead, end, task });
         Ok(())
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for the next piece; `None` after cancelling, and if the task has ended.
-    fn receive(&self, pieces: &Receiver<Piece>) -> Option<Piece> {
-        if let Ok(piece) = pieces.try_recv() {
-            return Some(piece);
-        }
-        let mut state = self.lock();
-        if state.is_cancelled {
-            return None;
-        }
-        state.waits_for = Some(pieces.clone());
-        drop(state);
-        let piece = pieces.recv_blocking().ok();
-        self.lock().waits_for = None;
-        piece
     }
 }
 
@@ -356,7 +303,9 @@ pub(crate) struct Range {
     /// The next byte.
     at: u64,
     end: Option<u64>,
-    sender: Sender<Piece>,
+    sender: mpsc::Sender<Piece>,
+    /// The number of blocks that may be received ahead, if that is limited.
+    ahead: Option<Arc<Semaphore>>,
 }
 
 impl Range {
@@ -365,9 +314,9 @@ impl Range {
         validator: Option<(HeaderValue, u64)>,
         at: u64,
         end: Option<u64>,
-        sender: Sender<Piece>,
+        sender: mpsc::Sender<Piece>,
     ) -> Range {
-        Range { target: target.clone(), validator, at, end, sender }
+        Range { target: target.clone(), validator, at, end, sender, ahead: None }
     }
 
     /// Sends all bytes and the end, or an error.
@@ -397,7 +346,7 @@ impl Range {
             }
         };
         // It fails if the object was dropped.
-        let _ = self.sender.send(last).await;
+        let _ = self.sender.send(last);
     }
 
     async fn attempt(&mut self, response: Option<Response>, patience: &mut Patience) -> Result<(), Failure> {
@@ -419,7 +368,11 @@ impl Range {
             patience.progress();
             self.target.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             self.at += bytes.len() as u64;
-            if self.sender.send(Piece::Bytes(bytes)).await.is_err() {
+            if let Some(ahead) = &self.ahead {
+                // The semaphore is never closed. The reader adds the permit again.
+                ahead.acquire().await.expect("an open semaphore").forget();
+            }
+            if self.sender.send(Piece::Bytes(bytes)).is_err() {
                 return Err(Error::new(ErrorKind::Closed).into());
             }
         }

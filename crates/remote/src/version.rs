@@ -1,9 +1,8 @@
 //! One version of an object, with ranges that are requested in any order.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 
-use async_channel::unbounded;
 use http::HeaderValue;
 use millstream_core::error::{Error, ErrorKind, Result};
 
@@ -77,7 +76,7 @@ impl Version {
         if len == 0 {
             return Ok(0);
         }
-        let (sender, pieces) = unbounded();
+        let (sender, pieces) = mpsc::channel();
         let range =
             Range::new(&self.target, Some((self.etag.clone(), self.size)), offset, Some(offset + len as u64), sender);
         let receive = async move {

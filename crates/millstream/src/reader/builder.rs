@@ -24,6 +24,7 @@ use crate::os::stamp::Stamp;
 use crate::source::elements::ElementsSource;
 use crate::source::expected::Expectation;
 use crate::source::foreign::{CallbackSource, ReadSource};
+use crate::source::object::ObjectSource;
 use crate::source::own::Checked;
 use crate::source::{ByteSource, Counted, Decode, DecodeLimit, Nature, Pin, Resume, Source};
 #[cfg(feature = "splits")]
@@ -493,9 +494,8 @@ impl ReaderBuilder {
             wait.check()?;
             wait.check_deadline()
         })?;
-        let (name, ahead) = (object.name().to_string(), self.ahead);
-        let decode = self.decode.unwrap_or(Decode::Auto);
-        self.decode(decode).open(Kind::Remote, name, None, |_| Apart::start(Checked::new(object)?, ahead))
+        let name = object.name().to_string();
+        self.open(Kind::Remote, name, None, |_| Ok(ObjectSource::new(object)))
     }
 
     /// Reads memory, without a copy (unless it is compressed).
@@ -903,6 +903,16 @@ impl<S: Source> Opened for Checked<S> {
 impl Opened for Apart {
     fn size(&self) -> Option<u64> {
         Apart::size(self)
+    }
+}
+
+impl Opened for ObjectSource {
+    fn size(&self) -> Option<u64> {
+        ObjectSource::size(self)
+    }
+
+    fn usual_decode(&self) -> Decode {
+        Decode::Auto
     }
 }
 

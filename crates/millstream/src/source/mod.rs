@@ -13,7 +13,6 @@ pub(crate) mod foreign;
 pub(crate) mod gzip_index;
 #[cfg(feature = "compression")]
 mod input;
-#[cfg(feature = "splits")]
 pub(crate) mod object;
 mod options;
 pub(crate) mod own;

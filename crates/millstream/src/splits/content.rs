@@ -168,11 +168,11 @@ impl Cursor<'_> {
         let mut discarded = [0; 8 << 10];
         while stream.position() < offset {
             let len = discarded.len().min((offset - stream.position()) as usize);
-            if stream.read_checking(&mut discarded[..len], self.wait.checking())? == 0 {
+            if stream.read(&mut discarded[..len], self.wait.checking())? == 0 {
                 break;
             }
         }
-        let count = stream.read_checking(space, self.wait.checking())?;
+        let count = stream.read(space, self.wait.checking())?;
         self.window.clear();
         self.next = stream.position();
         Ok(count)

@@ -395,13 +395,13 @@ impl ByteSource for SplitSource {
         if let Content::File(_) = self.content {
             check(&self.split.whole.pin, &self.content, self.split.least_size(), wait)?;
         }
-        let planned = self.split.end.unwrap_or(0);
-        if self.has_ended && self.at < planned && self.split.encoded.is_none() {
-            return Err(shrank(self.at, planned));
-        }
         // A decoder knows whether it succeeded only at its end.
         if self.has_ended || self.split.encoded.is_none() || matches!(self.stop, Stop::Never) {
             self.bytes.finish(wait, ends)?;
+        }
+        let planned = self.split.end.unwrap_or(0);
+        if self.has_ended && self.at < planned && self.split.encoded.is_none() {
+            return Err(shrank(self.at, planned));
         }
         match (&self.hasher, &self.split.hash) {
             (Some(hasher), Some(hash)) if text_of(hasher.finalize()) != *hash => {
