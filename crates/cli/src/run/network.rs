@@ -88,6 +88,11 @@ impl Network {
         self.http.http_header.iter().flatten().fold(remote, |remote, (name, value)| remote.header(name, value))
     }
 
+    /// Returns whether the end of a body may be unknown.
+    pub(super) fn allows_unknown_length(&self) -> bool {
+        self.given.has("allow_unknown_length")
+    }
+
     /// Checks a source without a request.
     pub(super) fn check_source(&self, url: &str) -> Result<()> {
         self.remote(url).check()

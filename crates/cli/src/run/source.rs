@@ -167,9 +167,13 @@ impl Source {
         matches!(self, Source::Command(_) | Source::Pipeline(_) | Source::Shell(_))
     }
 
-    /// Returns whether the source reports that it succeeded. Standard input and sockets only close.
-    pub(super) fn vouches_for_its_end(&self) -> bool {
-        self.is_command() || matches!(self, Source::File(_) | Source::Split(_))
+    /// Returns whether the source reports that it succeeded. Standard input and sockets only close, and so does the body of an
+    /// answer without a length.
+    pub(super) fn vouches_for_its_end(&self, network: &Network) -> bool {
+        match self {
+            Source::Url(_) => !network.allows_unknown_length(),
+            other => other.is_command() || matches!(other, Source::File(_) | Source::Split(_)),
+        }
     }
 }
 

@@ -467,13 +467,12 @@ impl Transfer<'_> {
                 _ => 0,
             };
         }
+        let vouches = source.vouches_for_its_end(self.options.settings.network());
         let mut ended = SourceStats {
             name: reader.name().to_string(),
             status: match &copied {
                 Ok(Reached::Enough) => SourceStatus::Stopped,
-                Ok(Reached::End) if source.vouches_for_its_end() || progress.format.is_some() => {
-                    SourceStatus::Succeeded
-                }
+                Ok(Reached::End) if vouches || progress.format.is_some() => SourceStatus::Succeeded,
                 Ok(Reached::End) => SourceStatus::Closed,
                 Err(Halt::Source(error)) if error.kind() != ErrorKind::Cancelled => SourceStatus::Failed,
                 Err(_) => SourceStatus::Stopped,

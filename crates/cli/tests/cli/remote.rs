@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::place::{Place, Words};
 
 /// Starts a server that answers every request with `answer`. Returns its address, and the lines of the requests.
@@ -44,6 +46,20 @@ fn an_object_is_a_source_like_any_other() {
     let (address, _) = server(COMPLETE);
     let url = format!("http://user:hidden@{address}/a?token=hidden");
     Place::new().file("b", "three\n").run("--count").word(&url).word("b").succeeds().prints("3 records, 14 bytes\n");
+}
+
+#[test]
+fn an_object_reports_that_it_is_complete_if_it_has_a_length() {
+    let place = Place::new();
+    let status = |answer, options: &str| {
+        let (address, _) = server(answer);
+        place.run(options).word(format!("http://{address}/a")).succeeds().prints("one\ntwo\n");
+        let stats: Value = serde_json::from_slice(&place.read("stats")).unwrap();
+        stats["sources"][0]["status"].clone()
+    };
+    assert_eq!(status(COMPLETE, "--stats stats"), "succeeded");
+    let endless = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\none\ntwo\n";
+    assert_eq!(status(endless, "--stats stats --allow-unknown-length"), "closed");
 }
 
 #[test]
