@@ -22,7 +22,7 @@ import tarfile
 import tempfile
 import tomllib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from cyclonedx.model import HashAlgorithm, HashType
@@ -49,6 +49,10 @@ GLIBC = "2.28"
 # The platforms of released binaries.
 GLIBC_TARGETS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"]
 MUSL_TARGETS = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"]
+
+
+# Where links to files of the repository lead that a package does not contain.
+REPOSITORY = f"https://github.com/millstream/millstream/blob/v{VERSION}"
 
 
 class Problem(Exception):
@@ -169,6 +173,44 @@ def check_files(folder: pathlib.Path, expected: set[str], ignored: str | None = 
         raise Problem(f"{folder.name} lacks {', '.join(sorted(missing))}")
     if unknown := found - expected:
         raise Problem(f"{folder.name} contains files that it should not: {', '.join(sorted(unknown))}")
+
+
+# A link of Markdown to a file: its path, and what follows the path. Blocks of code contain none.
+LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)#]+)(#[^)]*)?(?=\))")
+CODE = re.compile(r"(^```.*?^```|^    .*?$)", re.MULTILINE | re.DOTALL)
+
+
+def replace_links(text: str, link: Callable[[re.Match], str]) -> str:
+    """The text of a page in which each link to a file is replaced with what `link` returns for it."""
+    return "".join(part if CODE.match(part) else LINK.sub(link, part) for part in CODE.split(text))
+
+
+def put_page(source: pathlib.Path, file: pathlib.Path, moved: dict[str, str] | None = None) -> None:
+    """Copies a page of the repository into a package, with the links that lead out of it as links to this version.
+
+    `moved` names files that the package contains at another place: the path in the repository, and that in the package.
+    """
+    def link(found: re.Match) -> str:
+        target = (source.parent / found[1]).resolve().relative_to(ROOT)
+        if inside := (moved or {}).get(str(target)):
+            return inside + (found[2] or "")
+        if (file.parent / found[1]).exists():
+            return found[0]
+        return f"{REPOSITORY}/{target}{found[2] or ''}"
+
+    file.write_text(replace_links(source.read_text(), link))
+
+
+def check_links(folder: pathlib.Path) -> None:
+    """Checks that each link of a package's pages to a file leads to a file of the package."""
+    for page in sorted(folder.rglob("*.md")):
+        def check(found: re.Match) -> str:
+            target = (page.parent / found[1]).resolve()
+            if not target.exists() or not target.is_relative_to(folder.resolve()):
+                raise Problem(f"{page.relative_to(folder)} has a link to {found[1]}, which the package does not contain")
+            return found[0]
+
+        replace_links(page.read_text(), check)
 
 
 @contextmanager

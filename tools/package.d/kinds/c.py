@@ -31,7 +31,7 @@ def build(quick: bool) -> None:
                        "-D", f"MILLSTREAM_LIBRARY={libraries / 'libmillstream.so'}", "-D", "CMAKE_INSTALL_LIBDIR=lib")
             common.run("cmake", "--install", place / "build", "--prefix", folder)
             shutil.copytree(ROOT / "bindings" / "cpp" / "single", folder / "single")
-            shutil.copy(ROOT / "docs" / "c.md", folder / "README.md")
+            common.put_page(ROOT / "docs" / "c.md", folder / "README.md", {"crates/capi/include/millstream.h": "include/millstream.h"})
             common.put_licences(folder, "millstream-capi", "remote")
             common.archive(DIST / f"{name(target)}.tar.gz", folder, level=1 if quick else 9)
         common.write_sbom(DIST / f"{name(target)}.cdx.json", "millstream-capi", "remote")
@@ -58,6 +58,7 @@ def check(quick: bool) -> None:
             common.unpack(DIST / f"{name(target)}.tar.gz", root)
             folder = root / name(target)
             common.check_files(folder, expected())
+            common.check_links(folder)
             if not quick:
                 # In static libraries, too, since their code becomes a part of programs.
                 for file in folder.rglob("*"):

@@ -51,7 +51,7 @@ def build(quick: bool) -> None:
             (folder / "completions").mkdir()
             for shell, script in completions().items():
                 (folder / "completions" / COMPLETIONS[shell]).write_text(script)
-            shutil.copy(ROOT / "docs" / "cli.md", folder / "README.md")
+            common.put_page(ROOT / "docs" / "cli.md", folder / "README.md")
             common.put_licences(folder, "millstream-cli", "full")
             common.archive(DIST / f"{name}.tar.gz", folder)
         common.write_sbom(DIST / f"{name}.cdx.json", "millstream-cli", "full")
@@ -71,6 +71,7 @@ def check(quick: bool) -> None:
             common.unpack(DIST / f"{name}.tar.gz", root)
             folder = root / name
             common.check_files(folder, expected())
+            common.check_links(folder)
             check_pages(folder / "man" / "man1")
             check_completions(folder / "completions")
             (root / "usr" / "bin").mkdir(parents=True)

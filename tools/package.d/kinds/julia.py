@@ -27,6 +27,7 @@ def build(quick: bool) -> None:
         for name in CONTENT:
             source = PACKAGE / name
             shutil.copytree(source, folder / name) if source.is_dir() else shutil.copy(source, folder / name)
+        common.put_page(PACKAGE / "README.md", folder / "README.md")
         for name in LICENCES:
             shutil.copy(ROOT / name, folder / name)
         common.archive(common.DIST / f"{NAME}.tar.gz", folder)
@@ -65,6 +66,7 @@ def check(quick: bool) -> None:
         first.mkdir()
         common.unpack(common.DIST / f"{NAME}.tar.gz", first)
         common.check_files(first / NAME, expected())
+        common.check_links(first / NAME)
         develop(first / NAME)
         # It loads without the library, and says where it looked.
         told = run("using Millstream; try; Millstream.library_version(); catch e; print(e.msg); end")

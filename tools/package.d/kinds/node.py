@@ -65,7 +65,7 @@ def build(quick: bool) -> None:
         main = place / "main"
         main.mkdir()
         shutil.copytree(SOURCES / "dist", main / "dist")
-        shutil.copy(SOURCES / "README.md", main)
+        common.put_page(SOURCES / "README.md", main / "README.md")
         published = {key: value for key, value in manifest.items() if key not in ("scripts", "devDependencies")}
         # In the repository these would make `npm ci` look for packages that are not published yet.
         published["optionalDependencies"] = {f"millstream-{name}": VERSION for name in PLATFORMS}
@@ -159,6 +159,7 @@ def check_main() -> None:
         common.check_files(folder, types | {
             "package.json", "README.md", *LICENCES, "dist/types-cjs/package.json", "dist/core-wasm.js", "dist/core-wasm.cjs",
             *(f"dist/{name}" for bundle in BUNDLES for name in [bundle, f"{bundle}.map"])})
+        common.check_links(folder)
         manifest = json.loads((folder / "package.json").read_text())
         expected = {f"millstream-{name}": VERSION for name in PLATFORMS}
         if (manifest["version"], manifest.get("optionalDependencies")) != (VERSION, expected):
