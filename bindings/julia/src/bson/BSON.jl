@@ -27,7 +27,7 @@ using ..Millstream: @public, Reader, Remote, Writer, resolved
 export bson
 
 @public(load, parse, tags, lower, structdata, initstruct, newstruct!, roundtrip, fileio_load, fileio_save, load_compat, Document,
-    decode, encode, documents, Map, ObjectId, Binary, RegularExpression, Timestamp, Code, CodeWithScope, FarDateTime, Name,
+    decode, encode, documents, get_path, require_path, Map, ObjectId, Binary, RegularExpression, Timestamp, Code, CodeWithScope, FarDateTime, Name,
     DBPointer, Undef, Undefined, MinKey, MaxKey, Decimal128, BSONError)
 
 include("errors.jl")
@@ -53,6 +53,7 @@ include("write.jl")
 include("closures.jl")
 include("macros.jl")
 include("mongo.jl")
+include("path.jl")
 include("warm.jl")
 
 end

@@ -4,7 +4,7 @@
 An error in a file, or in a value to be written.
 
 `code` and `name` are the same in every language of Millstream: 25 `document_invalid`, 26 `document_truncated`, 27
-`too_deep`, 29 `shape_mismatch`, 30 `value_out_of_range`, 32 `julia_invalid`, 33 `memory_limit`. `offset` is the byte of
+`too_deep`, 28 `key_missing`, 29 `shape_mismatch`, 30 `value_out_of_range`, 32 `julia_invalid`, 33 `memory_limit`. `offset` is the byte of
 the document, or -1.
 
 ```jldoctest

@@ -119,6 +119,53 @@ end
     @test repr(BSON.Decimal128("1.5")) == "Decimal128(\"1.5\")"
 end
 
+@testset "values of a type" begin
+    numbers = reinterpret(UInt8, [htol(1.5), htol(-2.5)])
+    document = encode((a = 1, scores = [1, 2.5, Int64(3)], runs = [(loss = 0.5,), (loss = 0.25,)], none = nothing,
+        packed = BSON.Binary(0x00, collect(numbers)), words = ["x", "y"], gaps = [1, nothing, 3],
+        pattern = BSON.RegularExpression("p", "i"), code = BSON.Code("f()"), is = true))
+    value(T, keys...) = BSON.get_path(T, document, keys...)
+    # With `===`, vectors are compared by their types, too.
+    same(x, y) = typeof(x) === typeof(y) && isequal(x, y)
+    @test same(value(Vector{Float64}, "scores"), [1.0, 2.5, 3.0])
+    @test same(value(Vector{Float32}, "scores"), Float32[1, 2.5, 3])
+    @test same(value(Vector{Float64}, "packed"), [1.5, -2.5])
+    @test same(value(Vector{UInt8}, "packed"), collect(numbers))
+    @test same(value(Vector{String}, "words"), ["x", "y"])
+    @test same(value(Vector{Union{Int,Missing}}, "gaps"), Union{Int,Missing}[1, missing, 3])
+    @test same(value(Vector{Union{Int,Nothing}}, "gaps"), Union{Int,Nothing}[1, nothing, 3])
+    @test same(value(Vector{Any}, "gaps"), Any[Int64(1), nothing, Int64(3)])
+    @test value(Float64, :runs, "1", :loss) === 0.25
+    @test value(UInt8, "a") === 0x01
+    @test value(Bool, "is") === true
+    @test value(Map, "runs", "0") == Map("loss" => 0.5)
+    @test value(Map) == decode(document) && value(Any, "code") == BSON.Code("f()")
+    @test value(Union{Int,Missing}, "none") === missing && value(Any, "none") === nothing
+    for keys in (("b",), ("runs", "2"), ("runs", "x"), ("runs", "-1"), ("a", "b"), ("none", "b"))
+        @test value(Int, keys...) === nothing
+        @test (try BSON.require_path(Int, document, keys...) catch error; error.name end) == :key_missing
+    end
+    @test BSON.require_path(Int, document, "a") === 1
+    @test BSON.require_path(Union{Int,Nothing}, document, "none") === nothing
+    # A record of a stream is a string.
+    @test [sum(BSON.require_path(Vector{Float64}, record, "scores")) for record in eachrecord([document; document], Documents())] ==
+        [6.5, 6.5]
+    failure(T, keys...) = try value(T, keys...) catch error; (error.name, error.found) end
+    @test failure(Vector{Int}, "scores") == (:value_out_of_range, "2.5")
+    @test failure(Vector{Float64}, "words") == (:shape_mismatch, "string")
+    @test failure(Vector{Float64}, "a") == (:shape_mismatch, "long")
+    @test failure(Vector{Int}, "gaps") == (:shape_mismatch, "null")
+    @test failure(String, "is") == (:shape_mismatch, "bool")
+    for (T, x) in ((UInt64, -1), (Int8, 128), (Float64, 2^53 + 1), (Int64, 2.0^63), (UInt64, 2.0^64), (Int, NaN))
+        @test (try BSON.get_path(T, encode((x = x,)), "x") catch error; error.name end) == :value_out_of_range
+    end
+    for i in 1:length(document), change in (0x00, 0x7f, 0xff)
+        changed = copy(document)
+        changed[i] = change
+        @test (try BSON.get_path(Vector{Float64}, changed, "packed") catch error; error end) isa Union{Vector,Nothing,BSONError}
+    end
+end
+
 @testset "hostile depth and lengths" begin
     deep(levels) = vcat(reduce(vcat, [[reinterpret(UInt8, [Int32(5 + 8i)]); 0x03; UInt8('a'); 0x00] for i in levels:-1:1]), encode(Map()),
         zeros(UInt8, levels))
