@@ -142,6 +142,7 @@ inline std::string descriptor_name(int fd) {
 #error "millstream/error.hpp needs C++17: compile it with -std=c++17 or later"
 #else
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -291,7 +292,7 @@ inline constexpr std::array<kind_text, 45> kind_texts{{
     {"cancelled", "continue, or close"},
     {"source_shrank", "do not truncate a file that is being read"},
     {"broken_pipe", "stop writing: the reader has closed the pipe or connection"},
-    {"invalid_option", "check the accepted values"},
+    {"invalid_option", "correct the option or the argument"},
     {"unsupported", "see the documentation of this call"},
     {"closed", "open a new reader or writer"},
     {"internal", "report this message as a bug"},
@@ -448,9 +449,20 @@ struct error_details {
     int system_errno = 0;
     /// The whole error in one sentence; if it is empty, it is created from the other details.
     std::string message;
+    /// The advice in a sentence that is created; by default that of the kind.
+    const char *advice = nullptr;
 };
 
 namespace detail {
+
+/// Returns what to do about an error.
+inline std::string_view advice_on(const error_details &error) noexcept {
+    if (error.advice != nullptr)
+        return error.advice;
+    if (error.kind == errc::io && error.system_errno == ENOSPC)
+        return "free space, or write elsewhere";
+    return text_of(static_cast<int>(error.kind)).advice;
+}
 
 /// Creates the sentence that the library would create from these details, for errors that are not about a command.
 inline std::string sentence(const error_details &error) {
@@ -460,8 +472,10 @@ inline std::string sentence(const error_details &error) {
         out.append(error.name).append(": ");
     for (const char c : text.name)
         out.push_back(c == '_' ? ' ' : c);
+    // A stage that failed is quoted.
+    const bool is_of_stage = error.kind == errc::stage_failed || error.kind == errc::stage_panicked;
     if (!error.found.empty())
-        out.append(": found ").append(error.found);
+        out.append(is_of_stage ? ": " : ": found ").append(error.found);
     if (!error.expected.empty())
         out.append(error.found.empty() ? ": expected " : ", expected ").append(error.expected);
     if (error.system_errno != 0) {
@@ -480,7 +494,7 @@ inline std::string sentence(const error_details &error) {
         out.append(", record ").append(std::to_string(*error.record)).append(" (the first is 0)");
     if (error.written)
         out.append(", ").append(std::to_string(*error.written)).append(" bytes had been written");
-    return out.append("; ").append(text.advice);
+    return out.append("; ").append(advice_on(error));
 }
 
 } // namespace detail

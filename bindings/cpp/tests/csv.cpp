@@ -208,7 +208,9 @@ TEST(Csv, ARecordWithAnotherNumberOfFields) {
 
 TEST(Csv, ErrorsOfNamesAndOptions) {
     ms::rows rows = rows_of("a,b\n1,2\n");
-    EXPECT_EQ(error_of([&] { (void)(*rows.begin())["a"]; }).found(), "no header");
+    const ms::error unread = error_of([&] { (void)(*rows.begin())["a"]; });
+    EXPECT_EQ(unread.found(), "a name of a field, and the header was not read");
+    EXPECT_NE(std::string_view(unread.what()).find("; call `header` before the first record"), std::string_view::npos);
     rows = rows_of("a,b\n1,2\n");
     const ms::error error = error_of([&] { rows.index("c"); });
     EXPECT_EQ(error.kind(), ms::errc::key_missing);

@@ -84,7 +84,13 @@ TEST(Error, ASentenceIsMadeFromTheDetails) {
     refused.system_errno = ENOSPC;
     refused.written = 3;
     EXPECT_STREQ(ms::error(refused).what(), "io: No space left on device (os error 28), 3 bytes had been written; "
-                                            "see the operating system's message");
+                                            "free space, or write elsewhere");
+    ms::error_details stage;
+    stage.kind = ms::errc::stage_failed;
+    stage.found = "bad record";
+    stage.line = 3;
+    stage.advice = "skip it";
+    EXPECT_STREQ(ms::error(stage).what(), "stage failed: bad record, at line 3; skip it");
     ms::error_details expected;
     expected.kind = ms::errc::value_missing;
     expected.expected = "a u8";

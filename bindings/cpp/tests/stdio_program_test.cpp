@@ -165,7 +165,7 @@ TEST_P(Program, AFlushThatFailsAtTheEndIsOneLineAndStatus1) {
     const Result result = run(GetParam(), {"status"}, "", full);
     EXPECT_EQ(result.status, 1);
     EXPECT_EQ(result.err, "standard output: io: No space left on device (os error 28), 0 bytes had been written; "
-                          "see the operating system's message\n");
+                          "free space, or write elsewhere\n");
     EXPECT_EQ(run(GetParam(), {"nothing"}, "", full).status, 3) << "nothing was printed, so nothing failed";
     ::close(full);
 }
@@ -213,7 +213,7 @@ TEST_P(Program, AFullDiskInTheMiddleIsOneLineAndStatus1) {
         const Result result = run(GetParam(), {where, path}, "", full);
         EXPECT_EQ(result.status, 1) << where;
         EXPECT_EQ(result.err, "standard output: io: No space left on device (os error 28), 0 bytes had been written; "
-                              "see the operating system's message\n")
+                              "free space, or write elsewhere\n")
             << where;
     }
     EXPECT_EQ(text_of_file(path), "kept");

@@ -52,7 +52,9 @@ advice(code) = in_julia(unsafe_string(@c millstream_code_advice(code)))
 function record_error(kind, name, offset, record; line = nothing, column = nothing, found, expected = nothing, path = nothing, cause = nothing)
     code = error_kinds[kind]
     place = line === nothing ? "byte $offset, record $record (the first is 0)" : column === nothing ? "line $line" : "line $line, column $column"
-    message = string(name, ": ", replace(string(kind), '_' => ' '), ": found ", found, expected === nothing ? "" : ", expected $expected",
+    # A stage that failed is quoted.
+    before = kind === :stage_failed ? ": " : ": found "
+    message = string(name, ": ", replace(string(kind), '_' => ' '), before, found, expected === nothing ? "" : ", expected $expected",
         path === nothing ? "" : ", in $path", ", at ", place, "; ",
         advice(code))
     MillstreamError(code, kind, message; name = name, offset = Int64(offset), record = Int64(record), line = line, column = column,

@@ -46,7 +46,7 @@ end
     @test (error.kind, error.name, error.record, error.offset) == (:stage_failed, "numbers.txt", 299, 9 * 2 + 90 * 3 + 200 * 4)
     @test error.line == 300 && occursin("at line 300; ", error.message)
     @test error.cause isa DomainError && occursin("not\nthis", error.found)
-    @test occursin("numbers.txt: stage failed: found DomainError", error.message)
+    @test occursin("numbers.txt: stage failed: DomainError", error.message)
     # It is reported again.
     @test failure(() -> first(results)).record == 299
 

@@ -184,7 +184,7 @@ export const SOURCE_SHRANK: Kind = { kind: "source_shrank", advice: "do not trun
 /** @internal */
 export const BROKEN_PIPE: Kind = { kind: "broken_pipe", advice: "stop writing: the reader has closed the pipe or connection" };
 /** @internal */
-export const INVALID_OPTION: Kind = { kind: "invalid_option", advice: "check the accepted values" };
+export const INVALID_OPTION: Kind = { kind: "invalid_option", advice: "correct the option or the argument" };
 /** @internal */
 export const UNSUPPORTED: Kind = { kind: "unsupported", advice: "see the documentation of this call" };
 /** @internal */

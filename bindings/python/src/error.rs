@@ -92,12 +92,12 @@ pub fn document_error(
 /// Returns the advice of each kind, for tests.
 #[pyfunction]
 pub fn hints() -> HashMap<&'static str, String> {
-    ErrorKind::ALL.iter().map(|&kind| (kind.name(), hint(kind))).collect()
+    ErrorKind::ALL.iter().map(|&kind| (kind.name(), hint(&Error::new(kind)))).collect()
 }
 
 /// Returns the advice without what Python lacks.
-fn hint(kind: ErrorKind) -> String {
-    kind.advice_with(|name| (name != "depth").then(|| format!("`{name}`")))
+fn hint(error: &Error) -> String {
+    error.advice_with(|name| (name != "depth").then(|| format!("`{name}`")))
 }
 
 /// Returns the exception that a pipe raises: `stage_failed` or `cancelled`.
@@ -161,7 +161,7 @@ fn class<'py>(py: Python<'py>, name: &'static str) -> PyResult<Bound<'py, PyAny>
 
 fn details<'py>(py: Python<'py>, error: &Error) -> PyResult<Bound<'py, PyDict>> {
     let details = PyDict::new(py);
-    let hint = hint(error.kind());
+    let hint = hint(error);
     details.set_item("message", format!("{}; {hint}", error.without_advice()))?;
     details.set_item("code", error.kind().code())?;
     details.set_item("kind", error.kind().name())?;

@@ -491,7 +491,7 @@ fn sink_stage(sink: Arc<Mutex<Option<Sink>>>) -> Stage {
         let taken = unsafe { function(user.pointer(), spans.as_ptr(), spans.len()) }.min(items.len());
         out.extend_from_slice(&items[..taken]);
         if taken < items.len() {
-            let error = Error::new(ErrorKind::StageFailed).with_found("a sink that does not accept this item");
+            let error = Error::new(ErrorKind::StageFailed).with_found("the sink does not accept this item");
             return Err(Stopped::ForGood(taken, error));
         }
         Ok(())

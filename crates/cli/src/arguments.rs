@@ -158,6 +158,39 @@ pub(crate) fn is_option(name: &str, words: &[OsString]) -> bool {
     at.get_arguments().any(|arg| arg.get_long() == Some(name))
 }
 
+/// Returns the advice to read the help of the subcommand that was parsed last, if there is one.
+pub(crate) fn see_help() -> Option<String> {
+    let words = WORDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let command = command();
+    let mut at = &command;
+    let mut line = "see `millstream".to_string();
+    for word in words.iter().skip(1) {
+        let Some(inner) = at.find_subcommand(word) else { break };
+        line.push_str(&format!(" {}", inner.get_name()));
+        at = inner;
+    }
+    (words.len() > 1).then(|| format!("{line} --help`"))
+}
+
+/// Words that other programs use, and how `millstream` says them.
+const KNOWN_ELSEWHERE: [(&str, &str); 9] = [
+    ("cat", "run"),
+    ("check", "bson check"),
+    ("count", "run --count"),
+    ("get", "bson get"),
+    ("grep", "run --stage match:PATTERN"),
+    ("hash", "run --hash sha256"),
+    ("head", "run --stage take:10"),
+    ("ls", "bson ls"),
+    ("wc", "run --count"),
+];
+
+/// Returns the advice for a first word that is no subcommand, if it is known what it means.
+fn known_elsewhere(word: Option<&OsString>) -> Option<String> {
+    let (_, ours) = KNOWN_ELSEWHERE.iter().find(|(name, _)| word.is_some_and(|word| word == name))?;
+    Some(format!("use `millstream {ours}`"))
+}
+
 /// Parses the command line, or reports the error and returns the ending.
 pub(crate) fn parse(args: Vec<OsString>) -> Result<Arguments, Ending> {
     args.clone_into(&mut WORDS.lock().unwrap_or_else(PoisonError::into_inner));
@@ -200,6 +233,7 @@ fn explain(error: &clap::Error, subcommand: Option<Page>, args: &[OsString]) -> 
     };
     let forgotten = match error.kind() {
         ErrorKind::UnknownArgument => forgotten::advice_on_option(args, ends_with_source),
+        ErrorKind::InvalidSubcommand if subcommand.is_none() => known_elsewhere(args.get(1)),
         _ => None,
     };
     let page = match subcommand {

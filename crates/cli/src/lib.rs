@@ -56,7 +56,7 @@ pub fn main(args: impl IntoIterator<Item = impl Into<OsString>>) -> Ending {
 pub fn main_with(args: impl IntoIterator<Item = impl Into<OsString>>, closed: Closed) -> Ending {
     standard::set_closed(closed);
     signals::heed_children();
-    message::advise_with(arguments::has_option);
+    message::advise_with(arguments::has_option, arguments::see_help);
     let ending = match arguments::parse(args.into_iter().map(Into::into).collect()) {
         Ok(Arguments { subcommand: Subcommand::Run(options) }) => run::run(options),
         Ok(Arguments { subcommand: Subcommand::Bson(options) }) => bson::run(&options.0),

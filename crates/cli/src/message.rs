@@ -12,11 +12,16 @@ use crate::{Ending, standard};
 /// Returns whether the subcommand that runs has an option with this name, such as `record-limit`.
 type HasOption = fn(&str) -> bool;
 
-static HAS_OPTION: OnceLock<HasOption> = OnceLock::new();
+/// Returns the advice to read the help of the subcommand that runs.
+type SeeHelp = fn() -> Option<String>;
 
-/// Sets how advice finds out which options there are. Until then advice names none.
-pub(crate) fn advise_with(has_option: HasOption) {
+static HAS_OPTION: OnceLock<HasOption> = OnceLock::new();
+static SEE_HELP: OnceLock<SeeHelp> = OnceLock::new();
+
+/// Sets how advice finds out which options and which help there are. Until then advice names none.
+pub(crate) fn advise_with(has_option: HasOption, see_help: SeeHelp) {
     HAS_OPTION.get_or_init(|| has_option);
+    SEE_HELP.get_or_init(|| see_help);
 }
 
 /// Returns the text without control characters, and without characters that reverse or hide text: a file name must not
@@ -112,12 +117,17 @@ pub(crate) fn describe(error: &Error) -> String {
 
 /// Returns the advice in terms of the options of the subcommand that runs.
 fn advice(error: &Error) -> Option<Cow<'static, str>> {
+    // The error states what is accepted.
+    if error.kind() == ErrorKind::InvalidOption && error.own_advice().is_none() {
+        return SEE_HELP.get().and_then(|see_help| see_help()).map(Cow::Owned);
+    }
     advice_with(error, |name| HAS_OPTION.get().is_some_and(|has_option| has_option(name)))
 }
 
 /// Returns the advice for a subcommand that has these options.
 pub(crate) fn advice_with(error: &Error, has_option: impl Fn(&str) -> bool) -> Option<Cow<'static, str>> {
     let fixed = match error.kind() {
+        _ if error.own_advice().is_some() => return in_options(error, has_option),
         // An error without the operating system's error comes from this program, and states what is expected.
         ErrorKind::OpenFailed if error.io().is_none() => return None,
         ErrorKind::OpenFailed => return Some(advice_on_opening(error)),
@@ -128,6 +138,7 @@ pub(crate) fn advice_with(error: &Error, has_option: impl Fn(&str) -> bool) -> O
         }
         // Errors of URLs state what is expected.
         ErrorKind::Unsupported if error.name().is_some_and(|name| name.contains("://")) => return None,
+        ErrorKind::Unsupported if error.found() == Some("a URL") => return None,
         ErrorKind::Unsupported if has_option("encode") => "--decode off or --encode off leaves the bytes unchanged",
         ErrorKind::DecodeLimit if has_option("decode-memory") && !has_option("decode-limit") => {
             "raise --decode-memory if the source is trusted"
@@ -137,20 +148,23 @@ pub(crate) fn advice_with(error: &Error, has_option: impl Fn(&str) -> bool) -> O
         ErrorKind::BrokenPipe => "the reader has closed the pipe or connection",
         // The operating system's message is clear enough, or the user caused the error.
         ErrorKind::Io | ErrorKind::Cancelled => return None,
-        kind => {
-            let advice = kind.advice_with(|name| {
-                let signaled = error.command().is_some_and(|end| matches!(end.status, CommandStatus::Signaled(_)));
-                let option = match name {
-                    "allow_failure" if signaled => "success-signals".to_string(),
-                    "allow_failure" => "success-statuses".to_string(),
-                    _ => name.replace('_', "-"),
-                };
-                has_option(&option).then(|| format!("--{option}"))
-            });
-            return (!advice.is_empty()).then(|| advice.into());
-        }
+        _ => return in_options(error, has_option),
     };
     Some(fixed.into())
+}
+
+/// Returns the library's advice in terms of the options of a subcommand.
+fn in_options(error: &Error, has_option: impl Fn(&str) -> bool) -> Option<Cow<'static, str>> {
+    let advice = error.advice_with(|name| {
+        let signaled = error.command().is_some_and(|end| matches!(end.status, CommandStatus::Signaled(_)));
+        let option = match name {
+            "allow_failure" if signaled => "success-signals".to_string(),
+            "allow_failure" => "success-statuses".to_string(),
+            _ => name.replace('_', "-"),
+        };
+        has_option(&option).then(|| format!("--{option}"))
+    });
+    (!advice.is_empty()).then(|| advice.into())
 }
 
 /// Returns what to do if a source or an output cannot be opened.

@@ -8,6 +8,7 @@
 //! [`ErrorKind::is_resumable`] is true. These errors are reported again until their cause is removed, so that they are
 //! not mistaken for the end.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
@@ -109,7 +110,7 @@ error_kinds! {
     /// The reading side closed the pipe or connection.
     16 BrokenPipe "broken_pipe" "stop writing: the reader has closed the pipe or connection";
     /// An option has an invalid value.
-    17 InvalidOption "invalid_option" "check the accepted values";
+    17 InvalidOption "invalid_option" "correct the option or the argument";
     /// This build or platform does not support the operation.
     18 Unsupported "unsupported" "see the documentation of this call";
     /// The reader or writer is closed, or failed earlier.
@@ -178,11 +179,7 @@ impl ErrorKind {
     /// assert_eq!(ErrorKind::RecordTooLong.advice_with(has), "raise --record-limit");
     /// ```
     pub fn advice_with(self, spell: impl Fn(&str) -> Option<String>) -> String {
-        let clause = |clause: &str| -> Option<String> {
-            let parts = clause.split('`').enumerate();
-            parts.map(|(i, part)| if i % 2 == 0 { Some(part.to_string()) } else { spell(part) }).collect()
-        };
-        self.advice().split("; ").filter_map(clause).collect::<Vec<_>>().join("; ")
+        spelled(self.advice(), spell)
     }
 
     /// Returns whether the reader that reported this error can continue: after [`ErrorKind::Cancelled`] with the next
@@ -194,6 +191,15 @@ impl ErrorKind {
             ErrorKind::Cancelled | ErrorKind::RecordTooLong | ErrorKind::NumberInvalid | ErrorKind::NumberOverflow
         )
     }
+}
+
+/// Returns an advice in other words: see [`ErrorKind::advice_with`].
+fn spelled(advice: &str, spell: impl Fn(&str) -> Option<String>) -> String {
+    let clause = |clause: &str| -> Option<String> {
+        let parts = clause.split('`').enumerate();
+        parts.map(|(i, part)| if i % 2 == 0 { Some(part.to_string()) } else { spell(part) }).collect()
+    };
+    advice.split("; ").filter_map(clause).collect::<Vec<_>>().join("; ")
 }
 
 impl fmt::Display for ErrorKind {
@@ -316,6 +322,7 @@ struct Inner {
     found: Option<String>,
     command: Option<CommandEnd>,
     io: Option<io::Error>,
+    advice: Option<Cow<'static, str>>,
 }
 
 impl Error {
@@ -334,6 +341,7 @@ impl Error {
             found: None,
             command: None,
             io: None,
+            advice: None,
         }))
     }
 
@@ -446,7 +454,8 @@ impl Error {
     /// Returns a copy of the error, for a call that reports it again.
     #[doc(hidden)]
     pub fn again(&self) -> Error {
-        let Inner { kind, name, offset, record, line, column, path, written, expected, found, command, io } = &*self.0;
+        let Inner { kind, name, offset, record, line, column, path, written, expected, found, command, io, advice } =
+            &*self.0;
         let io = io.as_ref().map(|error| match error.raw_os_error() {
             Some(number) => io::Error::from_raw_os_error(number),
             None => io::Error::new(error.kind(), error.to_string()),
@@ -464,6 +473,7 @@ impl Error {
             found: found.clone(),
             command: command.clone(),
             io,
+            advice: advice.clone(),
         }))
     }
 
@@ -476,6 +486,13 @@ impl Error {
     /// Adds the operating system's error.
     pub fn with_io(mut self, error: io::Error) -> Error {
         self.0.io = Some(error);
+        self
+    }
+
+    /// Sets the advice, if there is better advice for this error than for all errors of its kind. Names of options and
+    /// methods are in backticks, as Rust spells them.
+    pub fn with_advice(mut self, advice: impl Into<Cow<'static, str>>) -> Error {
+        self.0.advice = Some(advice.into());
         self
     }
 
@@ -539,7 +556,7 @@ impl Error {
         self.0.expected.as_deref()
     }
 
-    /// Returns what was found.
+    /// Returns what was found. If a stage failed or panicked, this is its message.
     pub fn found(&self) -> Option<&str> {
         self.0.found.as_deref()
     }
@@ -560,12 +577,45 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Returns what to do about this error: its own advice, or that of its [kind](ErrorKind::advice).
+    ///
+    /// ```
+    /// use millstream::{Error, ErrorKind};
+    /// let full = Error::from_io(std::io::ErrorKind::StorageFull.into());
+    /// assert_eq!(full.advice(), "free space, or write elsewhere");
+    /// assert_eq!(Error::new(ErrorKind::TooDeep).advice(), ErrorKind::TooDeep.advice());
+    /// ```
+    pub fn advice(&self) -> &str {
+        self.own_advice().unwrap_or(self.0.kind.advice())
+    }
+
+    /// Returns the advice for this error, if it is not that of its kind.
+    #[doc(hidden)]
+    pub fn own_advice(&self) -> Option<&str> {
+        let is_full = || {
+            let reason = self.0.io.as_ref().map(io::Error::kind);
+            matches!(reason, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+        };
+        match (&self.0.advice, self.0.kind) {
+            (Some(advice), _) => Some(advice),
+            (None, ErrorKind::Io) if is_full() => Some("free space, or write elsewhere"),
+            (None, _) => None,
+        }
+    }
+
+    /// Returns the advice for another language or program, as [`ErrorKind::advice_with`] does.
+    pub fn advice_with(&self, spell: impl Fn(&str) -> Option<String>) -> String {
+        spelled(self.advice(), spell)
+    }
+}
+
 /// Formats what was found, what was expected and where, followed by the advice. `{:#}` adds the causes of the operating
 /// system's or the stage's error, each after a colon.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.describe(f)?;
-        write!(f, "; {}", self.0.kind.advice())
+        write!(f, "; {}", self.advice())
     }
 }
 
@@ -602,8 +652,11 @@ impl Error {
             (Some(end), _) => write!(f, "{end}")?,
             (None, kind) => f.write_str(&kind.name().replace('_', " "))?,
         }
-        if let Some(found) = &e.found {
-            write!(f, ": found {found}")?;
+        match &e.found {
+            // This is the message of a function that failed, in its own words.
+            Some(found) if is_of_stage(e.kind) => write!(f, ": {found}")?,
+            Some(found) => write!(f, ": found {found}")?,
+            None => {}
         }
         if let Some(expected) = &e.expected {
             write!(f, "{} expected {expected}", if e.found.is_some() { "," } else { ":" })?;
@@ -641,6 +694,11 @@ impl Error {
         }
         Ok(())
     }
+}
+
+/// Returns whether what was found is the message of a stage.
+fn is_of_stage(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::StageFailed | ErrorKind::StagePanicked)
 }
 
 impl fmt::Debug for Error {
@@ -737,6 +795,32 @@ mod tests {
             "raise DECODE_LIMIT, DECODE_RATIO or DECODE_MEMORY if the source is trusted"
         );
         assert_eq!(ErrorKind::DecodeLimit.advice_with(|name| (name != "decode_ratio").then(String::new)), "");
+    }
+
+    #[test]
+    fn an_error_can_have_its_own_advice() {
+        let error = Error::new(ErrorKind::KeyMissing).with_advice("call `header` first; or not");
+        assert_eq!(error.to_string(), "key missing; call `header` first; or not");
+        assert_eq!(error.again().advice(), error.advice());
+        assert_eq!(error.without_advice().to_string(), "key missing");
+        assert_eq!(error.advice_with(|_| Some("names()".into())), "call names() first; or not");
+        assert_eq!(error.advice_with(|_| None), "or not");
+    }
+
+    #[test]
+    fn a_full_disk_has_its_own_advice() {
+        let advice = |kind: io::ErrorKind| Error::from_io(kind.into()).advice().to_string();
+        assert_eq!(advice(io::ErrorKind::StorageFull), "free space, or write elsewhere");
+        assert_eq!(advice(io::ErrorKind::QuotaExceeded), "free space, or write elsewhere");
+        assert_eq!(advice(io::ErrorKind::PermissionDenied), ErrorKind::Io.advice());
+    }
+
+    #[test]
+    fn a_stage_is_quoted() {
+        let message = |kind| Error::new(kind).with_found("bad record").with_line(3).without_advice().to_string();
+        assert_eq!(message(ErrorKind::StageFailed), "stage failed: bad record, at line 3");
+        assert_eq!(message(ErrorKind::StagePanicked), "stage panicked: bad record, at line 3");
+        assert_eq!(message(ErrorKind::CsvInvalid), "csv invalid: found bad record, at line 3");
     }
 
     #[test]

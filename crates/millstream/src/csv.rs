@@ -97,13 +97,17 @@ impl Rows {
     fn index_of(&self, name: &str) -> Result<usize> {
         let error = || Error::new(ErrorKind::KeyMissing).with_name(self.reader.name());
         let Some(Header { names, .. }) = &self.header else {
-            return Err(error().with_found("no header").with_expected("a call of `header` before names are used"));
+            return Err(error()
+                .with_found("a name of a field, and the header was not read")
+                .with_expected("a call of `header` before the first record")
+                .with_advice("call `header` before the first record, or use the position of the field"));
         };
         names.iter().rposition(|found| found == name.as_bytes()).ok_or_else(|| {
             let names: Vec<_> = names.iter().map(|name| format!("{:?}", String::from_utf8_lossy(name))).collect();
             error()
                 .with_found(format!("no field {name:?} in the header"))
                 .with_expected(format!("one of {}", names.join(", ")))
+                .with_advice("check the name, and that the first record is the header")
         })
     }
 

@@ -33,7 +33,9 @@ fn fields_by_position_and_by_name() -> Result<()> {
     assert!(rows.next_row()?.is_none());
 
     let mut equal = self::rows("a,b,a\n1,2,3\n");
-    assert_eq!(equal.next_row()?.unwrap().named("a").unwrap_err().found(), Some("no header"));
+    let error = equal.next_row()?.unwrap().named("a").unwrap_err();
+    assert_eq!(error.found(), Some("a name of a field, and the header was not read"));
+    assert_eq!(error.advice(), "call `header` before the first record, or use the position of the field");
     let mut equal = Rows::new(std::mem::replace(equal.reader(), Reader::memory("")?), Csv::new());
     assert_eq!(equal.header()?.len(), 3);
     let mut equal = self::rows("a,b,a\n1,2,3\n");

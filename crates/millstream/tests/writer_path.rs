@@ -282,6 +282,7 @@ fn devices_are_written_directly() {
     let error = writer.flush().unwrap_err();
     assert_eq!(error.errno(), Some(rustix::io::Errno::NOSPC.raw_os_error()));
     assert_eq!((error.name(), error.written()), (Some("/dev/full"), Some(0)));
+    assert_eq!(error.advice(), "free space, or write elsewhere");
     assert_eq!(writer.accepted(), 8);
     assert_eq!(writer.close().unwrap_err().errno(), Some(rustix::io::Errno::NOSPC.raw_os_error()));
     assert!(Path::new("/dev/full").exists());

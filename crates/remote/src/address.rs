@@ -95,7 +95,7 @@ impl Address {
 const EXPECTED: &str = "http://…, https://…, s3://BUCKET/KEY, gs://BUCKET/KEY or az://CONTAINER/KEY";
 
 fn invalid(text: &str) -> Error {
-    Error::new(ErrorKind::InvalidOption).with_name(shown(text))
+    Error::new(ErrorKind::InvalidOption).with_name(shown(text)).with_advice("correct the URL")
 }
 
 /// Returns a URL as messages show it: without user, password, query and fragment, which may be secret.

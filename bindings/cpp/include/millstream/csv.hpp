@@ -44,9 +44,14 @@ struct csv_header {
         error_details details;
         details.kind = errc::key_missing;
         details.name = source;
-        details.found = names.empty() ? "no header" : "no field \"" + std::string(name) + "\" in the header";
-        if (names.empty())
-            details.expected = "a call of header() before the names are used";
+        if (names.empty()) {
+            details.found = "a name of a field, and the header was not read";
+            details.expected = "a call of `header` before the first record";
+            details.advice = "call `header` before the first record, or use the position of the field";
+        } else {
+            details.found = "no field \"" + std::string(name) + "\" in the header";
+            details.advice = "check the name, and that the first record is the header";
+        }
         for (const std::string &one : names)
             details.expected.append(details.expected.empty() ? "one of \"" : ", \"").append(one).append("\"");
         fail(std::move(details));

@@ -134,7 +134,7 @@ inline constexpr std::array<kind_text, 45> kind_texts{{
     {"cancelled", "continue, or close"},
     {"source_shrank", "do not truncate a file that is being read"},
     {"broken_pipe", "stop writing: the reader has closed the pipe or connection"},
-    {"invalid_option", "check the accepted values"},
+    {"invalid_option", "correct the option or the argument"},
     {"unsupported", "see the documentation of this call"},
     {"closed", "open a new reader or writer"},
     {"internal", "report this message as a bug"},

@@ -71,7 +71,7 @@ impl From<&Error> for Failure {
     fn from(error: &Error) -> Failure {
         Failure {
             kind: error.kind().name().to_owned(),
-            advice: millstream_wasm::failure::advice(error.kind()),
+            advice: millstream_wasm::failure::advice(error),
             command: error.command().map(End::from),
             what: error.command().map(ToString::to_string),
             last_line: error.command().and_then(CommandEnd::last_line),

@@ -1,11 +1,11 @@
 //! Errors of the core as data. TypeScript creates the exception from it, so that there is only one class of errors.
 
-use millstream_core::{Error, ErrorKind};
+use millstream_core::Error;
 use serde_json::{Map, Value};
 
 /// Returns the advice with options as JavaScript spells them: `allowFailure`.
-pub fn advice(kind: ErrorKind) -> String {
-    kind.advice_with(|name| {
+pub fn advice(error: &Error) -> String {
+    error.advice_with(|name| {
         let mut words = name.split('_');
         let first = words.next().unwrap_or_default();
         Some(words.fold(format!("`{first}"), |name, word| name + &word[..1].to_uppercase() + &word[1..]) + "`")
@@ -19,7 +19,7 @@ pub(crate) fn failure(error: &Error, at: usize) -> Value {
     let text = |text: Option<&str>| text.map(Value::from);
     let details = [
         ("kind", Some(error.kind().name().into())),
-        ("advice", Some(advice(error.kind()).into())),
+        ("advice", Some(advice(error).into())),
         ("found", text(error.found())),
         ("expected", text(error.expected())),
         ("offset", offset),

@@ -104,7 +104,10 @@ fn check_jobs(files: &[PathBuf]) -> Result<()> {
 fn matcher(pattern: &str) -> Result<GlobMatcher> {
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
     let glob = glob.map_err(|error| {
-        Error::new(ErrorKind::InvalidOption).with_found(error.kind().to_string()).with_expected("a valid pattern")
+        Error::new(ErrorKind::InvalidOption)
+            .with_found(error.kind().to_string())
+            .with_expected("a valid pattern")
+            .with_advice("correct the pattern")
     })?;
     Ok(glob.compile_matcher())
 }

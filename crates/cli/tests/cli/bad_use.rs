@@ -114,6 +114,49 @@ fn contradictory_options() {
 }
 
 #[test]
+fn the_advice_fits_the_mistake() {
+    let place = Place::new().file("t.csv", "a,b\n1,2\n");
+    let help = "see `millstream run --help`";
+    for (words, advice) in [
+        ("run t.csv --existing append --partial keep -o out", help),
+        ("run - -", help),
+        ("run t.csv --append", help),
+        ("run --pipeline : -- ls", help),
+        ("run t.csv --csv --header --stage fields:c", "select fields of the header, by their names or numbers"),
+        ("run t.csv --csv --header --stage fields:3", "select fields of the header, by their names or numbers"),
+        ("run x*[", "correct the pattern"),
+        ("bson get t.csv a --as nothing", "see `millstream bson --help`"),
+        ("count t.csv", "use `millstream run --count`; see `millstream --help`"),
+        ("grep x t.csv", "use `millstream run --stage match:PATTERN`; see `millstream --help`"),
+        ("conver t.csv", "a similar subcommand exists: 'convert'; see `millstream --help`"),
+    ] {
+        let seen = place.words(words).gets_refused();
+        assert_eq!(seen.stderr.lines().last(), Some(&*format!("hint: {advice}")), "{words}");
+    }
+}
+
+/// The commands in the advice for these words are accepted.
+#[test]
+fn what_other_programs_call_it() {
+    let place = Place::new().file("in", "one\ntwo\n").file("o.bson", b"\x05\0\0\0\0");
+    for (word, argument) in [
+        ("cat", "in"),
+        ("check", "o.bson"),
+        ("count", "in"),
+        ("get", "o.bson"),
+        ("grep", "in"),
+        ("hash", "in"),
+        ("head", "in"),
+        ("ls", "o.bson"),
+        ("wc", "in"),
+    ] {
+        let seen = place.words(word).gets_refused();
+        let command = seen.stderr.split("use `millstream ").nth(1).and_then(|rest| rest.split('`').next()).unwrap();
+        let _ = place.words(command).and(argument).exits(0);
+    }
+}
+
+#[test]
 fn a_command_without_dashes() {
     let place = Place::new().file("cat", "one\n");
     let advice = |command: &str| format!("put the command after `--`: millstream run ... -- {command}");

@@ -30,7 +30,9 @@ fn a_device_that_is_always_full() {
         r#""$0" run "$1" >/dev/full"#,
         r#""$0" run --count "$1" >/dev/full"#,
     ] {
-        assert_said(&sh(&place, script), "No space left on device");
+        let outcome = sh(&place, script);
+        assert_said(&outcome, "No space left on device");
+        assert!(outcome.stderr.ends_with("hint: free space, or write elsewhere\n"), "{outcome:?}");
     }
     // A copy is full, but not the main output. The run has failed, so the main output does not exist either.
     let outcome = sh(&place, r#""$0" run "$1" --tee /dev/full -o "$2""#);

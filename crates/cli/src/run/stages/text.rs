@@ -299,6 +299,7 @@ impl Fields {
             Error::new(ErrorKind::InvalidOption)
                 .with_found(found)
                 .with_expected(format!("fields of the header: {}", listed(names.unwrap_or_default())))
+                .with_advice("select fields of the header, by their names or numbers")
         };
         let find = |field: &Field| match field {
             Field::Range(range) => {

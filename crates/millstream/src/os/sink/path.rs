@@ -402,20 +402,65 @@ struct FileSink {
 
 impl Sink for FileSink {
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        self.file.write(bytes)
+        self.file.write(bytes).map_err(|error| self.explain(error))
     }
 
     fn close(&mut self, end: &mut WriterEnd) -> Result<()> {
-        self.file.close(end)?;
+        self.file.close(end).map_err(|error| self.explain(error))?;
         match self.naming.finish(&self.target, self.creates) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.creates => {
                 return Err(Error::new(ErrorKind::AlreadyExists));
             }
-            named => named?,
+            named => named.map_err(|error| self.explain(error.into()))?,
         }
         if let Some(directory) = &self.directory {
             File::open(directory)?.sync_all()?;
         }
         Ok(())
+    }
+}
+
+impl FileSink {
+    /// Adds what became of the file to the advice for a full disk.
+    #[cold]
+    fn explain(&self, error: Error) -> Error {
+        let is_incomplete = !matches!(self.naming, Naming::Done);
+        match error.own_advice().map(|advice| format!("{advice}; no file was created or replaced")) {
+            Some(advice) if is_incomplete => error.with_advice(advice),
+            _ => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sink on a disk that is full.
+    struct Full;
+
+    impl Sink for Full {
+        fn write(&mut self, _: &[u8]) -> Result<usize> {
+            Err(Error::from_io(Errno::NOSPC.into()))
+        }
+
+        fn close(&mut self, _: &mut WriterEnd) -> Result<()> {
+            Err(Error::from_io(Errno::DQUOT.into()))
+        }
+    }
+
+    #[test]
+    fn the_error_for_a_full_disk_says_what_became_of_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().join("out");
+        let sink =
+            |naming| FileSink { file: Box::new(Full), naming, target: target.clone(), creates: false, directory: None };
+        let ((), temporary) = Temporary::beside(&target, |path| File::create_new(path).map(drop)).unwrap();
+        let mut incomplete = sink(Naming::Temporary(temporary));
+        let advice = "free space, or write elsewhere; no file was created or replaced";
+        assert_eq!(incomplete.write(b"x").unwrap_err().advice(), advice);
+        assert_eq!(incomplete.close(&mut WriterEnd::default()).unwrap_err().advice(), advice);
+        // This file has its name, and remains.
+        assert_eq!(sink(Naming::Done).write(b"x").unwrap_err().advice(), "free space, or write elsewhere");
     }
 }
