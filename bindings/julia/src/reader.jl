@@ -299,9 +299,10 @@ function Base.close(reader::Reader)
     nothing
 end
 
-# A finalizer. It does not wait; the library stops the command in the background.
+# A finalizer. It does not wait; the library stops the command in the background. When the program exits, so would the
+# thread that stops the command, so this waits until the command is gone.
 function forget(reader::Reader)
-    isopen(reader) && @c millstream_reader_abort(reader.handle, C_NULL)
+    isopen(reader) && !is_exiting[] && @c millstream_reader_abort(reader.handle, C_NULL)
     free(reader)
 end
 

@@ -258,6 +258,27 @@ end
     @test (try collect(eachrecord(pipeline(`yes`, `sh -c "exit 3"`))) catch error; error.kind end) == :command_failed
 end
 
+@testset "stuck commands" begin
+    # It ignores the signal that stops it, and so does its child.
+    script = "trap '' TERM; sleep 600 & echo \$!; echo \$\$; while :; do sleep 600; done"
+    is_there(pid) = ccall(:kill, Cint, (Cint, Cint), parse(Cint, pid), 0) == 0
+    reader = Reader(`sh -c $script`; stall_timeout = 2)
+    pids = [next_line(reader), next_line(reader)]
+    @test (try next_line(reader) catch error; error.kind end) == :stalled
+    # The reader is still open.
+    @test timedwait(() -> !any(is_there, pids), 20.0) === :ok
+    @test next_line(reader) === nothing
+    # A program that exits while its readers are open, one of them after a time limit.
+    program = """
+        using Millstream: Reader, next_line
+        readers = [Reader(`sh -c \$(ARGS[1])`; stall_timeout = limit) for limit in (2, 600)]
+        foreach(reader -> println(next_line(reader), '\\n', next_line(reader)), readers)
+        try next_line(readers[1]) catch end
+        """
+    pids = readlines(`$(Base.julia_cmd()) --startup-file=no -e $program $script`)
+    @test length(pids) == 4 && timedwait(() -> !any(is_there, pids), 20.0) === :ok
+end
+
 @testset "commands" begin
     @test collect(eachrecord(setenv(`sh -c 'echo $A; pwd'`, "A" => "b"; dir = "/"))) == ["b", "/"]
     @test collect(eachrecord(`printf '%s|' '' 'a b' '$HOME'`)) == ["|a b|\$HOME|"]

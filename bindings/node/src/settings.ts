@@ -303,7 +303,7 @@ export interface CommandSettings {
   successSignals?: readonly number[] | undefined;
   /** The number of the signal that stops the command when its reader or writer is closed or dropped before the end: 15, SIGTERM, by default. The command's pipes are closed first, and if it exits within a second (or within `stopGrace`, if that is shorter), it is not signalled. A command whose reader exceeds a time limit is signalled immediately. */
   stopSignal?: number | undefined;
-  /** How long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL. */
+  /** How long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL, even if its reader, which has exceeded a time limit, is still open. */
   stopGrace?: number | undefined;
   /** The process group of the command, to which the signals that stop it are sent. */
   processGroup?: ProcessGroup | undefined;

@@ -1152,7 +1152,8 @@ millstream_code millstream_command_set_stdout_fd(millstream_command *command,
                                                  millstream_error **error);
 
 /**
- * Sets the destination of its standard error: MILLSTREAM_STDERR_FORWARD by default.
+ * Sets the destination of its standard error: MILLSTREAM_STDERR_FORWARD by default, which shows it while the command
+ * runs, and also keeps its end for millstream_error_command(). MILLSTREAM_STDERR_CAPTURE only keeps the end.
  */
 millstream_code millstream_command_set_stderr(millstream_command *command,
                                               millstream_stderr to,
@@ -1218,7 +1219,8 @@ millstream_code millstream_command_set_stop_signal(millstream_command *command,
                                                    millstream_error **error);
 
 /**
- * Sets how long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL.
+ * Sets how long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL, even
+ * if its reader, which has exceeded a time limit, is still open.
  */
 millstream_code millstream_command_set_stop_grace_ns(millstream_command *command,
                                                      uint64_t grace_ns,
@@ -2718,9 +2720,10 @@ millstream_code millstream_reader_rest_of_line(millstream_reader *reader,
                                                millstream_error **error);
 
 /**
- * Gets the number in one column of the next line, a whole number from 0 to 2^32 - 1; the first column is 0. The other columns need not contain
- * numbers. At the end of the input, `end` is set to true. After an error the line has been read, and the next call
- * continues after it; the error has the line and the column in bytes.
+ * Gets the number in one column of the next line, a whole number from 0 to 2^32 - 1; the first column is 0. The other
+ * columns need not contain numbers. A header is skipped with millstream_reader_next_line(). At the end of the input,
+ * `end` is set to true. After an error the line has been read, and the next call continues after it; the error has the
+ * line and the column in bytes.
  *
  *     uint32_t age;
  *     bool end;
@@ -3753,7 +3756,8 @@ millstream_code millstream_pipe_add_stage(millstream_pipe *pipe,
  *
  * Memory use is bounded: at most about twice as many chunks of up to 64 KiB are in progress as there are threads, plus
  * their results, and a slow sink stops the source. A failure is reported after all earlier results have reached the
- * sink; by then, the stage may have run on later items. The threads end with the pipe: freeing it waits for calls of
+ * sink; by then, the stage may have run on later items. After millstream_pipe_write_to() has failed, close the writer to
+ * keep these results. The threads end with the pipe: freeing it waits for calls of
  * `stage`. It cannot be combined with millstream_pipe_merge().
  */
 millstream_code millstream_pipe_add_parallel(millstream_pipe *pipe,

@@ -272,7 +272,8 @@ pub unsafe extern "C" fn millstream_command_set_stdout_fd(
     })
 }
 
-/// Sets the destination of its standard error: MILLSTREAM_STDERR_FORWARD by default.
+/// Sets the destination of its standard error: MILLSTREAM_STDERR_FORWARD by default, which shows it while the command
+/// runs, and also keeps its end for millstream_error_command(). MILLSTREAM_STDERR_CAPTURE only keeps the end.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stderr(
     command: Option<&mut millstream_command>,

@@ -58,7 +58,8 @@ pub extern "C" fn millstream_command_set_stop_signal(
     })
 }
 
-/// Sets how long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL.
+/// Sets how long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL, even
+/// if its reader, which has exceeded a time limit, is still open.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_command_set_stop_grace_ns(
     command: Option<&mut millstream_command>,

@@ -125,7 +125,8 @@ pub type millstream_item_callback = Option<
 ///
 /// Memory use is bounded: at most about twice as many chunks of up to 64 KiB are in progress as there are threads, plus
 /// their results, and a slow sink stops the source. A failure is reported after all earlier results have reached the
-/// sink; by then, the stage may have run on later items. The threads end with the pipe: freeing it waits for calls of
+/// sink; by then, the stage may have run on later items. After millstream_pipe_write_to() has failed, close the writer to
+/// keep these results. The threads end with the pipe: freeing it waits for calls of
 /// `stage`. It cannot be combined with millstream_pipe_merge().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_pipe_add_parallel(
@@ -222,7 +223,7 @@ fn stopped(code: millstream_code, failed: Option<(usize, String)>) -> Stopped {
             Stopped::AtItem(item, error(Some(message).filter(|message| !message.is_empty())))
         }
         Some((item, message)) => Stopped::ForGood(item, error(Some(message).filter(|message| !message.is_empty()))),
-        None => Stopped::ForGood(0, error(Some("a stage that failed without giving a position".into()))),
+        None => Stopped::ForGood(0, error(Some("the stage did not report at which item".into()))),
     }
 }
 

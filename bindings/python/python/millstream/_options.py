@@ -147,7 +147,8 @@ class CommandSettings(TypedDict, total=False):
     #: `stop_grace`, if that is shorter), it is not signalled. A command whose reader exceeds a time limit is signalled
     #: immediately.
     stop_signal: int
-    #: How long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL.
+    #: How long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL, even
+    #: if its reader, which has exceeded a time limit, is still open.
     stop_grace: float
     #: The process group of the command, to which the signals that stop it are sent.
     process_group: ProcessGroup

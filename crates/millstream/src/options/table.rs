@@ -381,7 +381,7 @@ pub const COMMAND: &[Setting<Command>] = &[
     },
     Setting {
         name: "stop_grace",
-        about: "How long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL.",
+        about: "How long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL, even if its reader, which has exceeded a time limit, is still open.",
         set: Set::Time(|builder, time| builder.stop_grace(time)),
     },
     Setting {

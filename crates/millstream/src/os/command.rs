@@ -26,7 +26,7 @@ pub use input::InputStream;
 use left::PATIENCE;
 use millstream_core::internal::{refuse, show_argv};
 use running::{Reach, Stop};
-pub(crate) use running::{Running, abandon, stop_all, wait_all};
+pub(crate) use running::{Running, Stopping, abandon, stop_all, wait_all};
 use rustix::process::Signal;
 use start::Start;
 use stderr::{STDERR_LIMIT, StderrWatch};
@@ -593,7 +593,8 @@ impl Command {
         self
     }
 
-    /// Sets how long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL.
+    /// Sets how long the command may continue after that signal: 1 s by default. After that it is killed with SIGKILL,
+    /// even if its reader, which has exceeded a time limit, is still open.
     pub fn stop_grace(mut self, grace: Duration) -> Command {
         self.stop_grace = grace;
         self

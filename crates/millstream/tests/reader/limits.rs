@@ -181,6 +181,22 @@ fn a_time_limit_signals_the_command_immediately() {
     });
 }
 
+/// The program may keep the reader for a long time after the error.
+#[test]
+fn a_command_that_ignores_the_signal_of_a_time_limit_is_killed_while_its_reader_is_open() {
+    in_parallel(EVERY_READ_AHEAD, |read_ahead| {
+        // A child of it ignores the signal, too.
+        let script = "trap '' TERM; sleep 600 & echo $!; echo $$; while :; do sleep 600; done";
+        let command = sh(script).stop_grace(SOON);
+        let mut reader = Reader::builder().read_ahead(read_ahead).stall_timeout(AMPLE).command(command).unwrap();
+        let pids = [next_pid(&mut reader), next_pid(&mut reader)];
+        assert_eq!(reader.next_line().unwrap_err().kind(), ErrorKind::Stalled);
+        pids.into_iter().for_each(assert_ends);
+        assert_eq!(reader.next_line().unwrap(), None);
+        assert_eq!(reader.close().unwrap()[0].status, CommandStatus::Signaled(9));
+    });
+}
+
 /// Only an event loop, which waits by itself, notices this limit.
 #[test]
 fn a_limit_that_an_event_loop_notices_signals_the_command_and_is_reported_by_close() {

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
@@ -360,6 +361,38 @@ pub(crate) fn abandon(mut commands: Vec<Running>, at_once: bool) {
     }
     // If no thread can be started, the commands are dropped, which waits.
     let _ = std::thread::Builder::new().name("millstream-stop".into()).spawn(move || stop_all(&mut commands));
+}
+
+/// Commands that a time limit has ended, and that a thread stops. The reader that reported the limit may remain open for
+/// a long time, and the commands must not. Dropping it waits for the thread.
+pub(crate) struct Stopping(Option<JoinHandle<Vec<CommandEnd>>>);
+
+impl Stopping {
+    /// Sends the stop signal, and lets a thread do the rest of [`stop_all`].
+    pub(crate) fn start(mut commands: Vec<Running>) -> Stopping {
+        commands.iter_mut().for_each(Running::stop);
+        // If no thread can be started, the commands are dropped, which waits.
+        let thread = std::thread::Builder::new().name("millstream-stop".into());
+        Stopping(thread.spawn(move || stop_all(&mut commands)).ok())
+    }
+
+    /// Waits until all of them have been reaped, and returns how they ended.
+    pub(crate) fn finish(mut self) -> Vec<CommandEnd> {
+        self.0.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+    }
+
+    /// Does not wait for the thread.
+    pub(crate) fn detach(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// Waits for all commands of a pipeline, adds how they ended to `ends`, and reports the first failure.

@@ -5,14 +5,16 @@ use std::os::fd::BorrowedFd;
 use super::fd::FdSource;
 use crate::error::{CommandEnd, Error, ErrorKind, Result};
 use crate::os::cancel::Wait;
-use crate::os::command::{Command, Running, abandon, stop_all, wait_all};
+use crate::os::command::{Command, Running, Stopping, abandon, stop_all, wait_all};
 use crate::source::{ByteSource, Nature};
 
 /// Reads a pipeline of one or more commands, all of which must succeed.
 pub(crate) struct CommandSource {
     // This field comes before the commands: they are stopped when dropped, and the pipe must be closed by then.
     pipe: FdSource,
+    /// Empty once they are being stopped.
     commands: Vec<Running>,
+    stopping: Option<Stopping>,
 }
 
 impl CommandSource {
@@ -36,7 +38,7 @@ impl CommandSource {
                 .with_found("an empty pipeline")
                 .with_expected("at least one command"));
         };
-        Ok(CommandSource { pipe: FdSource::new(output.into())?, commands: running })
+        Ok(CommandSource { pipe: FdSource::new(output.into())?, commands: running, stopping: None })
     }
 }
 
@@ -46,23 +48,32 @@ impl ByteSource for CommandSource {
     }
 
     fn finish(&mut self, wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
-        wait_all(&mut self.commands, wait, ends)
+        match self.stopping {
+            None => wait_all(&mut self.commands, wait, ends),
+            Some(_) => Err(Error::new(ErrorKind::Closed).with_found("a command that was stopped")),
+        }
     }
 
     fn stop(&mut self) {
-        self.commands.iter_mut().for_each(Running::stop);
+        if self.stopping.is_none() {
+            self.stopping = Some(Stopping::start(std::mem::take(&mut self.commands)));
+        }
     }
 
     fn close(self: Box<Self>, ends: &mut Vec<CommandEnd>) {
-        let CommandSource { pipe, mut commands } = *self;
+        let CommandSource { pipe, mut commands, stopping } = *self;
         drop(pipe);
         ends.extend(stop_all(&mut commands));
+        ends.extend(stopping.into_iter().flat_map(Stopping::finish));
     }
 
     fn abandon(self: Box<Self>) {
-        let CommandSource { pipe, commands } = *self;
+        let CommandSource { pipe, commands, stopping } = *self;
         drop(pipe);
         abandon(commands, true);
+        if let Some(stopping) = stopping {
+            stopping.detach();
+        }
     }
 
     fn nature(&self) -> Nature {
