@@ -7,6 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// The system libraries that a static Rust library needs.
 const SYSTEM_LIBRARIES: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lc"];
@@ -310,6 +311,171 @@ fn filter_prints_the_lines_with_a_word_in_capitals() {
     let message = String::from_utf8(failed.stderr).unwrap();
     assert_eq!(failed.status.code(), Some(1));
     assert!(message.contains("exited with status 3"), "{message}");
+}
+
+/// The exit status of a program that ended by itself, its output and its standard error.
+fn outcome(command: &mut Command) -> (i32, String, String) {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn example(name: &str) -> Program {
+    Program::compile(&["gcc", "-std=c99"], &format!("../../examples/c/{name}.c"), Linked::Dynamically)
+}
+
+#[test]
+fn a_failing_command_is_reported_with_its_status() {
+    if !has("gcc") {
+        return;
+    }
+    let program = example("failing_command");
+    let counted = |script: &str| outcome(Command::new(program.path()).args(["sh", "-c", script]));
+    assert_eq!(counted("echo a; echo b"), (0, "2 lines\n".into(), "".into()));
+    let printed = |lines: &str, told: &str| (1, lines.to_string(), told.to_string());
+    assert_eq!(counted("echo a; echo oops >&2; exit 3"), printed("1 lines\n", "sh: exited with status 3\noops\n"));
+    assert_eq!(counted("kill -9 $$"), printed("0 lines\n", "sh: killed by signal 9\n"));
+    let (status, _, told) = outcome(Command::new(program.path()).arg("no-such-program"));
+    assert!(status == 1 && told.contains("check that the program exists"), "{told}");
+}
+
+#[test]
+fn a_column_is_summed() {
+    if !has("gcc") {
+        return;
+    }
+    let program = example("column_sum");
+    let file = program.files().join("prices.csv");
+    let sum = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        outcome(Command::new(program.path()).arg(&file))
+    };
+    assert_eq!(sum("id,name,price\n1,a,2.5\n2,b,4\n"), (0, "6.50\n".into(), "".into()));
+    let (status, printed, told) = sum("id,name,price\n1,a,2.5\n2,b,x\n");
+    assert_eq!((status, &printed[..]), (1, ""));
+    assert!(told.contains("found x") && told.contains("at line 3, column 5"), "{told}");
+}
+
+#[test]
+fn numbers_are_printed() {
+    if !has("gcc") {
+        return;
+    }
+    let program = example("print_numbers");
+    let expected: String = (0..100_000).map(|i| format!("{i}\n")).collect();
+    assert_eq!(outcome(Command::new(program.path()).arg("100000")), (0, expected, "".into()));
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let failed = Command::new(program.path()).arg("10").stdout(full).output().unwrap();
+    let told = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(told.contains("No space left on device") && told.ends_with("free space, or write elsewhere\n"), "{told}");
+}
+
+#[test]
+fn lines_are_copied_from_gzip_to_zstd() {
+    if !has("gcc") || !has("gzip") || !has("zstd") {
+        return;
+    }
+    let program = example("errors_only");
+    let (from, to) = (program.files().join("a.gz"), program.files().join("b.zst"));
+    let text: String = (0..20_000).map(|i| format!("INFO {i}\nERROR {i}\n")).collect();
+    std::fs::write(program.files().join("a"), text).unwrap();
+    run(Command::new("gzip").arg(program.files().join("a")));
+    let copy = || outcome(Command::new(program.path()).args([&from, &to]));
+    assert_eq!(copy(), (0, "20000 errors\n".into(), "".into()));
+    let expected: String = (0..20_000).map(|i| format!("ERROR {i}\n")).collect();
+    assert_eq!(run(Command::new("zstd").arg("-dc").arg(&to)), expected);
+    // A source that was cut short does not replace the file.
+    let whole = std::fs::read(&from).unwrap();
+    std::fs::write(&from, &whole[..whole.len() / 2]).unwrap();
+    let (status, _, told) = copy();
+    assert!(status == 1 && told.contains("decode truncated"), "{told}");
+    assert_eq!(run(Command::new("zstd").arg("-dc").arg(&to)), expected);
+}
+
+#[test]
+fn a_parallel_stage_reports_an_error_after_the_results_before_it() {
+    if !has("gcc") {
+        return;
+    }
+    let program = example("squares");
+    let file = program.files().join("numbers.txt");
+    let squares = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        outcome(Command::new(program.path()).arg(&file))
+    };
+    let numbers = |end: u64| (0..end).map(|i| format!("{i}\n")).collect::<String>();
+    let expected: String = (0..5000).map(|i: u64| format!("{}\n", i * i)).collect();
+    assert_eq!(squares(&numbers(5000)), (0, expected.clone(), "".into()));
+    let (status, printed, told) = squares(&format!("{}x\n{}", numbers(5000), numbers(5000)));
+    assert_eq!((status, printed), (1, expected));
+    assert!(told.contains("stage failed: the line is not a number, at line 5001; check the record"), "{told}");
+}
+
+#[test]
+fn an_array_of_each_document_is_summed() {
+    if !has("gcc") {
+        return;
+    }
+    let program = example("scores");
+    let file = program.files().join("players.bson");
+    // {"scores": [1.5, 2]}, the second one an int, and {}
+    let array = b"\x1a\0\0\0\x010\0\0\0\0\0\0\0\xf8\x3f\x101\0\x02\0\0\0\0";
+    let mut players = [&b"\x27\0\0\0\x04scores\0"[..], array, b"\0", b"\x05\0\0\0\0"].concat();
+    // The lengths of the document and of the array.
+    players[0] = (12 + array.len() + 1) as u8;
+    players[12] = array.len() as u8;
+    let sums = |players: &[u8]| {
+        std::fs::write(&file, players).unwrap();
+        outcome(Command::new(program.path()).arg(&file))
+    };
+    assert_eq!(sums(&players), (0, "3.5\n0\n".into(), "".into()));
+    let at = players.windows(2).position(|two| two == b"\x101").unwrap();
+    players[at] = 0x11; // a timestamp, which is longer
+    players.splice(at + 3..at + 3, [0; 4]);
+    players[0] += 4;
+    players[12] += 4;
+    let (status, _, told) = sums(&players);
+    assert!(status == 1 && told.contains("in scores.1"), "{told}");
+}
+
+#[test]
+fn a_file_appears_complete_or_not_at_all() {
+    if !has("gcc") {
+        return;
+    }
+    let program = example("whole_file");
+    let file = program.files().join("out.txt");
+    let write = |count: &str| outcome(Command::new(program.path()).arg(&file).arg(count));
+    assert_eq!(write("3"), (0, "".into(), "".into()));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one line\n".repeat(3));
+    assert_eq!(outcome(Command::new(program.path()).args(["/dev/full", "3"])).0, 3);
+    // A limit on the size of files interrupts a write in the middle, as a full disk does.
+    let limited = format!("trap '' XFSZ; ulimit -f 100; exec {} {} 100000", program.path().display(), file.display());
+    let (status, _, told) = outcome(Command::new("sh").args(["-c", &limited]));
+    assert!(status == 1 && told.contains("File too large"), "{told}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "one line\n".repeat(3));
+    assert_eq!(std::fs::read_dir(program.files()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_stuck_command_is_stopped_with_its_children() {
+    if !has("gcc") {
+        return;
+    }
+    let program = example("time_limit");
+    let script = "echo $$; trap '' TERM; sleep 600 & echo $!; while :; do sleep 600; done";
+    let (status, printed, told) = outcome(Command::new(program.path()).args(["sh", "-c", script]));
+    assert_eq!(status, 124, "{told}");
+    assert!(told.contains("the total timeout"), "{told}");
+    assert_eq!(printed.lines().count(), 2, "what was read before the limit");
+    // Nothing else would end them within this time. A child that was killed exists until its new parent waits for it.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while printed.lines().any(|pid| Path::new("/proc").join(pid).exists()) {
+        assert!(Instant::now() < deadline, "{printed}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(outcome(Command::new(program.path()).args(["echo", "a"])), (0, "a\n".into(), "".into()));
 }
 
 #[test]
