@@ -20,7 +20,8 @@ use super::julia::{self, Backrefs};
 /// Show the tree of a document: keys, types, sizes, shapes
 ///
 /// Shows the first document, unless the path begins with the number of another one: [7]. The content of long arrays of
-/// numbers is not read, so this is fast for uncompressed files of any size.
+/// numbers is not read, so this is fast for uncompressed files of any size: at most 10000 members or elements are
+/// counted, as in '[more than 10000] of double', whose type is that of the elements counted.
 #[derive(Args)]
 pub(super) struct Options {
     #[command(flatten)]
@@ -202,11 +203,14 @@ fn is_flat(array: &Array<'_>) -> Result<bool> {
 
 /// Formats the number of members of a document, as far as they are counted and can be read, and its size.
 fn count(document: &Document<'_>) -> String {
-    let mut elements = document.iter().take(COUNT_LIMIT);
-    let count = elements.by_ref().take_while(Result::is_ok).count();
-    let more = if count == COUNT_LIMIT { "+" } else { "" };
+    let count = document.iter().take(COUNT_LIMIT + 1).take_while(Result::is_ok).count();
     let noun = if count == 1 { "member" } else { "members" };
-    format!("{count}{more} {noun}, {}", size::shown(document.len()))
+    format!("{} {noun}, {}", counted(count), size::shown(document.len()))
+}
+
+/// Formats a number that was counted up to one more than the limit.
+fn counted(count: usize) -> String {
+    if count > COUNT_LIMIT { format!("more than {COUNT_LIMIT}") } else { count.to_string() }
 }
 
 /// Returns the description of a value in a row.
@@ -253,7 +257,7 @@ fn summary(element: &Element<'_>) -> Result<String> {
 fn summary_of_array(array: &Array<'_>) -> Result<String> {
     let (mut number, mut first, mut all_same, mut shown) = (0, None, true, Vec::new());
     let flat = is_flat(array)?;
-    for element in array.iter().take(COUNT_LIMIT) {
+    for element in array.iter().take(COUNT_LIMIT + 1) {
         let element = element?;
         all_same &= *first.get_or_insert(element.kind()) == element.kind();
         if flat && shown.len() < 4 {
@@ -261,14 +265,13 @@ fn summary_of_array(array: &Array<'_>) -> Result<String> {
         }
         number += 1;
     }
-    let more = if number == COUNT_LIMIT { "+" } else { "" };
     let of = match first {
         Some(kind) if all_same => format!(" of {kind}"),
         _ => String::new(),
     };
     let dots = if number > shown.len() && !shown.is_empty() { ", …" } else { "" };
     let values = if shown.is_empty() { String::new() } else { format!(": {}{dots}", shown.join(", ")) };
-    Ok(format!("[{number}{more}]{of}, {}{values}", size::shown(array.as_bytes().len())))
+    Ok(format!("[{}]{of}, {}{values}", counted(number), size::shown(array.as_bytes().len())))
 }
 
 /// Returns the first characters of a text, without control characters.

@@ -95,9 +95,9 @@ pub(crate) struct EachOptions {
 /// What happens if a copy fails. The exit status is 1 in both cases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnError {
-    /// Later blocks are dropped; the output of earlier ones is complete
+    /// Later blocks are dropped. The output of earlier ones is complete, and is followed by what the failed one wrote
     Stop,
-    /// All others continue, and the output is completed without the failed one
+    /// All others continue, and the output is completed. Of the failed one, it has what that wrote
     Skip,
 }
 

@@ -52,6 +52,23 @@ fn ls_shows_the_tree_of_one_document() {
 }
 
 #[test]
+fn ls_counts_up_to_a_limit() {
+    let of = |count: usize| {
+        let members: Vec<String> = (0..count).map(|i| format!("\"{i}\": 0")).collect();
+        format!("{{\"a\": [{}1.5], \"b\": {{{}}}}}", "1.5,".repeat(count - 1), members.join(","))
+    };
+    let place = Place::new().file("a.bson", documents(&[&of(10_000), &of(10_001)]));
+    for (path, array, members) in [
+        ("", "a  array   [10000] of double,", "b  object  10000 members,"),
+        ("[1]", "a  array   [more than 10000] of double,", "b  object  more than 10000 members,"),
+    ] {
+        let seen = bson(&place, "ls a.bson --depth 1").and(path).succeeds();
+        let stdout = String::from_utf8(seen.stdout).unwrap();
+        assert!(stdout.contains(array) && stdout.contains(members), "{stdout}");
+    }
+}
+
+#[test]
 fn ls_shows_the_content_before_an_error() {
     let mut bytes = documents(&[r#"{"a": 1, "b": {"c": 2, "d": true}, "[0]": 3}"#]);
     let at = bytes.iter().position(|&byte| byte == b'd').unwrap() - 1;
