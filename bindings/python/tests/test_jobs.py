@@ -92,7 +92,7 @@ def test_a_part_that_fails_is_discarded(tmp_path: Path) -> None:
     part = job.part(2)
     job.abort()
     job.abort()
-    with pytest.raises(ms.Closed, match="no staging directory"):
+    with pytest.raises(ms.Closed, match="no unfinished job"):
         part.close()
     assert os.listdir(tmp_path) == []
 

@@ -149,8 +149,8 @@ fn a_directory_has_one_job() {
     assert_eq!(error.kind(), ErrorKind::OpenFailed);
     for error in [
         Job::begin("https://host/out?key=secret").unwrap_err(),
-        job::resume("s3://bucket/out").unwrap_err(),
-        job::abort("S3://bucket/out").unwrap_err(),
+        job::resume("az://container/out").unwrap_err(),
+        job::abort("AZ://container/out").unwrap_err(),
     ] {
         assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         assert!(!error.to_string().contains("secret"), "{error}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use millstream_core::error::{Error, ErrorKind, Result};
 
-use crate::found::{ListedObject, Outcome, UnfinishedUpload};
+use crate::found::{ListedObject, Outcome, StagedObject, UnfinishedUpload};
 use crate::remote::Remote;
 
 /// Has no value.
@@ -38,6 +38,14 @@ impl Remote {
     /// # Errors
     /// Always.
     pub fn check_upload(&self) -> Result<()> {
+        Err(left_out())
+    }
+
+    /// Returns [`ErrorKind::Unsupported`].
+    ///
+    /// # Errors
+    /// Always.
+    pub fn check_staging(&self) -> Result<()> {
         Err(left_out())
     }
 }
@@ -120,9 +128,52 @@ impl Upload {
         match self.0 {}
     }
 
+    pub fn stage(&mut self, _: impl FnMut() -> Result<()>) -> Result<StagedObject> {
+        match self.0 {}
+    }
+
     pub fn abandon(&mut self, _: Duration) {
         match self.0 {}
     }
+}
+
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "as with the feature")]
+impl StagedObject {
+    pub fn complete(&self, _: Remote, _: impl FnMut() -> Result<()>) -> Result<()> {
+        Err(left_out())
+    }
+
+    pub fn rewrite(&mut self, _: Remote, _: Vec<u8>, _: impl FnMut() -> Result<()>) -> Result<()> {
+        Err(left_out())
+    }
+
+    pub fn remove(&self, _: Remote) -> Result<()> {
+        Err(left_out())
+    }
+}
+
+/// Returns [`ErrorKind::Unsupported`].
+///
+/// # Errors
+/// Always.
+pub fn content(_: Remote) -> Result<Option<Vec<u8>>> {
+    Err(left_out())
+}
+
+/// Returns [`ErrorKind::Unsupported`].
+///
+/// # Errors
+/// Always.
+pub fn remove(_: Remote) -> Result<()> {
+    Err(left_out())
+}
+
+/// Returns [`ErrorKind::Unsupported`].
+///
+/// # Errors
+/// Always.
+pub fn size(_: Remote) -> Result<Option<u64>> {
+    Err(left_out())
 }
 
 /// The objects of a store, which cannot be listed.
@@ -188,6 +239,10 @@ mod tests {
         let errors = [
             ("check", remote().check().err()),
             ("check_upload", remote().check_upload().err()),
+            ("check_staging", remote().check_staging().err()),
+            ("content", content(remote()).err()),
+            ("remove", super::remove(remote()).err()),
+            ("size", size(remote()).err()),
             ("Object::open", Object::open(remote(), checking).err()),
             ("Version::current", Version::current(remote(), checking).err()),
             ("Version::known", Version::known(remote(), 1, "\"a\"").err()),

@@ -108,6 +108,22 @@ impl Remote {
         self.checked_part_sizes().map(drop).map_err(|error| error.with_name(self.name()))
     }
 
+    /// Checks that the object can be stored and appear later, without a request: see [`Upload::stage`](crate::Upload::stage).
+    ///
+    /// # Errors
+    /// Returns the errors of [`check_upload`](Self::check_upload), and [`ErrorKind::Unsupported`] for Azure, which can
+    /// neither list nor remove what is stored of an object.
+    pub fn check_staging(&self) -> Result<()> {
+        self.check_upload()?;
+        match Address::parse(&self.url)? {
+            Address::Store { kind: Kind::Azure, .. } => Err(Error::new(ErrorKind::Unsupported)
+                .with_name(self.name())
+                .with_found("an object of Azure that should appear later")
+                .with_expected("s3:// or gs://: Azure can neither list nor remove the blocks of an unfinished object")),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks the URL and the options without a request.
     ///
     /// # Errors

@@ -21,6 +21,20 @@ impl UnfinishedUpload {
     }
 }
 
+/// An object whose parts are all stored by an upload that is not completed: [`Upload::stage`](crate::Upload::stage) returns
+/// it. Any process can complete it, which makes the object appear, or remove it, after which nothing makes it appear.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StagedObject {
+    /// The store's id of the upload.
+    pub upload: String,
+    /// The identity of the write, by which a lost answer is decided.
+    pub id: String,
+    /// What the store returned for each part, in their order.
+    pub tags: Vec<String>,
+    /// The number of bytes.
+    pub size: u64,
+}
+
 /// An object in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

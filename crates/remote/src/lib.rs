@@ -8,7 +8,8 @@
 //!
 //! A [`Version`] is one version of an object, of which any range can be requested; a plan can store it.
 //!
-//! An [`Upload`] sends its parts while it is written; the object appears when it is closed.
+//! An [`Upload`] sends its parts while it is written; the object appears when it is closed, or when any process completes
+//! the [`StagedObject`] that was made of it.
 //!
 //! The asynchronous runtime is private: no caller needs one or notices it. The library `millstream` opens objects with
 //! `Reader::url`, by its feature `remote`.
@@ -61,6 +62,8 @@ mod request;
 #[cfg(feature = "client")]
 mod s3;
 #[cfg(feature = "client")]
+mod staged;
+#[cfg(feature = "client")]
 mod store;
 #[cfg(feature = "client")]
 mod upload;
@@ -71,15 +74,17 @@ mod version;
 #[cfg(feature = "client")]
 mod xml;
 
-pub use found::{ListedObject, Outcome, UnfinishedUpload};
+pub use found::{ListedObject, Outcome, StagedObject, UnfinishedUpload};
 pub use remote::Remote;
 
 #[cfg(not(feature = "client"))]
-pub use absent::{Object, Objects, Upload, Uploads, Version, outcome};
+pub use absent::{Object, Objects, Upload, Uploads, Version, content, outcome, remove, size};
 #[cfg(feature = "client")]
 pub use object::Object;
 #[cfg(feature = "client")]
 pub use objects::Objects;
+#[cfg(feature = "client")]
+pub use staged::{content, remove, size};
 #[cfg(feature = "client")]
 pub use upload::Upload;
 #[cfg(feature = "client")]

@@ -90,6 +90,11 @@ impl Remote {
         shown(&self.url)
     }
 
+    /// Returns the object with this URL and the same options.
+    pub fn at(&self, url: impl Into<String>) -> Remote {
+        Remote { url: url.into(), ..self.clone() }
+    }
+
     /// Adds a header to each request, such as `Authorization`. It is not sent to another host after a redirect. Its
     /// value is not shown in messages.
     ///

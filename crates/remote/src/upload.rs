@@ -18,7 +18,7 @@ use crate::calls::{abort, create, send_part};
 use crate::check::PartSizes;
 use crate::client::{Pending, Target, receive, runtime, wait_for};
 use crate::complete::{Completion, Progress};
-use crate::found::UnfinishedUpload;
+use crate::found::{StagedObject, UnfinishedUpload};
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
 use crate::request::{Call, Part};
@@ -155,6 +155,30 @@ impl Upload {
         Ok(())
     }
 
+    /// Stores all parts of the object, at least one, and leaves the upload to whoever completes it with the returned
+    /// description. After an error the call may be repeated.
+    ///
+    /// # Errors
+    /// Fails if a part could not be sent, or with the error of `check`.
+    pub fn stage(&mut self, mut check: impl FnMut() -> Result<()>) -> Result<StagedObject> {
+        if self.is_done || self.progress.has_begun() {
+            return Err(Error::new(ErrorKind::Closed));
+        }
+        self.target.options.check_staging()?;
+        if self.multipart.is_none() || !self.buffer.is_empty() {
+            self.send_buffer(&mut check)?;
+        }
+        let multipart = self.multipart.as_mut().expect("a part was sent");
+        multipart.finish(&mut check)?;
+        self.is_done = true;
+        Ok(StagedObject {
+            upload: multipart.upload.clone(),
+            id: self.id.clone(),
+            tags: multipart.parts.drain(..).map(|part| part.tag).collect(),
+            size: self.sent,
+        })
+    }
+
     /// Starts the completion, after all parts have been sent.
     fn complete(&mut self, mut check: &mut dyn FnMut() -> Result<()>) -> Result<Pending<Result<()>>> {
         let protocol = self.target.protocol()?;
@@ -166,11 +190,7 @@ impl Upload {
                     self.send_buffer(&mut check)?;
                 }
                 let multipart = self.multipart.as_mut().expect("it was examined above");
-                multipart.check()?;
-                while multipart.in_flight > 0 {
-                    multipart.wait(&mut check)?;
-                }
-                multipart.parts.sort_unstable_by_key(|part| part.number);
+                multipart.finish(&mut check)?;
                 let call = protocol.complete(&multipart.upload, &multipart.parts, object, self.create_new);
                 (call, Some(multipart.upload.clone()))
             }
@@ -305,6 +325,16 @@ impl Multipart {
     fn wait(&mut self, check: &mut dyn FnMut() -> Result<()>) -> Result<()> {
         let finished = receive(&self.finished, check)?;
         self.accept(finished)
+    }
+
+    /// Waits until all parts have been sent.
+    fn finish(&mut self, check: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        self.check()?;
+        while self.in_flight > 0 {
+            self.wait(check)?;
+        }
+        self.parts.sort_unstable_by_key(|part| part.number);
+        Ok(())
     }
 
     /// Waits until no part is being sent, at most until `end`, and stops the rest.

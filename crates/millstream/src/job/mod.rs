@@ -1,5 +1,5 @@
 //! Jobs whose output appears completely or not at all: many processes write parts of one directory, and one process
-//! commits them.
+//! commits them. The directory is in a file system, or a URL of an object store.
 //!
 //! - [`Job::begin`] locks an empty directory. The job can be sent to other processes ([`Job::to_json`]).
 //! - Each attempt of a task writes a part with [`Job::part`]. An attempt that fails or is killed leaves nothing that is
@@ -33,29 +33,42 @@
 //! - After `_SUCCESS`, the job is complete. [`resume`] removes what is left of its staging directory.
 //!
 //! Between the manifest and `_SUCCESS`, other programs that list the directory can see some of the parts. They must wait
-//! for `_SUCCESS`. [`parts`] does, and returns only parts in the manifest.
+//! for `_SUCCESS`. [`parts`] does, and returns only parts in the manifest; [`objects`] does this for a URL.
 //!
 //! Nothing is lost without an error. A manifest that is damaged, or that lists a part that is missing or has another size
 //! or, when a job is resumed, another hash, is an error, and nothing is moved.
 //!
-//! The directory must be in a file system that all processes see, with atomic renames. It can be on NFS.
+//! A directory of a file system must be one that all processes see, with atomic renames. It can be on NFS.
+//!
+//! In a store (`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`), a part is an upload that is not completed until the job has a
+//! manifest. The store must list uploads, and create an object only if it does not exist. The content of a part that is not
+//! visible cannot be read again; the store has compared each piece with a checksum when it received it. Azure is refused,
+//! because it can neither list nor remove what is not visible.
 
+mod directory;
+mod files;
 mod layout;
+mod local;
 mod part;
+mod store;
 mod stored;
 
 use std::collections::HashSet;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
+use millstream_remote::StagedObject;
 
+use crate::Remote;
 use crate::error::{Error, ErrorKind, Result};
 
+use directory::Place;
+use files::{Files, Prepared};
 use layout::{LOCK, MANIFEST, SUCCESS};
+use store::Store;
 use stored::Lock;
 
+pub use directory::Directory;
 pub use part::{Part, PartWriter};
 
 /// A job that writes parts to a directory.
@@ -64,8 +77,10 @@ pub use part::{Part, PartWriter};
 /// its directory until it is committed or aborted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    directory: PathBuf,
+    place: Place,
     id: String,
+    /// What a job in a store publishes.
+    prepared: Option<Prepared>,
 }
 
 /// The parts of a job whose success is certain: what its manifest contains.
@@ -73,6 +88,8 @@ pub struct Job {
 pub struct Manifest {
     job: String,
     parts: Vec<Part>,
+    /// `_SUCCESS` of a job in a store, which is staged.
+    success: Option<StagedObject>,
 }
 
 impl Manifest {
@@ -102,70 +119,47 @@ impl Job {
     ///
     /// # Errors
     /// Returns [`ErrorKind::AlreadyExists`] if another job has the directory or if it is not empty,
-    /// [`ErrorKind::Unsupported`] for a URL, and the errors of the file system.
-    pub fn begin(directory: impl AsRef<Path>) -> Result<Job> {
-        let directory = directory.as_ref();
-        refuse_url(directory)?;
-        fs::create_dir_all(directory).map_err(open_failed(directory))?;
-        let directory = fs::canonicalize(directory).map_err(open_failed(directory))?;
-        if directory.to_str().is_none() {
-            return Err(Error::new(ErrorKind::InvalidOption)
-                .with_name(directory.display().to_string())
-                .with_found("a path that is not UTF-8")
-                .with_expected("UTF-8, because the path is sent to other processes"));
-        }
-        let job = Job { directory, id: random_id()? };
+    /// [`ErrorKind::Unsupported`] for a URL that is not of `s3://` or `gs://`, and the errors of the file system or of the
+    /// store.
+    pub fn begin(directory: impl Into<Directory>) -> Result<Job> {
+        let mut job = Job { place: directory.into().create()?, id: random_id()?, prepared: None };
         job.check_free(false)?;
-        let lock = job.directory.join(LOCK);
-        match layout::create(&lock, &stored::lock(&job.id)) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                job.check_free(false)?;
-                return Err(open_failed(&lock)(error)); // the other job has ended meanwhile
-            }
-            Err(error) => {
-                let _ = layout::remove_file(&lock);
-                return Err(open_failed(&lock)(error));
-            }
+        let files = job.place.files();
+        if !files.lock(&stored::lock(&job.id))? {
+            job.check_free(false)?;
+            // The other job has ended meanwhile.
+            return Err(Error::new(ErrorKind::AlreadyExists)
+                .with_name(files.name_of(LOCK))
+                .with_found("the lock of another job")
+                .with_expected("no job; try again"));
         }
         // Another job may have completed between the check and the lock.
-        let staging = layout::staging(&job.directory, &job.id);
-        let begun = job.check_free(true).and_then(|()| {
-            fs::create_dir(&staging).map_err(open_failed(&staging))?;
-            layout::sync(&job.directory)
-        });
-        if begun.is_err() {
-            let _ = fs::remove_dir(&staging);
-            let _ = layout::remove_file(&lock);
-        }
-        begun.map(|()| job)
+        let prepared = job.check_free(true).and_then(|()| files.prepare(&job.id));
+        job.prepared = prepared.inspect_err(|_| drop(files.remove(LOCK)))?;
+        Ok(job)
     }
 
     /// Fails if the directory contains anything, or anything but the lock if it is `locked` by this job.
     fn check_free(&self, locked: bool) -> Result<()> {
-        let names = layout::names(&self.directory)?;
-        let Some(name) = names.iter().find(|name| !locked || *name != LOCK) else { return Ok(()) };
+        let files = self.place.files();
+        let Some(name) = files.any_other(locked.then_some(LOCK))? else { return Ok(()) };
         let exists = |found: String, expected: String| {
-            let name = self.directory.display().to_string();
+            let name = files.name();
             Err(Error::new(ErrorKind::AlreadyExists).with_name(name).with_found(found).with_expected(expected))
         };
-        match stored::read_lock(&self.directory)? {
+        // What to do about the job of this directory.
+        let commands = |has_id: bool| commands(files, has_id && files.exists(MANIFEST).unwrap_or(false));
+        match stored::read_lock(files)? {
             Lock::Of(id) if id != self.id => exists(
                 format!("the unfinished job {id}"),
-                format!("no job; if its driver is not running any more, {}", self.commands(true)),
+                format!("no job; if its driver is not running any more, {}", commands(true)),
             ),
             Lock::Unreadable => exists(
                 format!("{LOCK} without the id of a job"),
-                format!("no job; if its driver is not running any more, {}", self.commands(false)),
+                format!("no job; if its driver is not running any more, {}", commands(false)),
             ),
-            _ => exists(format!("{:?}", name.display().to_string()), "an empty directory, or a new one".to_string()),
+            _ => exists(format!("{name:?}"), "an empty directory, or a new one".to_string()),
         }
-    }
-
-    /// Returns the commands that end the job of this directory.
-    fn commands(&self, has_id: bool) -> String {
-        let resumable = has_id && layout::exists(&self.directory.join(MANIFEST)).unwrap_or(false);
-        commands(&self.directory, resumable)
     }
 
     /// Returns the id: 32 hexadecimal digits, different for every job.
@@ -173,9 +167,24 @@ impl Job {
         &self.id
     }
 
-    /// Returns the absolute path of the directory.
+    /// Returns the absolute path of the directory, or its URL.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.place.path()
+    }
+
+    /// Returns the job with other options for its requests, such as the endpoint of the store. JSON does not contain them.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::InvalidOption`] if `remote` is another URL, or an option is invalid.
+    pub fn with_remote(self, remote: Remote) -> Result<Job> {
+        let place = Directory::from(remote).named()?;
+        if place != self.place {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_name(place.files().name())
+                .with_found("another directory than that of the job")
+                .with_expected(self.place.files().name()));
+        }
+        Ok(Job { place, ..self })
     }
 
     /// Begins the part of an attempt of a task. `extension` is the end of the name, such as `.csv`, or empty.
@@ -184,21 +193,9 @@ impl Job {
     ///
     /// # Errors
     /// Returns [`ErrorKind::InvalidOption`] for an extension that is not like `.csv`, [`ErrorKind::Closed`] if the job
-    /// has been committed or aborted, and the errors of the file system.
+    /// has been committed or aborted, and the errors of the file system or of the store.
     pub fn part(&self, task: u64, extension: &str) -> Result<PartWriter> {
-        let staging = layout::staging(&self.directory, &self.id);
-        if !layout::exists(&staging)? {
-            return Err(self.is_over());
-        }
         PartWriter::open(self, task, extension)
-    }
-
-    /// The error of a call after the end of the job.
-    fn is_over(&self) -> Error {
-        Error::new(ErrorKind::Closed)
-            .with_name(self.directory.display().to_string())
-            .with_found(format!("no staging directory of the job {}", self.id))
-            .with_expected("a job that is neither committed nor aborted, in a directory that all machines share")
     }
 
     /// Makes these parts visible: all of them or, if this fails before the manifest is written, none.
@@ -209,7 +206,7 @@ impl Job {
     /// # Errors
     /// Returns [`ErrorKind::InvalidOption`] if a part is of another job or two are of the same task,
     /// [`ErrorKind::JobIncomplete`] if one is missing or has changed, [`ErrorKind::Closed`] if the job has been
-    /// aborted, and the errors of the file system. After an error of the file system, the job may have a manifest: call
+    /// aborted, and the errors of the file system or of the store. After one of these, the job may have a manifest: call
     /// this again, [`resume`] or [`abort`](Job::abort).
     pub fn commit(&self, parts: &[Part]) -> Result<Manifest> {
         let mut parts = parts.to_vec();
@@ -226,60 +223,58 @@ impl Job {
                 return wrong(format!("two parts of task {}", part.task), "one part of each task");
             }
         }
-        let manifest = Manifest { job: self.id.clone(), parts };
-        match Manifest::read(&self.directory)? {
+        let files = self.place.files();
+        let success = self.prepared.as_ref().map(|prepared| prepared.success.clone());
+        let manifest = Manifest { job: self.id.clone(), parts, success };
+        match Manifest::read(files)? {
             Some(written) if written == manifest => {}
             Some(written) => {
                 return Err(Error::new(ErrorKind::AlreadyExists)
-                    .with_name(self.directory.join(MANIFEST).display().to_string())
+                    .with_name(files.name_of(MANIFEST))
                     .with_found(format!("a manifest of the job {} with other parts", written.job))
                     .with_expected("the parts of the first commit"));
             }
             None => {
-                let staging = layout::staging(&self.directory, &self.id);
-                if !layout::exists(&staging)? {
-                    return Err(self.is_over());
+                if !files.is_open(&self.id)? {
+                    return Err(is_over(files, &self.id));
                 }
-                for part in &manifest.parts {
-                    let staged = part.staged(&self.directory);
-                    if !part.check(&staged, false)? {
-                        return Err(missing(&staged, part, "its file in the staging directory".to_string()));
-                    }
-                }
-                // The parts' names in the staging directory were synced by the machines of their tasks.
-                layout::publish(&staging, &self.directory.join(MANIFEST), &manifest.to_bytes())?;
+                files.check_staged(&manifest.parts)?;
+                let prepared = self.prepared.as_ref().map(|prepared| &prepared.manifest);
+                files.publish(&self.id, MANIFEST, &manifest.to_bytes(), prepared)?;
             }
         }
-        complete(&self.directory, &manifest).map_err(|error| match error.expected() {
+        complete(files, &manifest).map_err(|error| match error.expected() {
             Some(_) => error,
             None => error.with_expected(format!(
                 "to complete the job, which has a manifest; commit it again, {}",
-                commands(&self.directory, true)
+                commands(files, true)
             )),
         })?;
         // The job is complete. If this fails, what is left is invisible, and `resume` removes it.
-        let _ = clean_up(&self.directory);
+        let _ = clean_up(files);
         Ok(manifest)
     }
 
     /// Removes the job and all of its parts. Calling this again does nothing.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::AlreadyExists`] if the job is complete, and the errors of the file system.
+    /// Returns [`ErrorKind::AlreadyExists`] if the job is complete, and the errors of the file system or of the store.
     pub fn abort(&self) -> Result<()> {
-        let is_own = match stored::read_lock(&self.directory)? {
+        let files = self.place.files();
+        let is_own = match stored::read_lock(files)? {
             Lock::Of(id) => id == self.id,
-            Lock::Free => layout::exists(&self.directory.join(MANIFEST))?,
+            Lock::Free => files.exists(MANIFEST)?,
             Lock::Unreadable => false,
         };
-        if is_own { abort(&self.directory).map(|_| ()) } else { Ok(()) }
+        if is_own { remove(files).map(|_| ()) } else { Ok(()) }
     }
 }
 
 /// Completes the job of a directory whose driver was killed after it had written the manifest. If the job is complete,
-/// this only removes what is left of its staging directory.
+/// this only removes what is left of its staging.
 ///
-/// All parts are read, and compared with their hashes, before the first one is moved.
+/// All parts are read, and compared with their hashes, before the first one is moved. In a store, a part that is not visible
+/// cannot be read; all parts must exist before the first one is completed.
 ///
 /// ```
 /// use millstream::{ErrorKind, job};
@@ -294,26 +289,25 @@ impl Job {
 ///
 /// # Errors
 /// Returns [`ErrorKind::JobIncomplete`] if the directory has no job, or one without a manifest, or if the manifest is
-/// damaged or a part is missing or has changed; and the errors of the file system.
-pub fn resume(directory: impl AsRef<Path>) -> Result<Manifest> {
-    let directory = directory.as_ref();
-    refuse_url(directory)?;
-    let directory = &fs::canonicalize(directory).map_err(open_failed(directory))?;
+/// damaged or a part is missing or has changed; and the errors of the file system or of the store.
+pub fn resume(directory: impl Into<Directory>) -> Result<Manifest> {
+    let place = directory.into().find()?;
+    let files = place.files();
     let refused = |found: String, expected: String| {
-        let name = directory.display().to_string();
+        let name = files.name();
         Err(Error::new(ErrorKind::JobIncomplete).with_name(name).with_found(found).with_expected(expected))
     };
-    let lock = stored::read_lock(directory)?;
-    let Some(manifest) = Manifest::read(directory)? else {
+    let lock = stored::read_lock(files)?;
+    let Some(manifest) = Manifest::read(files)? else {
         return match lock {
             Lock::Free => refused("no job".to_string(), format!("the directory of a job, with {MANIFEST}")),
             Lock::Of(_) | Lock::Unreadable => refused(
                 "a job without a manifest, of which no part is visible".to_string(),
-                format!("{MANIFEST}; {}, and start the job again", commands(directory, false)),
+                format!("{MANIFEST}; {}, and start the job again", commands(files, false)),
             ),
         };
     };
-    if !layout::exists(&directory.join(SUCCESS))? {
+    if !files.exists(SUCCESS)? {
         match lock {
             Lock::Of(id) if id != manifest.job => {
                 return refused(
@@ -323,21 +317,17 @@ pub fn resume(directory: impl AsRef<Path>) -> Result<Manifest> {
             }
             _ => {}
         }
-        if layout::is_retired(directory, &manifest.job)? {
+        if files.is_stopped(&manifest)? {
             return refused(
                 format!("the job {}, whose removal has begun", manifest.job),
-                format!("a job that was not aborted; {}", commands(directory, false)),
+                format!("a job that was not aborted; {}", commands(files, false)),
             );
         }
-        for part in &manifest.parts {
-            part.find(directory, true)?;
-        }
-        complete(directory, &manifest)?;
+        files.check_all(&manifest.parts)?;
+        complete(files, &manifest)?;
     }
-    for part in &manifest.parts {
-        part.find(directory, false)?;
-    }
-    clean_up(directory)?;
+    files.check_visible(&manifest.parts)?;
+    clean_up(files)?;
     Ok(manifest)
 }
 
@@ -348,55 +338,49 @@ pub fn resume(directory: impl AsRef<Path>) -> Result<Manifest> {
 ///
 /// # Errors
 /// Returns [`ErrorKind::AlreadyExists`] if the job is complete, [`ErrorKind::JobIncomplete`] if neither the lock nor the
-/// manifest shows its id, and the errors of the file system.
-pub fn abort(directory: impl AsRef<Path>) -> Result<bool> {
-    let directory = directory.as_ref();
-    refuse_url(directory)?;
-    let directory = &fs::canonicalize(directory).map_err(open_failed(directory))?;
-    let (lock, manifest) = (directory.join(LOCK), directory.join(MANIFEST));
-    let is_complete = || -> Result<()> {
-        if !(layout::exists(&directory.join(SUCCESS))? && layout::exists(&manifest)?) {
+/// manifest shows its id, and the errors of the file system or of the store.
+pub fn abort(directory: impl Into<Directory>) -> Result<bool> {
+    remove(directory.into().find()?.files())
+}
+
+/// Removes the unfinished job of a directory. Returns whether there was one.
+fn remove(files: &dyn Files) -> Result<bool> {
+    let check_unfinished = || -> Result<()> {
+        if !(files.exists(SUCCESS)? && files.exists(MANIFEST)?) {
             return Ok(());
         }
         Err(Error::new(ErrorKind::AlreadyExists)
-            .with_name(directory.display().to_string())
+            .with_name(files.name())
             .with_found(format!("a complete job, with {SUCCESS}"))
             .with_expected("an unfinished job; to discard its output, remove the directory"))
     };
-    is_complete()?;
-    let mut jobs = match (stored::read_lock(directory)?, Manifest::read(directory)) {
-        (Lock::Free, Ok(None)) if !layout::has_staging(directory)? => return Ok(false),
+    check_unfinished()?;
+    let mut jobs = match (stored::read_lock(files)?, Manifest::read(files)) {
+        (Lock::Free, Ok(None)) if !files.has_staged()? => return Ok(false),
         (Lock::Of(id), _) => vec![id],
         (_, Ok(Some(manifest))) => vec![manifest.job],
-        (_, Ok(None)) => layout::staging_ids(directory)?,
+        (_, Ok(None)) => files.staged_jobs()?,
         (_, Err(error)) => return Err(error),
     };
-    for id in &jobs {
-        layout::retire_staging(directory, id)?;
-    }
-    layout::empty_retired(directory)?;
-    // From now on the driver, if it is running, can neither write the manifest nor move parts nor complete the job. Until
+    files.stop(&jobs)?;
+    // From now on the driver, if it is running, can neither write the manifest nor reveal parts nor complete the job. Until
     // now it could.
-    is_complete()?;
-    let written = Manifest::read(directory);
+    check_unfinished()?;
+    let written = Manifest::read(files);
     if let (true, Ok(Some(written))) = (jobs.is_empty(), &written) {
         jobs.push(written.job.clone());
     }
-    for id in &jobs {
-        layout::remove_parts(directory, id)?;
-    }
-    layout::sync(directory)?;
+    files.remove_parts(&jobs)?;
     // Another process may have removed the job meanwhile, and another job may have begun.
     if !written.is_ok_and(|written| written.is_some_and(|written| !jobs.contains(&written.job))) {
-        layout::remove_file(&manifest)?;
+        files.remove(MANIFEST)?;
     }
-    layout::remove_retired(directory)?;
-    layout::sync(directory)?;
-    match stored::read_lock(directory)? {
+    files.remove_stopped()?;
+    match stored::read_lock(files)? {
         Lock::Of(id) if !jobs.contains(&id) => {}
-        _ => layout::remove_file(&lock)?,
+        _ => files.remove(LOCK)?,
     }
-    layout::sync(directory)?;
+    files.sync()?;
     Ok(true)
 }
 
@@ -409,86 +393,71 @@ pub fn abort(directory: impl AsRef<Path>) -> Result<bool> {
 /// manifest is damaged, or a part is missing or has another size. Returns the errors of the file system.
 pub fn parts(directory: impl AsRef<Path>) -> Result<Option<Vec<PathBuf>>> {
     let directory = directory.as_ref();
+    let place = Directory::from(directory).named()?;
+    let parts = visible(place.files())?;
+    Ok(parts.map(|parts| parts.iter().map(|part| directory.join(part.name())).collect()))
+}
+
+/// Returns the objects of a complete job's parts, like [`parts`], with the options of `directory`.
+///
+/// # Errors
+/// Returns the errors of [`parts`], [`ErrorKind::Unsupported`] for a URL that is not of `s3://` or `gs://`, and the errors
+/// of the store.
+pub fn objects(directory: impl Into<Remote>) -> Result<Option<Vec<Remote>>> {
+    let store = Store::new(&directory.into())?;
+    let parts = visible(&store)?;
+    Ok(parts.map(|parts| parts.iter().map(|part| store.at(&part.name())).collect()))
+}
+
+/// Returns the parts of a complete job, if the directory has one.
+fn visible(files: &dyn Files) -> Result<Option<Vec<Part>>> {
     // This is looked at first: a job that completes at this moment must not be taken for an unfinished one.
-    let (lock, path) = (layout::exists(&directory.join(LOCK))?, directory.join(MANIFEST));
-    let has_manifest = layout::exists(&path)?;
-    if !layout::exists(&directory.join(SUCCESS))? {
+    let (lock, has_manifest) = (files.exists(LOCK)?, files.exists(MANIFEST)?);
+    if !files.exists(SUCCESS)? {
         if !lock && !has_manifest {
             return Ok(None);
         }
-        let name = directory.display().to_string();
         return Err(Error::new(ErrorKind::JobIncomplete)
-            .with_name(name)
+            .with_name(files.name())
             .with_found(format!("an unfinished job, without {SUCCESS}"))
             .with_expected(format!(
                 "a complete job; if its driver is not running any more, {}",
-                commands(directory, has_manifest)
+                commands(files, has_manifest)
             )));
     }
-    let Some(manifest) = Manifest::read(directory)? else { return Ok(None) };
-    let paths = manifest.parts.iter().map(|part| {
-        let path = part.visible(directory);
-        match part.check(&path, false)? {
-            true => Ok(path),
-            false => Err(missing(&path, part, "its file".to_string())),
-        }
-    });
-    paths.collect::<Result<_>>().map(Some)
+    let Some(manifest) = Manifest::read(files)? else { return Ok(None) };
+    files.check_visible(&manifest.parts)?;
+    Ok(Some(manifest.parts))
 }
 
-impl Part {
-    /// Fails unless the part is in the staging directory or visible, with its size and, if requested, its hash.
-    fn find(&self, directory: &Path, hash: bool) -> Result<()> {
-        let (staged, visible) = (self.staged(directory), self.visible(directory));
-        // Another process may move it between the two checks.
-        if self.check(&staged, hash)? || self.check(&visible, hash)? {
-            return Ok(());
-        }
-        Err(missing(&visible, self, format!("its file there, or {}", staged.display())))
-    }
-}
-
-/// Moves all parts to their names, and creates `_SUCCESS`.
-fn complete(directory: &Path, manifest: &Manifest) -> Result<()> {
-    for part in &manifest.parts {
-        let (staged, visible) = (part.staged(directory), part.visible(directory));
-        match fs::rename(&staged, &visible) {
-            Ok(()) => {}
-            // An earlier run, or another process that completes the job, has moved it.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => part.find(directory, false)?,
-            Err(error) => return Err(layout::at(&visible)(error)),
-        }
-    }
-    layout::sync(directory)?;
-    let success = directory.join(SUCCESS);
-    match layout::publish(&layout::staging(directory, &manifest.job), &success, b"") {
-        // Another process has completed the job, and removed the staging directory.
-        Err(_) if layout::exists(&success)? => layout::sync(directory),
+/// Makes all parts visible, and creates `_SUCCESS`.
+fn complete(files: &dyn Files, manifest: &Manifest) -> Result<()> {
+    files.reveal(&manifest.parts)?;
+    match files.publish(&manifest.job, SUCCESS, b"", manifest.success.as_ref()) {
+        // Another process has completed the job, and removed what was staged.
+        Err(_) if files.exists(SUCCESS)? => files.sync(),
         published => published,
     }
 }
 
 /// Removes what a complete job needs no more.
-fn clean_up(directory: &Path) -> Result<()> {
+fn clean_up(files: &dyn Files) -> Result<()> {
     // No other job can begin in the directory of a complete one.
-    for id in layout::staging_ids(directory)? {
-        layout::retire_staging(directory, &id)?;
-    }
-    layout::remove_retired(directory)?;
-    layout::sync(directory)?;
-    layout::remove_file(&directory.join(LOCK))
+    files.clean_up()?;
+    files.remove(LOCK)
 }
 
-fn missing(path: &Path, part: &Part, expected: String) -> Error {
-    Error::new(ErrorKind::JobIncomplete)
-        .with_name(path.display().to_string())
-        .with_found(format!("no file of the part of task {}, which the job has written", part.task))
-        .with_expected(expected)
+/// The error of a call after the end of the job.
+fn is_over(files: &dyn Files, job: &str) -> Error {
+    Error::new(ErrorKind::Closed)
+        .with_name(files.name())
+        .with_found(format!("no unfinished job {job}"))
+        .with_expected("a job that is neither committed nor aborted, in a directory that all machines share")
 }
 
 /// Returns what to do about the unfinished job of a directory.
-fn commands(directory: &Path, resumable: bool) -> String {
-    let directory = directory.display();
+fn commands(files: &dyn Files, resumable: bool) -> String {
+    let directory = files.name();
     let abort = format!("`millstream commit abort {directory}`");
     if resumable {
         format!("complete it with `millstream commit resume {directory}`, or remove it with {abort}")
@@ -497,25 +466,9 @@ fn commands(directory: &Path, resumable: bool) -> String {
     }
 }
 
-fn open_failed(path: &Path) -> impl Fn(io::Error) -> Error {
-    let name = path.display().to_string();
-    move |error| Error::new(ErrorKind::OpenFailed).with_io(error).with_name(name.clone())
-}
-
-fn refuse_url(directory: &Path) -> Result<()> {
-    let text = directory.to_string_lossy();
-    if !crate::Remote::is_url(text.as_bytes()) {
-        return Ok(());
-    }
-    Err(Error::new(ErrorKind::Unsupported)
-        .with_name(crate::Remote::new(&*text).name())
-        .with_found("a URL as the directory of a job")
-        .with_expected("a directory in a file system that all machines share"))
-}
-
 /// Returns 32 random hexadecimal digits.
 fn random_id() -> Result<String> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| Error::from_io(io::Error::other(error)))?;
+    getrandom::fill(&mut bytes).map_err(|error| Error::from_io(std::io::Error::other(error)))?;
     Ok(HEXLOWER.encode(&bytes))
 }

@@ -1,15 +1,14 @@
 //! The parts that tasks write.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
+use millstream_remote::StagedObject;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::writer::{Durability, Existing, Writer};
 
-use super::layout;
-use super::{Job, random_id};
+use super::files::Output;
+use super::{Job, is_over, layout, random_id};
 
 /// Returns the hash of bytes as the manifest has it.
 pub(super) fn shown_hash(hasher: &blake3::Hasher) -> String {
@@ -18,32 +17,35 @@ pub(super) fn shown_hash(hasher: &blake3::Hasher) -> String {
 
 /// Writes the part of one attempt of a task: [`Job::part`] creates it.
 ///
-/// The part has a name of its own in the staging directory, and appears there only when it is complete and on the disk.
-/// Dropping the writer discards it.
+/// In a directory, the part has a name of its own in the staging directory, and appears there only when it is complete and
+/// on the disk. In a store, it is an upload, whose parts are sent while it is written. Dropping the writer discards it.
 pub struct PartWriter {
-    writer: Writer,
+    output: Output,
     hasher: blake3::Hasher,
     job: Job,
     task: u64,
     attempt: String,
     extension: String,
+    size: u64,
     records: Option<u64>,
 }
 
 impl PartWriter {
     pub(super) fn open(job: &Job, task: u64, extension: &str) -> Result<PartWriter> {
         layout::check_extension(extension)?;
+        let files = job.place.files();
+        if !files.is_open(&job.id)? {
+            return Err(is_over(files, &job.id));
+        }
         let attempt = random_id()?[..16].to_string();
-        let path = layout::staging(&job.directory, &job.id).join(layout::staged_name(&job.id, task, &attempt));
-        let writer = Writer::builder().existing(Existing::CreateNew).durability(Durability::All).path(path)?;
-        let extension = extension.to_string();
         Ok(PartWriter {
-            writer,
+            output: files.stage(&job.id, task, &attempt, extension)?,
             hasher: blake3::Hasher::new(),
             job: job.clone(),
             task,
             attempt,
-            extension,
+            extension: extension.to_string(),
+            size: 0,
             records: None,
         })
     }
@@ -51,10 +53,19 @@ impl PartWriter {
     /// Writes bytes.
     ///
     /// # Errors
-    /// Returns the errors of the file.
+    /// Returns the errors of the file or of the store.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.writer.write(bytes)?;
+        match &mut self.output {
+            Output::File(writer) => writer.write(bytes)?,
+            Output::Object { upload, .. } => {
+                let mut rest = bytes;
+                while !rest.is_empty() {
+                    rest = &rest[upload.write(rest, || Ok(()))?..];
+                }
+            }
+        }
         self.hasher.update(bytes);
+        self.size += bytes.len() as u64;
         Ok(())
     }
 
@@ -66,15 +77,28 @@ impl PartWriter {
     /// Completes the part and returns what [`Job::commit`] needs. The part becomes visible only by that call.
     ///
     /// # Errors
-    /// Returns the errors of the file. Then there is no part.
+    /// Returns [`ErrorKind::Closed`] if the job has been committed or aborted, and the errors of the file or of the store.
+    /// Then there is no part.
     pub fn finish(self) -> Result<Part> {
-        let PartWriter { writer, hasher, job, task, attempt, extension, records } = self;
-        let size = writer.accepted();
-        writer.close().map_err(|error| match layout::exists(&layout::staging(&job.directory, &job.id)) {
-            Ok(false) => job.is_over(),
+        let PartWriter { output, hasher, job, task, attempt, extension, size, records } = self;
+        let files = job.place.files();
+        let staged = match output {
+            Output::File(writer) => writer.close().map(|_| None),
+            Output::Object { mut upload, remote } => upload.stage(|| Ok(())).map(|staged| Some((staged, remote))),
+        };
+        let staged = staged.map_err(|error| match files.is_open(&job.id) {
+            Ok(false) => is_over(files, &job.id),
             _ => error,
         })?;
-        Ok(Part { job: job.id, task, attempt, extension, size, hash: shown_hash(&hasher), records })
+        let staged = match staged {
+            // The upload may have begun when the others had been removed.
+            Some((staged, remote)) if !files.is_open(&job.id)? => {
+                staged.remove(remote)?;
+                return Err(is_over(files, &job.id));
+            }
+            staged => staged.map(|(staged, _)| staged),
+        };
+        Ok(Part { job: job.id, task, attempt, extension, size, hash: shown_hash(&hasher), records, staged })
     }
 }
 
@@ -100,6 +124,8 @@ pub struct Part {
     pub(super) size: u64,
     pub(super) hash: String,
     pub(super) records: Option<u64>,
+    /// The upload of a part in a store.
+    pub(super) staged: Option<StagedObject>,
 }
 
 impl Part {
@@ -125,45 +151,31 @@ impl Part {
 
     /// Returns the name of its file in the target directory: `part-TASK-JOB` with the extension.
     pub fn name(&self) -> String {
-        layout::final_name(&self.job, self.task, &self.extension)
+        layout::part_name(&self.job, self.task, &self.extension)
     }
 
-    /// Returns the path that the file has before it is visible.
-    pub(super) fn staged(&self, directory: &Path) -> PathBuf {
-        layout::staging(directory, &self.job).join(layout::staged_name(&self.job, self.task, &self.attempt))
+    /// Returns the upload of a part in a store.
+    pub(super) fn object(&self) -> Result<&StagedObject> {
+        self.staged.as_ref().ok_or_else(|| {
+            Error::new(ErrorKind::InvalidOption)
+                .with_found(format!("a part of task {} that was written to a directory", self.task))
+                .with_expected("a part that was written to this store")
+        })
     }
 
-    /// Returns the path that the file has when it is visible.
-    pub(super) fn visible(&self, directory: &Path) -> PathBuf {
-        directory.join(self.name())
+    /// Returns the error for a part whose file is not as its task wrote it.
+    pub(super) fn changed(&self, name: String, found: String, expected: String) -> Error {
+        Error::new(ErrorKind::JobIncomplete)
+            .with_name(name)
+            .with_found(format!("{found} in the part of task {}", self.task))
+            .with_expected(format!("{expected}, as its task wrote"))
     }
 
-    /// Fails unless the file at this path has the size of the part and, if requested, its hash. Returns whether there is
-    /// a file.
-    pub(super) fn check(&self, path: &Path, hash: bool) -> Result<bool> {
-        let size = match std::fs::metadata(path) {
-            Ok(metadata) => metadata.len(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(layout::at(path)(error)),
-        };
-        let changed = |found: String, expected: String| {
-            Error::new(ErrorKind::JobIncomplete)
-                .with_name(path.display().to_string())
-                .with_found(format!("{found} in the part of task {}", self.task))
-                .with_expected(format!("{expected}, as its task wrote"))
-        };
-        if size != self.size {
-            return Err(changed(format!("{size} bytes"), format!("{} bytes", self.size)));
-        }
-        if hash {
-            let mut hasher = blake3::Hasher::new();
-            let file = std::fs::File::open(path).map_err(layout::at(path))?;
-            hasher.update_reader(file).map_err(layout::at(path))?;
-            let found = shown_hash(&hasher);
-            if found != self.hash {
-                return Err(changed(format!("the hash {found}"), self.hash.clone()));
-            }
-        }
-        Ok(true)
+    /// Returns the error for a part that does not exist. `what` it should be is a file or an object.
+    pub(super) fn missing(&self, name: String, what: &str, expected: String) -> Error {
+        Error::new(ErrorKind::JobIncomplete)
+            .with_name(name)
+            .with_found(format!("no {what} of the part of task {}, which the job has written", self.task))
+            .with_expected(expected)
     }
 }

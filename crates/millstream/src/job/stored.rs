@@ -2,16 +2,16 @@
 //!
 //! The format has a version: see [`versioned`].
 
-use std::path::Path;
-
+use millstream_remote::StagedObject;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::versioned::{self, Invalid};
 
+use super::files::{Files, Prepared};
 use super::layout::{self, LOCK, MANIFEST};
 use super::part::shown_hash;
-use super::{Job, Manifest, Part};
+use super::{Directory, Job, Manifest, Part};
 
 /// The version that this library writes. It reads this version and all earlier ones.
 const VERSION: u32 = 1;
@@ -28,7 +28,23 @@ struct StoredLock {
 struct StoredJob {
     version: u32,
     job: String,
+    /// A path or a URL.
     directory: String,
+    /// What a job in a store publishes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    manifest: Option<StoredObject>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    success: Option<StoredObject>,
+}
+
+/// A staged object.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredObject {
+    upload: String,
+    /// The identity of the write.
+    write: String,
+    tags: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,6 +58,9 @@ struct StoredPart {
     hash: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     records: Option<u64>,
+    /// The upload of a part in a store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    staged: Option<StoredObject>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -58,14 +77,33 @@ struct StoredManifest {
     version: u32,
     job: String,
     parts: Vec<StoredPart>,
-    /// The hash of `parts` as this library prints them, to detect a manifest that was changed or damaged.
+    /// `_SUCCESS` of a job in a store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    success: Option<StoredObject>,
+    /// The hash of `parts` and `success` as this library prints them, to detect a manifest that was changed or damaged.
     checksum: String,
+}
+
+impl StoredObject {
+    fn new(object: &StagedObject) -> StoredObject {
+        let StagedObject { upload, id, tags, .. } = object.clone();
+        StoredObject { upload, write: id, tags }
+    }
+
+    fn parse(self, size: u64) -> Result<StagedObject, Invalid> {
+        let StoredObject { upload, write: id, tags } = self;
+        // The identity is sent in a header.
+        match layout::is_job_id(&id) && !upload.is_empty() && !tags.is_empty() {
+            true => Ok(StagedObject { upload, id, tags, size }),
+            false => Err(Invalid::Content(format!("the upload {upload:?} of the write {id:?}"))),
+        }
+    }
 }
 
 impl Invalid {
     /// The error for a file in the target directory.
-    fn of_file(self, path: &Path, what: &str, advice: &str) -> Error {
-        self.error(ErrorKind::JobIncomplete, what, advice).with_name(path.display().to_string())
+    fn of_file(self, name: String, what: &str, advice: &str) -> Error {
+        self.error(ErrorKind::JobIncomplete, what, advice).with_name(name)
     }
 
     /// The error for a value of another process.
@@ -102,8 +140,8 @@ pub(super) enum Lock {
 }
 
 /// Reads the lock of a directory.
-pub(super) fn read_lock(directory: &Path) -> Result<Lock> {
-    let Some(json) = layout::read(&directory.join(LOCK))? else { return Ok(Lock::Free) };
+pub(super) fn read_lock(files: &dyn Files) -> Result<Lock> {
+    let Some(json) = files.read(LOCK)? else { return Ok(Lock::Free) };
     let id = versioned::parse::<StoredLock>(&json, VERSION).and_then(|lock| check_job_id(lock.job));
     Ok(id.map_or(Lock::Unreadable, Lock::Of))
 }
@@ -119,8 +157,10 @@ impl Job {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
-        let directory = self.directory.to_string_lossy().into_owned();
-        print(&StoredJob { version: VERSION, job: self.id.clone(), directory })
+        let stored = |prepared: &Prepared| (StoredObject::new(&prepared.manifest), StoredObject::new(&prepared.success));
+        let (manifest, success) = self.prepared.as_ref().map(stored).unzip();
+        let directory = self.place.files().name();
+        print(&StoredJob { version: VERSION, job: self.id.clone(), directory, manifest, success })
     }
 
     /// Parses a job from JSON.
@@ -129,9 +169,17 @@ impl Job {
     /// Returns [`ErrorKind::InvalidOption`] if the JSON is not a job, and [`ErrorKind::Unsupported`] for another version
     /// of the format.
     pub fn from_json(json: &str) -> Result<Job> {
-        let job = versioned::parse::<StoredJob>(json.as_bytes(), VERSION)
-            .and_then(|stored| Ok(Job { id: check_job_id(stored.job)?, directory: stored.directory.into() }));
-        job.map_err(|invalid| invalid.of_value("a job"))
+        let job = versioned::parse::<StoredJob>(json.as_bytes(), VERSION).and_then(|stored| {
+            let prepared = match (stored.manifest, stored.success) {
+                (Some(manifest), Some(success)) => {
+                    Some(Prepared { manifest: manifest.parse(0)?, success: success.parse(0)? })
+                }
+                _ => None,
+            };
+            Ok((check_job_id(stored.job)?, stored.directory, prepared))
+        });
+        let (id, directory, prepared) = job.map_err(|invalid| invalid.of_value("a job"))?;
+        Ok(Job { place: Directory::from(directory).named()?, id, prepared })
     }
 }
 
@@ -155,27 +203,32 @@ impl Part {
     }
 
     fn to_stored(&self) -> StoredPart {
-        let Part { task, ref attempt, size, ref hash, records, .. } = *self;
-        StoredPart { task, attempt: attempt.clone(), name: self.name(), size, hash: hash.clone(), records }
+        let Part { task, ref attempt, size, ref hash, records, ref staged, .. } = *self;
+        let staged = staged.as_ref().map(StoredObject::new);
+        StoredPart { task, attempt: attempt.clone(), name: self.name(), size, hash: hash.clone(), records, staged }
     }
 
     /// Checks all fields: the names of files that are moved and removed are made of them.
     fn from_stored(job: &str, stored: StoredPart) -> Result<Part, Invalid> {
-        let StoredPart { task, attempt, name, size, hash, records } = stored;
+        let StoredPart { task, attempt, name, size, hash, records, staged } = stored;
         let wrong = |what: &str, text: &str| Invalid::Content(format!("the {what} {text:?} of task {task}"));
         if !layout::is_attempt_id(&attempt) {
             return Err(wrong("attempt", &attempt));
         }
-        let extension = name.strip_prefix(&layout::final_name(job, task, "")).ok_or_else(|| wrong("name", &name))?;
+        let extension = name.strip_prefix(&layout::part_name(job, task, "")).ok_or_else(|| wrong("name", &name))?;
         layout::check_extension(extension).map_err(|_| wrong("name", &name))?;
         let extension = extension.to_string();
-        Ok(Part { job: job.to_string(), task, attempt, extension, size, hash, records })
+        let staged = staged.map(|staged| staged.parse(size)).transpose()?;
+        Ok(Part { job: job.to_string(), task, attempt, extension, size, hash, records, staged })
     }
 }
 
-fn checksum(parts: &[StoredPart]) -> String {
+fn checksum(parts: &[StoredPart], success: Option<&StoredObject>) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(print(&parts).as_bytes());
+    if let Some(success) = success {
+        hasher.update(print(success).as_bytes());
+    }
     shown_hash(&hasher)
 }
 
@@ -183,34 +236,37 @@ impl Manifest {
     /// Returns the content of the manifest, with each part on its own line.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let parts: Vec<StoredPart> = self.parts.iter().map(Part::to_stored).collect();
-        let checksum = checksum(&parts);
+        let success = self.success.as_ref().map(StoredObject::new);
+        let checksum = checksum(&parts, success.as_ref());
+        let success = success.map(|success| format!("\"success\":{},", print(&success))).unwrap_or_default();
         let lines: Vec<String> = parts.iter().map(print).collect();
         let job = &self.job;
         format!(
-            "{{\"version\":{VERSION},\"job\":\"{job}\",\"checksum\":\"{checksum}\",\"parts\":[\n{}\n]}}\n",
+            "{{\"version\":{VERSION},\"job\":\"{job}\",\"checksum\":\"{checksum}\",{success}\"parts\":[\n{}\n]}}\n",
             lines.join(",\n")
         )
         .into_bytes()
     }
 
     /// Reads the manifest of a directory, if there is one.
-    pub(super) fn read(directory: &Path) -> Result<Option<Manifest>> {
-        let path = directory.join(MANIFEST);
-        let Some(json) = layout::read(&path)? else { return Ok(None) };
+    pub(super) fn read(files: &dyn Files) -> Result<Option<Manifest>> {
+        let Some(json) = files.read(MANIFEST)? else { return Ok(None) };
         let advice = format!(
             "the manifest that the job wrote; restore it, or remove the job with `millstream commit abort {}`",
-            directory.display()
+            files.name()
         );
-        Manifest::parse(&json).map(Some).map_err(|invalid| invalid.of_file(&path, "a manifest", &advice))
+        let name = files.name_of(MANIFEST);
+        Manifest::parse(&json).map(Some).map_err(|invalid| invalid.of_file(name, "a manifest", &advice))
     }
 
     fn parse(json: &[u8]) -> Result<Manifest, Invalid> {
         let stored: StoredManifest = versioned::parse(json, VERSION)?;
         let job = check_job_id(stored.job)?;
-        if stored.checksum != checksum(&stored.parts) {
+        if stored.checksum != checksum(&stored.parts, stored.success.as_ref()) {
             return Err(Invalid::Content("its checksum is that of other parts".to_string()));
         }
         let parts = stored.parts.into_iter().map(|part| Part::from_stored(&job, part));
-        Ok(Manifest { parts: parts.collect::<Result<_, _>>()?, job })
+        let success = stored.success.map(|success| success.parse(0)).transpose()?;
+        Ok(Manifest { parts: parts.collect::<Result<_, _>>()?, job, success })
     }
 }
