@@ -91,7 +91,11 @@ pub fn content(remote: Remote) -> Result<Option<Vec<u8>>> {
     if size(remote.clone())?.is_none() {
         return Ok(None);
     }
-    let mut object = Object::open(remote, || Ok(()))?;
+    let mut object = match Object::open(remote.clone(), || Ok(())) {
+        Ok(object) => object,
+        // It may have been removed meanwhile.
+        Err(error) => return if size(remote)?.is_none() { Ok(None) } else { Err(error) },
+    };
     let (mut bytes, mut block) = (Vec::new(), vec![0; 64 << 10]);
     loop {
         match object.read(&mut block)? {

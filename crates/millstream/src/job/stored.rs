@@ -157,7 +157,8 @@ impl Job {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
-        let stored = |prepared: &Prepared| (StoredObject::new(&prepared.manifest), StoredObject::new(&prepared.success));
+        let stored =
+            |prepared: &Prepared| (StoredObject::new(&prepared.manifest), StoredObject::new(&prepared.success));
         let (manifest, success) = self.prepared.as_ref().map(stored).unzip();
         let directory = self.place.files().name();
         print(&StoredJob { version: VERSION, job: self.id.clone(), directory, manifest, success })

@@ -5,6 +5,7 @@
 mod azure;
 mod faults;
 mod gcs;
+mod job;
 mod read;
 mod s3;
 mod server;
