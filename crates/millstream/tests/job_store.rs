@@ -155,10 +155,13 @@ fn a_prefix_has_one_job() {
         next.commit(&parts).unwrap();
         assert_complete(&store, &directory);
         // Anything else is not replaced, mixed with the parts, or removed.
-        let directory = store.remote("");
+        let directory = store.remote("other");
+        let other = store::Stored { key: "other/a/b".into(), ..Default::default() };
+        store.content().objects.insert(other.key.clone(), other);
         let error = Job::begin(directory.clone()).unwrap_err();
-        assert!(error.to_string().contains("expected an empty directory"), "{error}");
+        assert!(error.to_string().contains("found \"a/b\", expected an empty directory"), "{error}");
         assert!(!job::abort(directory).unwrap());
+        assert!(objects(&store).contains_key("other/a/b"));
     }
 }
 
@@ -194,7 +197,10 @@ fn what_cannot_have_a_job_is_refused_before_a_request() {
             assert!(!error.to_string().contains("secret"), "{error}");
         }
     }
-    assert_eq!(Job::begin("s3://").unwrap_err().kind(), ErrorKind::InvalidOption);
+    assert_eq!(job::parts("s3://bucket/out").unwrap_err().kind(), ErrorKind::InvalidOption);
+    for url in ["s3://", "s3://bucket", "s3://bucket//"] {
+        assert_eq!(Job::begin(url).unwrap_err().kind(), ErrorKind::InvalidOption);
+    }
     let store = Store::good(Dialect::S3);
     let job = Job::begin(store.remote("out")).unwrap();
     assert_eq!(job.clone().with_remote(store.remote("other")).unwrap_err().kind(), ErrorKind::InvalidOption);

@@ -11,10 +11,11 @@ use super::files::Files;
 use super::local::Local;
 use super::store::Store;
 
-/// The directory of a job: a path, or a URL such as `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`, under which objects are the
-/// files.
+/// The directory of a job: a path, or a URL such as `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`, under which objects
+/// are the files.
 ///
-/// Text is a URL if [`Remote::is_url`] returns true; a [`Path`] is never one. A [`Remote`] has options for the requests.
+/// Text is a URL if [`Remote::is_url`] returns true; a [`Path`] is never one. A [`Remote`] has options for the
+/// requests.
 #[derive(Clone, Debug)]
 pub struct Directory(Named);
 

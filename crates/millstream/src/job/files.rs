@@ -9,9 +9,9 @@ use super::{Manifest, Part};
 
 /// The place of a job's files: a directory, or the objects of a store under a prefix.
 ///
-/// Until it is revealed, a part is *staged*: it is in the staging directory, or its upload is not completed. The manifest
-/// and `_SUCCESS` are published from there as well. So [`stop`](Files::stop), which removes what is staged, is the one step
-/// that stops a job whose processes are still running.
+/// Until it is revealed, a part is *staged*: it is in the staging directory, or its upload is not completed. The
+/// manifest and `_SUCCESS` are published from there as well. So [`stop`](Files::stop), which removes what is staged, is
+/// the one step that stops a job whose processes are still running.
 pub(super) trait Files {
     /// Returns the path or the URL.
     fn name(&self) -> String;

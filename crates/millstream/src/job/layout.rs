@@ -9,8 +9,8 @@
 //! | `part-00000-ID.csv` | the part of task 0 |
 //! | `_SUCCESS` | all parts are visible |
 //!
-//! [`local`](super::local) has the others, of a directory. Names that begin with `.` or `_` are ignored by the readers of
-//! Hadoop, Spark, Hive and pyarrow.
+//! [`local`](super::local) has the others, of a directory. Names that begin with `.` or `_` are ignored by the readers
+//! of Hadoop, Spark, Hive and pyarrow.
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -7,8 +7,8 @@
 //! | `.millstream-job-ID/` | the staging directory: a file for each successful attempt of a task |
 //! | `.millstream-job-ID.removed/` | a staging directory that is being removed |
 //!
-//! The manifest, the parts and `_SUCCESS` come out of the staging directory by rename(2). So renaming this directory is the
-//! step that stops a job.
+//! The manifest, the parts and `_SUCCESS` come out of the staging directory by rename(2). So renaming this directory is
+//! the step that stops a job.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -92,8 +92,8 @@ impl Local {
         Ok(names(&self.0)?.iter().filter_map(id_of).collect())
     }
 
-    /// Renames the staging directory of a job. From then on, no attempt can begin to finish and no process can begin to move a
-    /// part: see [`empty_retired`](Local::empty_retired) for those that have begun.
+    /// Renames the staging directory of a job. From then on, no attempt can begin to finish and no process can begin to
+    /// move a part: see [`empty_retired`](Local::empty_retired) for those that have begun.
     fn retire(&self, job: &str) -> Result<()> {
         let path = self.staging(job);
         match fs::rename(&path, self.retired(job)) {
@@ -104,8 +104,8 @@ impl Local {
 
     /// Removes the files in the staging directories that [`retire`](Local::retire) has renamed.
     ///
-    /// A process that moves a file at the same time may have found the directory before it was renamed. When this returns, that
-    /// file is visible, or it will never be.
+    /// A process that moves a file at the same time may have found the directory before it was renamed. When this
+    /// returns, that file is visible, or it will never be.
     fn empty_retired(&self) -> Result<()> {
         for id in self.ids(REMOVED)? {
             let path = self.retired(&id);

@@ -32,24 +32,25 @@
 //! - After it, some parts may be visible. [`resume`] makes the others visible too, and [`abort`] removes all.
 //! - After `_SUCCESS`, the job is complete. [`resume`] removes what is left of its staging directory.
 //!
-//! Between the manifest and `_SUCCESS`, other programs that list the directory can see some of the parts. They must wait
-//! for `_SUCCESS`. [`parts`] does, and returns only parts in the manifest; [`objects`] does this for a URL.
+//! Between the manifest and `_SUCCESS`, other programs that list the directory can see some of the parts. They must
+//! wait for `_SUCCESS`. [`parts`] does, and returns only parts in the manifest; [`objects`] does this for a URL.
 //!
-//! Nothing is lost without an error. A manifest that is damaged, or that lists a part that is missing or has another size
-//! or, when a job is resumed, another hash, is an error, and nothing is moved.
+//! Nothing is lost without an error. A manifest that is damaged, or that lists a part that is missing or has another
+//! size or, when a job is resumed, another hash, is an error, and nothing is moved.
 //!
 //! A directory of a file system must be one that all processes see, with atomic renames. It can be on NFS.
 //!
-//! In a store (`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`), a part is an upload that is not completed until the job has a
-//! manifest. The store must list uploads, and create an object only if it does not exist. The content of a part that is not
-//! visible cannot be read again; the store has compared each piece with a checksum when it received it. Azure is refused,
-//! because it can neither list nor remove what is not visible.
+//! In a store (`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`), a part is an upload that is not completed until the job has
+//! a manifest. The store must list uploads, and create an object only if it does not exist. The content of a part that
+//! is not visible cannot be read again; the store has compared each piece with a checksum when it received it. Azure is
+//! refused, because it can neither list nor remove what is not visible.
 
 mod directory;
 mod files;
 mod layout;
 mod local;
 mod part;
+mod part_writer;
 mod store;
 mod stored;
 
@@ -69,7 +70,8 @@ use store::Store;
 use stored::Lock;
 
 pub use directory::Directory;
-pub use part::{Part, PartWriter};
+pub use part::Part;
+pub use part_writer::PartWriter;
 
 /// A job that writes parts to a directory.
 ///
@@ -119,8 +121,8 @@ impl Job {
     ///
     /// # Errors
     /// Returns [`ErrorKind::AlreadyExists`] if another job has the directory or if it is not empty,
-    /// [`ErrorKind::Unsupported`] for a URL that is not of `s3://` or `gs://`, and the errors of the file system or of the
-    /// store.
+    /// [`ErrorKind::Unsupported`] for a URL that is not of `s3://` or `gs://`, and the errors of the file system or of
+    /// the store.
     pub fn begin(directory: impl Into<Directory>) -> Result<Job> {
         let mut job = Job { place: directory.into().create()?, id: random_id()?, prepared: None };
         job.check_free(false)?;
@@ -137,6 +139,11 @@ impl Job {
         let prepared = job.check_free(true).and_then(|()| files.prepare(&job.id));
         job.prepared = prepared.inspect_err(|_| drop(files.remove(LOCK)))?;
         Ok(job)
+    }
+
+    /// Returns the job of a directory as it is named, without a system call or a request.
+    fn named(directory: String, id: String, prepared: Option<Prepared>) -> Result<Job> {
+        Ok(Job { place: Directory::from(directory).named()?, id, prepared })
     }
 
     /// Fails if the directory contains anything, or anything but the lock if it is `locked` by this job.
@@ -172,7 +179,8 @@ impl Job {
         self.place.path()
     }
 
-    /// Returns the job with other options for its requests, such as the endpoint of the store. JSON does not contain them.
+    /// Returns the job with other options for its requests, such as the endpoint of the store. JSON does not contain
+    /// them.
     ///
     /// # Errors
     /// Returns [`ErrorKind::InvalidOption`] if `remote` is another URL, or an option is invalid.
@@ -206,8 +214,8 @@ impl Job {
     /// # Errors
     /// Returns [`ErrorKind::InvalidOption`] if a part is of another job or two are of the same task,
     /// [`ErrorKind::JobIncomplete`] if one is missing or has changed, [`ErrorKind::Closed`] if the job has been
-    /// aborted, and the errors of the file system or of the store. After one of these, the job may have a manifest: call
-    /// this again, [`resume`] or [`abort`](Job::abort).
+    /// aborted, and the errors of the file system or of the store. After one of these, the job may have a manifest:
+    /// call this again, [`resume`] or [`abort`](Job::abort).
     pub fn commit(&self, parts: &[Part]) -> Result<Manifest> {
         let mut parts = parts.to_vec();
         parts.sort_by_key(Part::task);
@@ -273,8 +281,8 @@ impl Job {
 /// Completes the job of a directory whose driver was killed after it had written the manifest. If the job is complete,
 /// this only removes what is left of its staging.
 ///
-/// All parts are read, and compared with their hashes, before the first one is moved. In a store, a part that is not visible
-/// cannot be read; all parts must exist before the first one is completed.
+/// All parts are read, and compared with their hashes, before the first one is moved. In a store, a part that is not
+/// visible cannot be read; all parts must exist before the first one is completed.
 ///
 /// ```
 /// use millstream::{ErrorKind, job};
@@ -337,8 +345,8 @@ pub fn resume(directory: impl Into<Directory>) -> Result<Manifest> {
 /// If the job is running, it fails. Parts that are visible already are removed too.
 ///
 /// # Errors
-/// Returns [`ErrorKind::AlreadyExists`] if the job is complete, [`ErrorKind::JobIncomplete`] if neither the lock nor the
-/// manifest shows its id, and the errors of the file system or of the store.
+/// Returns [`ErrorKind::AlreadyExists`] if the job is complete, [`ErrorKind::JobIncomplete`] if neither the lock nor
+/// the manifest shows its id, and the errors of the file system or of the store.
 pub fn abort(directory: impl Into<Directory>) -> Result<bool> {
     remove(directory.into().find()?.files())
 }
@@ -363,8 +371,8 @@ fn remove(files: &dyn Files) -> Result<bool> {
         (_, Err(error)) => return Err(error),
     };
     files.stop(&jobs)?;
-    // From now on the driver, if it is running, can neither write the manifest nor reveal parts nor complete the job. Until
-    // now it could.
+    // From now on the driver, if it is running, can neither write the manifest nor reveal parts nor complete the job.
+    // Until now it could.
     check_unfinished()?;
     let written = Manifest::read(files);
     if let (true, Ok(Some(written))) = (jobs.is_empty(), &written) {
@@ -390,9 +398,17 @@ fn remove(files: &dyn Files) -> Result<bool> {
 ///
 /// # Errors
 /// Returns [`ErrorKind::JobIncomplete`] if the job is not complete, and the error names the command to run; or if the
-/// manifest is damaged, or a part is missing or has another size. Returns the errors of the file system.
+/// manifest is damaged, or a part is missing or has another size; [`ErrorKind::InvalidOption`] for a URL; and the
+/// errors of the file system.
 pub fn parts(directory: impl AsRef<Path>) -> Result<Option<Vec<PathBuf>>> {
     let directory = directory.as_ref();
+    let text = directory.to_string_lossy();
+    if Remote::is_url(text.as_bytes()) {
+        return Err(Error::new(ErrorKind::InvalidOption)
+            .with_name(Remote::new(text).name())
+            .with_found("a URL")
+            .with_expected("a path; `objects` returns the parts of a URL"));
+    }
     let place = Directory::from(directory).named()?;
     let parts = visible(place.files())?;
     Ok(parts.map(|parts| parts.iter().map(|part| directory.join(part.name())).collect()))
@@ -401,12 +417,38 @@ pub fn parts(directory: impl AsRef<Path>) -> Result<Option<Vec<PathBuf>>> {
 /// Returns the objects of a complete job's parts, like [`parts`], with the options of `directory`.
 ///
 /// # Errors
-/// Returns the errors of [`parts`], [`ErrorKind::Unsupported`] for a URL that is not of `s3://` or `gs://`, and the errors
-/// of the store.
+/// Returns the errors of [`parts`], [`ErrorKind::Unsupported`] for a URL that is not of `s3://` or `gs://`, and the
+/// errors of the store.
 pub fn objects(directory: impl Into<Remote>) -> Result<Option<Vec<Remote>>> {
     let store = Store::new(&directory.into())?;
     let parts = visible(&store)?;
     Ok(parts.map(|parts| parts.iter().map(|part| store.at(&part.name())).collect()))
+}
+
+/// Returns whether a URL is that of a directory, which can have a job: whether it ends with `/`, and is not of a web
+/// server.
+#[doc(hidden)] // for the command line and the packages of other languages
+pub fn is_directory(url: &str) -> bool {
+    url.ends_with('/') && Store::new(&Remote::new(url)).is_ok()
+}
+
+/// Fails if one of these objects of a list is a part of an unfinished job, of which the list has only some parts.
+/// `remote` adds the options to a URL.
+///
+/// # Errors
+/// Returns the errors of [`objects`].
+#[doc(hidden)] // for the command line and the packages of other languages
+pub fn check_objects(urls: &[String], remote: impl Fn(&str) -> Remote) -> Result<()> {
+    let directories = urls.iter().filter_map(|url| {
+        let (directory, name) = url.rsplit_once('/')?;
+        layout::job_of_part(name).map(|_| directory)
+    });
+    let mut directories: Vec<&str> = directories.collect();
+    directories.dedup();
+    directories
+        .into_iter()
+        .filter(|directory| Store::new(&remote(directory)).is_ok())
+        .try_for_each(|directory| objects(remote(directory)).map(drop))
 }
 
 /// Returns the parts of a complete job, if the directory has one.

@@ -1,8 +1,8 @@
 //! The files of a job in a store: objects whose URLs begin with a prefix.
 //!
 //! What is staged is an upload that is not completed, of an object with its final name. The manifest and `_SUCCESS` are
-//! staged when the job begins. A store decides whether an upload is completed or removed, so removing the uploads is the step that stops a job:
-//! a driver that is still running can then neither publish nor reveal anything.
+//! staged when the job begins. A store decides whether an upload is completed or removed, so removing the uploads is
+//! the step that stops a job: a driver that is still running can then neither publish nor reveal anything.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,8 @@ use super::{Manifest, Part};
 /// The number of requests at a time for the objects of a job.
 const REQUESTS: usize = 8;
 
-/// The number of times that uploads are listed and removed: a store may still be receiving a part of one that is removed.
+/// The number of times that uploads are listed and removed: a store may still be receiving a part of one that is
+/// removed.
 const REMOVALS: usize = 10;
 
 /// The objects whose URLs begin with that of `remote` and a `/`.
@@ -37,7 +38,7 @@ impl Store {
         let (scheme, rest) = remote.url().split_once("://").unwrap_or(("", remote.url()));
         let url = format!("{}://{}", scheme.to_ascii_lowercase(), rest.trim_end_matches('/'));
         let store = Store { remote: remote.at(url) };
-        store.at(LOCK).check_staging().map_err(|error| error.with_name(remote.name()))?;
+        store.remote.check_staging()?;
         Ok(store)
     }
 
@@ -113,6 +114,18 @@ impl Store {
         Upload::open(self.at(file), false, || Ok(()))?.stage(|| Ok(()))
     }
 
+    /// Returns whether a part is among these, and fails if it has another size.
+    fn is_visible(&self, visible: &HashMap<String, u64>, part: &Part) -> Result<bool> {
+        match visible.get(&part.name()) {
+            None => Ok(false),
+            Some(&size) if size == part.size => Ok(true),
+            Some(size) => {
+                let (found, expected) = (format!("{size} bytes"), format!("{} bytes", part.size));
+                Err(part.changed(self.name_of(&part.name()), found, expected))
+            }
+        }
+    }
+
     fn missing(&self, part: &Part) -> Error {
         part.missing(self.name_of(&part.name()), "object", "it, or its unfinished upload".to_string())
     }
@@ -172,6 +185,8 @@ impl Files for Store {
     }
 
     fn prepare(&self, _: &str) -> Result<Option<Prepared>> {
+        // A store without this list could not end the job.
+        self.uploads()?;
         let manifest = self.stage_empty(MANIFEST)?;
         match self.stage_empty(SUCCESS) {
             Ok(success) => Ok(Some(Prepared { manifest, success })),
@@ -295,20 +310,6 @@ impl Files for Store {
 
     fn clean_up(&self) -> Result<()> {
         self.remove_uploads(is_own)
-    }
-}
-
-impl Store {
-    /// Returns whether a part is among these, and fails if it has another size.
-    fn is_visible(&self, visible: &HashMap<String, u64>, part: &Part) -> Result<bool> {
-        match visible.get(&part.name()) {
-            None => Ok(false),
-            Some(&size) if size == part.size => Ok(true),
-            Some(size) => {
-                let (found, expected) = (format!("{size} bytes"), format!("{} bytes", part.size));
-                Err(part.changed(self.name_of(&part.name()), found, expected))
-            }
-        }
     }
 }
 

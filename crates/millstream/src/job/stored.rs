@@ -11,7 +11,7 @@ use crate::versioned::{self, Invalid};
 use super::files::{Files, Prepared};
 use super::layout::{self, LOCK, MANIFEST};
 use super::part::shown_hash;
-use super::{Directory, Job, Manifest, Part};
+use super::{Job, Manifest, Part};
 
 /// The version that this library writes. It reads this version and all earlier ones.
 const VERSION: u32 = 1;
@@ -167,8 +167,8 @@ impl Job {
     /// Parses a job from JSON.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::InvalidOption`] if the JSON is not a job, and [`ErrorKind::Unsupported`] for another version
-    /// of the format.
+    /// Returns [`ErrorKind::InvalidOption`] if the JSON is not a job, and [`ErrorKind::Unsupported`] for another
+    /// version of the format.
     pub fn from_json(json: &str) -> Result<Job> {
         let job = versioned::parse::<StoredJob>(json.as_bytes(), VERSION).and_then(|stored| {
             let prepared = match (stored.manifest, stored.success) {
@@ -180,7 +180,7 @@ impl Job {
             Ok((check_job_id(stored.job)?, stored.directory, prepared))
         });
         let (id, directory, prepared) = job.map_err(|invalid| invalid.of_value("a job"))?;
-        Ok(Job { place: Directory::from(directory).named()?, id, prepared })
+        Job::named(directory, id, prepared)
     }
 }
 
@@ -193,8 +193,8 @@ impl Part {
     /// Parses a part from JSON.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::InvalidOption`] if the JSON is not a part, and [`ErrorKind::Unsupported`] for another version
-    /// of the format.
+    /// Returns [`ErrorKind::InvalidOption`] if the JSON is not a part, and [`ErrorKind::Unsupported`] for another
+    /// version of the format.
     pub fn from_json(json: &str) -> Result<Part> {
         let part = versioned::parse::<StoredResult>(json.as_bytes(), VERSION).and_then(|stored| {
             let job = check_job_id(stored.job)?;
