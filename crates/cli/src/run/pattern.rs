@@ -3,7 +3,7 @@
 //! A word is a pattern if it contains `*`, and no file has this name. Within it, `*` and `?` do not match `/`, `**` matches
 //! any directories, `[…]` one of these characters and `{a,b}` either text, as in the crate globset.
 //!
-//! The directory of a job stands for the parts in its manifest.
+//! The directory of a job, `DIR` or `s3://BUCKET/DIR/`, stands for the parts in its manifest.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -73,8 +73,16 @@ fn expand(sources: &[Source], network: &Network, allow_empty: bool) -> Result<Ve
             },
             Source::Url(url) if is_pattern_of_objects(url) => {
                 let matched = objects(url, network).map_err(|error| error.with_name(url))?;
-                (url.clone(), matched)
+                job::check_objects(&matched, |url| network.remote(url))?;
+                (url.clone(), matched.into_iter().map(Source::Url).collect())
             }
+            Source::Url(url) if job::is_directory(url) => match job::objects(network.remote(url))? {
+                Some(parts) => (url.clone(), parts.iter().map(|part| Source::Url(part.url().into())).collect()),
+                None => {
+                    found.push(source.clone());
+                    continue;
+                }
+            },
             _ => {
                 found.push(source.clone());
                 continue;
@@ -148,9 +156,9 @@ fn is_missing(error: &walkdir::Error) -> bool {
     error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-fn objects(pattern: &str, network: &Network) -> Result<Vec<Source>> {
+fn objects(pattern: &str, network: &Network) -> Result<Vec<String>> {
     let objects = Objects::matching(network.remote(pattern))?;
-    objects.map(|object| object.map(|object| Source::Url(object.url))).collect()
+    objects.map(|object| object.map(|object| object.url)).collect()
 }
 
 #[cfg(test)]
