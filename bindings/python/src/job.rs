@@ -1,9 +1,10 @@
 //! Jobs: parts that many processes write, and that appear together.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use millstream::job::{self, Job as CoreJob, Part as CorePart, PartWriter as CoreWriter};
-use millstream::{Error, ErrorKind};
+use millstream::job::{self, Directory, Job as CoreJob, Part as CorePart, PartWriter as CoreWriter};
+use millstream::{CancelToken, Error, ErrorKind, Remote as CoreRemote};
 use parking_lot::{Mutex, MutexGuard};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyType};
@@ -11,8 +12,9 @@ use pyo3::types::{PyBytes, PyString, PyType};
 use crate::error;
 use crate::foreign;
 use crate::number::Whole;
-use crate::remote::Location;
+use crate::remote::{Location, Remote, check_process};
 use crate::splits::{Reduced, raised, reduced};
+use crate::wait::once;
 
 /// A job that writes parts to a directory, which become visible together or not at all.
 ///
@@ -30,7 +32,8 @@ use crate::splits::{Reduced, raised, reduced};
 /// their names, and creates `_SUCCESS` last. Programs that list the directory must wait for `_SUCCESS`.
 ///
 /// If the process that commits is killed, `millstream commit resume DIRECTORY` completes the job if it has a manifest, and
-/// `millstream commit abort DIRECTORY` removes it. The directory must be in a file system that all processes share.
+/// `millstream commit abort DIRECTORY` removes it. The directory must be in a file system that all processes share, or
+/// a URL: `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`. A pickled job has no options of a `Remote`: see `with_remote`.
 #[pyclass(frozen, eq, module = "millstream")]
 #[derive(PartialEq)]
 pub struct Job(CoreJob);
@@ -48,6 +51,8 @@ pub struct Part(CorePart);
 pub struct PartWriter {
     state: Mutex<State>,
     name: String,
+    /// The directory of the job.
+    directory: PathBuf,
 }
 
 enum State {
@@ -56,11 +61,34 @@ enum State {
     Discarded,
 }
 
-/// Returns the directory of a job. A URL is refused by the core.
-fn directory(location: Location) -> PathBuf {
+/// Returns the directory of a job.
+fn directory(location: Location) -> Directory {
     match location {
-        Location::Path(path) => path,
-        Location::Object(remote) => remote.name().into(),
+        Location::Path(path) => path.into(),
+        Location::Object(remote) => remote.into(),
+    }
+}
+
+/// Runs a call of a job in this directory. Signals are handled while it waits for a store.
+fn run<T: Send>(
+    py: Python<'_>,
+    directory: &std::path::Path,
+    call: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let name = directory.to_string_lossy();
+    if !CoreRemote::is_url(name.as_bytes()) {
+        return raised(py, py.detach(call));
+    }
+    let checked = || check_process(|| CoreRemote::new(name).name()).and_then(|()| call());
+    let called = once(py, &CancelToken::lazy(), checked)?;
+    raised(py, called)
+}
+
+/// Returns the name of the directory of a job.
+fn name_of(location: &Location) -> PathBuf {
+    match location {
+        Location::Path(path) => PathBuf::from(".").join(path),
+        Location::Object(remote) => remote.url().into(),
     }
 }
 
@@ -70,18 +98,24 @@ impl Job {
     #[staticmethod]
     #[pyo3(name = "begin")]
     fn begin_in(py: Python<'_>, directory: Location) -> PyResult<Job> {
-        let directory = self::directory(directory);
-        raised(py, py.detach(|| CoreJob::begin(directory))).map(Job)
+        run(py, &name_of(&directory), || CoreJob::begin(self::directory(directory))).map(Job)
     }
 
-    /// The paths of the parts of a complete job, in the order of their tasks, or `None` if the directory has no job.
+    /// The paths or URLs of the parts of a complete job, in the order of their tasks, or `None` if the directory has no job.
     ///
     /// Other files in the directory are ignored. An unfinished job is an error that names the command to run.
     #[staticmethod]
-    fn parts(py: Python<'_>, directory: Location) -> PyResult<Option<Vec<std::ffi::OsString>>> {
-        let directory = self::directory(directory);
-        let paths = raised(py, py.detach(|| job::parts(directory)))?;
-        Ok(paths.map(|paths| paths.into_iter().map(PathBuf::into_os_string).collect()))
+    fn parts(py: Python<'_>, directory: Location) -> PyResult<Option<Vec<OsString>>> {
+        run(py, &name_of(&directory), || match directory {
+            Location::Path(path) => {
+                let paths = job::parts(path)?;
+                Ok(paths.map(|paths| paths.into_iter().map(PathBuf::into_os_string).collect()))
+            }
+            Location::Object(remote) => {
+                let parts = job::objects(remote)?;
+                Ok(parts.map(|parts| parts.iter().map(|part| part.url().into()).collect()))
+            }
+        })
     }
 
     /// A job from JSON.
@@ -101,30 +135,38 @@ impl Job {
         self.0.id()
     }
 
-    /// The absolute path of the directory.
+    /// The absolute path of the directory, or its URL.
     #[getter]
     fn directory(&self) -> &std::ffi::OsStr {
         self.0.directory().as_os_str()
     }
 
+    /// The same job with options for its requests, which JSON and pickle do not contain, because headers may be secret.
+    ///
+    ///     job = job.with_remote(ms.Remote(job.directory, endpoint="http://127.0.0.1:9000"))
+    fn with_remote(&self, py: Python<'_>, remote: &Bound<'_, Remote>) -> PyResult<Job> {
+        raised(py, self.0.clone().with_remote(remote.get().core().clone())).map(Job)
+    }
+
     /// Begins the part of an attempt of a task. `extension` is the end of its name, such as `".csv"`.
     #[pyo3(signature = (task, extension = ""))]
     fn part(&self, py: Python<'_>, task: Whole<u64>, extension: &str) -> PyResult<PartWriter> {
-        let writer = raised(py, py.detach(|| self.0.part(task.0, extension)))?;
-        let name = format!("the part of task {} in {}", task.0, self.0.directory().display());
-        Ok(PartWriter { state: Mutex::new(State::Open { writer: Box::new(writer), written: 0 }), name })
+        let directory = self.0.directory().to_owned();
+        let writer = run(py, &directory, || self.0.part(task.0, extension))?;
+        let name = format!("the part of task {} in {}", task.0, directory.display());
+        Ok(PartWriter { state: Mutex::new(State::Open { writer: Box::new(writer), written: 0 }), name, directory })
     }
 
     /// Makes these parts visible, at most one of each task. If this fails before the manifest is written, none is. It can
     /// be called again with the same parts.
     fn commit(&self, py: Python<'_>, parts: Vec<Bound<'_, Part>>) -> PyResult<()> {
         let parts: Vec<CorePart> = parts.iter().map(|part| part.get().0.clone()).collect();
-        raised(py, py.detach(|| self.0.commit(&parts))).map(drop)
+        run(py, self.0.directory(), || self.0.commit(&parts)).map(drop)
     }
 
     /// Removes the job and all of its parts, unless it is complete. Calling this again does nothing.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
-        raised(py, py.detach(|| self.0.abort()))
+        run(py, self.0.directory(), || self.0.abort())
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
@@ -196,7 +238,7 @@ impl PartWriter {
     fn send(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<usize> {
         let mut state = self.state(py)?;
         let State::Open { writer, written } = &mut *state else { return Err(error::closed(py, &self.name)) };
-        raised(py, py.detach(|| writer.write(bytes)))?;
+        run(py, &self.directory, || writer.write(bytes))?;
         *written += bytes.len() as u64;
         Ok(bytes.len())
     }
@@ -224,12 +266,12 @@ impl PartWriter {
         Ok(())
     }
 
-    /// Completes the part: all of its bytes are on the disk, and `result` can be read.
+    /// Completes the part: all of its bytes are on the disk or in the store, and `result` can be read.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let mut state = self.state(py)?;
         match std::mem::replace(&mut *state, State::Discarded) {
             State::Open { writer, .. } => {
-                *state = State::Done(raised(py, py.detach(|| writer.finish()))?);
+                *state = State::Done(run(py, &self.directory, || writer.finish())?);
             }
             ended => *state = ended,
         }

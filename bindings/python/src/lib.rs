@@ -73,7 +73,9 @@ mod _native {
     #[pymodule_export]
     use crate::reader::{BinaryReader, Reader, TextReader};
     #[pymodule_export]
-    use crate::remote::{Remote, is_pattern_of_objects, is_url, location_name, matching_objects};
+    use crate::remote::{
+        Remote, is_directory_of_objects, is_pattern_of_objects, is_url, location_name, matching_objects,
+    };
     #[pymodule_export]
     use crate::splits::{Split, Splits};
     #[pymodule_export]

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use millstream::options::REMOTE;
 use millstream::remote::{Objects, pattern};
-use millstream::{CancelToken, Error, ErrorKind, Remote as CoreRemote};
+use millstream::{CancelToken, Error, ErrorKind, Remote as CoreRemote, job};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyString};
 
@@ -120,13 +120,17 @@ impl Location {
     }
 }
 
-/// The URLs of the objects that match a pattern such as `s3://BUCKET/logs/**/*.gz`, in the order of the store.
+/// The URLs of the objects that match a pattern such as `s3://BUCKET/logs/**/*.gz`, in the order of the store. If one is a
+/// part of an unfinished job, this is an error.
 #[pyfunction]
 pub fn matching_objects(py: Python<'_>, url: String) -> PyResult<Vec<String>> {
     let remote = CoreRemote::new(url);
     let list = || {
         check_process(|| remote.name())?;
-        Objects::matching(remote)?.map(|object| object.map(|object| object.url)).collect()
+        let urls =
+            Objects::matching(remote)?.map(|object| object.map(|object| object.url)).collect::<Result<Vec<_>, _>>()?;
+        job::check_objects(&urls, |url| CoreRemote::new(url))?;
+        Ok(urls)
     };
     once(py, &CancelToken::lazy(), list)?.map_err(|error: Error| error::raise(py, &error))
 }
@@ -135,6 +139,12 @@ pub fn matching_objects(py: Python<'_>, url: String) -> PyResult<Vec<String>> {
 #[pyfunction]
 pub fn is_pattern_of_objects(url: &str) -> bool {
     pattern::is_pattern_of_objects(url)
+}
+
+/// Whether a URL is that of a directory, which can have a job.
+#[pyfunction]
+pub fn is_directory_of_objects(url: &str) -> bool {
+    job::is_directory(url)
 }
 
 /// Whether text is the URL of an object.

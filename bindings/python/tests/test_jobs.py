@@ -6,13 +6,17 @@ import multiprocessing
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import millstream as ms
 import pytest
+from conftest import ROOT
 
 
 def visible(directory: Path) -> list[str]:
@@ -98,9 +102,10 @@ def test_a_part_that_fails_is_discarded(tmp_path: Path) -> None:
 
 
 def test_wrong_arguments(tmp_path: Path) -> None:
-    for url in ("s3://bucket/out", ms.Remote("https://host/out")):
-        with pytest.raises(ms.Unsupported, match="found a URL as the directory of a job"):
-            ms.Job.begin(url)
+    for url in ("az://container/out", ms.Remote("https://host/out")):
+        for call in (ms.Job.begin, ms.Job.parts):
+            with pytest.raises(ms.Unsupported, match="expected s3://"):
+                call(url)
     job = ms.Job.begin(tmp_path / "a")
     with pytest.raises(ms.Error, match="unfinished job") as caught:
         ms.Job.begin(tmp_path / "a")
@@ -164,3 +169,111 @@ def test_a_killed_driver(tmp_path: Path) -> None:
     assert "found a job without a manifest" in ended.stderr
     assert command_line("commit", "abort", out).returncode == 0
     ms.Job.begin(out).abort()
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder with the objects of `s3://bucket`, in the store that the environment leads to."""
+    program = ROOT / ".servers/bin/versitygw"
+    if not program.exists():
+        assert os.environ.get("CI") != "true", "versitygw is missing: see tools/setup"
+        pytest.skip("versitygw is missing: see tools/setup")
+    bucket = tmp_path / "objects" / "bucket"
+    bucket.mkdir(parents=True)
+    (tmp_path / "attributes").mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    access = ["--access", "some-key", "--secret", "some-secret", "--region", "eu-north-1", "--port", address]
+    folders = ["posix", "--sidecar", str(tmp_path / "attributes"), str(bucket.parent)]
+    variables = {"ENDPOINT_URL": f"http://{address}", "REGION": "eu-north-1"}
+    variables |= {"ACCESS_KEY_ID": "some-key", "SECRET_ACCESS_KEY": "some-secret"}
+    for name, value in variables.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    with subprocess.Popen([program, *access, *folders], stdout=subprocess.DEVNULL) as server:
+        try:
+            host, _, port = address.partition(":")
+            while True:
+                assert server.poll() is None
+                try:
+                    socket.create_connection((host, int(port))).close()
+                    break
+                except OSError:
+                    time.sleep(0.01)
+            yield bucket
+        finally:
+            server.kill()
+
+
+def unfinished() -> str:
+    listed = command_line("uploads", "ls", "s3://bucket/")
+    assert listed.returncode == 0, listed.stderr
+    return listed.stdout
+
+
+def test_jobs_in_a_store(store: Path) -> None:
+    url = "s3://bucket/some/out"
+    job = ms.Job.begin(url)
+    assert job.directory == url
+    spawn = multiprocessing.get_context("spawn")
+    with spawn.Pool(2) as pool:
+        parts = pool.starmap(write, [(job, task) for task in range(3)])
+    write(job, 1)
+    assert [path.name for path in (store / "some/out").iterdir()] == [".millstream-job.lock"]
+    with pytest.raises(ms.Error, match="unfinished job") as caught:
+        ms.Job.begin(url)
+    assert caught.value.kind == "already_exists"
+    with pytest.raises(ms.Error, match="`millstream commit abort s3://bucket/some/out`"):
+        ms.Job.parts(url)
+    for value in (job, parts[0]):
+        assert type(value).from_json(value.to_json()) == value
+    with pytest.raises(ms.OptionError, match="another directory than that of the job"):
+        job.with_remote(ms.Remote("s3://bucket/other"))
+    pickle.loads(pickle.dumps(job)).with_remote(ms.Remote(url, part_size=5 << 20)).commit(parts)
+    found = ms.Job.parts(url + "/")
+    assert found == [f"{url}/{part.name}" for part in parts]
+    assert [ms.open(part).read() for part in found] == [f"from task {task}\nx\n".encode() for task in range(3)]
+    assert unfinished() == ""
+    assert command_line("commit", "resume", url).stdout == "complete: parts: 3, bytes: 42, records: 6\n"
+    with pytest.raises(ms.Error, match="found a complete job"):
+        job.abort()
+    # A driver that is killed before the manifest, and a task that is.
+    job = ms.Job.begin("s3://bucket/killed")
+    write(job, 0)
+    assert unfinished() != ""
+    assert command_line("commit", "abort", "s3://bucket/killed").stdout == "removed the job\n"
+    assert (unfinished(), list((store / "killed").glob("*"))) == ("", [])
+    with pytest.raises(ms.Closed, match="no unfinished job"):
+        write(job, 1)
+
+
+def test_tables_in_a_store(store: Path) -> None:
+    """What the modules of engines do, without an engine."""
+    pa = pytest.importorskip("pyarrow")
+    import millstream.arrow as source
+    from millstream._jobs import Output, Writers
+
+    table = pa.table({"id": [1, 2, 3], "text": ["a", "b\n", ""]})
+
+    def run(table: Any, output: Output) -> list[ms.Part | None]:
+        sent = pickle.loads(pickle.dumps(output))
+        return [sent.write(task, [table.slice(task, 1)]) for task in range(3)]
+
+    def fail(table: Any, output: Output) -> Any:
+        yield output.write(0, [table])
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        Writers(fail).parquet(table, "s3://bucket/out")
+    assert (unfinished(), list((store / "out").glob("*"))) == ("", [])
+    Writers(run).csv(table, "s3://bucket/out")
+    for paths in ("s3://bucket/out/", "s3://bucket/out/*.csv"):
+        batches = source.read_csv(paths)
+        assert pa.Table.from_batches(batches, schema=batches.schema).to_pylist() == table.to_pylist()
+    (store / "out/_SUCCESS").unlink()
+    for paths in ("s3://bucket/out/", "s3://bucket/out/*.csv"):
+        with pytest.raises(ms.Error, match="unfinished job"):
+            source.read_csv(paths)
+    Output.begin("s3://bucket/empty", "csv").commit([None])
+    with pytest.raises(ms.OptionError, match="wrote no parts"):
+        source.read_csv("s3://bucket/empty/")

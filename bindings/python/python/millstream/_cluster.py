@@ -24,6 +24,7 @@ from ._native import (
     Split,
     Splits,
     document_columns,
+    is_directory_of_objects,
     is_pattern_of_objects,
     is_url,
     location_name,
@@ -290,12 +291,21 @@ def _divide(options: dict[str, Any], of: Any) -> tuple[dict[str, Any], dict[str,
     )
 
 
+def _some(parts: list[str], name: str) -> list[str]:
+    """The parts of a job, at least one."""
+    if not parts:
+        raise option_error(f"the job in {name}, which wrote no parts", "at least one")
+    return parts
+
+
 def _files(paths: Paths) -> list[str]:
     """The files, in the order of the arguments; those of a pattern are in the order of their names."""
     files: list[str] = []
     for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
         name = os.fspath(path)
-        if isinstance(path, str) and is_url(path):
+        if isinstance(path, str) and is_directory_of_objects(path) and (parts := Job.parts(path)) is not None:
+            files.extend(_some(parts, path))
+        elif isinstance(path, str) and is_url(path):
             found = matching_objects(path) if is_pattern_of_objects(path) else [path]
             if not found:
                 raise FileNotFoundError(errno.ENOENT, f"{path}: no object matches the pattern", path)
@@ -310,9 +320,7 @@ def _files(paths: Paths) -> list[str]:
                 Job.parts(directory)
             files.extend(map(os.path.abspath, found))
         elif os.path.isdir(path) and (parts := Job.parts(path)) is not None:
-            if not parts:
-                raise option_error(f"the job in {name}, which wrote no parts", "at least one")
-            files.extend(map(os.path.abspath, parts))
+            files.extend(map(os.path.abspath, _some(parts, name)))
         else:
             files.append(os.path.abspath(name))
     if not files:

@@ -64,7 +64,9 @@ class Output:
 
 
 class Writers:
-    """The functions of an engine, whose `write` runs the tasks and returns their parts."""
+    """The functions of an engine, whose `write` runs the tasks and returns their parts.
+
+    A directory is a path, or a URL: `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`."""
 
     def __init__(self, write: Callable[[Any, Output], Iterable[Part | None]]) -> None:
         self._write = write

@@ -27,6 +27,7 @@ def forked() -> None: ...
 def options_help(of: Literal["reader", "writer", "command", "remote"]) -> str: ...
 def location_name(location: Location) -> str: ...
 def is_url(text: str, /) -> bool: ...
+def is_directory_of_objects(url: str, /) -> bool: ...
 def is_pattern_of_objects(url: str, /) -> bool: ...
 def matching_objects(url: str, /) -> list[str]: ...
 def command_line(argv: Sequence[str], closed: tuple[bool, bool, bool]) -> int: ...
@@ -481,14 +482,16 @@ class Job:
 
     If the process that commits is killed, `millstream commit resume DIRECTORY` completes the job if it has a manifest,
     and `millstream commit abort DIRECTORY` removes it. The directory must be in a file system that all processes
-    share."""
+    share, or a URL: `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`. A pickled job has no options of a `Remote`: see
+    `with_remote`."""
 
     @staticmethod
     def begin(directory: Location) -> Job:
         """Begins a job that writes to an empty directory, which is created if it does not exist."""
     @staticmethod
     def parts(directory: Location) -> list[str] | None:
-        """The paths of the parts of a complete job, in the order of their tasks, or `None` if the directory has no job.
+        """The paths or URLs of the parts of a complete job, in the order of their tasks, or `None` if the directory has
+        no job.
 
         Other files in the directory are ignored. An unfinished job is an error that names the command to run."""
     @classmethod
@@ -501,7 +504,12 @@ class Job:
         """The id of the job: 32 hexadecimal digits."""
     @property
     def directory(self) -> str:
-        """The absolute path of the directory."""
+        """The absolute path of the directory, or its URL."""
+    def with_remote(self, remote: Remote) -> Job:
+        """The same job with options for its requests, which JSON and pickle do not contain, because headers may be
+        secret.
+
+            job = job.with_remote(ms.Remote(job.directory, endpoint="http://127.0.0.1:9000"))"""
     def part(self, task: int, extension: str = "") -> PartWriter:
         """Begins the part of an attempt of a task. `extension` is the end of its name, such as `".csv"`."""
     def commit(self, parts: Sequence[Part]) -> None:
@@ -549,7 +557,7 @@ class PartWriter:
     def add_records(self, count: int) -> None:
         """Adds to the number of records, which the manifest contains."""
     def close(self) -> None:
-        """Completes the part: all of its bytes are on the disk, and `result` can be read."""
+        """Completes the part: all of its bytes are on the disk or in the store, and `result` can be read."""
     def abort(self) -> None:
         """Discards the part."""
     @property
