@@ -42,7 +42,7 @@
 //!
 //! In a store (`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`), a part is an upload that is not completed until the job has
 //! a manifest. The store must list uploads, and create an object only if it does not exist. The content of a part that
-//! is not visible cannot be read again; the store has compared each piece with a checksum when it received it. Azure is
+//! is not visible cannot be read again; the store has compared each piece with the checksum of its request. Azure is
 //! refused, because it can neither list nor remove what is not visible.
 
 mod directory;

@@ -14,7 +14,7 @@ use crate::store::{Kind, Store, with_store};
 use crate::versitygw::versitygw;
 
 /// The length of the longest part: two pieces of the smallest size that stores accept, and one of one byte.
-const LONG: usize = (2 * 5 << 20) + 1;
+const LONG: usize = 2 * (5 << 20) + 1;
 
 /// The content of tasks 0, 1, …: nothing, a short one, and one of several pieces.
 fn contents() -> [Vec<u8>; 3] {
