@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The maximum number of threads: more threads make no stream faster.
+#[cfg(feature = "compression")]
 const MOST: usize = 8;
 
 /// The number of pieces that a thread may have: one in progress, one waiting, and one finished.

@@ -1,6 +1,5 @@
 //! What this crate is without the feature `client`: no object can be opened, and every attempt returns an error.
 
-use std::io;
 use std::time::Duration;
 
 use millstream_core::error::{Error, ErrorKind, Result};

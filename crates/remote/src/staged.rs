@@ -98,7 +98,7 @@ pub fn content(remote: Remote) -> Result<Option<Vec<u8>>> {
     };
     let (mut bytes, mut block) = (Vec::new(), vec![0; 64 << 10]);
     loop {
-        match object.read(&mut block)? {
+        match object.read(&mut block, || Ok(()))? {
             0 => return Ok(Some(bytes)),
             count => bytes.extend_from_slice(&block[..count]),
         }

@@ -155,7 +155,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Stores all parts of the object, at least one, and leaves the upload to whoever completes it with the returned
+    /// Stores all parts of the object, at least one, and leaves its completion to any process that has the returned
     /// description. After an error the call may be repeated.
     ///
     /// # Errors

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-#[cfg(feature = "compression")]
 use crate::Format;
 use crate::Remote;
 use crate::error::{Error, ErrorKind, Result};
