@@ -39,8 +39,9 @@ corpus: setup
 	MILLSTREAM_SHARED="$(abspath $(SHARED))" cargo test $(RUST) --test bson_corpus --test bson_hostile --test bson_julia
 	MILLSTREAM_ORIGINALS="$(abspath $(SHARED))/originals" tools/cpp g++ plain -R Originals
 
-# The slow tests: undefined behaviour, other platforms, fuzzing, every fault at every call, many more random cases.
-test-deep: setup cpp-deep miri miri-big-endian targets fuzz sweeps latency cluster msrv deny package-reproducible
+# The slow tests: counted instructions, undefined behaviour, other platforms, fuzzing, every fault at every call, many more
+# random cases.
+test-deep: setup cpp-deep instructions miri miri-big-endian targets fuzz sweeps latency cluster msrv deny package-reproducible
 
 lint: setup
 	tools/layers
