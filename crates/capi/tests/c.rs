@@ -332,11 +332,11 @@ fn a_failing_command_is_reported_with_its_status() {
     let program = example("failing_command");
     let counted = |script: &str| outcome(Command::new(program.path()).args(["sh", "-c", script]));
     assert_eq!(counted("echo a; echo b"), (0, "2 lines\n".into(), "".into()));
-    let printed = |lines: &str, told: &str| (1, lines.to_string(), told.to_string());
+    let printed = |lines: &str, stderr: &str| (1, lines.to_string(), stderr.to_string());
     assert_eq!(counted("echo a; echo oops >&2; exit 3"), printed("1 lines\n", "sh: exited with status 3\noops\n"));
     assert_eq!(counted("kill -9 $$"), printed("0 lines\n", "sh: killed by signal 9\n"));
-    let (status, _, told) = outcome(Command::new(program.path()).arg("no-such-program"));
-    assert!(status == 1 && told.contains("check that the program exists"), "{told}");
+    let (status, _, stderr) = outcome(Command::new(program.path()).arg("no-such-program"));
+    assert!(status == 1 && stderr.contains("check that the program exists"), "{stderr}");
 }
 
 #[test]
@@ -351,9 +351,9 @@ fn a_column_is_summed() {
         outcome(Command::new(program.path()).arg(&file))
     };
     assert_eq!(sum("id,name,price\n1,a,2.5\n2,b,4\n"), (0, "6.50\n".into(), "".into()));
-    let (status, printed, told) = sum("id,name,price\n1,a,2.5\n2,b,x\n");
+    let (status, printed, stderr) = sum("id,name,price\n1,a,2.5\n2,b,x\n");
     assert_eq!((status, &printed[..]), (1, ""));
-    assert!(told.contains("found x") && told.contains("at line 3, column 5"), "{told}");
+    assert!(stderr.contains("found x") && stderr.contains("at line 3, column 5"), "{stderr}");
 }
 
 #[test]
@@ -366,9 +366,12 @@ fn numbers_are_printed() {
     assert_eq!(outcome(Command::new(program.path()).arg("100000")), (0, expected, "".into()));
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let failed = Command::new(program.path()).arg("10").stdout(full).output().unwrap();
-    let told = String::from_utf8(failed.stderr).unwrap();
+    let stderr = String::from_utf8(failed.stderr).unwrap();
     assert_eq!(failed.status.code(), Some(1));
-    assert!(told.contains("No space left on device") && told.ends_with("free space, or write elsewhere\n"), "{told}");
+    assert!(
+        stderr.contains("No space left on device") && stderr.ends_with("free space, or write elsewhere\n"),
+        "{stderr}"
+    );
 }
 
 #[test]
@@ -388,8 +391,8 @@ fn lines_are_copied_from_gzip_to_zstd() {
     // A source that was cut short does not replace the file.
     let whole = std::fs::read(&from).unwrap();
     std::fs::write(&from, &whole[..whole.len() / 2]).unwrap();
-    let (status, _, told) = copy();
-    assert!(status == 1 && told.contains("decode truncated"), "{told}");
+    let (status, _, stderr) = copy();
+    assert!(status == 1 && stderr.contains("decode truncated"), "{stderr}");
     assert_eq!(run(Command::new("zstd").arg("-dc").arg(&to)), expected);
 }
 
@@ -407,9 +410,9 @@ fn a_parallel_stage_reports_an_error_after_the_results_before_it() {
     let numbers = |end: u64| (0..end).map(|i| format!("{i}\n")).collect::<String>();
     let expected: String = (0..5000).map(|i: u64| format!("{}\n", i * i)).collect();
     assert_eq!(squares(&numbers(5000)), (0, expected.clone(), "".into()));
-    let (status, printed, told) = squares(&format!("{}x\n{}", numbers(5000), numbers(5000)));
+    let (status, printed, stderr) = squares(&format!("{}x\n{}", numbers(5000), numbers(5000)));
     assert_eq!((status, printed), (1, expected));
-    assert!(told.contains("stage failed: the line is not a number, at line 5001; check the record"), "{told}");
+    assert!(stderr.contains("stage failed: the line is not a number, at line 5001; check the record"), "{stderr}");
 }
 
 #[test]
@@ -435,8 +438,8 @@ fn an_array_of_each_document_is_summed() {
     players.splice(at + 3..at + 3, [0; 4]);
     players[0] += 4;
     players[12] += 4;
-    let (status, _, told) = sums(&players);
-    assert!(status == 1 && told.contains("in scores.1"), "{told}");
+    let (status, _, stderr) = sums(&players);
+    assert!(status == 1 && stderr.contains("in scores.1"), "{stderr}");
 }
 
 #[test]
@@ -452,8 +455,8 @@ fn a_file_appears_complete_or_not_at_all() {
     assert_eq!(outcome(Command::new(program.path()).args(["/dev/full", "3"])).0, 3);
     // A limit on the size of files interrupts a write in the middle, as a full disk does.
     let limited = format!("trap '' XFSZ; ulimit -f 100; exec {} {} 100000", program.path().display(), file.display());
-    let (status, _, told) = outcome(Command::new("sh").args(["-c", &limited]));
-    assert!(status == 1 && told.contains("File too large"), "{told}");
+    let (status, _, stderr) = outcome(Command::new("sh").args(["-c", &limited]));
+    assert!(status == 1 && stderr.contains("File too large"), "{stderr}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "one line\n".repeat(3));
     assert_eq!(std::fs::read_dir(program.files()).unwrap().count(), 1);
 }
@@ -465,9 +468,9 @@ fn a_stuck_command_is_stopped_with_its_children() {
     }
     let program = example("time_limit");
     let script = "echo $$; trap '' TERM; sleep 600 & echo $!; while :; do sleep 600; done";
-    let (status, printed, told) = outcome(Command::new(program.path()).args(["sh", "-c", script]));
-    assert_eq!(status, 124, "{told}");
-    assert!(told.contains("the total timeout"), "{told}");
+    let (status, printed, stderr) = outcome(Command::new(program.path()).args(["sh", "-c", script]));
+    assert_eq!(status, 124, "{stderr}");
+    assert!(stderr.contains("the total timeout"), "{stderr}");
     assert_eq!(printed.lines().count(), 2, "what was read before the limit");
     // Nothing else would end them within this time. A child that was killed exists until its new parent waits for it.
     let deadline = Instant::now() + Duration::from_secs(20);

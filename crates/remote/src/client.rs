@@ -208,8 +208,8 @@ struct Opening {
     environment: Vec<(OsString, OsString)>,
 }
 
-/// Returns a bucket of a store. Opening one takes more than 1 ms, because object_store loads the certificates of the system,
-/// and its credentials may need requests, so all objects share it.
+/// Returns a bucket of a store. All objects share it, because object_store reads the certificates of the system to open one,
+/// and its credentials may need requests.
 fn open(kind: Kind, bucket: &str, options: &Remote) -> Result<Store> {
     /// After this time a bucket is opened again, because files that have credentials may have changed.
     const VALID: Duration = Duration::from_secs(300);
@@ -544,6 +544,18 @@ pub(crate) fn causes(error: &reqwest::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bucket_is_opened_once_for_equal_options() {
+        let credentials = |url: &str, endpoint: &str| {
+            let target = Target::new(Remote::new(url).endpoint(endpoint)).unwrap();
+            target.store().unwrap().0.credentials.clone().unwrap()
+        };
+        let first = credentials("s3://bucket/a", "http://127.0.0.1:7070");
+        assert!(Arc::ptr_eq(&first, &credentials("s3://bucket/b", "http://127.0.0.1:7070")));
+        assert!(!Arc::ptr_eq(&first, &credentials("s3://other/a", "http://127.0.0.1:7070")));
+        assert!(!Arc::ptr_eq(&first, &credentials("s3://bucket/a", "http://127.0.0.1:7071")));
+    }
 
     #[test]
     fn one_store_needs_equal_parts() {
