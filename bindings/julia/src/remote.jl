@@ -33,8 +33,8 @@ Options, with their defaults:
 - `md5_etag`: `false`, or `true` to compare the MD5 of a whole object with its ETag, if it has no other checksum
 - `idle_timeout`: the seconds that a connection may deliver nothing before it is given up and resumed, 10; `retry_for`: the
   seconds for which failed requests are repeated without any progress, 300
-- `range_size`: the size of a range in bytes, 8 MiB; `connections`: how many ranges are fetched at a time, 8, and
-  16 of half the size if a connection is slow
+- `range_size`: the size of a range in bytes, 8 MiB; `connections`: how many ranges are fetched at a time, 16 of half
+  the size at first and if a connection is slow, otherwise 8, or 5 of twice the size if it is fast
 - `part_size`: the size of the parts in which an object is uploaded, 8 MiB and from the 501st
   on 16 MiB, or more if `size_hint` requires it; `size_hint`: the expected length of such an object
 - `allow_unknown_length`: `false`, or `true` to accept a body without a length or chunks, which looks complete if the

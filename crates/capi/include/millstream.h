@@ -1354,8 +1354,9 @@ millstream_code millstream_remote_set_range_size(millstream_remote *remote,
                                                  millstream_error **error);
 
 /**
- * Sets how many ranges are fetched at a time. Up to this many are in memory. The default is 8, and if a connection is
- * slow (less than 32 MB/s), 16 ranges of half the size.
+ * Sets how many ranges are fetched at a time. Up to this many are in memory. The default depends on how fast a
+ * connection is: 16 ranges of half the size at first and below 32 MB/s, 8 ranges below 200 MB/s, and 5 of twice the
+ * size otherwise.
  */
 millstream_code millstream_remote_set_connections(millstream_remote *remote,
                                                   size_t count,

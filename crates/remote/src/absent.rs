@@ -49,15 +49,25 @@ impl Remote {
     }
 }
 
+/// An object that is being opened, of which there is none.
+pub struct Opening(Never);
+
+#[allow(missing_docs, clippy::missing_errors_doc, reason = "as with the feature")]
+impl Opening {
+    pub fn start(_: Remote) -> Result<Opening> {
+        Err(left_out())
+    }
+
+    pub fn wait(self, _: impl FnMut() -> Result<()>) -> Result<Object> {
+        match self.0 {}
+    }
+}
+
 /// An open object, of which there is none.
 pub struct Object(Never);
 
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "as with the feature")]
 impl Object {
-    pub fn open(_: Remote, _: impl FnMut() -> Result<()>) -> Result<Object> {
-        Err(left_out())
-    }
-
     pub fn name(&self) -> &str {
         match self.0 {}
     }
@@ -201,6 +211,10 @@ impl Uploads {
     pub fn abort(&self, _: &UnfinishedUpload) -> Result<()> {
         match self.0 {}
     }
+
+    pub fn checking(self, _: impl FnMut() -> Result<()> + Send + Sync + 'static) -> Objects {
+        match self.0 {}
+    }
 }
 
 impl Iterator for Objects {
@@ -242,7 +256,7 @@ mod tests {
             ("content", content(remote()).err()),
             ("remove", super::remove(remote()).err()),
             ("size", size(remote()).err()),
-            ("Object::open", Object::open(remote(), checking).err()),
+            ("Opening::start", Opening::start(remote()).err()),
             ("Version::current", Version::current(remote(), checking).err()),
             ("Version::known", Version::known(remote(), 1, "\"a\"").err()),
             ("Upload::open", Upload::open(remote(), false, checking).err()),

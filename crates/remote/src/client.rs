@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::error::Error as _;
 use std::ffi::OsString;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use http_body::{Body, Frame, SizeHint};
 use millstream_core::error::{Error, ErrorKind, Result};
 use reqwest::{Certificate, Client, Response, redirect};
 use tokio::runtime::Runtime;
-use tokio::task::JoinHandle;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use url::Url;
 
@@ -62,29 +62,38 @@ pub(crate) fn wait_for<T: Send + 'static>(
 }
 
 /// A task of the runtime, which ends when this is dropped.
+pub(crate) struct Task(AbortHandle);
+
+impl Task {
+    pub(crate) fn start(task: impl Future<Output = ()> + Send + 'static) -> Result<Task> {
+        Ok(Task(runtime()?.spawn(task).abort_handle()))
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// The result of a task, which ends when this is dropped.
 pub(crate) struct Pending<T> {
     result: mpsc::Receiver<T>,
-    task: JoinHandle<()>,
+    _task: Task,
 }
 
 impl<T: Send + 'static> Pending<T> {
     pub(crate) fn start(task: impl Future<Output = T> + Send + 'static) -> Result<Pending<T>> {
         let (sender, result) = mpsc::sync_channel(1);
-        let task = runtime()?.spawn(async move {
+        let task = Task::start(async move {
             let _ = sender.send(task.await);
-        });
-        Ok(Pending { result, task })
+        })?;
+        Ok(Pending { result, _task: task })
     }
 
     /// Waits for the task. `check` is called every 20 ms; an error of it ends the wait, and the next one continues.
     pub(crate) fn wait(&self, check: &mut dyn FnMut() -> Result<()>) -> Result<T> {
         receive(&self.result, check)
-    }
-}
-
-impl<T> Drop for Pending<T> {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 
@@ -188,13 +197,13 @@ pub(crate) struct Target {
     pub(crate) options: Remote,
     /// The number of bytes of the object that all requests have received.
     pub(crate) received: AtomicU64,
-    /// Whether a connection was slow.
-    pub(crate) is_slow: AtomicBool,
+    /// How many bytes per second a connection delivered most recently, or 0.
+    pub(crate) rate: AtomicU64,
 }
 
 impl Target {
     fn at(place: Place, client: Client, headers: HeaderMap, options: Remote) -> Target {
-        Target { client, place, headers, options, received: AtomicU64::new(0), is_slow: AtomicBool::new(false) }
+        Target { client, place, headers, options, received: AtomicU64::new(0), rate: AtomicU64::new(0) }
     }
 }
 

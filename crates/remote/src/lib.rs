@@ -54,9 +54,13 @@ mod object;
 #[cfg(feature = "client")]
 mod objects;
 #[cfg(feature = "client")]
+mod opening;
+#[cfg(feature = "client")]
 mod pages;
 #[cfg(feature = "client")]
 mod patience;
+#[cfg(feature = "client")]
+mod range;
 #[cfg(feature = "client")]
 mod request;
 #[cfg(feature = "client")]
@@ -78,11 +82,13 @@ pub use found::{ListedObject, Outcome, StagedObject, UnfinishedUpload};
 pub use remote::Remote;
 
 #[cfg(not(feature = "client"))]
-pub use absent::{Object, Objects, Upload, Uploads, Version, content, outcome, remove, size};
+pub use absent::{Object, Objects, Opening, Upload, Uploads, Version, content, outcome, remove, size};
 #[cfg(feature = "client")]
 pub use object::Object;
 #[cfg(feature = "client")]
 pub use objects::Objects;
+#[cfg(feature = "client")]
+pub use opening::Opening;
 #[cfg(feature = "client")]
 pub use staged::{content, remove, size};
 #[cfg(feature = "client")]

@@ -1,39 +1,34 @@
 //! The download of an object: ranges in flight, delivered in order.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, mpsc};
-use std::time::Instant;
 
-use bytes::Bytes;
-use http::{HeaderValue, StatusCode};
-use millstream_core::error::{Error, ErrorKind, Result};
-use reqwest::Response;
-use tokio::sync::Semaphore;
-use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use http::HeaderValue;
+use millstream_core::error::{Error, Result};
 
-use crate::address::shown;
-use crate::answer::{Facts, check_range, is_empty_range, wrong};
+use crate::answer::Facts;
 use crate::checksum::Checksum;
-use crate::client::{Target, causes, receive, runtime, wait_for};
-use crate::patience::{Failure, Patience};
+use crate::client::Target;
+use crate::range::{Buffer, Part, Place};
 use crate::remote::Remote;
 
 /// The size of the first range after the expected end of reading.
 const BEYOND: u64 = 64 << 10;
 
-/// How many blocks of a body that cannot be requested again are received ahead. A block has up to 400 KiB.
-const BLOCKS_AHEAD: usize = 32;
+/// The most memory for ranges by default, as a number of them.
+const MEMORY: u64 = 10;
 
-/// The default number of ranges at a time.
-const CONNECTIONS: u64 = 8;
-
-/// A connection that delivers less than this, in bytes per second, is slow: more of them together are faster.
-const SLOW: f64 = 32e6;
-
-/// Shorter ranges mostly measure the latency.
-const MEASURED: u64 = 4 << 20;
+/// Returns how many ranges are requested at a time by default, and their size in eighths of the range size, if a connection
+/// delivers `rate` bytes per second; 0 means that this is unknown. Many slow connections are faster together. For fast ones the
+/// number of requests matters.
+fn ranges(rate: u64) -> (u64, u64) {
+    match rate {
+        0..32_000_000 => (16, 4),
+        32_000_000..200_000_000 => (8, 8),
+        200_000_000.. => (5, 16),
+    }
+}
 
 /// An open object, which delivers its bytes in order.
 ///
@@ -55,83 +50,42 @@ pub struct Object {
     /// The size of the next of these ranges.
     beyond: u64,
     parts: VecDeque<Part>,
-    block: Bytes,
     /// The failure after the bytes that were delivered.
     failure: Option<Error>,
 }
 
-/// A range that is being received.
-struct Part {
-    pieces: mpsc::Receiver<Piece>,
-    /// The number of blocks that may be received ahead, if that is limited.
-    ahead: Option<Arc<Semaphore>>,
-    /// The position after its last byte, if it is known.
-    end: Option<u64>,
-    task: AbortHandle,
-}
-
-impl Drop for Part {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-/// What the task of a part sends. A task that ends without sending one of the last two has failed.
-pub(crate) enum Piece {
-    Bytes(Bytes),
-    End,
-    Failed(Error),
-}
-
 impl Object {
-    /// Opens an object and waits for the first answer. `check` is called every 20 ms; an error of it ends the wait.
-    ///
-    /// # Errors
-    /// Fails if the URL or an option is invalid, if the server cannot be reached or refuses, if its answer does not say
-    /// where the object ends, or with the error of `check`.
-    pub fn open(remote: Remote, mut check: impl FnMut() -> Result<()>) -> Result<Object> {
-        let name = shown(&remote.url);
-        let named = |error: Error| error.with_name(&name);
-        let target = Arc::new(Target::new(remote).map_err(named)?);
-        let first = target.clone();
-        let response = wait_for(async move { first_answer(&first, None).await }, &mut check)?.map_err(named)?;
-        let allow = target.options.allow_unknown_length;
-        let facts = Facts::new(response.status(), response.version(), response.headers(), allow).map_err(named)?;
-        let mut object = Object::empty(name, target);
-        object.checksum = Checksum::announced(response.headers(), object.target.options.md5_etag);
-        object.total = facts.total;
-        object.validator = facts.validator;
-        // This answer is cut short where the second range begins.
-        let end = match &object.validator {
-            Some(_) => {
-                let Remote { range_size, first_range, .. } = object.target.options;
-                facts.body.map(|body| body.min(range_size).min(first_range.max(1)))
-            }
-            None => facts.body,
-        };
-        if end != Some(0) {
-            object.start(end, Some(response))?;
-        }
-        if object.target.options.first_range >= object.target.options.range_size {
-            object.request_ahead()?;
+    /// Returns an object of which the first answer has arrived. `part` is its beginning, up to `end`.
+    pub(crate) fn opened(
+        name: String,
+        target: Arc<Target>,
+        facts: Facts,
+        checksum: Option<Checksum>,
+        (part, end): (Part, Option<u64>),
+    ) -> Result<Object> {
+        let mut object = Object { checksum, ..Object::at(name, target, facts.validator, facts.total, 0) };
+        object.parts.push_back(part);
+        object.next = end.unwrap_or(u64::MAX);
+        let Remote { first_range, range_size, .. } = object.target.options;
+        if first_range >= range_size {
+            object.request_ahead(None)?;
         }
         Ok(object)
     }
 
-    /// Returns an object without bytes.
-    fn empty(name: String, target: Arc<Target>) -> Object {
+    /// Returns an object that delivers the bytes from `begin` on, of which none has been requested.
+    fn at(name: String, target: Arc<Target>, validator: Option<HeaderValue>, total: Option<u64>, begin: u64) -> Object {
         Object {
             name,
             target,
-            validator: None,
-            total: Some(0),
-            position: 0,
+            validator,
+            total,
+            position: begin,
             checksum: None,
-            next: 0,
+            next: begin,
             expected_end: u64::MAX,
             beyond: BEYOND,
             parts: VecDeque::new(),
-            block: Bytes::new(),
             failure: None,
         }
     }
@@ -145,10 +99,8 @@ impl Object {
         begin: u64,
         expected_end: u64,
     ) -> Result<Object> {
-        let mut object = Object::empty(name, target);
-        (object.validator, object.total) = (Some(etag), Some(size));
-        (object.position, object.next, object.expected_end) = (begin, begin, expected_end);
-        object.request_ahead()?;
+        let mut object = Object { expected_end, ..Object::at(name, target, Some(etag), Some(size), begin) };
+        object.request_ahead(None)?;
         Ok(object)
     }
 
@@ -171,28 +123,22 @@ impl Object {
     /// `check` is called every 20 ms; an error of it ends the wait, and the next call continues.
     ///
     /// # Errors
-    /// Fails if the object changed ([`ErrorKind::SourceChanged`]) and if the server's answers contradict each other,
-    /// end early without a way to resume, or fail for longer than the options allow ([`ErrorKind::RemoteFailed`]). The
-    /// bytes before the failure are delivered first.
+    /// Fails with `SourceChanged` if the object changed, and with `RemoteFailed` if the server's answers contradict each
+    /// other, end early without a way to resume, or fail for longer than the options allow. The bytes before the failure are
+    /// delivered first.
     pub fn read(&mut self, block: &mut [u8], mut check: impl FnMut() -> Result<()>) -> Result<usize> {
         self.failure.take().map_or(Ok(()), Err)?;
         let mut count = 0;
         while count < block.len() {
-            if self.block.is_empty() {
-                match self.next_piece(count == 0, &mut check) {
-                    Ok(Some(bytes)) => self.block = bytes,
-                    Ok(None) => break,
-                    Err(error) if count == 0 => return Err(error),
-                    Err(error) => {
-                        self.failure = Some(error);
-                        break;
-                    }
+            match self.take(&mut block[count..], count == 0, &mut check) {
+                Ok(0) => break,
+                Ok(taken) => count += taken,
+                Err(error) if count == 0 => return Err(error),
+                Err(error) => {
+                    self.failure = Some(error);
+                    break;
                 }
             }
-            let len = (block.len() - count).min(self.block.len());
-            block[count..][..len].copy_from_slice(&self.block.split_to(len));
-            count += len;
-            self.position += len as u64;
         }
         if let Some(checksum) = &mut self.checksum {
             checksum.update(&block[..count]);
@@ -203,50 +149,42 @@ impl Object {
         Ok(count)
     }
 
-    /// Returns the next bytes; `None` at the end, and if there are none yet unless `wait` is true.
-    fn next_piece(&mut self, wait: bool, check: &mut dyn FnMut() -> Result<()>) -> Result<Option<Bytes>> {
-        while let Some(part) = self.parts.front() {
-            let piece = match part.pieces.try_recv() {
-                Ok(piece) => piece,
-                Err(_) if wait => receive(&part.pieces, check)?,
-                Err(_) => return Ok(None),
-            };
-            match piece {
-                Piece::Bytes(bytes) => {
-                    if let Some(ahead) = &part.ahead {
-                        ahead.add_permits(1);
-                    }
-                    return Ok(Some(bytes));
+    /// Takes the next bytes and returns their number; 0 at the end, and if there are none yet unless `wait` is true.
+    fn take(&mut self, block: &mut [u8], wait: bool, check: &mut dyn FnMut() -> Result<()>) -> Result<usize> {
+        while let Some(part) = self.parts.front_mut() {
+            match part.read(block, wait, check)? {
+                None => break,
+                Some(0) => {
+                    let buffer = self.parts.pop_front().map(Part::into_buffer);
+                    self.request_ahead(buffer)?;
                 }
-                Piece::Failed(error) => return Err(error),
-                Piece::End if part.end.is_some_and(|end| end != self.position) => {
-                    return Err(Error::new(ErrorKind::Internal).with_found("a range that ended unexpectedly"));
-                }
-                Piece::End => {
-                    self.parts.pop_front();
-                    self.request_ahead()?;
+                Some(count) => {
+                    self.position += count as u64;
+                    return Ok(count);
                 }
             }
         }
-        Ok(None)
+        Ok(0)
     }
 
-    /// Requests the following ranges, as many as may be in flight.
-    fn request_ahead(&mut self) -> Result<()> {
+    /// Requests the following ranges, as many as may be in flight. The first one uses `buffer`.
+    fn request_ahead(&mut self, mut buffer: Option<Buffer>) -> Result<()> {
         let (Some(total), Some(_)) = (self.total, &self.validator) else { return Ok(()) };
         let Remote { connections, range_size, .. } = self.target.options;
-        // The memory is the same in both cases.
-        let memory = range_size.saturating_mul(connections.map_or(CONNECTIONS, |count| count as u64));
-        let (connections, range_size) = match connections {
-            Some(count) => (count, range_size),
-            None if self.target.is_slow.load(Ordering::Relaxed) => (2 * CONNECTIONS as usize, range_size.div_ceil(2)),
-            None => (CONNECTIONS as usize, range_size),
+        let (count, size) = match connections {
+            Some(count) => (count as u64, range_size),
+            None => {
+                let (count, eighths) = ranges(self.target.rate.load(Ordering::Relaxed));
+                (count, range_size.saturating_mul(eighths).div_ceil(8))
+            }
         };
-        while self.next < total && self.parts.len() < connections {
+        // Ranges of two sizes may be in flight.
+        let memory = connections.map_or(MEMORY, |count| count as u64).saturating_mul(range_size);
+        while self.next < total && (self.parts.len() as u64) < count {
             let len = if self.next < self.expected_end {
-                range_size.min(self.expected_end - self.next)
+                size.min(self.expected_end - self.next)
             } else if self.parts.is_empty() {
-                let len = self.beyond.min(range_size);
+                let len = self.beyond.min(size);
                 self.beyond = len.saturating_mul(2);
                 len
             } else {
@@ -255,156 +193,27 @@ impl Object {
             if !self.parts.is_empty() && self.next - self.position + len > memory {
                 break;
             }
-            self.start(Some(total.min(self.next.saturating_add(len))), None)?;
+            let end = total.min(self.next.saturating_add(len));
+            let version = self.validator.clone().zip(self.total);
+            let place = Place { target: self.target.clone(), version, begin: self.next, end: Some(end) };
+            self.parts.push_back(Part::start(place, buffer.take())?);
+            self.next = end;
         }
-        Ok(())
-    }
-
-    /// Starts to receive the range up to `end`, from `response` if there is one.
-    fn start(&mut self, end: Option<u64>, response: Option<Response>) -> Result<()> {
-        let (sender, pieces) = mpsc::channel();
-        let validator = self.validator.clone().zip(self.total);
-        // If there is a validator, the size of a range is the limit.
-        let ahead = validator.is_none().then(|| Arc::new(Semaphore::new(BLOCKS_AHEAD)));
-        let range = Range { ahead: ahead.clone(), ..Range::new(&self.target, validator, self.next, end, sender) };
-        let task = runtime()?.spawn(range.receive(response)).abort_handle();
-        self.next = end.unwrap_or(u64::MAX);
-        self.parts.push_back(Part { pieces, ahead, end, task });
         Ok(())
     }
 }
 
-/// Requests all of the object, or its bytes before `end`, until there is an answer.
-pub(crate) async fn first_answer(target: &Target, end: Option<u64>) -> Result<Response> {
-    let mut patience = Patience::new(target.options.retry_for);
-    let mut range = Some((0, end));
-    loop {
-        match target.get(range, None, true).await {
-            // An empty object has no range. Servers differ in what they say about it: ask again without a range.
-            Ok(response)
-                if response.status() == StatusCode::RANGE_NOT_SATISFIABLE
-                    || response.status() == StatusCode::PARTIAL_CONTENT && is_empty_range(response.headers()) =>
-            {
-                if range.take().is_none() {
-                    return Err(wrong("the answer 416 to a request without a range").with_expected("the object"));
-                }
-            }
-            Ok(response) => return Ok(response),
-            Err(failure) => patience.wait(failure).await?,
-        }
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The task that receives one range.
-pub(crate) struct Range {
-    target: Arc<Target>,
-    /// The strong ETag and the size of the object, if the range can be requested again.
-    validator: Option<(HeaderValue, u64)>,
-    /// The next byte.
-    at: u64,
-    end: Option<u64>,
-    sender: mpsc::Sender<Piece>,
-    /// The number of blocks that may be received ahead, if that is limited.
-    ahead: Option<Arc<Semaphore>>,
-}
-
-impl Range {
-    pub(crate) fn new(
-        target: &Arc<Target>,
-        validator: Option<(HeaderValue, u64)>,
-        at: u64,
-        end: Option<u64>,
-        sender: mpsc::Sender<Piece>,
-    ) -> Range {
-        Range { target: target.clone(), validator, at, end, sender, ahead: None }
-    }
-
-    /// Sends all bytes and the end, or an error.
-    pub(crate) async fn receive(mut self, mut response: Option<Response>) {
-        let mut patience = Patience::new(self.target.options.retry_for);
-        let mut received = 0;
-        let last = loop {
-            let (begin, started) = (self.at, Instant::now());
-            match self.attempt(response.take(), &mut patience).await {
-                Ok(()) => {
-                    let len = self.at - begin;
-                    if len >= MEASURED && (len as f64) < SLOW * started.elapsed().as_secs_f64() {
-                        self.target.is_slow.store(true, Ordering::Relaxed);
-                    }
-                    break Piece::End;
-                }
-                Err(failure) => {
-                    // The other ranges wait for this one, which should not wait for long if they arrive.
-                    let before = std::mem::replace(&mut received, self.target.received.load(Ordering::Relaxed));
-                    if received > before {
-                        patience.shorten();
-                    }
-                    if let Err(error) = patience.wait(failure).await {
-                        break Piece::Failed(error);
-                    }
-                }
-            }
-        };
-        // It fails if the object was dropped.
-        let _ = self.sender.send(last);
-    }
-
-    async fn attempt(&mut self, response: Option<Response>, patience: &mut Patience) -> Result<(), Failure> {
-        let mut response = match response {
-            Some(response) => response,
-            None => self.request().await?,
-        };
-        while self.end.is_none_or(|end| self.at < end) {
-            let mut bytes = match timeout(self.target.options.idle_timeout, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => bytes,
-                Ok(Ok(None)) if self.end.is_none() => break,
-                Ok(Ok(None)) => return Err(self.broken(wrong("the end of the body"))),
-                Ok(Err(error)) => return Err(self.broken(wrong(causes(&error.without_url())))),
-                Err(_) => return Err(self.broken(self.target.idle())),
-            };
-            if let Some(end) = self.end {
-                bytes.truncate(usize::try_from(end - self.at).unwrap_or(usize::MAX));
-            }
-            patience.progress();
-            self.target.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            self.at += bytes.len() as u64;
-            if let Some(ahead) = &self.ahead {
-                // The semaphore is never closed. The reader adds the permit again.
-                ahead.acquire().await.expect("an open semaphore").forget();
-            }
-            if self.sender.send(Piece::Bytes(bytes)).is_err() {
-                return Err(Error::new(ErrorKind::Closed).into());
-            }
-        }
-        Ok(())
-    }
-
-    /// Requests the rest of the range, of the same version of the object.
-    async fn request(&self) -> Result<Response, Failure> {
-        let (Some((etag, total)), Some(end)) = (&self.validator, self.end) else {
-            return Err(Error::new(ErrorKind::Internal).with_found("a second request without an ETag").into());
-        };
-        let response = self.target.get(Some((self.at, Some(end))), Some(etag), false).await?;
-        match response.status() {
-            StatusCode::PARTIAL_CONTENT => {
-                check_range(response.headers(), (self.at, end), *total, etag)?;
-                Ok(response)
-            }
-            status => Err(wrong(format!("the answer {} to a request for a range", status.as_u16()))
-                .with_expected("206 Partial Content")
-                .into()),
-        }
-    }
-
-    /// Returns the failure of a body that ended early.
-    fn broken(&self, error: Error) -> Failure {
-        let error = match self.end {
-            Some(end) => error.with_expected(format!("{} more bytes", end - self.at)),
-            None => error.with_expected("the last chunk of the body"),
-        };
-        match self.validator {
-            Some(_) => Failure::passing(error),
-            None => Failure::Lasting(error),
-        }
+    #[test]
+    fn fast_connections_have_fewer_and_larger_ranges() {
+        assert_eq!(
+            [0, 31_999_999, 32_000_000, 199_999_999, 200_000_000, u64::MAX].map(|rate| ranges(rate).1),
+            [4, 4, 8, 8, 16, 16]
+        );
+        // The most memory is not exceeded.
+        assert!([0, 100_000_000, 300_000_000].map(ranges).iter().all(|(count, eighths)| count * eighths <= 8 * MEMORY));
     }
 }

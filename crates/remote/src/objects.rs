@@ -46,6 +46,12 @@ impl Objects {
         let prefix = Remote { url: prefix.into(), ..remote };
         Ok(Objects { listed: Pages::new(prefix)?, pattern: Some(pattern) })
     }
+
+    /// Calls `check` every 20 ms while the store is asked for a page. An error of it ends the wait and the list.
+    pub fn checking(mut self, check: impl FnMut() -> Result<()> + Send + Sync + 'static) -> Objects {
+        self.listed.check = Box::new(check);
+        self
+    }
 }
 
 impl Iterator for Objects {

@@ -27,6 +27,8 @@ pub(crate) struct Pages<T> {
     prefix: String,
     entries: std::vec::IntoIter<T>,
     next: Option<Query>,
+    /// An error of it ends the wait for a page.
+    pub(crate) check: Box<dyn FnMut() -> Result<()> + Send + Sync>,
 }
 
 impl<T: Listed> Pages<T> {
@@ -36,7 +38,8 @@ impl<T: Listed> Pages<T> {
         let named = |error: Error| error.with_name(&name);
         let (target, prefix) = Target::of_prefix(remote).map_err(named)?;
         T::query(target.protocol()?).map_err(named)?;
-        Ok(Pages { target: Arc::new(target), prefix, entries: Vec::new().into_iter(), next: Some(Vec::new()) })
+        let (target, entries) = (Arc::new(target), Vec::new().into_iter());
+        Ok(Pages { target, prefix, entries, next: Some(Vec::new()), check: Box::new(|| Ok(())) })
     }
 
     fn request(&mut self, next: Query) -> Result<()> {
@@ -46,7 +49,7 @@ impl<T: Listed> Pages<T> {
         query.extend(next.clone());
         let target = self.target.clone();
         let call = Call { limit: Some(answer_limit(&target.options)), ..Call::new(Method::GET, query) };
-        let answer = wait_for(async move { repeat(&target, call).await }, &mut || Ok(()))??;
+        let answer = wait_for(async move { repeat(&target, call).await }, &mut self.check)??;
         let page = T::page(protocol, &answer.body, &|key| self.target.sibling_url(key));
         let (entries, following) =
             page.ok_or_else(|| wrong("a list that is not valid").with_expected("its document"))?;

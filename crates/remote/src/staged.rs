@@ -12,7 +12,7 @@ use crate::calls::{abort, send_part};
 use crate::client::{Target, wait_for};
 use crate::complete::{Completion, Progress};
 use crate::found::StagedObject;
-use crate::object::Object;
+use crate::opening::Opening;
 use crate::patience::Patience;
 use crate::remote::Remote;
 use crate::request::{Call, Part};
@@ -86,12 +86,12 @@ pub fn size(remote: Remote) -> Result<Option<u64>> {
 /// Returns the content of an object of a store, or `None` if there is none.
 ///
 /// # Errors
-/// Fails like [`size`] and [`Object::open`].
+/// Fails like [`size`] and [`Opening`].
 pub fn content(remote: Remote) -> Result<Option<Vec<u8>>> {
     if size(remote.clone())?.is_none() {
         return Ok(None);
     }
-    let mut object = match Object::open(remote.clone(), || Ok(())) {
+    let mut object = match Opening::start(remote.clone()).and_then(|opening| opening.wait(|| Ok(()))) {
         Ok(object) => object,
         // It may have been removed meanwhile.
         Err(error) => return if size(remote)?.is_none() { Ok(None) } else { Err(error) },

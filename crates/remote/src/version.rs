@@ -1,7 +1,7 @@
 //! One version of an object, with ranges that are requested in any order.
 
 use std::fmt;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 use http::HeaderValue;
 use millstream_core::error::{Error, ErrorKind, Result};
@@ -9,7 +9,9 @@ use millstream_core::error::{Error, ErrorKind, Result};
 use crate::address::shown;
 use crate::answer::{Facts, strong_etag};
 use crate::client::{Target, wait_for};
-use crate::object::{Object, Piece, Range, first_answer};
+use crate::object::Object;
+use crate::opening::first_answer;
+use crate::range::{Part, Place};
 use crate::remote::Remote;
 
 /// One version of an object: its size and its strong ETag, which every request requires.
@@ -26,7 +28,7 @@ impl Version {
     /// sends no strong ETag. `check` is called every 20 ms; an error of it ends the wait.
     ///
     /// # Errors
-    /// Fails like [`Object::open`].
+    /// Fails like [`Opening`](crate::Opening).
     pub fn current(remote: Remote, mut check: impl FnMut() -> Result<()>) -> Result<Option<Version>> {
         let name = shown(&remote.url);
         let named = |error: Error| error.with_name(&name);
@@ -76,24 +78,15 @@ impl Version {
         if len == 0 {
             return Ok(0);
         }
-        let (sender, pieces) = mpsc::channel();
-        let range =
-            Range::new(&self.target, Some((self.etag.clone(), self.size)), offset, Some(offset + len as u64), sender);
-        let receive = async move {
-            range.receive(None).await;
-            pieces
-        };
-        let pieces = wait_for(receive, &mut check)?;
+        let version = Some((self.etag.clone(), self.size));
+        let place = Place { target: self.target.clone(), version, begin: offset, end: Some(offset + len as u64) };
+        let named = |error: Error| error.with_name(&self.name);
+        let mut part = Part::start(place, None).map_err(named)?;
         let mut count = 0;
-        while let Ok(piece) = pieces.try_recv() {
-            match piece {
-                Piece::Bytes(bytes) => {
-                    space[count..count + bytes.len()].copy_from_slice(&bytes);
-                    count += bytes.len();
-                }
-                Piece::End => {}
-                Piece::Failed(error) => return Err(error.with_name(&self.name)),
-            }
+        while let Some(read) =
+            part.read(&mut space[count..len], true, &mut check).map_err(named)?.filter(|&read| read > 0)
+        {
+            count += read;
         }
         Ok(count)
     }
