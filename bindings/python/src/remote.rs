@@ -125,14 +125,16 @@ impl Location {
 #[pyfunction]
 pub fn matching_objects(py: Python<'_>, url: String) -> PyResult<Vec<String>> {
     let remote = CoreRemote::new(url);
+    let token = CancelToken::lazy();
     let list = || {
         check_process(|| remote.name())?;
-        let urls =
-            Objects::matching(remote)?.map(|object| object.map(|object| object.url)).collect::<Result<Vec<_>, _>>()?;
+        let (objects, token) = (Objects::matching(remote)?, token.clone());
+        let urls = objects.checking(move || token.check()).map(|object| object.map(|object| object.url));
+        let urls = urls.collect::<Result<Vec<_>, _>>()?;
         job::check_objects(&urls, |url| CoreRemote::new(url))?;
         Ok(urls)
     };
-    once(py, &CancelToken::lazy(), list)?.map_err(|error: Error| error::raise(py, &error))
+    once(py, &token, list)?.map_err(|error: Error| error::raise(py, &error))
 }
 
 /// Whether text is a pattern of objects, as the command line has it.

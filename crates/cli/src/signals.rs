@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use millstream::{CancelToken, Error, ErrorKind, Result};
+use millstream::{CancelToken, Result};
 use signal_hook::SigId;
 use signal_hook::consts::{
     SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPROF, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
@@ -73,7 +73,7 @@ impl Signals {
 
     /// Fails with [`ErrorKind::Cancelled`] if a signal has arrived.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.token.is_cancelled() { Err(Error::new(ErrorKind::Cancelled)) } else { Ok(()) }
+        self.token.check()
     }
 
     /// Returns the ending of the command: by the signal, if the command failed because a signal arrived.
@@ -205,6 +205,8 @@ fn is_ignored(signal: i32) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use millstream::ErrorKind;
+
     use super::*;
 
     #[test]

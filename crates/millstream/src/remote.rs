@@ -18,4 +18,4 @@
 
 #[doc(hidden)] // for the command line and the packages of other languages
 pub use millstream_remote::pattern;
-pub use millstream_remote::{ListedObject, Objects, Outcome, Remote, UnfinishedUpload, Uploads, outcome};
+pub use millstream_remote::{ListedObject, Objects, Opening, Outcome, Remote, UnfinishedUpload, Uploads, outcome};

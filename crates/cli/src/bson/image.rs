@@ -56,7 +56,7 @@ impl Documents {
             if base == size {
                 return Err(no_document(&self.name, number, passed));
             }
-            check(&self.token)?;
+            self.token.check()?;
             let located = |error: Error| error.with_name(&self.name).with_offset(base).with_record(passed);
             let len = self.frame(base, size).map_err(located)?;
             if passed == number {
@@ -126,7 +126,7 @@ impl Image {
     /// Reads these bytes of the document.
     pub(super) fn fill(&mut self, range: Range<usize>) -> Result<()> {
         for start in range.clone().step_by(BLOCK) {
-            check(&self.token)?;
+            self.token.check()?;
             let end = range.end.min(start + BLOCK);
             let read = read_at(&self.file, &mut self.memory[start..end], self.base + start as u64);
             read.map_err(|error| error.with_name(&self.name))?;
@@ -240,10 +240,6 @@ impl Structure<'_> {
             }
         }
     }
-}
-
-fn check(token: &CancelToken) -> Result<()> {
-    if token.is_cancelled() { Err(Error::new(ErrorKind::Cancelled)) } else { Ok(()) }
 }
 
 /// Reads exactly these bytes.

@@ -1,5 +1,6 @@
 //! The options of `millstream run`, and their values.
 
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use super::csv::{CsvOptions, TableOptions};
 use super::each_options::EachOptions;
 use super::framing::Records;
 use super::json::JsonOptions;
-use super::pattern::Patterns;
+use super::pattern::{List, Patterns};
 use super::rejects::BadOptions;
 use super::settings::Settings;
 use super::sink::Sink;
@@ -161,6 +162,10 @@ pub(crate) struct Options {
 
     #[command(flatten)]
     patterns: Patterns,
+
+    /// The objects after the sources, which match the last pattern and have not been listed.
+    #[arg(skip)]
+    pub(super) rest: RefCell<Option<List>>,
 
     /// A command whose standard output is the last source
     #[arg(last = true, value_name = "COMMAND", value_hint = ValueHint::CommandWithArguments)]
@@ -354,7 +359,13 @@ impl Options {
     /// Returns errors of listing, and patterns that match nothing.
     pub(super) fn expand(&mut self) -> millstream::Result<()> {
         let is_last = !self.has_command();
-        self.patterns.replace(&mut self.sources, is_last, self.settings.network())
+        let network = self.settings.network();
+        // A plan for several threads needs all sources.
+        if is_last && self.each.jobs.is_none() {
+            *self.rest.get_mut() = self.patterns.replace_lazily(&mut self.sources, is_last, network)?;
+            return Ok(());
+        }
+        self.patterns.replace(&mut self.sources, is_last, network)
     }
 
     /// Returns the sources in order: those that are named, then the command, or standard input if there are none.

@@ -12,7 +12,7 @@ use clap::Args;
 use globset::{GlobBuilder, GlobMatcher};
 use millstream::remote::Objects;
 use millstream::remote::pattern::{fixed_part, is_pattern, is_pattern_of_objects};
-use millstream::{Error, ErrorKind, Result, job};
+use millstream::{CancelToken, Error, ErrorKind, Result, job};
 use walkdir::WalkDir;
 
 use super::network::Network;
@@ -34,69 +34,82 @@ impl Patterns {
     /// Replaces each pattern in `sources` with what it matches. `is_last` is whether there is no other source.
     ///
     /// # Errors
-    /// Returns the errors of [`expand`].
+    /// Returns [`ErrorKind::OpenFailed`] for a pattern that matches nothing, unless the option allows it,
+    /// [`ErrorKind::JobIncomplete`] for an unfinished job, and errors of listing: a source must not be missing silently.
     pub(crate) fn replace(&self, sources: &mut Vec<Source>, is_last: bool, network: &Network) -> Result<()> {
-        let found = expand(sources, network, self.allow_empty)?;
+        if let Some(mut list) = self.replace_lazily(sources, is_last, network)? {
+            while let Some(urls) = list.next_urls(network)? {
+                sources.extend(urls.into_iter().map(Source::Url));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces patterns like [`replace`](Self::replace), and returns what follows the last of the sources: the objects
+    /// of a pattern that have not been listed.
+    ///
+    /// # Errors
+    /// Returns the errors of `replace`.
+    pub(super) fn replace_lazily(
+        &self,
+        sources: &mut Vec<Source>,
+        is_last: bool,
+        network: &Network,
+    ) -> Result<Option<List>> {
+        let mut rest: Option<List> = None;
+        let mut found = Vec::with_capacity(sources.len());
+        for source in sources.iter() {
+            // Another source follows these objects.
+            while let Some(urls) = rest.as_mut().map_or(Ok(None), |list| list.next_urls(network))? {
+                found.extend(urls.into_iter().map(Source::Url));
+            }
+            let matched = match source {
+                Source::Url(url) if is_pattern_of_objects(url) => {
+                    let list = rest.insert(List::new(url, network)?);
+                    let urls = list.next_urls(network)?.unwrap_or_default();
+                    Some((url.clone(), urls.into_iter().map(Source::Url).collect()))
+                }
+                other => expand(other, network)?,
+            };
+            let Some((name, matched)) = matched else {
+                found.push(source.clone());
+                continue;
+            };
+            if matched.is_empty() && !self.allow_empty {
+                return Err(Error::new(ErrorKind::OpenFailed)
+                    .with_name(name)
+                    .with_found("no match")
+                    .with_expected("at least one; --allow-empty accepts none"));
+            }
+            found.extend::<Vec<Source>>(matched);
+        }
         let has_none = found.is_empty() && !sources.is_empty() && is_last;
         *sources = found;
         // Without a source, standard input would be read.
         if has_none {
             sources.push(Source::File("/dev/null".into()));
         }
-        Ok(())
+        Ok(rest)
     }
 }
 
-/// Replaces each pattern with the sources that it matches, in the order of the bytes of their names, and the directory of a
-/// job with its parts.
-///
-/// # Errors
-/// Returns [`ErrorKind::OpenFailed`] for a pattern that matches nothing, unless `allow_empty` is true,
-/// [`ErrorKind::JobIncomplete`] for an unfinished job, and errors of listing: a source must not be missing silently.
-fn expand(sources: &[Source], network: &Network, allow_empty: bool) -> Result<Vec<Source>> {
-    let mut found = Vec::with_capacity(sources.len());
-    for source in sources {
-        let before = found.len();
-        let (name, matched) = match source {
-            Source::File(path) if is_pattern(&path.to_string_lossy()) && path.symlink_metadata().is_err() => {
-                let name = path.display().to_string();
-                let matched = files(path).map_err(|error| error.with_name(&name))?;
-                check_jobs(&matched)?;
-                (name, matched.into_iter().map(Source::File).collect())
-            }
-            Source::File(path) if path.is_dir() => match job::parts(path)? {
-                Some(parts) => (path.display().to_string(), parts.into_iter().map(Source::File).collect()),
-                None => {
-                    found.push(source.clone());
-                    continue;
-                }
-            },
-            Source::Url(url) if is_pattern_of_objects(url) => {
-                let matched = objects(url, network).map_err(|error| error.with_name(url))?;
-                job::check_objects(&matched, |url| network.remote(url))?;
-                (url.clone(), matched.into_iter().map(Source::Url).collect())
-            }
-            Source::Url(url) if job::is_directory(url) => match job::objects(network.remote(url))? {
-                Some(parts) => (url.clone(), parts.iter().map(|part| Source::Url(part.url().into())).collect()),
-                None => {
-                    found.push(source.clone());
-                    continue;
-                }
-            },
-            _ => {
-                found.push(source.clone());
-                continue;
-            }
-        };
-        found.extend::<Vec<Source>>(matched);
-        if found.len() == before && !allow_empty {
-            return Err(Error::new(ErrorKind::OpenFailed)
-                .with_name(name)
-                .with_found("no match")
-                .with_expected("at least one; --allow-empty accepts none"));
+/// Returns the name and the matches of a pattern of files, in the order of the bytes of their names, or the parts of the
+/// directory of a job. `None` is a source that is neither.
+fn expand(source: &Source, network: &Network) -> Result<Option<(String, Vec<Source>)>> {
+    Ok(match source {
+        Source::File(path) if is_pattern(&path.to_string_lossy()) && path.symlink_metadata().is_err() => {
+            let name = path.display().to_string();
+            let matched = files(path).map_err(|error| error.with_name(&name))?;
+            check_jobs(&matched)?;
+            Some((name, matched.into_iter().map(Source::File).collect()))
         }
-    }
-    Ok(found)
+        Source::File(path) if path.is_dir() => {
+            job::parts(path)?.map(|parts| (path.display().to_string(), parts.into_iter().map(Source::File).collect()))
+        }
+        Source::Url(url) if job::is_directory(url) => job::objects(network.remote(url))?
+            .map(|parts| (url.clone(), parts.iter().map(|part| Source::Url(part.url().into())).collect())),
+        _ => None,
+    })
 }
 
 /// Fails if one of these files is in the directory of an unfinished job, of which a pattern matches only some parts.
@@ -156,9 +169,39 @@ fn is_missing(error: &walkdir::Error) -> bool {
     error.io_error().is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
-fn objects(pattern: &str, network: &Network) -> Result<Vec<String>> {
-    let objects = Objects::matching(network.remote(pattern))?;
-    objects.map(|object| object.map(|object| object.url)).collect()
+/// The objects that match a pattern, which are listed as they are needed.
+pub(super) struct List {
+    pattern: String,
+    objects: Objects,
+    is_complete: bool,
+}
+
+impl List {
+    fn new(pattern: &str, network: &Network) -> Result<List> {
+        Ok(List { pattern: pattern.into(), objects: Objects::matching(network.remote(pattern))?, is_complete: false })
+    }
+
+    /// Lets `input` end the wait for the store.
+    pub(super) fn cancel(self, input: &CancelToken) -> List {
+        let input = input.clone();
+        List { objects: self.objects.checking(move || input.check()), ..self }
+    }
+
+    /// Returns the next URLs, about as many as the store lists at once; `None` after the last ones.
+    ///
+    /// # Errors
+    /// Returns errors of listing, and [`ErrorKind::JobIncomplete`] for a part of an unfinished job.
+    pub(super) fn next_urls(&mut self, network: &Network) -> Result<Option<Vec<String>>> {
+        const AT_ONCE: usize = 1000;
+        if self.is_complete {
+            return Ok(None);
+        }
+        let urls = self.objects.by_ref().take(AT_ONCE).map(|object| object.map(|object| object.url));
+        let urls: Vec<String> = urls.collect::<Result<_>>().map_err(|error| error.with_name(&self.pattern))?;
+        self.is_complete = urls.len() < AT_ONCE;
+        job::check_objects(&urls, |url| network.remote(url))?;
+        Ok(Some(urls))
+    }
 }
 
 #[cfg(test)]

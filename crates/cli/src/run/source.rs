@@ -144,7 +144,8 @@ impl Source {
             Source::Tcp(address) => builder.tcp(address.as_str()),
             Source::Unix(path) => builder.unix(path),
             Source::Url(url) => {
-                return Ok((Source::open_object(builder, settings.network().remote(url))?, Members::None));
+                // It has no other content to pin.
+                return Ok((builder.pin(Pin::Content).url(settings.network().remote(url))?, Members::None));
             }
             Source::Command(argv) => return start(std::slice::from_ref(argv), builder, settings, is_timed),
             Source::Pipeline(commands) => return start(commands, builder, settings, is_timed),
@@ -155,11 +156,6 @@ impl Source {
             }
         };
         Ok((reader?, Members::None))
-    }
-
-    /// Opens an object, which has no other content to pin.
-    pub(super) fn open_object(builder: ReaderBuilder, remote: Remote) -> Result<Reader> {
-        builder.pin(Pin::Content).url(remote)
     }
 
     /// Returns whether the source is a command, or several.

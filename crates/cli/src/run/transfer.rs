@@ -395,7 +395,7 @@ impl Transfer<'_> {
             && let Some(opened) = upcoming.next()
         {
             let (source, opened) = opened?;
-            reached = self.copy(source, opened)?;
+            reached = self.copy(&source, opened)?;
         }
         Ok(())
     }

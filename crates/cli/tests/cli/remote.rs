@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -293,7 +295,7 @@ fn numbers(ahead: usize) -> (String, Arc<Mutex<Vec<String>>>) {
 
 #[test]
 fn objects_are_opened_before_their_turn() {
-    let (address, requested) = numbers(7);
+    let (address, requested) = numbers(15);
     let urls = (0..30).map(|number| format!("http://{address}/{number}"));
     let place = Place::new();
     let run = urls.fold(place.run(""), |words, url| words.word(url));
@@ -312,4 +314,61 @@ fn a_failure_to_open_comes_after_the_sources_before_it() {
     run.fails().prints("0\nfile\n1\n").complains_of(&["/missing: ", "404"]);
     // A limit of time begins with the source.
     place.run("--total-timeout 1m").word(url("0")).word(url("1")).succeeds().prints("0\n1\n");
+}
+
+/// A bucket of 1001 objects, each of which contains its key and a line feed. They are listed in two pages; `second` is the
+/// answer to the request for the second one, and 404 if no object has been requested yet.
+fn two_pages(second: impl Fn() -> String + Send + Sync + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let answer = Arc::new(move |head: &str, has_begun: &AtomicBool| {
+        let path = head.split(' ').nth(1).unwrap();
+        if !path.contains('?') {
+            has_begun.store(true, Ordering::Relaxed);
+            let key = path.rsplit('/').next().unwrap();
+            return format!("HTTP/1.1 200 OK\r\nETag: \"1\"\r\nContent-Length: {}\r\n\r\n{key}\n", key.len() + 1);
+        }
+        match path.contains("continuation-token") {
+            false => page(0..1000, "<IsTruncated>true</IsTruncated><NextContinuationToken>2</NextContinuationToken>"),
+            true if has_begun.load(Ordering::Relaxed) => second(),
+            true => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".into(),
+        }
+    });
+    let has_begun = Arc::new(AtomicBool::new(false));
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, answer, has_begun) = (stream.unwrap(), answer.clone(), has_begun.clone());
+            thread::spawn(move || {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                while let Some(head) = lines.next() {
+                    lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+                    let _ = stream.write_all(answer(&head, &has_begun).as_bytes());
+                }
+            });
+        }
+    });
+    address
+}
+
+fn page(keys: Range<usize>, rest: &str) -> String {
+    let entry = |key| format!("<Contents><Key>{key:04}</Key><Size>5</Size></Contents>");
+    let body = format!("<ListBucketResult>{}{rest}</ListBucketResult>", keys.map(entry).collect::<String>());
+    format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+#[test]
+fn long_lists_are_requested_while_objects_are_read() {
+    let lines = |count: usize| (0..count).map(|key| format!("{key:04}\n")).collect::<String>();
+    let place = Place::new();
+    let run = |options: &str, address: &str| stored(place.run(options).word("s3://bucket/*"), address);
+    let address = two_pages(|| page(1000..1001, ""));
+    run("", &address).succeeds().prints(lines(1001));
+    let address = two_pages(|| page(1000..1001, ""));
+    let words = run("", &address).word("s3://bucket/000*");
+    words.fails().prints("").complains_of(&["s3://bucket/", "404"]);
+    // The objects before a page that cannot be listed are read.
+    let refused = || "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n".to_string();
+    run("", &two_pages(refused)).fails().prints(lines(1000)).complains_of(&["s3://bucket/", "403"]);
+    run("-o out", &two_pages(refused)).fails();
+    assert_eq!(place.names(), Vec::<String>::new());
 }

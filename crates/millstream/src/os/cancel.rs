@@ -110,6 +110,14 @@ impl CancelToken {
         self.0.cancelled.load(Ordering::Relaxed)
     }
 
+    /// Fails if the token is cancelled.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::Cancelled`].
+    pub fn check(&self) -> Result<()> {
+        if self.is_cancelled() { Err(Error::new(ErrorKind::Cancelled)) } else { Ok(()) }
+    }
+
     /// Returns the file descriptor that polls as readable while the token is cancelled.
     ///
     /// # Errors

@@ -489,8 +489,28 @@ impl ReaderBuilder {
     /// [`ErrorKind::RemoteFailed`] if the server fails for longer than the options allow, or contradicts itself.
     pub fn url(self, remote: impl Into<crate::Remote>) -> Result<Reader> {
         self.check(Kind::Remote)?;
+        self.object(crate::remote::Opening::start(remote.into())?)
+    }
+
+    /// Reads an object whose first request has been made, so that several can be opened at the same time.
+    ///
+    /// ```no_run
+    /// use millstream::{Reader, Remote};
+    /// use millstream::remote::Opening;
+    /// let urls = ["s3://logs/2026/11/26.csv", "s3://logs/2026/11/27.csv"];
+    /// let opening: Vec<_> = urls.into_iter().map(|url| Opening::start(Remote::new(url))).collect();
+    /// for opening in opening {
+    ///     let mut log = Reader::builder().object(opening?)?;
+    /// }
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`url`](Self::url).
+    pub fn object(self, opening: crate::remote::Opening) -> Result<Reader> {
+        self.check(Kind::Remote)?;
         let wait = self.plan().wait;
-        let object = millstream_remote::Object::open(remote.into(), || {
+        let object = opening.wait(|| {
             wait.check()?;
             wait.check_deadline()
         })?;
