@@ -469,6 +469,11 @@ WAITS = {
     "columns": ([], "millstream.columns(url)"),
     "columns of documents": ([], "bson.columns(url)"),
     "closing": ([MISSING], "out = Writer.path(store); out.write('one'); out.close()"),
+    "a list": (
+        [],
+        "os.environ.update(AWS_ENDPOINT_URL=url.removesuffix('/bucket/key.csv'), AWS_SKIP_SIGNATURE='true'); "
+        "millstream._native.matching_objects('s3://bucket/*')",
+    ),
     "a block": ([MISSING], "with Writer.path(store) as out: out.write('one')"),
 }
 
