@@ -6,17 +6,15 @@ import multiprocessing
 import os
 import pickle
 import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import millstream as ms
 import pytest
-from conftest import ROOT
+from servers import MISSING, versitygw
 
 
 def visible(directory: Path) -> list[str]:
@@ -174,35 +172,10 @@ def test_a_killed_driver(tmp_path: Path) -> None:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The folder with the objects of `s3://bucket`, in the store that the environment leads to."""
-    program = ROOT / ".servers/bin/versitygw"
-    if not program.exists():
-        assert os.environ.get("CI") != "true", "versitygw is missing: see tools/setup"
-        pytest.skip("versitygw is missing: see tools/setup")
-    bucket = tmp_path / "objects" / "bucket"
-    bucket.mkdir(parents=True)
-    (tmp_path / "attributes").mkdir()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    access = ["--access", "some-key", "--secret", "some-secret", "--region", "eu-north-1", "--port", address]
-    folders = ["posix", "--sidecar", str(tmp_path / "attributes"), str(bucket.parent)]
-    variables = {"ENDPOINT_URL": f"http://{address}", "REGION": "eu-north-1"}
-    variables |= {"ACCESS_KEY_ID": "some-key", "SECRET_ACCESS_KEY": "some-secret"}
-    for name, value in variables.items():
-        monkeypatch.setenv(f"AWS_{name}", value)
-    with subprocess.Popen([program, *access, *folders], stdout=subprocess.DEVNULL) as server:
-        try:
-            host, _, port = address.partition(":")
-            while True:
-                assert server.poll() is None
-                try:
-                    socket.create_connection((host, int(port))).close()
-                    break
-                except OSError:
-                    time.sleep(0.01)
-            yield bucket
-        finally:
-            server.kill()
+    with versitygw(tmp_path, monkeypatch) as bucket:
+        if bucket is None:
+            pytest.skip(MISSING)
+        yield bucket
 
 
 def unfinished() -> str:

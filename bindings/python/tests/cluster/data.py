@@ -15,6 +15,8 @@ SIZE = 64 << 10
 
 ROWS = 20_000
 
+LINES = pa.schema({"line": pa.string()})
+
 
 def csv(path: Path, rows: int = ROWS) -> Path:
     """CSV with quotes, delimiters and line feeds in fields; some fields are longer than a split."""
@@ -53,7 +55,7 @@ def single(path: Path, **options: Any) -> pa.Table:
     return plain(ms.columns(path, **options))
 
 
-def written(directory: Path) -> pa.Table:
-    """The rows that a job has written as Parquet, by their ids."""
-    tables = [pq.read_table(path) for path in ms.Job.parts(directory) or []]
+def written(directory: Path | str) -> pa.Table:
+    """The rows that a job has written as Parquet to a directory or URL, by their ids."""
+    tables = [pq.read_table(pa.BufferReader(ms.open(part).read())) for part in ms.Job.parts(directory) or []]
     return pa.concat_tables(tables).sort_by("id").combine_chunks()

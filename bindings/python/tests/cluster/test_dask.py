@@ -12,6 +12,7 @@ import data
 import examples
 import kill
 import millstream as ms
+import objects
 import pyarrow as pa
 import pytest
 from millstream import dask as source
@@ -19,8 +20,12 @@ from millstream import dask as source
 distributed: Any = importlib.import_module("distributed")
 
 
+pytest_plugins = ["servers"]
+
+
 @pytest.fixture(scope="module", autouse=True)
-def client() -> Iterator[Any]:
+def client(server: Path | None) -> Iterator[Any]:
+    _ = server
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit="512MiB", dashboard_address=None
@@ -32,6 +37,17 @@ def client() -> Iterator[Any]:
 
 def collect(frame: Any) -> pa.Table:
     return pa.Table.from_pandas(frame.compute(), preserve_index=False).replace_schema_metadata().combine_chunks()
+
+
+def fail(frame: Any) -> Any:
+    """The same rows, of which the later ones fail."""
+
+    def check(part: Any) -> Any:
+        if len(part) and part["id"].iloc[0] > 2_000:
+            raise ZeroDivisionError("a late row")
+        return part
+
+    return frame.map_partitions(check, meta=frame._meta)
 
 
 def test_rows_are_those_of_one_machine(tmp_path: Path) -> None:
@@ -82,17 +98,28 @@ def test_rows_are_written_once(tmp_path: Path) -> None:
     assert collect(source.read_csv(out)) == data.single(path)
     with pytest.raises(ms.Error, match="already exists"):
         source.write_csv(frame, out)
-
-    def fail(part: Any) -> Any:
-        if len(part) and part["id"].iloc[0] > data.ROWS // 2:
-            raise ZeroDivisionError
-        return part
-
     failed = tmp_path / "failed"
     with pytest.raises(ZeroDivisionError):
-        source.write_parquet(frame.map_partitions(fail, meta=frame._meta), failed)
+        source.write_parquet(fail(frame), failed)
     assert list(failed.iterdir()) == []
 
 
 def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     examples.check("millstream.dask", tmp_path, capsys)
+
+
+def engine() -> objects.Engine:
+    def read(format: str, url: str, size: int) -> Any:
+        return getattr(source, f"read_{format}")(url, split_size=size)
+
+    return objects.Engine("dask", read, lambda frame, _: collect(frame), source.write_parquet, fail)
+
+
+def test_jobs_in_a_store(store: Path, tmp_path: Path) -> None:
+    objects.check_jobs(engine(), store, tmp_path)
+
+
+@pytest.mark.usefixtures("store")
+def test_errors_in_a_store(tmp_path: Path) -> None:
+    objects.check_corruption(engine(), tmp_path)
+    objects.check_replacement(engine(), tmp_path)

@@ -14,6 +14,7 @@ import driver
 import examples
 import kill
 import millstream as ms
+import objects
 import pyarrow as pa
 import pytest
 from millstream._jobs import Output
@@ -24,13 +25,16 @@ ray: Any = importlib.import_module("ray")
 utils: Any = importlib.import_module("ray.cluster_utils")
 source: Any = importlib.import_module("millstream.ray")
 
+pytest_plugins = ["servers"]
+
 #: A node that has died is noticed soon.
 HEALTH = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def cluster(server: Path | None) -> Iterator[Any]:
+    _ = server
     started = utils.Cluster(
         initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "_system_config": HEALTH}
     )
@@ -127,6 +131,17 @@ def test_the_example_that_writes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     examples.check("millstream.ray", tmp_path, capsys, writes=True)
 
 
+def fail(dataset: Any) -> Any:
+    """The same rows, of which the later ones fail."""
+
+    def check(table: pa.Table) -> pa.Table:
+        if table["id"][0].as_py() > 2_000:
+            raise ZeroDivisionError("a late row")
+        return table
+
+    return dataset.map_batches(check, batch_format="pyarrow", batch_size=None)
+
+
 def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
@@ -166,15 +181,8 @@ def test_a_killed_worker_writes_nothing_twice(tmp_path: Path) -> None:
 def test_a_job_that_fails_leaves_nothing(tmp_path: Path) -> None:
     path = data.csv(tmp_path / "a.csv")
     out = tmp_path / "out"
-
-    def fail(table: pa.Table) -> pa.Table:
-        if table["id"][0].as_py() > data.ROWS // 2:
-            raise ZeroDivisionError
-        return table
-
-    read = source.read_csv(path, split_size=data.SIZE).map_batches(fail, batch_format="pyarrow", batch_size=None)
     with pytest.raises(Exception, match="ZeroDivisionError"):
-        source.write_parquet(read, out)
+        source.write_parquet(fail(source.read_csv(path, split_size=data.SIZE)), out)
     assert names(out) == []
 
 
@@ -185,3 +193,21 @@ def test_a_killed_driver(cluster: Any, when: str, tmp_path: Path) -> None:
     driver.check("ray", when, path, out, cluster.address)
     if when == "after":
         assert collect(source.read_lines(out)) == data.single(path)
+
+
+def engine() -> objects.Engine:
+    def read(format: str, url: str, size: int) -> Any:
+        return getattr(source, f"read_{format}")(url, split_size=size)
+
+    return objects.Engine("ray", read, lambda dataset, _: collect(dataset), source.write_parquet, fail)
+
+
+@pytest.mark.usefixtures("cluster")
+def test_jobs_in_a_store(store: Path, tmp_path: Path) -> None:
+    objects.check_jobs(engine(), store, tmp_path)
+
+
+@pytest.mark.usefixtures("cluster", "store")
+def test_errors_in_a_store(tmp_path: Path) -> None:
+    objects.check_corruption(engine(), tmp_path)
+    objects.check_replacement(engine(), tmp_path)

@@ -14,11 +14,15 @@ import driver
 import examples
 import kill
 import millstream as ms
+import objects
 import pyarrow as pa
 import pytest
 
 sql: Any = importlib.import_module("pyspark.sql")
 source: Any = importlib.import_module("millstream.spark")
+
+
+pytest_plugins = ["servers"]
 
 
 class Killing(source.MillstreamSource):  # type: ignore[misc]
@@ -71,23 +75,24 @@ def start() -> Any:
 
 
 @pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
+def spark(server: Path | None) -> Iterator[Any]:
+    _ = server
     session = start()
     yield session
     session.stop()
 
 
 #: A partition takes longer here than elsewhere.
-ROWS = 5_000
+ROWS = objects.ROWS
 
 
-def read(spark: Any, path: Path, framing: str, **options: Any) -> Any:
+def read(spark: Any, path: Path | str, framing: str, **options: Any) -> Any:
     reader = spark.read.format("millstream").option("framing", framing).option("splitSize", data.SIZE)
     return reader.options(**options).load(str(path))
 
 
-def collect(frame: Any, like: pa.Table) -> pa.Table:
-    return frame.toArrow().cast(like.schema).combine_chunks()
+def collect(frame: Any, schema: pa.Schema) -> pa.Table:
+    return frame.toArrow().cast(schema).combine_chunks()
 
 
 def test_rows_are_those_of_one_machine(spark: Any, tmp_path: Path) -> None:
@@ -95,14 +100,14 @@ def test_rows_are_those_of_one_machine(spark: Any, tmp_path: Path) -> None:
     frame = read(spark, path, "csv")
     assert frame.rdd.getNumPartitions() > 2
     whole = data.single(path)
-    assert collect(frame, whole) == whole
+    assert collect(frame, whole.schema) == whole
     path = data.jsonl(tmp_path / "a.jsonl", ROWS)
     whole = data.single(path)
-    assert collect(read(spark, path, "jsonl"), whole) == whole
+    assert collect(read(spark, path, "jsonl"), whole.schema) == whole
     path = data.lines(tmp_path / "a.txt", ROWS)
     whole = data.single(path)
     frame = read(spark, path, "lines")
-    assert collect(frame, whole) == whole
+    assert collect(frame, whole.schema) == whole
     assert frame.count() == ROWS + 1
 
 
@@ -130,7 +135,19 @@ def test_errors(spark: Any, tmp_path: Path) -> None:
         frame.collect()
 
 
-def write(frame: Any, out: Path, name: str = "millstream", **options: str) -> None:
+def fail(frame: Any) -> Any:
+    """The same rows, of which the later ones fail."""
+
+    def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield batch
+            if batch["id"][0].as_py() > 2_000:
+                raise ZeroDivisionError("a late row")
+
+    return frame.mapInArrow(check, frame.schema)
+
+
+def write(frame: Any, out: Path | str, name: str = "millstream", **options: str) -> None:
     frame.write.format(name).options(**{"framing": "parquet", **options}).mode("append").save(str(out))
 
 
@@ -143,7 +160,7 @@ def test_rows_are_written_once(spark: Any, tmp_path: Path) -> None:
     assert len(ms.Job.parts(out) or []) == frame.rdd.getNumPartitions()
     write(frame, tmp_path / "csv", framing="csv")
     copy = read(spark, tmp_path / "csv", "csv")
-    assert collect(copy.orderBy("id"), whole) == whole
+    assert collect(copy.orderBy("id"), whole.schema) == whole
     with pytest.raises(Exception, match="already exists"):
         write(frame, out)
     # Partitions without rows have no parts.
@@ -170,15 +187,8 @@ def test_attempts_that_fail_or_are_killed_write_nothing(spark: Any, tmp_path: Pa
 def test_a_job_that_fails_leaves_nothing(spark: Any, tmp_path: Path) -> None:
     path = data.csv(tmp_path / "a.csv", ROWS)
     frame, out = read(spark, path, "csv"), tmp_path / "out"
-
-    def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield batch
-            if batch["id"][0].as_py() > ROWS // 2:
-                raise ZeroDivisionError
-
     with pytest.raises(Exception, match="ZeroDivisionError"):
-        write(frame.mapInArrow(fail, frame.schema), out)
+        write(fail(frame), out)
     assert list(out.iterdir()) == []
     for wrong in ({"framing": "xml"}, {"header": "true"}):
         with pytest.raises(Exception, match="invalid option"):
@@ -196,3 +206,20 @@ def test_a_killed_driver(when: str, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("spark")
 def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     examples.check("millstream.spark", tmp_path, capsys)
+
+
+def engine(spark: Any) -> objects.Engine:
+    def rows(format: str, url: str, size: int) -> Any:
+        return read(spark, url, format, splitSize=size)
+
+    return objects.Engine("spark", rows, collect, write, fail)
+
+
+def test_jobs_in_a_store(spark: Any, store: Path, tmp_path: Path) -> None:
+    objects.check_jobs(engine(spark), store, tmp_path)
+
+
+@pytest.mark.usefixtures("store")
+def test_errors_in_a_store(spark: Any, tmp_path: Path) -> None:
+    objects.check_corruption(engine(spark), tmp_path)
+    objects.check_replacement(engine(spark), tmp_path)
