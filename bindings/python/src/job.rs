@@ -101,6 +101,25 @@ impl Job {
         run(py, &name_of(&directory), || CoreJob::begin(self::directory(directory))).map(Job)
     }
 
+    /// Begins the job with this id, or joins it if another process has begun it. Returns `None` if it has a manifest: its
+    /// parts are certain, and `resume` completes it.
+    ///
+    ///     job = ms.Job.join("out", "0123456789abcdef0123456789abcdef")
+    ///
+    /// Processes that know nothing of each other can so write one job, and work that is repeated after a crash is
+    /// published once: the id, of 32 hexadecimal digits, names the work.
+    #[staticmethod]
+    fn join(py: Python<'_>, directory: Location, id: &str) -> PyResult<Option<Job>> {
+        Ok(run(py, &name_of(&directory), || CoreJob::join(self::directory(directory), id))?.map(Job))
+    }
+
+    /// Completes the job of a directory whose process was killed after it had written the manifest, as
+    /// `millstream commit resume` does. If the job is complete, nothing changes.
+    #[staticmethod]
+    fn resume(py: Python<'_>, directory: Location) -> PyResult<()> {
+        run(py, &name_of(&directory), || job::resume(self::directory(directory))).map(drop)
+    }
+
     /// The paths or URLs of the parts of a complete job, in the order of their tasks, or `None` if the directory has no job.
     ///
     /// Other files in the directory are ignored. An unfinished job is an error that names the command to run.

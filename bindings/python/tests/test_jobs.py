@@ -8,7 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +176,41 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         if bucket is None:
             pytest.skip(MISSING)
         yield bucket
+
+
+def repeat(directory: str, job: str) -> str:
+    """Does work that may have been done, and returns what it has found."""
+    joined = ms.Job.join(directory, job)
+    if joined is None:
+        ms.Job.resume(directory)
+        return "done"
+    joined.commit([write(joined, 0)])
+    return "written"
+
+
+def check_repetition(directory: str, uploads: Callable[[], str] = str) -> None:
+    job = "0123456789abcdef" * 2
+    with pytest.raises(ms.OptionError, match="32 hexadecimal digits"):
+        ms.Job.join(directory, "x")
+    # A process that was killed before the manifest.
+    killed = ms.Job.join(directory, job)
+    assert killed is not None
+    assert killed == ms.Job.join(directory, job)
+    write(killed, 0)
+    with pytest.raises(ms.Error, match="unfinished job"):
+        ms.Job.join(directory, job[::-1])
+    assert [repeat(directory, job) for _ in range(3)] == ["written", "done", "done"]
+    [part] = ms.Job.parts(f"{directory}/") or []
+    assert (ms.open(part).read(), uploads()) == (b"from task 0\nx\n", "")
+
+
+def test_work_that_is_repeated_is_visible_once(tmp_path: Path) -> None:
+    check_repetition(str(tmp_path / "out"))
+
+
+def test_work_that_is_repeated_in_a_store(store: Path) -> None:
+    check_repetition("s3://bucket/out", unfinished)
+    assert sorted(path.name[:5] for path in (store / "out").iterdir()) == ["_SUCC", "_mill", "part-"]
 
 
 def unfinished() -> str:

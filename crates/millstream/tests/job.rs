@@ -119,6 +119,52 @@ fn an_aborted_job_leaves_nothing() {
     assert_complete(&out, 1);
 }
 
+/// The id of a job that processes join.
+const ID: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn processes_that_join_have_one_job() {
+    for _ in 0..20 {
+        let place = tempfile::tempdir().unwrap();
+        let out = place.path().join("out");
+        let jobs: Vec<Job> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| Job::join(&out, ID))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap().unwrap().unwrap()).collect()
+        });
+        assert!(jobs.iter().all(|job| *job == jobs[0]));
+        let parts: Vec<Part> = (0..3).map(|task| write(&jobs[task as usize], task)).collect();
+        jobs[3].commit(&parts).unwrap();
+        assert_complete(&out, 3);
+        assert_eq!(Job::join(&out, ID).unwrap(), None);
+    }
+}
+
+#[test]
+fn a_job_is_joined_by_its_id() {
+    let (_place, out, job) = begun();
+    for (id, kind) in [("x", ErrorKind::InvalidOption), (ID, ErrorKind::AlreadyExists)] {
+        assert_eq!(Job::join(&out, id).unwrap_err().kind(), kind);
+    }
+    assert_eq!(Job::join(&out, job.id()).unwrap(), Some(job.clone()));
+    job.abort().unwrap();
+    // An attempt to complete it that fails after the manifest, and the same work again.
+    let job = Job::join(&out, ID).unwrap().unwrap();
+    let parts = [write(&job, 0), write(&job, 1)];
+    let blocked = out.join(parts[1].name());
+    fs::create_dir(&blocked).unwrap();
+    job.commit(&parts).unwrap_err();
+    assert_eq!(Job::join(&out, ID).unwrap(), None);
+    fs::remove_dir(&blocked).unwrap();
+    job::resume(&out).unwrap();
+    assert_complete(&out, 2);
+    // What is not of a job.
+    let other = out.join("other");
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("file"), "").unwrap();
+    assert_eq!(Job::join(&other, ID).unwrap_err().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(names(&other), ["file"]);
+}
+
 #[test]
 fn a_directory_has_one_job() {
     let (place, out, job) = begun();

@@ -23,6 +23,9 @@ const DIALECTS: [Dialect; 2] = [Dialect::S3, Dialect::Gcs];
 
 const TASKS: u64 = 3;
 
+/// The id of a job that processes join.
+const ID: &str = "0123456789abcdef0123456789abcdef";
+
 /// Task 0 writes nothing, and the others write up to four pieces of an upload.
 fn text(task: u64) -> String {
     format!("{task:09}\n").repeat((task * (PART / 10 + 1)) as usize)
@@ -307,6 +310,58 @@ fn a_driver_that_dies_at_any_request_loses_and_repeats_nothing() {
         println!("{dialect:?}: {deaths} deaths, {with_manifest} of them after the manifest");
         assert!(deaths > 50 && with_manifest > 10, "{deaths} deaths, {with_manifest} after the manifest");
     });
+}
+
+/// Does work that may have been done, by processes that know only its id.
+fn repeat(directory: &Remote) -> Result<(), Error> {
+    let Some(job) = Job::join(directory.clone(), ID)? else { return job::resume(directory.clone()).map(drop) };
+    let mut parts = Vec::new();
+    for task in 0..TASKS {
+        let joined = Job::join(directory.clone(), ID)?.expect("there is no manifest");
+        assert_eq!(joined, job);
+        parts.push(write(&joined, task)?);
+    }
+    job.commit(&parts).map(drop)
+}
+
+#[test]
+fn work_that_is_repeated_after_its_process_has_died_is_published_once() {
+    let ways = [(Dialect::S3, false), (Dialect::S3, true), (Dialect::Gcs, true)];
+    at_the_same_time(&ways, |&(dialect, has_effect)| {
+        let mortal = Mortal::new(dialect, has_effect);
+        let (store, directory) = (&mortal.store, mortal.remote());
+        let mut deaths = 0;
+        for n in 1.. {
+            store.clear();
+            let is_last = !mortal.dies(n, repeat);
+            deaths += usize::from(!is_last);
+            for _ in 0..2 {
+                repeat(&directory).unwrap();
+                assert_complete(store, &directory);
+            }
+            if is_last {
+                break;
+            }
+        }
+        assert!(deaths > 50, "{deaths} deaths");
+    });
+}
+
+#[test]
+fn processes_that_join_at_the_same_time_have_one_job() {
+    for _ in 0..20 {
+        let store = Store::good(Dialect::S3);
+        let directory = store.remote("out");
+        let jobs: Vec<Job> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| Job::join(directory.clone(), ID))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap().unwrap().unwrap()).collect()
+        });
+        assert!(jobs.iter().all(|job| *job == jobs[0]));
+        let parts: Vec<Part> = (0..TASKS).map(|task| write(&jobs[task as usize], task).unwrap()).collect();
+        jobs[3].commit(&parts).unwrap();
+        assert_complete(&store, &directory);
+        assert_eq!(Job::join(directory, ID).unwrap(), None);
+    }
 }
 
 /// Leaves a job as a driver that died after the manifest and the completion of one part.

@@ -489,6 +489,19 @@ class Job:
     def begin(directory: Location) -> Job:
         """Begins a job that writes to an empty directory, which is created if it does not exist."""
     @staticmethod
+    def join(directory: Location, id: str) -> Job | None:
+        """Begins the job with this id, or joins it if another process has begun it. Returns `None` if it has a
+        manifest: its parts are certain, and `resume` completes it.
+
+            job = ms.Job.join("out", "0123456789abcdef0123456789abcdef")
+
+        Processes that know nothing of each other can so write one job, and work that is repeated after a crash is
+        published once: the id, of 32 hexadecimal digits, names the work."""
+    @staticmethod
+    def resume(directory: Location) -> None:
+        """Completes the job of a directory whose process was killed after it had written the manifest, as
+        `millstream commit resume` does. If the job is complete, nothing changes."""
+    @staticmethod
     def parts(directory: Location) -> list[str] | None:
         """The paths or URLs of the parts of a complete job, in the order of their tasks, or `None` if the directory has
         no job.

@@ -30,13 +30,13 @@ pub(super) trait Files {
     /// Waits until all changes of names are durable.
     fn sync(&self) -> Result<()>;
 
-    /// Returns the name of any file but `except`.
-    fn any_other(&self, except: Option<&str>) -> Result<Option<String>>;
+    /// Returns the name of any file but what this job has prepared and, if it is `locked`, the lock.
+    fn any_other(&self, job: &str, locked: bool) -> Result<Option<String>>;
 
     /// Creates the lock. Returns false if there is one.
     fn lock(&self, content: &[u8]) -> Result<bool>;
 
-    /// Prepares what this job, which has the lock, stages. If this fails, it leaves nothing.
+    /// Prepares what this job stages. If this fails, it leaves nothing.
     fn prepare(&self, job: &str) -> Result<Option<Prepared>>;
 
     /// Returns whether parts of this job can be staged.

@@ -147,9 +147,9 @@ impl Files for Local {
         File::open(&self.0).and_then(|open| open.sync_all()).map_err(at(&self.0))
     }
 
-    fn any_other(&self, except: Option<&str>) -> Result<Option<String>> {
-        let names = names(&self.0)?;
-        let other = names.iter().find(|name| except.is_none_or(|except| *name != except));
+    fn any_other(&self, job: &str, locked: bool) -> Result<Option<String>> {
+        let (names, staging) = (names(&self.0)?, self.staging(job));
+        let other = names.iter().find(|name| self.0.join(name) != staging && !(locked && *name == LOCK));
         Ok(other.map(|name| name.display().to_string()))
     }
 
@@ -167,7 +167,11 @@ impl Files for Local {
 
     fn prepare(&self, job: &str) -> Result<Option<Prepared>> {
         let staging = self.staging(job);
-        fs::create_dir(&staging).map_err(open_failed(&staging))?;
+        match fs::create_dir(&staging) {
+            // Another process prepares the same job.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => created.map_err(open_failed(&staging))?,
+        }
         self.sync().inspect_err(|_| drop(fs::remove_dir(&staging)))?;
         Ok(None)
     }

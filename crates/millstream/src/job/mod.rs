@@ -55,7 +55,9 @@ mod store;
 mod stored;
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use data_encoding::HEXLOWER;
 use millstream_remote::StagedObject;
@@ -72,6 +74,10 @@ use stored::Lock;
 pub use directory::Directory;
 pub use part::Part;
 pub use part_writer::PartWriter;
+
+/// How often a process that cannot join a job tries it again, and the time in between.
+const JOIN_PAUSES: u32 = 5;
+const JOIN_PAUSE: Duration = Duration::from_millis(20);
 
 /// A job that writes parts to a directory.
 ///
@@ -127,13 +133,9 @@ impl Job {
         let mut job = Job { place: directory.into().create()?, id: random_id()?, prepared: None };
         job.check_free(false)?;
         let files = job.place.files();
-        if !files.lock(&stored::lock(&job.id))? {
+        if !files.lock(&stored::lock(&job))? {
             job.check_free(false)?;
-            // The other job has ended meanwhile.
-            return Err(Error::new(ErrorKind::AlreadyExists)
-                .with_name(files.name_of(LOCK))
-                .with_found("the lock of another job")
-                .with_expected("no job; try again"));
+            return Err(job.try_again());
         }
         // Another job may have completed between the check and the lock.
         let prepared = job.check_free(true).and_then(|()| files.prepare(&job.id));
@@ -141,15 +143,101 @@ impl Job {
         Ok(job)
     }
 
+    /// Begins the job with this id, or joins it if another process has begun it. Returns `None` if it has a manifest: its
+    /// parts are certain, and [`resume`] completes it.
+    ///
+    /// Processes that know nothing of each other can so write one job, and work that is repeated after a crash is
+    /// published once: the id names the work.
+    ///
+    /// ```
+    /// use millstream::job::{self, Job};
+    /// # let temporary = tempfile::tempdir().unwrap();
+    /// # let out = temporary.path().join("out");
+    /// let id = "0123456789abcdef0123456789abcdef";
+    /// for _ in 0..2 {
+    ///     match Job::join(&out, id)? {
+    ///         Some(job) => {
+    ///             let mut part = job.part(0, ".txt")?;
+    ///             part.write(b"once\n")?;
+    ///             job.commit(&[part.finish()?])?;
+    ///         }
+    ///         None => drop(job::resume(&out)?),
+    ///     }
+    /// }
+    /// assert_eq!(job::parts(&out)?.unwrap().len(), 1);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::InvalidOption`] unless the id is 32 hexadecimal digits in lower case, and the errors of
+    /// [`begin`](Job::begin).
+    pub fn join(directory: impl Into<Directory>, id: &str) -> Result<Option<Job>> {
+        if !layout::is_job_id(id) {
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found(format!("the id {id:?}"))
+                .with_expected("32 hexadecimal digits in lower case"));
+        }
+        let job = Job { place: directory.into().create()?, id: id.to_string(), prepared: None };
+        let mut pauses = 0..JOIN_PAUSES;
+        loop {
+            if let ControlFlow::Break(found) = job.begun()? {
+                return Ok(found);
+            }
+            match job.begin_anew() {
+                Ok(prepared) => return Ok(Some(Job { prepared, ..job })),
+                // Another process may be beginning the job: it writes its id after it has created the lock.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && pauses.next().is_some() => {
+                    std::thread::sleep(JOIN_PAUSE);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns what a process has begun with this id: the job, or `None` if it has a manifest.
+    fn begun(&self) -> Result<ControlFlow<Option<Job>>> {
+        let files = self.place.files();
+        if Manifest::read(files)?.is_some_and(|manifest| manifest.job == self.id) {
+            return Ok(ControlFlow::Break(None));
+        }
+        Ok(match stored::read_lock(files)? {
+            Lock::Of(id, prepared) if id == self.id => ControlFlow::Break(Some(Job { prepared, ..self.clone() })),
+            _ => ControlFlow::Continue(()),
+        })
+    }
+
+    /// Begins the job so that others can join it: when its lock exists, it is prepared, and the lock contains that.
+    fn begin_anew(&self) -> Result<Option<Prepared>> {
+        self.check_free(false)?;
+        let files = self.place.files();
+        let prepared = files.prepare(&self.id)?;
+        if !files.lock(&stored::lock(&Job { prepared: prepared.clone(), ..self.clone() }))? {
+            // What is prepared in a store is invisible, and removed with the job that has the lock.
+            self.check_free(false)?;
+            return Err(self.try_again());
+        }
+        // Another job may have completed between the check and the lock.
+        self.check_free(true).inspect_err(|_| drop(clean_up(files)))?;
+        Ok(prepared)
+    }
+
+    /// Returns the error for a job that has ended while this one was about to begin.
+    fn try_again(&self) -> Error {
+        Error::new(ErrorKind::AlreadyExists)
+            .with_name(self.place.files().name_of(LOCK))
+            .with_found("the lock of another job")
+            .with_expected("no job; try again")
+    }
+
     /// Returns the job of a directory as it is named, without a system call or a request.
     fn named(directory: String, id: String, prepared: Option<Prepared>) -> Result<Job> {
         Ok(Job { place: Directory::from(directory).named()?, id, prepared })
     }
 
-    /// Fails if the directory contains anything, or anything but the lock if it is `locked` by this job.
+    /// Fails if the directory contains anything but what this job has prepared and, if it is `locked` by it, the lock.
     fn check_free(&self, locked: bool) -> Result<()> {
         let files = self.place.files();
-        let Some(name) = files.any_other(locked.then_some(LOCK))? else { return Ok(()) };
+        let Some(name) = files.any_other(&self.id, locked)? else { return Ok(()) };
         let exists = |found: String, expected: String| {
             let name = files.name();
             Err(Error::new(ErrorKind::AlreadyExists).with_name(name).with_found(found).with_expected(expected))
@@ -157,7 +245,7 @@ impl Job {
         // What to do about the job of this directory.
         let commands = |has_id: bool| commands(files, has_id && files.exists(MANIFEST).unwrap_or(false));
         match stored::read_lock(files)? {
-            Lock::Of(id) if id != self.id => exists(
+            Lock::Of(id, _) if id != self.id => exists(
                 format!("the unfinished job {id}"),
                 format!("no job; if its driver is not running any more, {}", commands(true)),
             ),
@@ -270,7 +358,7 @@ impl Job {
     pub fn abort(&self) -> Result<()> {
         let files = self.place.files();
         let is_own = match stored::read_lock(files)? {
-            Lock::Of(id) => id == self.id,
+            Lock::Of(id, _) => id == self.id,
             Lock::Free => files.exists(MANIFEST)?,
             Lock::Unreadable => false,
         };
@@ -309,7 +397,7 @@ pub fn resume(directory: impl Into<Directory>) -> Result<Manifest> {
     let Some(manifest) = Manifest::read(files)? else {
         return match lock {
             Lock::Free => refused("no job".to_string(), format!("the directory of a job, with {MANIFEST}")),
-            Lock::Of(_) | Lock::Unreadable => refused(
+            Lock::Of(..) | Lock::Unreadable => refused(
                 "a job without a manifest, of which no part is visible".to_string(),
                 format!("{MANIFEST}; {}, and start the job again", commands(files, false)),
             ),
@@ -317,7 +405,7 @@ pub fn resume(directory: impl Into<Directory>) -> Result<Manifest> {
     };
     if !files.exists(SUCCESS)? {
         match lock {
-            Lock::Of(id) if id != manifest.job => {
+            Lock::Of(id, _) if id != manifest.job => {
                 return refused(
                     format!("the lock of the job {id} and the manifest of the job {}", manifest.job),
                     "files of one job".to_string(),
@@ -365,7 +453,7 @@ fn remove(files: &dyn Files) -> Result<bool> {
     check_unfinished()?;
     let mut jobs = match (stored::read_lock(files)?, Manifest::read(files)) {
         (Lock::Free, Ok(None)) if !files.has_staged()? => return Ok(false),
-        (Lock::Of(id), _) => vec![id],
+        (Lock::Of(id, _), _) => vec![id],
         (_, Ok(Some(manifest))) => vec![manifest.job],
         (_, Ok(None)) => files.staged_jobs()?,
         (_, Err(error)) => return Err(error),
@@ -385,7 +473,7 @@ fn remove(files: &dyn Files) -> Result<bool> {
     }
     files.remove_stopped()?;
     match stored::read_lock(files)? {
-        Lock::Of(id) if !jobs.contains(&id) => {}
+        Lock::Of(id, _) if !jobs.contains(&id) => {}
         _ => files.remove(LOCK)?,
     }
     files.sync()?;

@@ -22,6 +22,9 @@ use super::{Manifest, Part};
 /// The number of requests at a time for the objects of a job.
 const REQUESTS: usize = 8;
 
+/// The smallest size of a part that stores have. The lock is shorter.
+const LOCK_PART: u64 = 5 << 20;
+
 /// The number of times that uploads are listed and removed: a store may still be receiving a part of one that is
 /// removed.
 const REMOVALS: usize = 10;
@@ -156,12 +159,13 @@ impl Files for Store {
         Ok(())
     }
 
-    fn any_other(&self, except: Option<&str>) -> Result<Option<String>> {
+    fn any_other(&self, _: &str, locked: bool) -> Result<Option<String>> {
         for object in Objects::new(self.at(""))? {
             let object = object?;
             let file = self.file_of(&object.url).unwrap_or(&object.url);
             // Some programs create the prefix itself, as a directory.
-            if !file.is_empty() && Some(file) != except {
+            let is_lock = locked && file == LOCK;
+            if !file.is_empty() && !is_lock {
                 return Ok(Some(file.to_string()));
             }
         }
@@ -170,7 +174,9 @@ impl Files for Store {
 
     fn lock(&self, content: &[u8]) -> Result<bool> {
         let create = || {
-            let mut upload = Upload::open(self.at(LOCK), true, || Ok(()))?;
+            // One part is one request, which has a condition in every store.
+            let remote = self.at(LOCK).size_hint(0).part_size(LOCK_PART);
+            let mut upload = Upload::open(remote, true, || Ok(()))?;
             let mut rest = content;
             while !rest.is_empty() {
                 rest = &rest[upload.write(rest, || Ok(()))?..];
@@ -198,7 +204,7 @@ impl Files for Store {
     }
 
     fn is_open(&self, job: &str) -> Result<bool> {
-        Ok(matches!(stored::read_lock(self)?, Lock::Of(id) if id == job))
+        Ok(matches!(stored::read_lock(self)?, Lock::Of(id, _) if id == job))
     }
 
     fn stage(&self, job: &str, task: u64, _: &str, extension: &str) -> Result<Output> {
@@ -291,7 +297,7 @@ impl Files for Store {
 
     fn stop(&self, jobs: &[String]) -> Result<()> {
         // Another process may have removed the job meanwhile, and another job may have begun.
-        if !matches!(stored::read_lock(self)?, Lock::Of(id) if !jobs.contains(&id)) {
+        if !matches!(stored::read_lock(self)?, Lock::Of(id, _) if !jobs.contains(&id)) {
             self.remove_uploads(|file| matches!(file, MANIFEST | SUCCESS))?;
         }
         // No part is staged any more that a manifest could list.

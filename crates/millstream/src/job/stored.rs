@@ -21,6 +21,11 @@ const VERSION: u32 = 1;
 struct StoredLock {
     version: u32,
     job: String,
+    /// What a job in a store publishes, for processes that join it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    manifest: Option<StoredObject>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    success: Option<StoredObject>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -123,9 +128,21 @@ fn check_job_id(id: String) -> Result<String, Invalid> {
     }
 }
 
+/// Returns what a job in a store publishes, as it is stored.
+fn stored_prepared(job: &Job) -> (Option<StoredObject>, Option<StoredObject>) {
+    let stored = |prepared: &Prepared| (StoredObject::new(&prepared.manifest), StoredObject::new(&prepared.success));
+    job.prepared.as_ref().map(stored).unzip()
+}
+
+fn parse_prepared(manifest: Option<StoredObject>, success: Option<StoredObject>) -> Result<Option<Prepared>, Invalid> {
+    let (Some(manifest), Some(success)) = (manifest, success) else { return Ok(None) };
+    Ok(Some(Prepared { manifest: manifest.parse(0)?, success: success.parse(0)? }))
+}
+
 /// Returns the content of the lock of a job.
-pub(super) fn lock(job: &str) -> Vec<u8> {
-    let lock = print(&StoredLock { version: VERSION, job: job.to_string() });
+pub(super) fn lock(job: &Job) -> Vec<u8> {
+    let (manifest, success) = stored_prepared(job);
+    let lock = print(&StoredLock { version: VERSION, job: job.id.clone(), manifest, success });
     format!("{lock}\n").into_bytes()
 }
 
@@ -133,8 +150,8 @@ pub(super) fn lock(job: &str) -> Vec<u8> {
 pub(super) enum Lock {
     /// There is none.
     Free,
-    /// The job with this id has the directory.
-    Of(String),
+    /// The job with this id has the directory. In a store, processes that join it publish what it has prepared.
+    Of(String, Option<Prepared>),
     /// The process was killed, or the machine lost power, before it had written the id.
     Unreadable,
 }
@@ -142,8 +159,9 @@ pub(super) enum Lock {
 /// Reads the lock of a directory.
 pub(super) fn read_lock(files: &dyn Files) -> Result<Lock> {
     let Some(json) = files.read(LOCK)? else { return Ok(Lock::Free) };
-    let id = versioned::parse::<StoredLock>(&json, VERSION).and_then(|lock| check_job_id(lock.job));
-    Ok(id.map_or(Lock::Unreadable, Lock::Of))
+    let lock = versioned::parse::<StoredLock>(&json, VERSION)
+        .and_then(|lock| Ok(Lock::Of(check_job_id(lock.job)?, parse_prepared(lock.manifest, lock.success)?)));
+    Ok(lock.unwrap_or(Lock::Unreadable))
 }
 
 impl Job {
@@ -157,9 +175,7 @@ impl Job {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
-        let stored =
-            |prepared: &Prepared| (StoredObject::new(&prepared.manifest), StoredObject::new(&prepared.success));
-        let (manifest, success) = self.prepared.as_ref().map(stored).unzip();
+        let (manifest, success) = stored_prepared(self);
         let directory = self.place.files().name();
         print(&StoredJob { version: VERSION, job: self.id.clone(), directory, manifest, success })
     }
@@ -171,12 +187,7 @@ impl Job {
     /// version of the format.
     pub fn from_json(json: &str) -> Result<Job> {
         let job = versioned::parse::<StoredJob>(json.as_bytes(), VERSION).and_then(|stored| {
-            let prepared = match (stored.manifest, stored.success) {
-                (Some(manifest), Some(success)) => {
-                    Some(Prepared { manifest: manifest.parse(0)?, success: success.parse(0)? })
-                }
-                _ => None,
-            };
+            let prepared = parse_prepared(stored.manifest, stored.success)?;
             Ok((check_job_id(stored.job)?, stored.directory, prepared))
         });
         let (id, directory, prepared) = job.map_err(|invalid| invalid.of_value("a job"))?;
