@@ -337,6 +337,41 @@ def _files(paths: Paths) -> list[str]:
     return files
 
 
+def matching_files(path: str) -> list[str]:
+    """The files of a path or pattern, or none."""
+    try:
+        return _files(path)
+    except FileNotFoundError:
+        return []
+
+
+def version_of(file: str) -> str:
+    """What detects another version of a file or object, as JSON."""
+    [whole] = Splits.plan(file, size=2**63 - 1, decode="off")
+    return json.dumps(json.loads(whole.to_json())["pin"])
+
+
+def with_version(task: Task, versions: Mapping[str, str]) -> Task:
+    """The task for the version of its file that these names have. If that is another one, reading it is an error."""
+    split = Split.from_json(task.split)
+    version = versions[split.url or os.fspath(split.path or "")]
+    return dataclasses.replace(task, split=json.dumps({**json.loads(task.split), "pin": json.loads(version)}))
+
+
+def declared_schema(format: Literal["lines", "jsonl"], schema: Any, columns: Sequence[str] | None) -> pa.Schema:
+    """The columns of a plan with a schema, without a file."""
+    returned = _returned(_schema(columns_of(b"", format, schema=schema, threads=1)))
+    return _selected(returned, _chosen(returned, columns))
+
+
+def _chosen(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
+    names = schema.names if columns is None else list(columns)
+    for name in names:
+        if name not in schema.names:
+            raise option_error(f"the column {name!r}", f"one of {', '.join(schema.names)}")
+    return names
+
+
 def _plan(
     schema: pa.Schema,
     parts: Iterable[tuple[str, Framer, dict[str, Any]]],
@@ -344,10 +379,7 @@ def _plan(
     columns: Sequence[str] | None = None,
     pin: Literal["none", "identity", "ends", "full"] = "identity",
 ) -> TablePlan:
-    names = schema.names if columns is None else list(columns)
-    for name in names:
-        if name not in schema.names:
-            raise option_error(f"the column {name!r}", f"one of {', '.join(schema.names)}")
+    names = _chosen(schema, columns)
     tasks: list[Task] = []
     for path, framer, options in parts:
         splits = Splits.plan(path, framer, size=split_size, pin=pin)

@@ -18,8 +18,10 @@ import millstream as ms
 import pyarrow as pa
 import pytest
 
+DEEP = bool(os.environ.get("MILLSTREAM_DEEP"))
+
 #: How many objects are read, one of which is corrupt, and how often an object is replaced while it is read.
-OBJECTS, REPLACED = (100, 30) if os.environ.get("MILLSTREAM_DEEP") else (4, 1)
+OBJECTS, REPLACED = (100, 30) if DEEP else (4, 1)
 
 #: A task takes longer in Spark than elsewhere.
 ROWS = 5_000

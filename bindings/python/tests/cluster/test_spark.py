@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import importlib
+import json
 import os
+import shutil
+import signal
+import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +24,9 @@ import millstream as ms
 import objects
 import pyarrow as pa
 import pytest
+from millstream import _spark_filters
 
+filters: Any = importlib.import_module("pyspark.sql.datasource")
 sql: Any = importlib.import_module("pyspark.sql")
 source: Any = importlib.import_module("millstream.spark")
 
@@ -119,7 +128,7 @@ def test_options(spark: Any, tmp_path: Path) -> None:
     assert frame.count() <= 3 * frame.rdd.getNumPartitions()
     schema = '{"fields": [{"name": "id", "type": "int32"}]}'
     assert read(spark, path, "csv", schema=schema).dtypes == [("id", "int")]
-    for wrong in [{"colour": "red"}, {"header": "maybe"}]:
+    for wrong in [{"colour": "red"}, {"header": "maybe"}, {"order": "name"}]:
         with pytest.raises(Exception, match="invalid option"):
             read(spark, path, "csv", **wrong).collect()
 
@@ -132,6 +141,12 @@ def test_errors(spark: Any, tmp_path: Path) -> None:
         frame.collect()
     path.write_bytes(b"n\n2\n")
     with pytest.raises(Exception, match="source shrank"):
+        frame.collect()
+    # The plan is made once, also with a schema.
+    path = data.lines(tmp_path / "a.txt", 10)
+    frame = read(spark, path, "lines")
+    data.lines(path, 11)
+    with pytest.raises(Exception, match="source changed"):
         frame.collect()
 
 
@@ -223,3 +238,246 @@ def test_jobs_in_a_store(spark: Any, store: Path, tmp_path: Path) -> None:
 def test_errors_in_a_store(spark: Any, tmp_path: Path) -> None:
     objects.check_corruption(engine(spark), tmp_path)
     objects.check_replacement(engine(spark), tmp_path)
+
+
+#: What filters are compared with: nulls, both zeros, and text that is not ASCII.
+FILTERED = """\
+{"n": 1, "x": 0.5, "s": "a", "b": true, "d": "2000-01-01"}
+{"n": 2, "x": -0.0, "s": "ab", "b": false, "d": "1999-12-31"}
+{"n": 3, "x": 0.0, "s": "é", "b": null, "d": null}
+{"n": null, "x": -1.5, "s": "", "b": true, "d": "2000-01-02"}
+{"n": 5, "x": null, "s": null, "b": false, "d": "2000-01-01"}
+"""
+
+#: Conditions, and the filters that Spark passes for them.
+FILTERS = {
+    "n = 2": filters.EqualTo(("n",), 2),
+    "n != 2": filters.Not(filters.EqualTo(("n",), 2)),
+    "n <=> 2": filters.EqualNullSafe(("n",), 2),
+    "not (n <=> 2)": filters.Not(filters.EqualNullSafe(("n",), 2)),
+    "n >= 2": filters.GreaterThanOrEqual(("n",), 2),
+    "n < 3": filters.LessThan(("n",), 3),
+    "n in (1, 5)": filters.In(("n",), (1, 5)),
+    "n not in (1, 5)": filters.Not(filters.In(("n",), (1, 5))),
+    "n is null": filters.IsNull(("n",)),
+    "n is not null": filters.IsNotNull(("n",)),
+    "x > 0": filters.GreaterThan(("x",), 0.0),
+    "x <= 0": filters.LessThanOrEqual(("x",), 0.0),
+    "x = 0": filters.EqualTo(("x",), 0.0),
+    "not (x > 0)": filters.Not(filters.GreaterThan(("x",), 0.0)),
+    "s = 'a'": filters.EqualTo(("s",), "a"),
+    "s > 'b'": filters.GreaterThan(("s",), "b"),
+    "s like 'a%'": filters.StringStartsWith(("s",), "a"),
+    "s like '%b'": filters.StringEndsWith(("s",), "b"),
+    "s like '%b%'": filters.StringContains(("s",), "b"),
+    "s not like 'a%'": filters.Not(filters.StringStartsWith(("s",), "a")),
+    "b": filters.EqualTo(("b",), True),
+    "d >= date'2000-01-01'": filters.GreaterThanOrEqual(("d",), datetime.date(2000, 1, 1)),
+}
+
+#: Filters that would not have the same result, or that Arrow cannot apply.
+REFUSED = [
+    filters.LessThan(("x",), float("nan")),
+    filters.In(("x",), (0.0, 0.5)),
+    filters.In(("n",), (1, None)),
+    filters.EqualTo(("n",), 2**70),
+    filters.EqualTo(("at", "n"), 1),
+    filters.EqualTo(("t",), datetime.datetime(2000, 1, 1)),
+    filters.GreaterThan(("b",), False),
+    filters.StringContains(("n",), "1"),
+]
+
+
+def test_filters(spark: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(FILTERED)
+    types = {"n": "int64", "x": "float64", "s": "string", "b": "bool", "d": "date32", "t": "timestamp[us]"}
+    schema = json.dumps({"fields": [{"name": name, "type": of} for name, of in types.items()]})
+    frame = read(spark, path, "jsonl", schema=schema)
+    expected = frame.selectExpr(*(f"{condition} as `{condition}`" for condition in FILTERS)).toArrow()
+    batch = frame.toArrow().combine_chunks().to_batches()[0]
+    for condition, of in FILTERS.items():
+        assert _spark_filters.is_supported(of, batch.schema), condition
+        assert _spark_filters.apply([of], batch) == batch.filter(expected[condition].combine_chunks()), condition
+    for of in REFUSED:
+        assert not _spark_filters.is_supported(of, batch.schema), of
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        pushing = read(spark, path, "jsonl", schema=schema, pushFilters="true", limit=3)
+        pushed = pushing.where("n > 1 and d = date'1999-12-31'")
+        assert " Filter " not in pushed._jdf.queryExecution().executedPlan().toString()
+        assert [row.n for row in pushed.collect()] == [2]
+        pushed = pushing.where("n > 1 and (x < 1 or s = 'a')")
+        assert " Filter " in pushed._jdf.queryExecution().executedPlan().toString()
+        # A limit counts the rows before filters.
+        assert [row.n for row in pushed.collect()] == [2, 3]
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    with pytest.raises(Exception, match=r"filterPushdown\.enabled"):
+        read(spark, path, "jsonl", schema=schema, pushFilters="true").where("n > 1").collect()
+
+
+class Stream:
+    """A query that copies the CSV files of a folder."""
+
+    def __init__(self, spark: Any, place: Path, **options: Any) -> None:
+        self.spark = spark
+        self.input = place / "in"
+        self.input.mkdir()
+        self.out = place / "out"
+        self.checkpoint = place / "checkpoint"
+        self.options = options
+
+    def add(self, *names: str) -> None:
+        for name in names:
+            # The file appears complete.
+            staged = self.input / f"{name}.tmp"
+            staged.write_text(f"name,n\n{name},1\n{name},2\n")
+            staged.rename(self.input / f"{name}.csv")
+
+    def run(self) -> None:
+        """Runs until all files that exist are read."""
+        schema = '{"fields": [{"name": "name", "type": "string"}, {"name": "n", "type": "int32"}]}'
+        reader = self.spark.readStream.format("millstream").options(framing="csv", schema=schema)
+        frame = reader.options(**self.options).load(f"{self.input}/*.csv")
+        writer = frame.writeStream.format("millstream").option("framing", "csv")
+        writer = writer.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True)
+        writer.start(str(self.out)).awaitTermination()
+
+    def repeat(self) -> Path:
+        """Makes the query forget that it has completed its last batch, and returns its directory."""
+        commits = self.checkpoint / "commits"
+        last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
+        for name in (f"{last}", f".{last}.crc"):
+            (commits / name).unlink()
+        [directory] = self.out.glob(f"*-{last:010}")
+        return directory
+
+    def batches(self) -> list[list[str]]:
+        """The names in each batch."""
+        found = []
+        for directory in sorted(self.out.iterdir()):
+            rows = [Path(part).read_text().splitlines()[1:] for part in ms.Job.parts(directory) or []]
+            assert all(part == [f"{part[0][:-2]},1", f"{part[0][:-2]},2"] for part in rows)
+            found.append([part[0][:-2].strip('"') for part in rows])
+        return found
+
+
+def test_a_stream_reads_each_file_once(spark: Any, tmp_path: Path) -> None:
+    stream = Stream(spark, tmp_path, maxFilesPerTrigger=2)
+    stream.run()
+    assert stream.batches() == [[]]
+    stream.add("b", "c", "d")
+    stream.run()
+    assert stream.batches() == [[], ["b", "c"], ["d"]]
+    stream.add("a", "e")
+    stream.run()
+    stream.run()
+    assert stream.batches() == [[], ["b", "c"], ["d"], ["e"]]
+
+
+def test_a_stream_in_the_order_of_appearance(spark: Any, tmp_path: Path) -> None:
+    stream = Stream(spark, tmp_path, order="appearance")
+    stream.add("b", "c")
+    stream.run()
+    stream.add("a", "d")
+    stream.run()
+    (stream.input / "b.csv").unlink()
+    stream.add("e")
+    stream.run()
+    assert stream.batches() == [["b", "c"], ["a", "d"], ["e"]]
+
+
+def test_a_batch_that_is_repeated_is_visible_once(spark: Any, tmp_path: Path) -> None:
+    stream = Stream(spark, tmp_path)
+    stream.add("a", "b")
+    stream.run()
+    # It is complete, has a manifest, has begun, or has not begun.
+    for state in range(4) if objects.DEEP else [1, 2]:
+        directory = stream.repeat()
+        job = directory.name.partition("-")[0]
+        if state > 1:
+            shutil.rmtree(directory)
+        if state == 1:
+            (directory / "_SUCCESS").unlink()
+            (directory / f".millstream-job-{job}").mkdir()
+        elif state == 2:
+            assert ms.Job.join(directory, job) is not None
+        stream.run()
+        assert stream.batches() == [["a", "b"]]
+    stream.add("late")
+    stream.run()
+    assert stream.batches() == [["a", "b"], ["late"]]
+
+
+def test_a_batch_whose_file_has_changed(spark: Any, tmp_path: Path) -> None:
+    stream = Stream(spark, tmp_path)
+    stream.add("a", "b")
+    stream.run()
+    shutil.rmtree(stream.repeat())
+    stream.add("b")
+    with pytest.raises(Exception, match="source changed"):
+        stream.run()
+    assert [path for path in stream.out.glob("*/*") if path.name[0] != "."] == []
+
+
+def test_a_stream_in_a_store(spark: Any, store: Path, tmp_path: Path) -> None:
+    path = data.lines(tmp_path / "a.txt", ROWS)
+    for name in ("a b.txt", "c.txt"):
+        objects.put(f"s3://bucket/stream/in/{name}", path)
+    reader = spark.readStream.format("millstream").option("splitSize", data.SIZE)
+    writer = reader.load("s3://bucket/stream/in/*.txt").writeStream.format("millstream")
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+    for _ in range(2):
+        writer.start("s3://bucket/stream/out").awaitTermination()
+    [directory] = (store / "stream/out").iterdir()
+    copy = read(spark, f"s3://bucket/stream/out/{directory.name}/", "lines")
+    assert copy.count() == 2 * (ROWS + 1)
+    assert collect(copy, data.LINES) == pa.concat_tables([data.single(path)] * 2).combine_chunks()
+
+
+def test_options_of_streams(spark: Any, tmp_path: Path) -> None:
+    for wrong in [{"framing": "xml"}, {"order": "size"}, {"limit": "1"}]:
+        place = tmp_path / next(iter(wrong))
+        place.mkdir()
+        with pytest.raises(Exception, match="invalid option"):
+            Stream(spark, place, **wrong).run()
+
+
+@contextlib.contextmanager
+def standalone(place: Path) -> Iterator[str]:
+    """A master, and two workers that Spark takes for two hosts: it starts no second attempt of a task on one host."""
+    spark_class = Path(importlib.import_module("pyspark").__file__ or "").parent / "bin/spark-class"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"spark://127.0.0.1:{port}"
+
+    def start(name: str, host: str, *words: str) -> subprocess.Popen[bytes]:
+        command = [str(spark_class), f"org.apache.spark.deploy.{name}", "--host", host, "--webui-port", "0", *words]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+
+    processes = [start("master.Master", "127.0.0.1", "--port", str(port))]
+    try:
+        for host in ("127.0.0.2", "127.0.0.3"):
+            resources = ["--cores", "1", "--memory", "768m", "--work-dir", str(place / host)]
+            processes.append(start("worker.Worker", host, *resources, address))
+        yield address
+    finally:
+        for process in processes:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.mark.skipif(not objects.DEEP, reason="it starts a cluster: set MILLSTREAM_DEEP=1")
+def test_speculation(tmp_path: Path) -> None:
+    path, out, attempts = data.lines(tmp_path / "a.txt", ROWS), tmp_path / "out", tmp_path / "attempts"
+    attempts.mkdir()
+    program = Path(__file__).with_name("speculation.py")
+    with standalone(tmp_path) as master:
+        subprocess.run([sys.executable, program, master, path, out, attempts], check=True, timeout=300)
+    begun = [name.partition("-")[0] for name in os.listdir(attempts)]
+    assert begun.count("0") > 1
+    parts = [Path(part).read_bytes() for part in ms.Job.parts(out) or []]
+    assert len(parts) == len(set(begun))
+    assert b"".join(parts).splitlines() == path.read_bytes().splitlines()

@@ -1,0 +1,56 @@
+"""A driver on a cluster of Spark that has begun, which writes a slow frame with speculation.
+
+Its arguments are the address of the master, the input, the output, and a folder for what the attempts leave."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def main(master: str, path: str, out: str, attempts: str) -> None:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    sql: Any = importlib.import_module("pyspark.sql")
+    source: Any = importlib.import_module("millstream.spark")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "512m",
+        "spark.speculation": "true",
+        "spark.speculation.interval": "100ms",
+        "spark.speculation.quantile": "0.1",
+        "spark.speculation.multiplier": "1.1",
+        "spark.speculation.minTaskRuntime": "100ms",
+        # The frame begins when both workers can run it.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.cores.max": "2",
+    }
+    builder = sql.SparkSession.builder.master(master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    source.register(session)
+    frame = session.read.format("millstream").option("splitSize", 64 << 10).load(path)
+
+    def slow(batches: Iterator[Any]) -> Iterator[Any]:
+        """Leaves a file for each attempt. The first one of the last partition waits until another one has begun."""
+        context: Any = importlib.import_module("pyspark").TaskContext.get()
+        partition, attempt = context.partitionId(), context.taskAttemptId()
+        Path(attempts, f"{partition}-{attempt}").touch()
+        begun = len(list(Path(attempts).glob(f"{partition}-*")))
+        yield from batches
+        while partition == 0 and begun == 1 and len(list(Path(attempts).glob("0-*"))) == 1:
+            time.sleep(0.1)
+
+    frame.mapInArrow(slow, frame.schema).write.format("millstream").mode("append").save(out)
+    session.stop()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
