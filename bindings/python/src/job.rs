@@ -106,8 +106,8 @@ impl Job {
     ///
     ///     job = ms.Job.join("out", "0123456789abcdef0123456789abcdef")
     ///
-    /// Processes that know nothing of each other can so write one job, and work that is repeated after a crash is
-    /// published once: the id, of 32 hexadecimal digits, names the work.
+    /// Processes that share only the id can write one job, and work that is repeated after a crash is published once: the
+    /// id, of 32 hexadecimal digits, names the work.
     #[staticmethod]
     fn join(py: Python<'_>, directory: Location, id: &str) -> PyResult<Option<Job>> {
         Ok(run(py, &name_of(&directory), || CoreJob::join(self::directory(directory), id))?.map(Job))

@@ -495,8 +495,8 @@ class Job:
 
             job = ms.Job.join("out", "0123456789abcdef0123456789abcdef")
 
-        Processes that know nothing of each other can so write one job, and work that is repeated after a crash is
-        published once: the id, of 32 hexadecimal digits, names the work."""
+        Processes that share only the id can write one job, and work that is repeated after a crash is published once:
+        the id, of 32 hexadecimal digits, names the work."""
     @staticmethod
     def resume(directory: Location) -> None:
         """Completes the job of a directory whose process was killed after it had written the manifest, as

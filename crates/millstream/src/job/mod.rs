@@ -146,8 +146,8 @@ impl Job {
     /// Begins the job with this id, or joins it if another process has begun it. Returns `None` if it has a manifest: its
     /// parts are certain, and [`resume`] completes it.
     ///
-    /// Processes that know nothing of each other can so write one job, and work that is repeated after a crash is
-    /// published once: the id names the work.
+    /// Processes that share only the id can write one job, and work that is repeated after a crash is published once: the
+    /// id names the work.
     ///
     /// ```
     /// use millstream::job::{self, Job};
