@@ -47,11 +47,10 @@ int main(int argc, char **argv) {
                 age = position(&rows, "age");
                 continue;
             }
-            if (rows.starts[i + 1] - rows.starts[i] != width) {
-                fprintf(stderr, "people: record %zu has another number of fields than the header\n",
-                        (size_t)batch.first_record + rows.records[i]);
-                return 1;
-            }
+            code = millstream_batch_check_fields(&batch, rows.records[i], rows.starts[i + 1] - rows.starts[i], width,
+                                                 MILLSTREAM_CSV_RAGGED_ERROR, millstream_reader_name(reader), &error);
+            if (code != MILLSTREAM_OK)
+                break;
             print(&fields[name], " is ");
             print(&fields[age], "\n");
         }

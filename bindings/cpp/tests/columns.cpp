@@ -252,7 +252,7 @@ TEST(Columns, Options) {
     options = {};
     options.header = false;
     options.infer = std::nullopt;
-    options.ragged = ms::ragged::pad;
+    options.ragged = ms::csv_ragged::pad;
     auto padded = columns_of("1,2\n3\n", options);
     EXPECT_EQ(padded.schema(), R"({"fields":[{"name":"0","type":"string"},{"name":"1","type":"string"}]})");
     EXPECT_TRUE(padded.next()->column<std::string_view>(1).is_null(1));

@@ -206,6 +206,19 @@ TEST(Csv, ARecordWithAnotherNumberOfFields) {
     EXPECT_EQ(sizes, (std::vector<std::size_t>{2, 1, 3}));
 }
 
+TEST(Csv, MissingFieldsAreEmptyIfRaggedRecordsArePadded) {
+    ms::rows rows = rows_of("a,b,c\n1\n1,2,3\n1,2,3,4\n,x\n");
+    rows.ragged(ms::csv_ragged::pad).header();
+    const ms::row first = rows.next().value();
+    EXPECT_EQ(fields_of(first), (strings{"1", "", ""}));
+    EXPECT_EQ(first["c"], "");
+    EXPECT_EQ(fields_of(rows.next().value()), (strings{"1", "2", "3"}));
+    // No data is dropped.
+    EXPECT_EQ(error_of([&] { rows.next(); }).found(), "4 fields");
+    ms::rows moved = std::move(rows);
+    EXPECT_EQ(fields_of(moved.next().value()), (strings{"", "x", ""}));
+}
+
 TEST(Csv, ErrorsOfNamesAndOptions) {
     ms::rows rows = rows_of("a,b\n1,2\n");
     const ms::error unread = error_of([&] { (void)(*rows.begin())["a"]; });

@@ -1,19 +1,22 @@
 # Records of CSV as their fields.
 
 """
-    rows(source[, framer]; options...)
+    rows(source[, framer]; ragged = :error, options...)
 
 Iterates over the records of CSV, each a `Vector{String}` of its fields. Blank lines and comments are skipped. `source`
 works as in [`batches`](@ref); `framer` is a [`Csv`](@ref). If the loop ends early, the reader is positioned after the
-last record that the loop received. """
+last record that the loop received.
+
+Once [`namedtuples`](@ref) or [`dicts`](@ref) have read the header, rows have as many fields, and `ragged` works as there. """
 rows(source, framer::Framer = Csv(); options...) = rows_of(:rows, plain, false, source, framer; options...)
 
 """
-    namedtuples(source[, framer]; options...)
+    namedtuples(source[, framer]; ragged = :error, options...)
 
 Iterates over the records of CSV, each a `NamedTuple` of strings with the names of the header. The header is the first
 record, which the reader keeps for later loops. A record with another number of fields is an error of kind
-`:field_count_mismatch`; a loop after it continues with the next record. If names are equal, use [`dicts`](@ref).
+`:field_count_mismatch`; a loop after it continues with the next record. With `ragged = :pad`, fields that are missing at
+its end are empty; a record with more fields than the header is still an error. If names are equal, use [`dicts`](@ref).
 
     for person in namedtuples("people.csv")
         println(person.name, " is ", parse(Int, person.age))
@@ -22,7 +25,7 @@ record, which the reader keeps for later loops. A record with another number of 
 namedtuples(source, framer::Framer = Csv(); options...) = rows_of(:namedtuples, named, true, source, framer; options...)
 
 """
-    dicts(source[, framer]; options...)
+    dicts(source[, framer]; ragged = :error, options...)
 
 Like [`namedtuples`](@ref), but each record is a `Dict{String,String}`. If names are equal, it has the last of their
 fields.
@@ -38,14 +41,17 @@ struct Rows{F}
     batches::Batches
     make::F
     has_header::Bool
+    # Whether missing fields are empty.
+    pads::Bool
     # The rows of the current batch, and their records in it.
     fields::Vector{Vector{String}}
     records::Vector{Int}
 end
 
-function rows_of(caller, make, has_header, source, framer; options...)
-    check_options(caller, options, options_for(source))
-    Rows(batches_of(source, framer; options...), make, has_header, Vector{String}[], Int[])
+function rows_of(caller, make, has_header, source, framer; ragged = :error, options...)
+    check_options(caller, options, (:ragged, options_for(source)...))
+    pads = choice(:ragged, ragged, choices.csv_ragged) == 1
+    Rows(batches_of(source, framer; options...), make, has_header, pads, Vector{String}[], Int[])
 end
 
 Base.IteratorSize(::Type{<:Rows}) = Base.SizeUnknown()
@@ -59,16 +65,20 @@ function Base.iterate(rows::Rows, next = 1)
     reader = rows.batches.reader
     row, next = next_row(rows, next)
     row === nothing && return nothing
-    if rows.has_header
-        header = reader.header
-        if header === nothing
-            header = reader.header = Header(row, Tuple(Symbol.(row)))
-            row, next = next_row(rows, next)
-            row === nothing && return nothing
-        end
-        length(row) == length(header.names) || throw(field_count_error(rows.batches, length(row), length(header.names)))
+    if rows.has_header && reader.header === nothing
+        reader.header = Header(row, Tuple(Symbol.(row)))
+        row, next = next_row(rows, next)
+        row === nothing && return nothing
     end
-    rows.make(reader.header, row), next
+    header = reader.header
+    if header !== nothing
+        width = length(header.names)
+        while rows.pads && length(row) < width
+            push!(row, "")
+        end
+        length(row) == width || throw(field_count_error(rows.batches, length(row), width))
+    end
+    rows.make(header, row), next
 end
 
 # Returns the row with this index, or the first one of the next batch; then the index of the row after it.

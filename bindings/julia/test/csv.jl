@@ -89,6 +89,16 @@ end
     @test (error.found, error.expected) == ("1 field", "2, as in the header")
     @test startswith(error.message, "t.csv: field count mismatch: found 1 field, expected 2, as in the header, at byte 9, record 3 (the first is 0); ")
     @test collect(namedtuples(reader)) == [(a = "4", b = "5")]
+    # Missing fields are empty if ragged records are padded, but no data is dropped.
+    ragged = Reader(codeunits("a,b\n1\n2,3,4\n5\n6\n7\n8\n"))
+    @test first(namedtuples(ragged; ragged = :pad)) == (a = "1", b = "")
+    @test failure(() -> first(dicts(ragged; ragged = :pad))).found == "3 fields"
+    @test first(dicts(ragged; ragged = :pad)) == Dict("a" => "5", "b" => "")
+    @test first(rows(ragged; ragged = :pad)) == ["6", ""]
+    # The header belongs to the reader.
+    @test failure(() -> first(rows(ragged))).kind == :field_count_mismatch
+    @test collect(rows(codeunits("a,b\n1\n"); ragged = :pad)) == [["a", "b"], ["1"]]
+    @test failure(() -> rows(codeunits(""); ragged = :skip)) isa ArgumentError
     @test failure(() -> collect(rows(`sh -c 'echo a,b; exit 3'`))).kind == :command_failed
     @test failure(() -> collect(rows(people, Millstream.Lines()))).kind == :argument_invalid
     @test failure(() -> Csv(delimiter = '"')).found == "the byte '\\\"' as the delimiter and as the quote"

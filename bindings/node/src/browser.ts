@@ -36,7 +36,7 @@ export type { DecodeOptions, Document } from "./bson/decode.js";
 export * from "./bson/values.js";
 export { type Bson, bson } from "./bson.js";
 export { column } from "./column.js";
-export { type CsvOptions, csv } from "./csv.js";
+export { type CsvOptions, csv, type RaggedOptions } from "./csv.js";
 export { type CommandEnd, MillstreamError } from "./error.js";
 export { ERROR_ADVICE, ERROR_CODES, type ErrorCode, type ErrorKind } from "./errors.js";
 export {
@@ -76,6 +76,7 @@ export {
 export type { Awaitable, OnError, Part, PipeOptions, StageStatistics, Summary } from "./pipe/types.js";
 export { type As, type BatchOptions, type ItemOf, type Position, Reader, type ReaderOptions } from "./reader.js";
 export type {
+  CsvRagged,
   Decode,
   Durability,
   Encode,

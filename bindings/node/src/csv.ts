@@ -6,6 +6,7 @@ import { MillstreamError, misuse } from "./error.js";
 import { FIELD_COUNT_MISMATCH, INVALID_OPTION, UTF8_INVALID } from "./errors.js";
 import { CoreFramer, type Framer, type LineOf, type LinesFramer } from "./frame.js";
 import { type Check, checkOptions, FLAG, type Rule, type Rules, range } from "./options.js";
+import { CSV_RAGGED, type CsvRagged } from "./settings.js";
 import { platform } from "./text.js";
 import type { Trim } from "./trim.js";
 
@@ -74,6 +75,15 @@ export interface RowFramer extends Framer {
   namesOf(row: readonly (string | Uint8Array)[]): string[];
 }
 
+/** The options of `Reader.rows` and `Reader.objects`. */
+export interface RaggedOptions {
+  /** What to do with a record that has another number of fields than the header, if that was read: by default an
+   * `"error"`. With `"pad"` fields that are missing at its end are empty; a record with more fields is still an error. */
+  ragged?: CsvRagged | undefined;
+}
+
+export const RAGGED_RULES: Rules<RaggedOptions> = { ragged: CSV_RAGGED };
+
 /** The names of the header, once it has been read. */
 export interface Header {
   names?: string[];
@@ -82,8 +92,10 @@ export interface Header {
 export interface RowOptions {
   readonly isText: boolean;
   readonly invalidUtf8: InvalidUtf8;
-  /** If given, the first record is the header, and the other ones become objects. */
-  readonly header: Header | undefined;
+  readonly header: Header;
+  /** Whether the first record is the header if that has not been read, and the other ones become objects. */
+  readonly asObjects: boolean;
+  readonly ragged: CsvRagged | undefined;
 }
 
 /** The records of a batch as arrays or objects. */
@@ -107,7 +119,7 @@ class CsvFramer extends CoreFramer implements RowFramer, LinesFramer {
     this.core();
   }
 
-  split(batch: Batch, { isText, invalidUtf8, header }: RowOptions): Rows {
+  split(batch: Batch, { isText, invalidUtf8, header, asObjects, ragged }: RowOptions): Rows {
     const { bytes, offsets, terminated } = batch;
     const core = this.core();
     core.put(bytes);
@@ -131,14 +143,16 @@ class CsvFramer extends CoreFramer implements RowFramer, LinesFramer {
       }
       const row: (string | Uint8Array)[] = [];
       for (; field < end; field++) row.push(content(fields[field], fields[field + 1]));
-      const names = header?.names;
-      if (header !== undefined && names === undefined) {
+      const { names } = header;
+      if (asObjects && names === undefined) {
         header.names = this.namesOf(row);
         continue;
       }
-      if (names !== undefined && names.length !== row.length) {
+      const width = names?.length ?? row.length;
+      if (ragged === "pad") while (row.length < width) row.push(isText ? "" : new Uint8Array());
+      if (row.length !== width) {
         const found = `${row.length} field${row.length === 1 ? "" : "s"}`;
-        const expected = `${names.length}, as in the header`;
+        const expected = `${width}, as in the header`;
         error = new MillstreamError(FIELD_COUNT_MISMATCH, {
           found,
           expected,
@@ -147,7 +161,7 @@ class CsvFramer extends CoreFramer implements RowFramer, LinesFramer {
         });
         break;
       }
-      items.push(names === undefined ? row : objectOf(names, row));
+      items.push(asObjects && names !== undefined ? objectOf(names, row) : row);
       records.push(index);
     }
     records.push(batch.length);

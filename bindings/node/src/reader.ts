@@ -16,7 +16,7 @@
  */
 
 import { Batch, type InvalidUtf8 } from "./batch.js";
-import type { Header, RowFramer, Rows } from "./csv.js";
+import { type Header, RAGGED_RULES, type RaggedOptions, type RowFramer, type Rows } from "./csv.js";
 import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError, misuse } from "./error.js";
 import { CLOSED, CONTENT_MISMATCH, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } from "./errors.js";
 import { forgotten } from "./forgotten.js";
@@ -330,12 +330,13 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
 
   /** Iterates over the remaining records of CSV, each as an array of its fields, for a reader with `framer: csv()`.
    *
-   * Blank lines and comments are not records. With `as: "bytes"`, fields are bytes.
+   * Blank lines and comments are not records. With `as: "bytes"`, fields are bytes. Once the header has been read, by
+   * `header` or by `objects`, a record with another number of fields is an error of kind `field_count_mismatch`.
    *
    * @throws `argument_invalid` for other readers.
    */
-  rows(): AsyncIterableIterator<T[]> {
-    return this.#iterate(this.#viewOfRows("rows", undefined));
+  rows(options: RaggedOptions = {}): AsyncIterableIterator<T[]> {
+    return this.#iterate(this.#viewOfRows("rows", options, false));
   }
 
   /** Returns the names of the header of CSV, for a reader with `framer: csv()`.
@@ -347,7 +348,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
    */
   async header(): Promise<readonly string[]> {
     const header = this.#header;
-    const view = this.#viewOfRows("header", undefined);
+    const view = this.#viewOfRows("header", {}, false);
     return this.#turns.take(async () => {
       if (header.names === undefined && (await this.#refill(view))) {
         const block = this.#block;
@@ -366,8 +367,8 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
    *
    * @throws `argument_invalid` for other readers.
    */
-  objects(): AsyncIterableIterator<{ [name: string]: T }> {
-    return this.#iterate(this.#viewOfRows("objects", this.#header));
+  objects(options: RaggedOptions = {}): AsyncIterableIterator<{ [name: string]: T }> {
+    return this.#iterate(this.#viewOfRows("objects", options, true));
   }
 
   /** Iterates over the remaining records of JSON as values, for a reader with `framer: jsonLines()` or with `jsonElements`.
@@ -385,10 +386,17 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     return this.#iterate({ framer, as: "text", split });
   }
 
-  #viewOfRows(call: string, header: Header | undefined): View & { readonly framer: RowFramer } {
+  #viewOfRows(call: string, given: RaggedOptions, asObjects: boolean): View & { readonly framer: RowFramer } {
+    checkOptions(call, given, [RAGGED_RULES]);
     const framer = this.#framerOf<RowFramer>(call, "split", "CSV", "csv()");
     const { as } = this.#view;
-    const options = { isText: as === "text", invalidUtf8: this.#invalidUtf8, header };
+    const options = {
+      isText: as === "text",
+      invalidUtf8: this.#invalidUtf8,
+      header: this.#header,
+      asObjects,
+      ragged: given.ragged,
+    };
     return { framer, as, split: (batch) => framer.split(batch, options) };
   }
 

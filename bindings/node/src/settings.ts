@@ -159,6 +159,15 @@ export type PrefixCounts =
 
 export const PREFIX_COUNTS: Rule = ["payload", "itself"];
 
+/** What to do with a record that has another number of fields than the header, or than the first record if there is no header. */
+export type CsvRagged =
+  /** It is an error: `field_count_mismatch`. */
+  | "error"
+  /** Fields that are missing at its end are empty; in columns they are null. A record with more fields is an error, so that no data is dropped silently. */
+  | "pad";
+
+export const CSV_RAGGED: Rule = ["error", "pad"];
+
 /** What to do with a value that does not fit its column. */
 export type OnMismatch =
   /** Report an error: `shape_mismatch` or `value_out_of_range`. */

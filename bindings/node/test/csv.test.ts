@@ -22,6 +22,7 @@ import {
   openSplit,
   pipe,
   planSplits,
+  type Reader,
   shell,
   Writer,
 } from "millstream";
@@ -191,6 +192,51 @@ test("a record with another number of fields is an error after the earlier recor
   );
   assert.deepEqual(await toArray(objects), []);
   assert.equal(await failure(reader.close()), error);
+});
+
+test("rows are checked once the header has been read", async () => {
+  const text = "a,b\n1,2\n3\n";
+  assert.deepEqual(await toArray(from(text, { framer: csv() }).rows()), [["a", "b"], ["1", "2"], ["3"]]);
+  const readers = [
+    async (reader: Reader<string>) => reader.header(),
+    async (reader: Reader<string>) => {
+      for await (const _ of reader.objects()) break;
+    },
+  ];
+  for (const read of readers) {
+    const reader = from(text, { framer: csv(), name: "t.csv" });
+    await read(reader);
+    const error = await failure(toArray(reader.rows()));
+    assert.deepEqual(
+      [error.kind, error.stream, error.record, error.line, error.found, error.expected],
+      ["field_count_mismatch", "t.csv", 2, 3, "1 field", "2, as in the header"],
+    );
+  }
+  // A loop that began before the header was read.
+  const reader = from(`x\n${text}`, { framer: csv() });
+  const rows = reader.rows();
+  assert.deepEqual((await rows.next()).value, ["x"]);
+  assert.deepEqual(await reader.header(), ["a", "b"]);
+  assert.deepEqual((await rows.next()).value, ["1", "2"]);
+  assert.equal((await failure(rows.next())).kind, "field_count_mismatch");
+});
+
+test("missing fields are empty if ragged records are padded", async () => {
+  const open = () => from("a,b\n1\n1,2\n1,2,3\n", { framer: csv() });
+  const objects = open().objects({ ragged: "pad" });
+  assert.deepEqual((await objects.next()).value, { a: "1", b: "" });
+  assert.deepEqual((await objects.next()).value, { a: "1", b: "2" });
+  // No data is dropped.
+  const error = await failure(objects.next());
+  assert.deepEqual([error.kind, error.found], ["field_count_mismatch", "3 fields"]);
+  const reader = open();
+  await reader.header();
+  const rows = reader.rows({ ragged: "pad" });
+  assert.deepEqual((await rows.next()).value, ["1", ""]);
+  // Without a header there is nothing to compare with.
+  assert.deepEqual((await toArray(open().rows({ ragged: "pad" })))[1], ["1"]);
+  const [object] = await toArray(from("a,b\n1\n", { framer: csv(), as: "bytes" }).objects({ ragged: "pad" }));
+  assert.deepEqual(object, { a: new Uint8Array([49]), b: new Uint8Array() });
 });
 
 test("bytes that are not UTF-8", async () => {

@@ -44,6 +44,8 @@ const calls: { [name: string]: (options: any) => unknown } = {
   csv: (options) => ms.csv(options),
   "reader.lines": (options) => ms.from("").lines(options),
   "reader.records": (options) => ms.from("").records(ms.lineFramer(), options),
+  "reader.rows": (options) => ms.from("", { framer: ms.csv() }).rows(options),
+  "reader.objects": (options) => ms.from("", { framer: ms.csv() }).objects(options),
   "reader.batches": (options) => ms.from("").batches(undefined, options),
   toReadable: (options) => ms.toReadable([], options),
   "toWritable.options": (options) => ms.toWritable.options(options),

@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use millstream::frame::{Csv, Delimiter, Framer as CoreFramer, Lines};
+use millstream::frame::{Csv, CsvRagged, Delimiter, Framer as CoreFramer, Lines};
 
 use millstream::splits::Framing;
 use millstream::{Command, CommandEnd, Error, ErrorKind, Position, Reader as CoreReader, ReaderBuilder, Remote, Waits};
@@ -121,11 +121,16 @@ impl Reader {
         self.wait(py, &mut state, |reader, framer| Ok(reader.next_batch_of(framer, max)?.map(Loose::from)))
     }
 
-    fn new_rows(slf: Py<Reader>, py: Python<'_>, has_header: bool) -> PyResult<Rows> {
+    fn new_rows(slf: Py<Reader>, py: Python<'_>, has_header: bool, ragged: &str) -> PyResult<Rows> {
         let Some(csv) = slf.get().csv.clone() else {
             return Err(error::refuse(py, "rows of records that are not CSV", "a reader with framer=Framer.csv()"));
         };
-        Ok(Rows::new(slf, csv, has_header))
+        let ragged = match ragged {
+            "error" => CsvRagged::Error,
+            "pad" => CsvRagged::Pad,
+            other => return Err(error::refuse(py, format!("ragged={other:?}"), "\"error\" or \"pad\"")),
+        };
+        Ok(Rows::new(slf, csv, has_header, ragged))
     }
 
     /// Opens a source. `open` is called again after it was interrupted by a signal.
@@ -809,16 +814,19 @@ impl Reader {
     }
 
     /// An iterator over the records of CSV, each as a list of its fields, for a reader with `Framer.csv`. Blank lines and
-    /// comments are not records.
-    fn rows(slf: Py<Self>, py: Python<'_>) -> PyResult<Rows> {
-        Reader::new_rows(slf, py, false)
+    /// comments are not records. Once `dicts` has read the header, rows have as many fields, and `ragged` works as in `dicts`.
+    #[pyo3(signature = (*, ragged = "error"))]
+    fn rows(slf: Py<Self>, py: Python<'_>, ragged: &str) -> PyResult<Rows> {
+        Reader::new_rows(slf, py, false, ragged)
     }
 
     /// An iterator over the records of CSV, each as a dict from the header's names to its fields. The header is the first
     /// record, which the reader keeps for later iterators. A record with another number of fields is an error, after which
-    /// the iterator continues with the next record.
-    fn dicts(slf: Py<Self>, py: Python<'_>) -> PyResult<Rows> {
-        Reader::new_rows(slf, py, true)
+    /// the iterator continues with the next record. With `ragged="pad"`, fields that are missing at its end are empty; a
+    /// record with more fields than the header is still an error.
+    #[pyo3(signature = (*, ragged = "error"))]
+    fn dicts(slf: Py<Self>, py: Python<'_>, ragged: &str) -> PyResult<Rows> {
+        Reader::new_rows(slf, py, true, ragged)
     }
 
     /// An iterator over the records of JSON as values, for a reader with `Framer.json_lines` or `json_elements`. Blank lines

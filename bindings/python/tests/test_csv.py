@@ -148,6 +148,26 @@ def test_the_header_belongs_to_the_reader() -> None:
     assert list(reader.dicts()) == [{"id": "5", "n": "e"}]
 
 
+def test_missing_fields_are_empty_if_ragged_records_are_padded() -> None:
+    reader = ms.from_bytes(b"a,b\n3\n4,5,6\n\n7\n8,9\n,\n", framer=ms.Framer.csv(), encoding="utf-8")
+    dicts = reader.dicts(ragged="pad")
+    assert next(dicts) == {"a": "3", "b": ""}
+    with pytest.raises(ms.Error, match="found 3 fields, expected 2, as in the header") as caught:
+        next(dicts)  # no data is dropped
+    assert caught.value.kind == "field_count_mismatch"
+    # The header belongs to the reader.
+    assert next(reader.rows(ragged="pad")) == ["7", ""]
+    assert next(reader.rows()) == ["8", "9"]
+    assert list(dicts) == [{"a": "", "b": ""}]
+    binary = ms.from_bytes(b"a,b\n1,2\n3\n", framer=ms.Framer.csv())
+    next(binary.dicts())
+    with pytest.raises(ms.Error, match="found 1 field, expected 2, as in the header"):
+        next(binary.rows())
+    assert list(ms.from_bytes(b"a,b\n1\n", framer=ms.Framer.csv()).rows(ragged="pad")) == [[b"a", b"b"], [b"1"]]
+    with pytest.raises(ValueError, match='ragged="skip"'):
+        reader.dicts(ragged="skip")  # type: ignore[arg-type]
+
+
 def test_errors_name_the_place() -> None:
     with pytest.raises(ms.Error, match="found 1 field, expected 2, as in the header") as caught:
         list(ms.from_bytes(b"a,b\n1,2\n3\n", framer=ms.Framer.csv()).dicts())

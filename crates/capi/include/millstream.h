@@ -969,6 +969,33 @@ typedef uint32_t millstream_prefix_counts;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+/**
+ * What to do with a record that has another number of fields than the header, or than the first record if there is no
+ * header.
+ */
+enum millstream_csv_ragged
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+    /**
+     * It is an error: MILLSTREAM_FIELD_COUNT_MISMATCH.
+     */
+    MILLSTREAM_CSV_RAGGED_ERROR = 0,
+    /**
+     * Fields that are missing at its end are empty; in columns they are null. A record with more fields is an error, so
+     * that no data is dropped silently.
+     */
+    MILLSTREAM_CSV_RAGGED_PAD = 1,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum millstream_csv_ragged millstream_csv_ragged;
+#else
+typedef uint32_t millstream_csv_ragged;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
 /* ---- callback ----
  *
  * Callbacks: your functions, which get a pointer that you choose.
@@ -1671,13 +1698,27 @@ millstream_code millstream_framer_skips(const millstream_framer *framer,
  * millstream_framer_csv(). Only fields that contain escaped bytes are copied, the others are a part of the batch's
  * memory. The rows are valid while the batch is valid, and until the next call of this function with this framer.
  *
- * The first row of a stream may be a header. A program that requires the same number of fields in each row compares
- * `starts`.
+ * The first row of a stream may be a header. A program that requires the same number of fields in each row calls
+ * millstream_batch_check_fields().
  */
 millstream_code millstream_framer_rows(millstream_framer *framer,
                                        const millstream_batch *batch,
                                        millstream_rows *rows,
                                        millstream_error **error);
+
+/**
+ * Succeeds if a record of a batch may have `found` fields where the header has `width`. It may have `width` fields, and with
+ * MILLSTREAM_CSV_RAGGED_PAD fewer, of which those that are missing at its end are empty. Otherwise the function fails with
+ * MILLSTREAM_FIELD_COUNT_MISMATCH, with the byte, the record, and `name` as the name of the source unless it is NULL.
+ * For row i of millstream_framer_rows(), `record` is records[i], and `found` is starts[i + 1] - starts[i].
+ */
+millstream_code millstream_batch_check_fields(const millstream_batch *batch,
+                                              size_t record,
+                                              size_t found,
+                                              size_t width,
+                                              millstream_csv_ragged ragged,
+                                              const char *name,
+                                              millstream_error **error);
 
 /**
  * Returns the complete records at the front of `len` bytes, at most `max` of them. The remaining bytes are part of a

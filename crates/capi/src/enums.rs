@@ -324,3 +324,20 @@ choice!(millstream_prefix_counts is millstream::frame::PrefixCounts {
     Payload => millstream::frame::PrefixCounts::Payload,
     Itself => millstream::frame::PrefixCounts::Itself,
 });
+
+/// What to do with a record that has another number of fields than the header, or than the first record if there is no
+/// header.
+#[repr(u32)]
+#[derive(Clone, Copy)]
+pub enum millstream_csv_ragged {
+    /// It is an error: MILLSTREAM_FIELD_COUNT_MISMATCH.
+    Error = 0,
+    /// Fields that are missing at its end are empty; in columns they are null. A record with more fields is an error, so
+    /// that no data is dropped silently.
+    Pad = 1,
+}
+
+choice!(millstream_csv_ragged is millstream::frame::CsvRagged {
+    Error => millstream::frame::CsvRagged::Error,
+    Pad => millstream::frame::CsvRagged::Pad,
+});

@@ -105,9 +105,10 @@ const BUILDERS: [(&str, &str, &str); 4] = [
 
 /// Enums that no builder takes but that other languages have: the module of the library, if the C ABI has them, the source
 /// file, and their names.
-const ENUMS: [(Option<&str>, &str, &[&str]); 4] = [
+const ENUMS: [(Option<&str>, &str, &[&str]); 5] = [
     (Some("millstream"), "crates/millstream/src/os/command.rs", &["Stdin", "Stdout", "Stderr"]),
     (Some("millstream::frame"), "crates/core/src/frame/length_prefixed.rs", &["Endian", "PrefixCounts"]),
+    (Some("millstream::frame"), "crates/core/src/frame/csv/ragged.rs", &["CsvRagged"]),
     (None, "crates/bson/src/columns/mod.rs", &["OnMismatch", "OnUnknown", "OnAbsent"]),
     (None, "crates/bson/src/columns/infer.rs", &["OnMixed"]),
 ];

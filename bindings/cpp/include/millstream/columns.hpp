@@ -43,12 +43,6 @@ enum class columns_format : std::uint32_t {
     json, ///< The elements of an array of a JSON document: by default the document, or `reader_options::json_elements`.
 };
 
-/// What to do with a record that has another number of fields than the first one.
-enum class ragged : std::uint32_t {
-    error, ///< It is bad.
-    pad,   ///< Missing fields at its end are null. A record with more fields is bad.
-};
-
 /// Which member of an object of JSON is taken of several with the same name.
 enum class duplicates : std::uint32_t {
     error, ///< None: the record is bad.
@@ -87,7 +81,7 @@ struct columns_options {
     /// Whether inferred numbers with a fraction are decimals instead of floating point numbers.
     bool decimals = false;
     millstream::duplicates duplicates = millstream::duplicates::error;
-    millstream::ragged ragged = millstream::ragged::error;
+    csv_ragged ragged = csv_ragged::error;
     on_bad_record on_bad = on_bad_record::stop;
     /// The number of threads that turn records into columns; by default that of the processors.
     std::optional<std::size_t> threads = std::nullopt;
@@ -162,7 +156,7 @@ inline std::string text_of(const columns_options &options) {
     add("special_numbers", on(options.special_numbers));
     add("decimals", on(options.decimals));
     add("duplicates", members[static_cast<std::size_t>(options.duplicates)]);
-    add("ragged", options.ragged == ragged::pad ? "pad" : "error");
+    add("ragged", options.ragged == csv_ragged::pad ? "pad" : "error");
     add("on_bad", options.on_bad == on_bad_record::skip ? "skip" : "stop");
     if (options.threads)
         add("threads", std::to_string(*options.threads));

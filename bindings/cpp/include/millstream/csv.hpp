@@ -107,7 +107,8 @@ class rows {
     rows(rows &&other) noexcept
         : reader_(std::move(other.reader_)), framer_(std::move(other.framer_)), header_(std::move(other.header_)),
           batch_(std::exchange(other.batch_, batch())), raw_(std::exchange(other.raw_, millstream_rows{})),
-          fields_(std::move(other.fields_)), next_(std::exchange(other.next_, 0)) {}
+          fields_(std::move(other.fields_)), padded_(std::move(other.padded_)), next_(std::exchange(other.next_, 0)),
+          ragged_(other.ragged_) {}
     rows &operator=(rows &&other) noexcept {
         reader_ = std::move(other.reader_);
         framer_ = std::move(other.framer_);
@@ -115,15 +116,25 @@ class rows {
         batch_ = std::exchange(other.batch_, batch());
         raw_ = std::exchange(other.raw_, millstream_rows{});
         fields_ = std::move(other.fields_);
+        padded_ = std::move(other.padded_);
         next_ = std::exchange(other.next_, 0);
+        ragged_ = other.ragged_;
         return *this;
     }
     ~rows() = default;
 
+    /// What to do with a record that has another number of fields than the header. By default it is an error. With
+    /// `csv_ragged::pad` missing fields are empty, and a record with more fields is still an error. If the header is
+    /// not read, records may have any number of fields.
+    rows &ragged(csv_ragged ragged) noexcept {
+        ragged_ = ragged;
+        return *this;
+    }
+
     /// The names of the fields: the first call takes the next record as the header, and later calls return the same
-    /// names. Records after it must have the same number of fields: another number is reported as
-    /// `field_count_mismatch`, and the next call continues after this record. The names are empty if there is no
-    /// record.
+    /// names. Records after it must have the same number of fields, unless `ragged` allows fewer: another number is
+    /// reported as `field_count_mismatch`, and the next call continues after this record. The names are empty if there
+    /// is no record.
     const std::vector<std::string> &header() {
         if (header_.names.empty()) {
             if (const auto first = next(); first) {
@@ -159,7 +170,7 @@ class rows {
         const std::size_t start = raw_.starts[index];
         const std::size_t count = raw_.starts[index + 1] - start;
         if (!header_.names.empty() && count != header_.names.size()) [[unlikely]]
-            refuse(index, count);
+            return padded(index, start, count);
         return row(std::span(fields_).subspan(start, count), header_);
     }
 
@@ -204,16 +215,13 @@ class rows {
     /// The number of lines of the batch up to the last record that was returned.
     std::size_t used_lines() const noexcept { return next_ > 0 ? raw_.records[next_ - 1] + 1 : 0; }
 
-    [[noreturn]] void refuse(std::size_t index, std::size_t count) const {
-        const std::size_t line = raw_.records[index];
-        error_details details;
-        details.kind = errc::field_count_mismatch;
-        details.name = header_.source;
-        details.found = std::to_string(count) + (count == 1 ? " field" : " fields");
-        details.expected = std::to_string(header_.names.size()) + ", as in the header";
-        details.offset = batch_.offset() + batch_.offsets()[line];
-        details.record = batch_.first_record() + line;
-        detail::fail(std::move(details));
+    /// The record with empty fields in place of those that are missing, if that is allowed.
+    row padded(std::size_t index, std::size_t start, std::size_t count) {
+        detail::call(millstream_batch_check_fields, &batch_.get(), raw_.records[index], count, header_.names.size(),
+                     static_cast<millstream_csv_ragged>(ragged_), header_.source.c_str());
+        padded_.assign(fields_.begin() + start, fields_.begin() + start + count);
+        padded_.resize(header_.names.size());
+        return row(padded_, header_);
     }
 
     millstream::reader reader_;
@@ -222,7 +230,10 @@ class rows {
     batch batch_;
     millstream_rows raw_{};
     std::vector<std::string_view> fields_;
+    /// The last record that had fewer fields than the header.
+    std::vector<std::string_view> padded_;
     std::size_t next_ = 0;
+    csv_ragged ragged_ = csv_ragged::error;
 };
 
 /// Refers to a record of a range, which must not move. All iterators of a range share one position.

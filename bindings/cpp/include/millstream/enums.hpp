@@ -197,6 +197,16 @@ enum class prefix_counts : std::uint32_t {
     itself = MILLSTREAM_PREFIX_COUNTS_ITSELF,
 };
 
+/// What to do with a record that has another number of fields than the header, or than the first record if there is no
+/// header.
+enum class csv_ragged : std::uint32_t {
+    /// It is an error: `field_count_mismatch`.
+    error = MILLSTREAM_CSV_RAGGED_ERROR,
+    /// Fields that are missing at its end are empty; in columns they are null. A record with more fields is an error,
+    /// so that no data is dropped silently.
+    pad = MILLSTREAM_CSV_RAGGED_PAD,
+};
+
 } // namespace millstream
 
 #endif

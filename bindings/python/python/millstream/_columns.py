@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ._native import Columns
+    from ._options import CsvRagged
     from ._types import Buffer, Location
 
 #: The type of a column: its name, such as "int64", a list of one type, or a dict of members.
@@ -50,7 +51,7 @@ def columns(
     special_numbers: bool = False,
     decimals: bool = False,
     duplicates: Literal["error", "first", "last"] = "error",
-    ragged: Literal["error", "pad"] = "error",
+    ragged: CsvRagged = "error",
     on_bad: Literal["stop", "skip"] = "stop",
     threads: int | None = None,
 ) -> Columns:

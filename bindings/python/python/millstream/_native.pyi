@@ -13,7 +13,7 @@ from typing_extensions import Buffer
 from ._command import CommandEnd
 from ._errors import DocumentError, Error
 from ._kinds import ErrorKind
-from ._options import Decode, Endian, PrefixCounts, RemoteSettings, Stderr, WriterSettings
+from ._options import CsvRagged, Decode, Endian, PrefixCounts, RemoteSettings, Stderr, WriterSettings
 from ._types import Location
 
 T = TypeVar("T", bytes, str)
@@ -330,13 +330,15 @@ class Reader(Iterator[T], Generic[T]):
         """The next records, as many as are available, as a `Batch`; `None` at the end."""
     def batches(self, max_records: int | None = None) -> Iterator[Batch[T]]:
         """An iterator over the results of `next_batch`."""
-    def rows(self) -> Iterator[list[T]]:
+    def rows(self, *, ragged: CsvRagged = "error") -> Iterator[list[T]]:
         """An iterator over the records of CSV, each as a list of its fields, for a reader with `Framer.csv`. Blank
-        lines and comments are not records."""
-    def dicts(self) -> Iterator[dict[T, T]]:
+        lines and comments are not records. Once `dicts` has read the header, rows have as many fields, and `ragged`
+        works as in `dicts`."""
+    def dicts(self, *, ragged: CsvRagged = "error") -> Iterator[dict[T, T]]:
         """An iterator over the records of CSV, each as a dict from the header's names to its fields. The header is the
         first record, which the reader keeps for later iterators. A record with another number of fields is an error,
-        after which the iterator continues with the next record."""
+        after which the iterator continues with the next record. With `ragged="pad"`, fields that are missing at its end
+        are empty; a record with more fields than the header is still an error."""
     def json(self, loads: Callable[[bytes], Any] | None = None) -> Iterator[Any]:
         """An iterator over the records of JSON as values, for a reader with `Framer.json_lines` or `json_elements`.
         Blank lines are not records.

@@ -1,7 +1,6 @@
 //! Records of CSV as lists and dicts.
 
-use millstream::frame::Csv;
-use millstream::{Error, ErrorKind};
+use millstream::frame::{Csv, CsvRagged};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -51,11 +50,12 @@ pub struct Rows {
     csv: Csv,
     /// Whether the first record is a header, and the others are dicts with its names.
     has_header: bool,
+    ragged: CsvRagged,
 }
 
 impl Rows {
-    pub fn new(reader: Py<Reader>, csv: Csv, has_header: bool) -> Rows {
-        Rows { reader, csv, has_header }
+    pub fn new(reader: Py<Reader>, csv: Csv, has_header: bool, ragged: CsvRagged) -> Rows {
+        Rows { reader, csv, has_header, ragged }
     }
 
     /// Returns the next record; a line that is not a record is skipped.
@@ -102,25 +102,24 @@ impl Rows {
         let reader = self.reader.get();
         let mut state = reader.state_of_rows(py)?;
         let Some((mut row, mut number, mut offset)) = self.fields(py, &mut state)? else { return Ok(None) };
-        if !self.has_header {
-            return PyList::new(py, row).map(|row| Some(row.into_any()));
-        }
-        if state.header.is_none() {
+        if self.has_header && state.header.is_none() {
             state.header = Some(row.into_iter().map(Bound::unbind).collect());
             match self.fields(py, &mut state)? {
                 Some(next) => (row, number, offset) = next,
                 None => return Ok(None),
             }
         }
-        let names = state.header.as_deref().unwrap_or_default();
-        if names.len() != row.len() {
-            let error = Error::new(ErrorKind::FieldCountMismatch)
-                .with_name(&*reader.name)
-                .with_offset(offset)
-                .with_record(number)
-                .with_found(format!("{} field{}", row.len(), if row.len() == 1 { "" } else { "s" }))
-                .with_expected(format!("{}, as in the header", names.len()));
-            return Err(error::raise(py, &error));
+        let Some(names) = &state.header else {
+            return PyList::new(py, row).map(|row| Some(row.into_any()));
+        };
+        self.ragged.check(row.len(), names.len(), "the header").map_err(|error| {
+            error::raise(py, &error.with_name(&*reader.name).with_offset(offset).with_record(number))
+        })?;
+        while row.len() < names.len() {
+            row.push(reader.encoding.decode(py, b"")?);
+        }
+        if !self.has_header {
+            return PyList::new(py, row).map(|row| Some(row.into_any()));
         }
         let dict = PyDict::new(py);
         for (name, field) in names.iter().zip(row) {
