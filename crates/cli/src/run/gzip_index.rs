@@ -1,15 +1,16 @@
 //! `--index`: makes the index of a gzip file while the file is read. The index appears if the run succeeds.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use millstream::{
-    CancelToken, Encode, Error, ErrorKind, Format, GzipIndex, GzipIndexer, Reader, ReaderBuilder, Result, Writer,
+    CancelToken, Decode, Encode, Error, ErrorKind, Format, GzipIndex, GzipIndexer, Pin, ProgressHandle, Reader,
+    ReaderBuilder, Result, Writer,
 };
 
+use super::settings::Settings;
 use super::source::Source;
 
 /// Fails if a file has another format than gzip. It is opened only if it is a regular file: others can be read once.
@@ -36,8 +37,8 @@ pub(super) fn check_format(sources: &[Source]) -> Result<()> {
 /// An index that is made.
 pub(super) struct Indexing {
     out: Arc<Mutex<Output>>,
-    /// The number of compressed bytes that have been read.
-    read: Arc<AtomicU64>,
+    /// How many compressed bytes have been read, once the source is open.
+    compressed: Option<ProgressHandle>,
 }
 
 struct Output {
@@ -53,24 +54,24 @@ impl Indexing {
     pub(super) fn open(path: &Path, token: &CancelToken) -> Result<Indexing> {
         let writer = Writer::builder().cancel(token).encode(Encode::Off).path(path)?;
         let out = Output { writer: Some(writer), is_complete: false };
-        Ok(Indexing { out: Arc::new(Mutex::new(out)), read: Arc::default() })
+        Ok(Indexing { out: Arc::new(Mutex::new(out)), compressed: None })
     }
 
-    /// Opens the source, which is a file or standard input. `size` is its size, if it is known.
-    pub(super) fn reader(&self, source: &Source, builder: ReaderBuilder, size: Option<u64>) -> Result<Reader> {
-        let (name, input): (String, Box<dyn Read + Send>) = match source {
-            Source::File(path) => {
-                let name = Path::new(path).display().to_string();
-                let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_name(name.clone()).with_io(error);
-                let file = File::open(path).map_err(open_failed)?;
-                (name, Box::new(file))
-            }
-            _ => ("standard input".into(), Box::new(io::stdin())),
-        };
-        let out = self.out.clone();
-        let indexer =
-            GzipIndexer::new(Counted { input, read: self.read.clone() }, GzipIndex::usual_spacing(size.unwrap_or(0)))?;
-        builder.name(name).from_read(indexer.at_end(move |index| {
+    /// Opens the source, which is a file or standard input. `size` is its size, if it is known. `builder` has the options
+    /// that apply to its decoded bytes.
+    pub(super) fn reader(
+        &mut self,
+        source: &Source,
+        builder: ReaderBuilder,
+        settings: &Settings,
+        token: &CancelToken,
+        size: Option<u64>,
+    ) -> Result<Reader> {
+        let compressed = source.open(settings.pinned().decode(Decode::Off).cancel(token), settings)?;
+        self.compressed = Some(compressed.progress_handle());
+        let (name, out) = (compressed.name().to_string(), self.out.clone());
+        let indexer = GzipIndexer::new(compressed, GzipIndex::usual_spacing(size.unwrap_or(0)))?;
+        builder.name(name).pin(Pin::Content).from_read(indexer.at_end(move |index| {
             let mut out = lock(&out);
             if let Some(writer) = &mut out.writer {
                 index.write(writer).map_err(Error::from_io)?;
@@ -82,7 +83,7 @@ impl Indexing {
 
     /// Returns the compression of the source, and how many bytes of it have been read.
     pub(super) fn progress(&self) -> (Format, u64) {
-        (Format::Gzip, self.read.load(Ordering::Relaxed))
+        (Format::Gzip, self.compressed.as_ref().map_or(0, ProgressHandle::source_bytes))
     }
 
     /// Completes the file: it appears.
@@ -115,18 +116,4 @@ impl Indexing {
 
 fn lock(out: &Mutex<Output>) -> MutexGuard<'_, Output> {
     out.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Counts the bytes that are read.
-struct Counted<R> {
-    input: R,
-    read: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        let count = self.input.read(space)?;
-        self.read.fetch_add(count as u64, Ordering::Relaxed);
-        Ok(count)
-    }
 }

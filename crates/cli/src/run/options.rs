@@ -33,7 +33,7 @@ use super::stages::{Blanks, StageText};
 const BUFFER: [&str; 3] = ["capacity", "flush_policy", "flush_delay"];
 
 /// The options for files that the reader opens and decodes itself.
-const OF_DECODED_FILES: [&str; 6] = ["decode", "decode_limit", "decode_ratio", "decode_memory", "follow", "pin"];
+const OF_DECODED_FILES: [&str; 5] = ["decode", "decode_limit", "decode_ratio", "decode_memory", "follow"];
 
 /// The default limit for records, which is the library's default.
 pub(crate) const DEFAULT_RECORD_LIMIT: usize = 64 << 20;

@@ -23,6 +23,11 @@ impl Settings {
         self.given.apply(READER, |_| true, Reader::builder().decode(Decode::Auto))
     }
 
+    /// Returns a reader builder with the one option that applies to a file's own bytes, before decoding.
+    pub(super) fn pinned(&self) -> ReaderBuilder {
+        self.given.apply(READER, |name| name == "pin", Reader::builder())
+    }
+
     /// Returns the command with the options for commands, and with the guard.
     pub(crate) fn command(&self, command: millstream::Command) -> millstream::Command {
         self.given.apply(COMMAND, |_| true, guard::command(command))

@@ -77,9 +77,12 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         None => signals.token().clone(),
     };
     let csv = options.csv()?;
-    let index = options.index.as_ref().map(|path| Indexing::open(path, signals.token())).transpose()?;
-    let (mut first, members) = match &index {
-        Some(index) => (index.reader(&sources[0], options.reader().cancel(&input), previews[0].size)?, Members::None),
+    let mut index = options.index.as_ref().map(|path| Indexing::open(path, signals.token())).transpose()?;
+    let (mut first, members) = match &mut index {
+        Some(index) => {
+            let builder = options.reader().cancel(&input);
+            (index.reader(&sources[0], builder, &options.settings, &input, previews[0].size)?, Members::None)
+        }
         None => open(&sources[0], options, &input)?,
     };
     signals.watch()?;
