@@ -343,7 +343,7 @@ impl Framer for Csv {
     /// An invalid record ends at the first line end at or after the byte that is not allowed; one whose quote is never
     /// closed, at the end of the input. Nothing is found after the byte order mark of UTF-16.
     fn skip(&mut self, input: &[u8], resume: Resume, eof: bool) -> Step {
-        self.may_span_lines |= self.dialect.quote.is_some();
+        self.may_span_lines |= self.dialect.quote.is_some() || self.dialect.line_end == CsvLineEnd::Crlf;
         match self.find(input, resume, eof) {
             Found::Line { len, terminated } => Step::Record { len, terminated },
             Found::More(resume) => Step::More { resume, need: 0 },
@@ -401,9 +401,11 @@ impl Framer for Csv {
 }
 
 impl Csv {
-    /// Returns whether records may contain line ends: if one has a quote or an escape character.
+    /// Returns whether records may contain line ends: if one has a quote or an escape character, or if an LF alone ends no
+    /// record.
     fn may_span_lines(&self, records: &[u8]) -> bool {
         self.dialect.escape.is_some()
+            || self.dialect.line_end == CsvLineEnd::Crlf
             || self.dialect.quote.is_some_and(|quote| memchr::memchr(quote, records).is_some())
     }
 
