@@ -768,7 +768,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     this.#base = origin.bytes;
     this.#records = origin.records;
     this.#isText &&= origin.isText;
-    if (!origin.isText) this.#innerLines = undefined;
+    if (this.#innerLines !== undefined) this.#innerLines = origin.innerLines;
   }
 
   #append(chunk: Uint8Array, framer: Framer): void {

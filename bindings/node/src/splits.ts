@@ -65,6 +65,8 @@ export interface Split {
   readonly end: number | null;
   /** The number of the first record (the first of the file is 0), if planning counted the records. */
   readonly record: number | null;
+  /** The number of the first line (the first of the file is 1), if the records are those of CSV and planning counted them. */
+  readonly line?: number | undefined;
   readonly [other: string]: unknown;
 }
 
@@ -233,7 +235,7 @@ export function openSplit<A extends As = "text">(
   options: SplitOptions<A> = {},
 ): Reader<ItemOf<A>> {
   checkReaderOptions("openSplit", options, [...OPEN_RULES, { remote: REMOTE }]);
-  const { json, path, url, framing, record } = parsed(split);
+  const { json, path, url, framing, record, line } = parsed(split);
   const object = options.remote ?? (url === undefined ? undefined : placeOf("openSplit", url));
   const remote = isRemote(object) ? object : undefined;
   const { NativeReader } = neededBinding("openSplit");
@@ -241,6 +243,7 @@ export function openSplit<A extends As = "text">(
   const source = NativeSource.late(remote?.name ?? path ?? "a split", start);
   source.isPart = true;
   source.hasLineNumbers = (framing.kind === "lines" || framing.kind === "json_lines") && record !== null;
+  source.firstLine = line;
   const { keepDelimiter, framer = framerOf(framing, keepDelimiter) } = options;
   return new Reader<ItemOf<A>>(source, { ...options, framer, keepDelimiter: undefined });
 }

@@ -41,6 +41,8 @@ export class NativeSource implements Source {
   isPart = false;
   /** Whether the plan of the split knows the number of its first line. */
   hasLineNumbers = false;
+  /** The number of the first line, if the plan of the split knows it. */
+  firstLine: number | undefined;
   readonly #start: (wake: () => void) => NativeReader;
   #reader: NativeReader | undefined;
   #ends = new Uint32Array(1024);
@@ -85,7 +87,9 @@ export class NativeSource implements Source {
     const origin = this.isPart ? this.#reader?.origin() : undefined;
     if (!origin) return undefined;
     const [bytes, records] = origin;
-    return { bytes, records, isText: bytes === 0 || this.hasLineNumbers };
+    const isText = bytes === 0 || this.hasLineNumbers;
+    const innerLines = this.firstLine === undefined ? (isText ? 0 : undefined) : this.firstLine - records - 1;
+    return { bytes, records, isText, innerLines };
   }
 
   get isOpen(): boolean {

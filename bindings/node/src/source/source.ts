@@ -11,6 +11,8 @@ export interface Origin {
   readonly bytes: number;
   readonly records: number;
   readonly isText: boolean;
+  /** The number of line ends inside the records before it, if it is known. */
+  readonly innerLines: number | undefined;
 }
 
 /** Delivers bytes. The receiver owns the memory of a chunk; the source does not use it again. */

@@ -122,6 +122,28 @@ fn splits_of_csv_are_exact() {
 }
 
 #[test]
+fn an_error_in_a_split_has_the_place_in_the_file() {
+    let good = "\"a\nb\",1\n".repeat(40);
+    for (bad, found) in [
+        ("x,\"y\"z\n", "found 'z' after a closing quote, in a field that begins 3 bytes before"),
+        ("x,\"never closed\n", "found a quote that no other quote closes before the end of the input"),
+        ("x\n", "found 1 field, expected 2, as in the header"),
+    ] {
+        let place = Place::new().file("t", format!("a,n\n{good}{bad}{}", "c,1\n".repeat(9)));
+        let last = split(&place, "--csv --header --size 64 t").pop().unwrap();
+        let error = |words: &str, split: &str| {
+            let run = place.run("--csv --header --stage fields:n").and(words);
+            let seen = if split.is_empty() { run } else { run.word(split) }.fails();
+            let (_, message) = seen.stderr.split_once("t: ").unwrap();
+            message.to_string()
+        };
+        let expected = error("t", "");
+        assert!(expected.contains(found) && expected.contains(", at line 82"), "{expected}");
+        assert_eq!(error("--split", &last), expected);
+    }
+}
+
+#[test]
 fn every_split_of_csv_has_the_header() {
     let rows: String = (0..1000).map(|i| format!("{i},\"a\n{i}\",{}\n", i * 2)).collect();
     let place =

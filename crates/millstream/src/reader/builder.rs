@@ -566,7 +566,7 @@ impl ReaderBuilder {
         let (bytes, resume, split, content) = opened.into_parts(self.pin, meter.bytes.clone());
         let decode = if is_encoded { Decode::Auto } else { Decode::Off };
         let bytes = self.decoded(bytes, decode, split.path().filter(|_| split.begin() == 0), resume, &meter);
-        let first_record = split.first_record().unwrap_or(0);
+        let (first_record, first_line) = (split.first_record().unwrap_or(0), split.first_line());
         let has_line = split.first_record().is_some() && split.framing().is_lines();
         let (elements, is_part) = (split.elements()?, split.ends_between_elements());
         let source = OpenedSplit::start(split, content, bytes, &plan.wait)?;
@@ -580,7 +580,7 @@ impl ReaderBuilder {
         };
         let supply = Supply::new(source, plan);
         let all_lines = start.bytes == 0 || has_line;
-        let inner_lines = all_lines.then_some(0);
+        let inner_lines = first_line.map(|line| line - first_record - 1).or(all_lines.then_some(0));
         Ok(Reader { start, records: first_record, all_lines, inner_lines, ..self.reader(buffer, supply, name, meter) })
     }
 

@@ -72,6 +72,7 @@ impl AssumedSplits {
             end: Some(range.end),
             is_exact: range.end >= self.chunks.size,
             record: None,
+            line: None,
             json: None,
             encoded: None,
             hash: None,

@@ -91,6 +91,8 @@ pub struct Split {
     is_exact: bool,
     /// The number of records before the split, if planning counted them.
     record: Option<u64>,
+    /// The number of its first line, which is 1 for the first line of the file, if planning counted the lines of CSV.
+    line: Option<u64>,
     /// If records are the elements of a JSON document, the place in it.
     json: Option<JsonPlace>,
     /// If the file is compressed, where decoding begins.
@@ -296,6 +298,11 @@ impl Split {
     /// Returns the number of the first record (the first of the file is 0), if planning counted the records.
     pub fn first_record(&self) -> Option<u64> {
         self.record
+    }
+
+    /// Returns the number of the first line (the first of the file is 1), if planning counted the lines of a file of CSV.
+    pub fn first_line(&self) -> Option<u64> {
+        self.line
     }
 
     /// Returns whether this is a split of [`AssumedSplits`] whose end is not the start of a record: its reader delivers the

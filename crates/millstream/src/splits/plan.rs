@@ -297,7 +297,7 @@ impl Planning {
         let whole = self.whole.clone();
         let is_json = matches!(whole.framing, Framing::JsonElements { .. });
         let json = is_json.then(|| JsonPlace { last: true, ..JsonPlace::default() });
-        self.splits.push(Split { whole, begin, end, is_exact, record, json, encoded: None, hash: None });
+        self.splits.push(Split { whole, begin, end, is_exact, record, line: None, json, encoded: None, hash: None });
     }
 
     /// Divides a compressed file at its bgzf blocks, zstd frames or points of its index. Returns why it has fewer splits
@@ -394,14 +394,19 @@ impl Planning {
     fn by_records(&mut self, content: &Content, wait: &Wait, progress: &dyn Fn(u64)) -> Result<u64> {
         self.check_count(self.size.div_ceil(self.step))?;
         let (whole, size, step) = (self.whole.clone(), self.size, self.step);
-        let (mut begin, mut record, mut next) = (0, 0, step);
-        let records = walk(content, size, &whole.framing, step, wait, progress, |offset, number| {
+        let has_lines = matches!(whole.framing, Framing::Csv { .. });
+        let mut add = |begin, end, record, inner_lines| {
+            self.add(begin, Some(end), true, Some(record));
+            self.splits.last_mut().expect("it was added").line = has_lines.then_some(record + inner_lines + 1);
+        };
+        let (mut begin, mut record, mut lines, mut next) = (0, 0, 0, step);
+        let records = walk(content, size, &whole.framing, step, wait, progress, |offset, number, inner_lines| {
             if offset >= next && offset < size {
-                self.add(begin, Some(offset), true, Some(record));
-                (begin, record, next) = (offset, number, (offset / step + 1).saturating_mul(step));
+                add(begin, offset, record, lines);
+                (begin, record, lines, next) = (offset, number, inner_lines, (offset / step + 1).saturating_mul(step));
             }
         })?;
-        self.add(begin, Some(size), true, Some(record));
+        add(begin, size, record, lines);
         Ok(records)
     }
 

@@ -41,6 +41,9 @@ struct StoredSplit<'a> {
     end: Option<u64>,
     exact: bool,
     record: Option<u64>,
+    /// The number of the first line, for CSV.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
     /// The state of the framing at `begin`, which only the elements of a JSON document have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     state: Option<Cow<'a, JsonPlace>>,
@@ -97,6 +100,7 @@ impl Split {
             end: self.end,
             exact: self.is_exact,
             record: self.record,
+            line: self.line,
             state: self.json.as_ref().map(Cow::Borrowed),
             encoded: self.encoded.clone(),
             hash: self.hash.as_deref().map(Cow::Borrowed),
@@ -132,6 +136,9 @@ impl StoredSplit<'_> {
             }
             _ if self.path.is_some() && self.url.is_some() => Some("with a path and a URL"),
             _ if self.state.is_some() && self.record.is_none() => Some("of elements without a record number"),
+            _ if self.line.is_some_and(|line| self.record.is_none_or(|record| line <= record)) => {
+                Some("whose first line is before its first record")
+            }
             Some(end) if end < self.begin => Some("that ends before it begins"),
             _ if !self.exact && framing.searchable().is_none() => Some("whose first record cannot be searched for"),
             None if self.encoded.is_none() => Some("without an end"),
@@ -164,6 +171,7 @@ impl StoredSplit<'_> {
             end: self.end,
             is_exact: self.exact,
             record: self.record,
+            line: self.line,
             json: self.state.map(Cow::into_owned),
             encoded: self.encoded,
             hash: self.hash.map(Cow::into_owned),

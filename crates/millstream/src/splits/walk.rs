@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::frame::{Csv, Framer, Resume, Step};
+use crate::frame::{Csv, Framer, RecordLines, Resume, Step};
 use crate::os::cancel::Wait;
 use crate::workers::processors;
 use millstream_core::internal::JsonElements;
@@ -22,15 +22,17 @@ const CHUNK: u64 = 8 << 20;
 struct Walked {
     /// The number of complete records that begin in it.
     records: u64,
+    /// The number of line ends inside these records.
+    inner_lines: u64,
     /// The offset of the next record.
     end: u64,
     /// Whether a record that is incomplete or invalid, or the end of the file, ended the traversal.
     is_last: bool,
 }
 
-/// Calls `found` with the offset of each record that begins after complete records, and the number of these; if
-/// `framing` is CSV, only for the first record at or after each multiple of `step`. Returns the number of complete
-/// records; a record that is incomplete or invalid ends the traversal.
+/// Calls `found` with the offset of each record that begins after complete records, the number of these, and the number of
+/// line ends inside them; if `framing` is CSV, only for the first record at or after each multiple of `step`. Returns the
+/// number of complete records; a record that is incomplete or invalid ends the traversal.
 ///
 /// `progress` is called with the number of bytes that have been followed.
 ///
@@ -42,7 +44,7 @@ pub(super) fn walk(
     step: u64,
     wait: &Wait,
     progress: &dyn Fn(u64),
-    mut found: impl FnMut(u64, u64),
+    mut found: impl FnMut(u64, u64, u64),
 ) -> Result<u64> {
     match framing {
         Framing::Csv { dialect } => {
@@ -50,19 +52,21 @@ pub(super) fn walk(
         }
         _ => {
             let mut next = CHUNK;
-            let found = |offset, records| {
+            // Only records of CSV contain line ends.
+            let found = |offset, records, _: &dyn Fn() -> u64| {
                 if offset >= next {
                     progress(offset);
                     next = offset + CHUNK;
                 }
-                found(offset, records);
+                found(offset, records, 0);
             };
             part(content, 0..u64::MAX, size, framing, &mut *framing.framer()?, wait, found).map(|walked| walked.records)
         }
     }
 }
 
-/// Follows the records that begin in `range`, whose start is the start of a record.
+/// Follows the records that begin in `range`, whose start is the start of a record. The last argument of `found` counts the
+/// line ends inside the records.
 fn part(
     content: &Content,
     range: Range<u64>,
@@ -70,20 +74,22 @@ fn part(
     framing: &Framing,
     framer: &mut (dyn Framer + Send),
     wait: &Wait,
-    mut found: impl FnMut(u64, u64),
+    mut found: impl FnMut(u64, u64, &dyn Fn() -> u64),
 ) -> Result<Walked> {
     let mut block = Block::new(content.cursor(Some(range.start), range.end.min(size), wait), range.start);
-    let (mut records, mut resume, mut ends) = (0, Resume::START, Vec::new());
+    let mut walked = Walked { records: 0, inner_lines: 0, end: range.start, is_last: true };
+    let (mut resume, mut ends) = (Resume::START, Vec::new());
+    // How many lines a record is of which only the rest is in the block.
+    let mut lines = RecordLines::Unknown;
     let is_scanned = framing.is_scanned();
     loop {
-        let ended = |records, block: &Block<'_>, is_last| Ok(Walked { records, end: block.offset, is_last });
         if resume == Resume::START && block.offset >= range.end {
-            return ended(records, &block, false);
+            return Ok(Walked { end: block.offset, is_last: false, ..walked });
         }
         let input = &block.bytes[block.start..block.end];
         let eof = block.offset + input.len() as u64 >= size;
         if eof && input.is_empty() {
-            return ended(records, &block, true);
+            return Ok(Walked { end: block.offset, ..walked });
         }
         if is_scanned && resume == Resume::START && !input.is_empty() {
             ends.clear();
@@ -92,14 +98,17 @@ fn part(
             let count = ends.partition_point(|&end| block.offset + u64::from(end) < range.end) + 1;
             let is_over = count <= ends.len();
             ends.truncate(count);
-            for &end in &ends {
-                records += 1;
-                found(block.offset + u64::from(end), records);
+            let lines = framer.record_lines();
+            let inside = |count| lines.inside(input, ends[..count].iter().map(|&end| end as usize)).unwrap_or(0);
+            for (i, &end) in ends.iter().enumerate() {
+                walked.records += 1;
+                found(block.offset + u64::from(end), walked.records, &|| walked.inner_lines + inside(i + 1));
             }
+            walked.inner_lines += inside(ends.len());
             block.consume(ends.last().map_or(0, |&end| end as usize));
             match scanned {
                 _ if is_over => continue,
-                Err(_) => return ended(records, &block, true),
+                Err(_) => return Ok(Walked { end: block.offset, ..walked }),
                 Ok(_) if !ends.is_empty() => continue,
                 Ok(_) => {}
             }
@@ -111,29 +120,35 @@ fn part(
         };
         match step {
             Step::Record { len, .. } => {
+                let lines = if resume == Resume::START { framer.record_lines() } else { lines };
+                walked.inner_lines += lines.inside(input, [len].into_iter()).unwrap_or(0);
                 block.consume(len);
-                (records, resume) = (records + 1, Resume::START);
-                found(block.offset, records);
+                (walked.records, resume) = (walked.records + 1, Resume::START);
+                found(block.offset, walked.records, &|| walked.inner_lines);
             }
-            Step::Bad(_) => return ended(records, &block, true),
+            Step::Bad(_) => return Ok(Walked { end: block.offset, ..walked }),
             Step::More { need, .. } if need > BLOCK as u64 => {
                 let end = block.offset.saturating_add(need);
                 // The last byte is read, because it shows whether a BSON document is valid.
                 if end > size || !framing.may_end(block.read_byte(end - 1)?) {
-                    return ended(records, &block, true);
+                    return Ok(Walked { end: block.offset, ..walked });
                 }
-                (records, resume) = (records + 1, Resume::START);
-                found(end, records);
+                (walked.records, resume) = (walked.records + 1, Resume::START);
+                found(end, walked.records, &|| walked.inner_lines);
             }
             Step::More { need, resume: next } => {
                 // If the length is unknown, the scanned bytes are not needed again.
                 if need == 0 {
+                    lines = framer.record_lines();
+                    if let RecordLines::Several(line_end) = lines {
+                        walked.inner_lines += memchr::memchr_iter(line_end, &input[..next.scanned()]).count() as u64;
+                    }
                     block.consume(next.scanned());
                     resume = next.dropped();
                 }
                 wait.check()?;
                 if block.fill(size)? == 0 {
-                    return ended(records, &block, true);
+                    return Ok(Walked { end: block.offset, ..walked });
                 }
             }
         }
@@ -170,8 +185,9 @@ pub(super) fn walk_elements(
     Ok(())
 }
 
-/// The first records at or after multiples of a step: their offsets, and the numbers of records before them.
-type Boundaries = Vec<(u64, u64)>;
+/// The first records at or after multiples of a step: their offsets, and the numbers of records before them and of line ends
+/// inside these.
+type Boundaries = Vec<(u64, u64, u64)>;
 
 /// Follows a file of CSV on all cores, in parts of `chunk` bytes.
 #[expect(clippy::too_many_arguments, reason = "the tests need all of them")]
@@ -183,7 +199,7 @@ fn chunks(
     csv: &Csv,
     wait: &Wait,
     progress: &dyn Fn(u64),
-    found: &mut dyn FnMut(u64, u64),
+    found: &mut dyn FnMut(u64, u64, u64),
 ) -> Result<u64> {
     let follow = {
         let (content, csv, wait) = (content.clone(), csv.clone(), wait.clone());
@@ -195,13 +211,13 @@ fn chunks(
             }))
         }
     };
-    let (mut records, threads) = (0, if size > chunk { processors() } else { 0 });
+    let (mut records, mut lines, threads) = (0, 0, if size > chunk { processors() } else { 0 });
     let parts = Chunks { content: content.clone(), wait: wait.clone(), csv: csv.clone(), size, step: chunk };
     let mut results = InOrder::start(parts, threads, false, follow);
     while let Some(result) = results.next_piece()? {
-        let (Walked { records: more, end, is_last }, boundaries) = result?;
-        boundaries.into_iter().for_each(|(offset, number)| found(offset, records + number));
-        records += more;
+        let (Walked { records: more, inner_lines, end, is_last }, boundaries) = result?;
+        boundaries.into_iter().for_each(|(offset, number, inner)| found(offset, records + number, lines + inner));
+        (records, lines) = (records + more, lines + inner_lines);
         progress(end);
         if is_last {
             break;
@@ -221,9 +237,9 @@ fn follow(
 ) -> Result<(Walked, Boundaries)> {
     let (mut boundaries, mut next) = (Vec::new(), range.start / step * step);
     let framing = Framing::Csv { dialect: *csv.dialect() };
-    let walked = part(content, range, size, &framing, csv, wait, |offset, number| {
+    let walked = part(content, range, size, &framing, csv, wait, |offset, number, inner_lines| {
         if offset >= next {
-            boundaries.push((offset, number));
+            boundaries.push((offset, number, inner_lines()));
             next = (offset / step + 1).saturating_mul(step);
         }
     })?;
@@ -281,7 +297,7 @@ mod tests {
     use crate::frame::{CsvDialect, CsvLineEnd, CsvStrayQuotes};
 
     /// Follows a file, and returns the number of records.
-    type Follow<'a> = dyn FnMut(&mut dyn FnMut(u64, u64)) -> u64 + 'a;
+    type Follow<'a> = dyn FnMut(&mut dyn FnMut(u64, u64, u64)) -> u64 + 'a;
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
@@ -307,15 +323,16 @@ mod tests {
             // As a plan uses them: the first record at or after each multiple of the step.
             let planned = |mut follow: Box<Follow<'_>>| {
                 let (mut boundaries, mut next) = (Vec::new(), step);
-                let records = follow(&mut |offset, number| {
+                let records = follow(&mut |offset, number, inner_lines| {
                     if offset >= next {
-                        boundaries.push((offset, number));
+                        boundaries.push((offset, number, inner_lines));
                         next = (offset / step + 1) * step;
                     }
                 });
                 (records, boundaries)
             };
             let expected = planned(Box::new(|found| {
+                let found = |offset, number, inner_lines: &dyn Fn() -> u64| found(offset, number, inner_lines());
                 part(&file, 0..u64::MAX, size, &framing, &mut csv, &wait, found).unwrap().records
             }));
             let csv = Csv::with(dialect).unwrap();

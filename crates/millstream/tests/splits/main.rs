@@ -18,7 +18,15 @@ use millstream::{Error, ErrorKind, Reader, ReaderBuilder};
 pub(crate) enum Event {
     Record(Vec<u8>),
     Skipped,
-    Error { kind: ErrorKind, offset: Option<u64>, record: Option<u64>, found: Option<String>, expected: Option<String> },
+    Error {
+        kind: ErrorKind,
+        offset: Option<u64>,
+        record: Option<u64>,
+        found: Option<String>,
+        expected: Option<String>,
+        /// The line and the column of broken quoting.
+        place: Option<(u64, u64)>,
+    },
 }
 
 impl Event {
@@ -32,6 +40,7 @@ impl Event {
             record: error.record().map(|record| record + base),
             found,
             expected: error.expected().map(str::to_string),
+            place: error.line().zip(error.column()).filter(|_| error.kind() == ErrorKind::CsvInvalid),
         }
     }
 }
