@@ -239,38 +239,45 @@ impl Batches {
         Schema::inferred(Arc::new(arrow_schema::Schema::new(fields)))
     }
 
-    /// Infers the columns from all records of the reader, which [`Batches::json_lines`] accepts as schema.
+    /// Infers the columns from all records of the readers, which [`Batches::json_lines`] accepts as schema.
     ///
     /// # Errors
-    /// Returns the errors of [`Batches::json_lines`] and of reading.
-    pub fn infer_json_lines(reader: Reader, options: &Options) -> Result<Schema> {
-        Batches::infer_all_json(reader, Box::new(JsonLines::new()), options)
+    /// Returns the errors of the readers, of [`Batches::json_lines`] and of reading.
+    pub fn infer_json_lines(readers: impl IntoIterator<Item = Result<Reader>>, options: &Options) -> Result<Schema> {
+        Batches::infer_all_json(readers, || Box::new(JsonLines::new()), options)
     }
 
-    /// Infers the columns from all elements of the reader, which [`Batches::json_elements`] accepts as schema.
+    /// Infers the columns from all elements of the readers, which [`Batches::json_elements`] accepts as schema.
     ///
     /// # Errors
-    /// Returns the errors of [`Batches::json_elements`] and of reading.
-    pub fn infer_json_elements(reader: Reader, options: &Options) -> Result<Schema> {
-        Batches::infer_all_json(reader, Box::new(elements()), options)
+    /// Returns the errors of the readers, of [`Batches::json_elements`] and of reading.
+    pub fn infer_json_elements(readers: impl IntoIterator<Item = Result<Reader>>, options: &Options) -> Result<Schema> {
+        Batches::infer_all_json(readers, || Box::new(elements()), options)
     }
 
-    fn infer_all_json(reader: Reader, framer: Box<dyn Framer + Send>, options: &Options) -> Result<Schema> {
+    fn infer_all_json(
+        readers: impl IntoIterator<Item = Result<Reader>>,
+        framer: impl Fn() -> Box<dyn Framer + Send>,
+        options: &Options,
+    ) -> Result<Schema> {
         let options = Options { schema: Some(text_schema(&[])?), ..options.clone() };
-        let mut batches = Batches::json(reader, framer, &options)?;
         let (mut guesses, mut columns) = (Guesses::default(), 0);
-        while let Some(piece) = batches.read()? {
-            json::observe(&piece.block, usize::MAX, options.how(), &mut guesses, &mut columns);
-            batches.spare.push(piece.block);
-            if columns > MOST_COLUMNS {
-                break;
+        let mut schema = text_schema(&[])?;
+        for reader in readers {
+            let mut batches = Batches::json(reader?, framer(), &options)?;
+            while let Some(piece) = batches.read()? {
+                json::observe(&piece.block, usize::MAX, options.how(), &mut guesses, &mut columns);
+                batches.spare.push(piece.block);
+                if columns > MOST_COLUMNS {
+                    break;
+                }
             }
+            if let Some(error) = batches.error.take() {
+                return Err(error);
+            }
+            schema = batches.json_schema(&guesses, columns, &options)?;
+            batches.reader.close()?;
         }
-        if let Some(error) = batches.error.take() {
-            return Err(error);
-        }
-        let schema = batches.json_schema(&guesses, columns, &options)?;
-        batches.reader.close()?;
         Ok(schema)
     }
 
@@ -316,38 +323,42 @@ impl Batches {
         inferred(names, types)
     }
 
-    /// Infers the columns from all records of the reader.
+    /// Infers the columns from all records of the readers, which have the names of the first one, in any order.
     ///
     /// ```
     /// use millstream::{Reader, frame::Csv};
     /// use millstream_columns::{Batches, Options};
-    /// let text = "n\n1\n2.5\n";
-    /// let schema = Batches::infer_csv(Reader::memory(text)?, Csv::new(), &Options::new())?;
-    /// let batches = Batches::csv(Reader::memory(text)?, Csv::new(), &Options::new().schema(schema))?;
+    /// let readers = ["n\n1\n", "n\n2.5\n"].map(Reader::memory);
+    /// let schema = Batches::infer_csv(readers, Csv::new(), &Options::new())?;
+    /// let batches = Batches::csv(Reader::memory("n\n1\n")?, Csv::new(), &Options::new().schema(schema))?;
     /// assert_eq!(batches.schema().to_json(), r#"{"fields":[{"name":"n","type":"float64"}]}"#);
     /// # Ok::<(), millstream::Error>(())
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of [`Batches::csv`] and of reading.
-    pub fn infer_csv(reader: Reader, csv: Csv, options: &Options) -> Result<Schema> {
-        let first = options.clone().infer(Infer::Off);
-        let mut batches = Batches::csv(reader, csv, &Options { schema: None, ..first })?;
-        let names: Vec<String> =
-            batches.layout.schema.arrow().fields().iter().map(|field| field.name().clone()).collect();
-        let mut columns = vec![Inferred::default(); names.len()];
+    /// Returns the errors of the readers, of [`Batches::csv`] and of reading.
+    pub fn infer_csv(readers: impl IntoIterator<Item = Result<Reader>>, csv: Csv, options: &Options) -> Result<Schema> {
+        let mut options = Options { schema: None, ..options.clone().infer(Infer::Off) };
+        let (mut names, mut columns) = (Vec::new(), Vec::new());
         let mut scratch = rows::Scratch::default();
-        while let Some(piece) = batches.read()? {
-            batches.layout.observe(&piece.block, &mut scratch, usize::MAX, &mut columns);
-            batches.spare.push(piece.block);
-        }
-        match batches.error {
-            Some(error) => Err(error),
-            None => {
-                batches.reader.close()?;
-                inferred(&names, columns.iter().map(|column| column.data_type(options.how()).unwrap_or(DataType::Utf8)))
+        for reader in readers {
+            let mut batches = Batches::csv(reader?, csv.clone(), &options)?;
+            if options.schema.is_none() {
+                let schema = batches.layout.schema.clone();
+                names = schema.arrow().fields().iter().map(|field| field.name().clone()).collect();
+                columns = vec![Inferred::default(); names.len()];
+                options.schema = Some(inferred(&names, names.iter().map(|_| DataType::Utf8))?);
             }
+            while let Some(piece) = batches.read()? {
+                batches.layout.observe(&piece.block, &mut scratch, usize::MAX, &mut columns);
+                batches.spare.push(piece.block);
+            }
+            if let Some(error) = batches.error {
+                return Err(error);
+            }
+            batches.reader.close()?;
         }
+        inferred(&names, columns.iter().map(|column| column.data_type(options.how()).unwrap_or(DataType::Utf8)))
     }
 
     /// Reads the next block. Returns `None` at the end, or at an error, which is kept.

@@ -349,12 +349,17 @@ fn empty_objects_are_rows() {
 #[test]
 fn types_from_all_records() {
     let text = "{\"a\": 1}\n{\"a\": 2.5, \"b\": []}\n";
-    let schema = Batches::infer_json_lines(Reader::memory(text).unwrap(), &Options::new()).unwrap();
+    let schema = Batches::infer_json_lines([Reader::memory(text)], &Options::new()).unwrap();
     let outcome = lines(text, &Options::new().schema(schema.clone()));
     assert_eq!(outcome.rows(), 2);
     let document = format!("[{}]", text.trim().replace('\n', ","));
-    let reader = Reader::builder().json_elements("").memory(document.clone().into_bytes()).unwrap();
-    assert_eq!(Batches::infer_json_elements(reader, &Options::new()).unwrap(), schema);
+    let reader = Reader::builder().json_elements("").memory(document.clone().into_bytes());
+    assert_eq!(Batches::infer_json_elements([reader], &Options::new()).unwrap(), schema);
+    // Of several readers, as of one.
+    let readers = || text.lines().map(Reader::memory);
+    assert_eq!(Batches::infer_json_lines(readers(), &Options::new()).unwrap(), schema);
+    let bad = readers().chain([Reader::memory("{")]);
+    assert_eq!(Batches::infer_json_lines(bad, &Options::new()).unwrap(), schema);
     // A schema that was inferred from other records.
     assert_eq!(lines("{\"c\": 1}", &Options::new().schema(schema)).kind(), Some(ErrorKind::ShapeMismatch));
 }

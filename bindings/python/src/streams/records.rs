@@ -83,7 +83,7 @@ pub fn record_columns(
 
 /// The types of a sample.
 fn inferred(sample: PyBackedBytes, records: &Records, options: &Options) -> Result<Schema, Error> {
-    let reader = millstream::Reader::memory(sample)?;
+    let reader = [millstream::Reader::memory(sample)];
     let options = options.clone().nulls(Vec::<String>::new());
     match records {
         Records::JsonLines | Records::JsonElements => Batches::infer_json_lines(reader, &options),

@@ -166,9 +166,6 @@ pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Optio
     }
     if options.infer == Some(Infer::All) {
         check_files(sources, "--infer all", "--infer COUNT: the sources are read twice")?;
-        if sources.len() > 1 {
-            return refused("--infer all with several sources", "one file, or --infer COUNT");
-        }
     }
     if matches!(from, From::Parquet | From::Arrow) {
         check_files(sources, &format!("--from {}", name(from)), "a file: its end is read first")?;

@@ -26,6 +26,7 @@ const ROWS: usize = 8192;
 pub(super) struct How<'a> {
     options: &'a Options,
     pub(super) from: From,
+    sources: &'a [Source],
     csv: Csv,
     columns: columns::Options,
     /// The schema of `--schema`.
@@ -36,7 +37,13 @@ pub(super) struct How<'a> {
 impl<'a> How<'a> {
     /// # Errors
     /// Returns the errors of the dialect of CSV and of reading the schema.
-    pub(super) fn new(options: &'a Options, from: From, skips: bool, token: &CancelToken) -> Result<How<'a>> {
+    pub(super) fn new(
+        options: &'a Options,
+        from: From,
+        sources: &'a [Source],
+        skips: bool,
+        token: &CancelToken,
+    ) -> Result<How<'a>> {
         let dialect = match from {
             From::Tsv => CsvDialect::new().delimiter(b'\t'),
             _ => CsvDialect::new(),
@@ -62,7 +69,7 @@ impl<'a> How<'a> {
             Some(Infer::All) | None => {}
         }
         let csv = options.dialect.framer(dialect)?;
-        Ok(How { options, from, csv, columns: of_columns, schema, token: token.clone() })
+        Ok(How { options, from, sources, csv, columns: of_columns, schema, token: token.clone() })
     }
 
     fn builder(&self) -> ReaderBuilder {
@@ -96,7 +103,7 @@ impl<'a> How<'a> {
     ///
     /// # Errors
     /// Returns the errors of reading, and other columns than those of `first`.
-    pub(super) fn begin(&self, source: &Source, opened: Opened, first: Option<&Schema>) -> Result<Input> {
+    pub(super) fn begin(&self, opened: Opened, first: Option<&Schema>) -> Result<Input> {
         match opened {
             Opened::Reader(reader) if self.from == From::ArrowStream => {
                 let name = reader.name().to_string();
@@ -107,11 +114,12 @@ impl<'a> How<'a> {
                 let schema = match (&self.schema, first) {
                     (Some(schema), _) | (None, Some(schema)) => Some(schema.clone()),
                     (None, None) if self.options.infer == Some(Infer::All) => {
-                        let again = source.open(self.builder(), self.options.reading.settings())?;
+                        let settings = self.options.reading.settings();
+                        let all = self.sources.iter().map(|source| source.open(self.builder(), settings));
                         Some(match self.from {
-                            From::Jsonl => Batches::infer_json_lines(again, &self.columns)?,
-                            From::Json => Batches::infer_json_elements(again, &self.columns)?,
-                            _ => Batches::infer_csv(again, self.csv.clone(), &self.columns)?,
+                            From::Jsonl => Batches::infer_json_lines(all, &self.columns)?,
+                            From::Json => Batches::infer_json_elements(all, &self.columns)?,
+                            _ => Batches::infer_csv(all, self.csv.clone(), &self.columns)?,
                         })
                     }
                     (None, None) => None,

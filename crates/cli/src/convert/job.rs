@@ -96,7 +96,7 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
             .with_found("--max-rejects with --on-bad stop")
             .with_expected("one of them"));
     }
-    let how = How::new(options, from, bad.skips() || options.max_rejects.is_some(), signals.token())?;
+    let how = How::new(options, from, sources, bad.skips() || options.max_rejects.is_some(), signals.token())?;
     check_standard_streams(options, to.map(|_| &sink))?;
     let previews = sources.iter().map(|source| source.preview(network)).collect::<Result<Vec<_>>>()?;
     let identities: Vec<_> = previews.iter().map(|preview| preview.identity.clone()).collect();
@@ -115,7 +115,7 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
     signals.watch()?;
     let size = previews.iter().enumerate().map(|(i, preview)| if i == 0 { opened.size() } else { preview.size }).sum();
     let Some((to, encode, place)) = writing else {
-        return print_schema(&how, &sources[0], opened);
+        return print_schema(&how, opened);
     };
     let stats = options.stats.as_ref().map(|sink| Report::open(sink, network, signals)).transpose()?;
     let progress = options.progress.is_wanted(sink == Sink::Stdout).then(|| Progress::start(size));
@@ -167,9 +167,9 @@ fn check_standard_streams(options: &Options, sink: Option<&Sink>) -> Result<()> 
 }
 
 /// Prints the schema of a source.
-fn print_schema(how: &How<'_>, source: &Source, opened: Opened) -> Result<Ending> {
+fn print_schema(how: &How<'_>, opened: Opened) -> Result<Ending> {
     let name = opened.name().to_string();
-    let input = how.begin(source, opened, None)?;
+    let input = how.begin(opened, None)?;
     let schema = match input.columns() {
         Some(schema) => schema.clone(),
         None => millstream_columns::Schema::new(input.schema()).map_err(|error| error.with_name(name))?,
@@ -243,7 +243,7 @@ impl Job<'_> {
         create: impl FnOnce(&Job<'_>, &Input) -> Result<Output>,
     ) -> Result<Complete> {
         self.show_name(&first);
-        let mut input = self.how.begin(&sources[0], first, None)?;
+        let mut input = self.how.begin(first, None)?;
         let schema = input.schema();
         let columns = input.columns().cloned();
         let mut output = create(self, &input)?;
@@ -254,7 +254,7 @@ impl Job<'_> {
             let opened = self.how.open(source)?;
             self.show_name(&opened);
             let name = opened.name().to_string();
-            input = self.how.begin(source, opened, columns.as_ref())?;
+            input = self.how.begin(opened, columns.as_ref())?;
             if input.schema().fields() != schema.fields() {
                 return Err(Error::new(ErrorKind::ShapeMismatch)
                     .with_name(name)

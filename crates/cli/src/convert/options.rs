@@ -101,7 +101,7 @@ pub(crate) struct Options {
 
     /// From how many records types are inferred, 'all', or 'off' for text [default: 10000]
     ///
-    /// At most 64 MiB of records. With 'all', the source is read twice, so it must be a file.
+    /// At most 64 MiB of records. With 'all', the sources are read twice, so they must be files.
     #[arg(long, value_name = "COUNT", help_heading = "Types", value_parser = Infer::parse)]
     pub(super) infer: Option<Infer>,
 

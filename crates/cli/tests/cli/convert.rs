@@ -185,6 +185,8 @@ fn what_does_not_fit_together_is_refused_before_anything_is_opened() {
         ("a.csv -o b.csv --max-rejects 101%", &["expected a number, or a share"]),
         ("a.csv -o b.csv --max-rejects 1 --on-bad stop", &["--max-rejects with --on-bad stop"]),
         ("a.bson b.bson -o b.csv", &["several sources of BSON"]),
+        ("a.bson -o b-{}.csv --parts 1M", &["--parts with --from bson", "one output"]),
+        ("a.bson -o b.csv --infer all", &["--infer off or all with --from bson", "a number of documents"]),
         ("a.csv --print-schema --to csv", &["cannot be used with"]),
         ("a.csv b.csv --expect-bytes 3 -o c.csv", &["--expect-bytes with several sources"]),
         ("a.parquet --expect-records 3 --to csv", &["--expect-records with --from parquet"]),
@@ -260,6 +262,47 @@ fn bad_input_leaves_nothing() {
     convert(&place, "late.csv --infer all -o late.parquet --count")
         .succeeds()
         .prints(format!("20001 rows, {} bytes\n", place.read("late.csv").len()));
+}
+
+#[test]
+fn types_are_inferred_from_all_sources() {
+    let place = Place::new()
+        .file("1.csv", "a,b,c\n1,2,true\n")
+        .file("2.csv", "b,c,a\n2.5,false,x\n")
+        .file("3.csv", "c,a,b\ntrue,3,4\n")
+        .file("other.csv", "a,b,d\n1,2,3\n")
+        .file("short.csv", "a,b\n1,2\n")
+        .file("1.jsonl", "{\"a\": 1}\n")
+        .file("2.jsonl", "{\"b\": [\"x\"], \"a\": null}\n{\"a\": 0.5}\n")
+        .file("1.json", "[{\"a\": 1}]")
+        .file("2.json", "[{\"a\": \"x\"}]");
+    convert(&place, "1.csv 2.csv -o out.csv").fails().complains_of(&["2.csv: "]);
+    for (sources, types) in [
+        (
+            "1.csv 2.csv 3.csv",
+            r#"{"name":"a","type":"string"},{"name":"b","type":"float64"},{"name":"c","type":"bool"}"#,
+        ),
+        ("1.jsonl 2.jsonl", r#"{"name":"a","type":"float64"},{"name":"b","type":"list","item":{"type":"string"}}"#),
+        ("1.json 2.json", r#"{"name":"a","type":"json"}"#),
+    ] {
+        let printed = format!("{{\"fields\":[{types}]}}\n");
+        convert(&place, sources).and("--infer all --print-schema").succeeds().prints(printed);
+    }
+    convert(&place, "1.csv 2.csv 3.csv --infer all --to csv")
+        .succeeds()
+        .prints("a,b,c\n1,2.0,true\nx,2.5,false\n3,4.0,true\n");
+    convert(&place, "1.jsonl 2.jsonl --infer all --to jsonl")
+        .succeeds()
+        .prints("{\"a\":1.0,\"b\":null}\n{\"a\":null,\"b\":[\"x\"]}\n{\"a\":0.5,\"b\":null}\n");
+    for (words, parts) in [
+        ("1.csv other.csv", &["other.csv: key missing", "in c"][..]),
+        ("1.csv short.csv", &["short.csv: key missing", "in c"]),
+        ("short.csv 1.csv", &["1.csv: shape mismatch", "a column that was not inferred", "in c"]),
+        ("1.csv nowhere.csv", &["nowhere.csv: open failed"]),
+    ] {
+        convert(&place, words).and("--from csv --infer all -o out.csv").fails().complains_of(parts);
+        assert!(!place.path("out.csv").exists());
+    }
 }
 
 #[test]
