@@ -218,7 +218,7 @@ impl Batches {
         let (mut records, mut bytes, mut columns) = (0, 0, 0);
         while records < most && bytes < SAMPLE_BYTES {
             let Some(piece) = self.read()? else { break };
-            records += json::observe(&piece.block, most - records, options.how(), &mut guesses, &mut columns);
+            records += json::observe(&piece.block, most - records, options, &mut guesses, &mut columns);
             bytes += piece.block.batch().bytes().len();
             self.sample.push_back(piece);
         }
@@ -266,7 +266,7 @@ impl Batches {
         for reader in readers {
             let mut batches = Batches::json(reader?, framer(), &options)?;
             while let Some(piece) = batches.read()? {
-                json::observe(&piece.block, usize::MAX, options.how(), &mut guesses, &mut columns);
+                json::observe(&piece.block, usize::MAX, &options, &mut guesses, &mut columns);
                 batches.spare.push(piece.block);
                 if columns > MOST_COLUMNS {
                     break;

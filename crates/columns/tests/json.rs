@@ -347,6 +347,21 @@ fn empty_objects_are_rows() {
 }
 
 #[test]
+fn a_member_that_is_not_read_does_not_decide_the_type() {
+    let text = "{\"a\": 1, \"a\": \"x\", \"b\": {\"c\": [1], \"c\": true}}\n{\"b\": {\"c\": null}, \"a\": null}\n";
+    let first = r#"{"fields":[{"name":"a","type":"int64"},{"name":"b","type":"struct","fields":[{"name":"c","type":"list","item":{"type":"int64"}}]}]}"#;
+    // Every value is read until the next one replaces it.
+    let last =
+        r#"{"fields":[{"name":"a","type":"json"},{"name":"b","type":"struct","fields":[{"name":"c","type":"json"}]}]}"#;
+    for (duplicates, schema) in [(Duplicates::First, first), (Duplicates::Last, last)] {
+        let options = Options::new().duplicates(duplicates);
+        let outcome = lines(text, &options);
+        assert_eq!((outcome.schema.as_str(), outcome.rows()), (schema, 2));
+        assert_eq!(Batches::infer_json_lines([Reader::memory(text)], &options).unwrap().to_json(), schema);
+    }
+}
+
+#[test]
 fn types_from_all_records() {
     let text = "{\"a\": 1}\n{\"a\": 2.5, \"b\": []}\n";
     let schema = Batches::infer_json_lines([Reader::memory(text)], &Options::new()).unwrap();

@@ -3,9 +3,10 @@
 use super::text::Text;
 use super::{DEPTH, MOST_COLUMNS, token};
 use crate::infer::{How, Inferred};
+use crate::options::Duplicates;
 use crate::schema::json_field;
 use arrow_schema::{DataType, Field, Fields};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The types that objects and arrays become inside each other. What is deeper is `json`.
@@ -31,6 +32,7 @@ pub(crate) struct Guesses {
 /// What all values share.
 pub(super) struct Observer<'a> {
     pub(super) how: How,
+    pub(super) duplicates: Duplicates,
     /// The number of columns, with those inside others.
     pub(super) columns: &'a mut usize,
 }
@@ -78,6 +80,8 @@ impl Observer<'_> {
         depth: usize,
     ) -> Option<usize> {
         let bytes = text.bytes;
+        // The members so far, if only the first one with a name is read.
+        let mut seen = BTreeSet::new();
         let mut at = token::blank(bytes, at + 1);
         if bytes.get(at) == Some(&b'}') {
             return Some(at + 1);
@@ -96,8 +100,11 @@ impl Observer<'_> {
                 return None;
             }
             at = token::blank(bytes, at + 1);
-            let (_, guess) = &mut members.members[position];
-            at = token::blank(bytes, self.value(guess, text, at, depth + 1)?);
+            let end = match self.duplicates == Duplicates::First && !seen.insert(position) {
+                true => token::value(bytes, at, depth + 1)?,
+                false => self.value(&mut members.members[position].1, text, at, depth + 1)?,
+            };
+            at = token::blank(bytes, end);
             match bytes.get(at)? {
                 b',' => at = token::blank(bytes, at + 1),
                 b'}' => return Some(at + 1),

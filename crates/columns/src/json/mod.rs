@@ -15,7 +15,7 @@ pub(crate) use infer::Guesses;
 
 use crate::build;
 use crate::layout::{Layout, Names, Parsed, show};
-use crate::options::Reject;
+use crate::options::{Options, Reject};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use infer::Observer;
 use millstream::frame::{Framer, JsonLines, Resume, Step};
@@ -236,10 +236,11 @@ fn found(raw: &[u8], at: usize) -> String {
 pub(crate) fn observe(
     block: &BatchCopy,
     most: usize,
-    how: crate::infer::How,
+    options: &Options,
     guesses: &mut Guesses,
     columns: &mut usize,
 ) -> usize {
+    let (how, duplicates) = (options.how(), options.duplicates);
     let mut seen = 0;
     let is_utf8 = is_utf8(block);
     for raw in &block.batch() {
@@ -249,7 +250,7 @@ pub(crate) fn observe(
         let at = token::blank(raw, mark(raw));
         let is_object = raw.get(at) == Some(&b'{') && (is_utf8 || str::from_utf8(raw).is_ok());
         if is_object && token::value(raw, at, 0).is_some_and(|end| token::blank(raw, end) == raw.len()) {
-            Observer { how, columns }.object(guesses, &mut Text::new(raw), at, 0);
+            Observer { how, duplicates, columns }.object(guesses, &mut Text::new(raw), at, 0);
             seen += 1;
         }
     }
