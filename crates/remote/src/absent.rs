@@ -200,6 +200,10 @@ impl Objects {
     pub fn matching(_: Remote) -> Result<Objects> {
         Err(left_out())
     }
+
+    pub fn checking(self, _: impl FnMut() -> Result<()> + Send + Sync + 'static) -> Objects {
+        match self.0 {}
+    }
 }
 
 #[allow(missing_docs, clippy::missing_errors_doc, reason = "as with the feature")]
@@ -209,10 +213,6 @@ impl Uploads {
     }
 
     pub fn abort(&self, _: &UnfinishedUpload) -> Result<()> {
-        match self.0 {}
-    }
-
-    pub fn checking(self, _: impl FnMut() -> Result<()> + Send + Sync + 'static) -> Objects {
         match self.0 {}
     }
 }
