@@ -219,7 +219,8 @@ class rows {
     row padded(std::size_t index, std::size_t start, std::size_t count) {
         detail::call(millstream_batch_check_fields, &batch_.get(), raw_.records[index], count, header_.names.size(),
                      static_cast<millstream_csv_ragged>(ragged_), header_.source.c_str());
-        padded_.assign(fields_.begin() + start, fields_.begin() + start + count);
+        const auto found = std::span(fields_).subspan(start, count);
+        padded_.assign(found.begin(), found.end());
         padded_.resize(header_.names.size());
         return row(padded_, header_);
     }
