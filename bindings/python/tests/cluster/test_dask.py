@@ -77,7 +77,7 @@ def test_errors(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"n\n" + b"1\n" * 1000 + b"x\n")
     frame = source.read_csv(path, infer=10, split_size=512)
-    with pytest.raises(ms.Error, match=r"in n, at byte 2002, record 1001") as caught:
+    with pytest.raises(ms.Error, match=r"in n, at line 1002, column 1") as caught:
         frame.compute()
     assert (caught.value.offset, caught.value.record) == (2002, 1001)
     assert any("in split 3 of the plan" in note for note in caught.value.__notes__)

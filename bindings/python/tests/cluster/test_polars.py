@@ -57,7 +57,7 @@ def test_projections_predicates_and_limits(tmp_path: Path, monkeypatch: pytest.M
 def test_errors(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"n\n" + b"1\n" * 1000 + b"x\n")
-    with pytest.raises((ms.Error, pl.exceptions.ComputeError), match="byte 2002, record 1001"):
+    with pytest.raises((ms.Error, pl.exceptions.ComputeError), match="line 1002, column 1"):
         source.scan_csv(path, infer=10, split_size=512).collect()
 
 

@@ -113,7 +113,7 @@ def test_errors(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"n\n" + b"1\n" * 1000 + b"x\n")
     read = source.read_csv(path, infer=10, split_size=512)
-    with pytest.raises(Exception, match=r"byte 2002, record 1001") as caught:
+    with pytest.raises(Exception, match=r"line 1002, column 1") as caught:
         read.materialize()
     assert "in split 3 of the plan: bytes 1536 to 2004 of" in str(caught.value)
     path.write_bytes(b"n\n2\n")

@@ -137,7 +137,7 @@ def test_errors(spark: Any, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"n\n" + b"1\n" * 50_000 + b"x\n")
     frame = read(spark, path, "csv")
-    with pytest.raises(Exception, match="in n, at byte 100002, record 50001"):
+    with pytest.raises(Exception, match="in n, at line 50002, column 1"):
         frame.collect()
     path.write_bytes(b"n\n2\n")
     with pytest.raises(Exception, match="source shrank"):
