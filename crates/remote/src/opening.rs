@@ -63,13 +63,14 @@ impl Opening {
 
 /// Requests all of an object, sends what the answer says, and receives its body.
 async fn receive_first(target: Arc<Target>, sender: mpsc::SyncSender<Result<First>>) {
-    let _ = match begin(target).await {
+    // Sending fails if the opening was dropped.
+    match begin(target).await {
         Ok((first, range, response)) => {
             let _ = sender.send(Ok(first));
-            return range.receive(Some(response)).await;
+            range.receive(Some(response)).await;
         }
-        Err(error) => sender.send(Err(error)),
-    };
+        Err(error) => drop(sender.send(Err(error))),
+    }
 }
 
 async fn begin(target: Arc<Target>) -> Result<(First, Range, Response)> {
