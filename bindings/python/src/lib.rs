@@ -74,10 +74,10 @@ mod _native {
     use crate::reader::{BinaryReader, Reader, TextReader};
     #[pymodule_export]
     use crate::remote::{
-        Remote, is_directory_of_objects, is_pattern_of_objects, is_url, location_name, matching_objects,
+        ListedObject, Remote, is_directory_of_objects, is_pattern_of_objects, is_url, location_name, matching_objects,
     };
     #[pymodule_export]
-    use crate::splits::{Split, Splits};
+    use crate::splits::{Split, Splits, plan_objects};
     #[pymodule_export]
     use crate::streams::{Columns, record_columns};
     #[pymodule_export]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use millstream::options::REMOTE;
-use millstream::remote::{Objects, pattern};
+use millstream::remote::{ListedObject as CoreListedObject, Objects, pattern};
 use millstream::{CancelToken, Error, ErrorKind, Remote as CoreRemote, job};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMapping, PyString};
@@ -120,19 +120,38 @@ impl Location {
     }
 }
 
-/// The URLs of the objects that match a pattern such as `s3://BUCKET/logs/**/*.gz`, in the order of the store. If one is a
-/// part of an unfinished job, this is an error.
+/// An object in a list of a store.
+#[pyclass(frozen, module = "millstream")]
+pub struct ListedObject(pub CoreListedObject);
+
+#[pymethods]
+impl ListedObject {
+    /// The URL.
+    #[getter]
+    fn url(&self) -> &str {
+        &self.0.url
+    }
+
+    /// The number of bytes.
+    #[getter]
+    fn size(&self) -> u64 {
+        self.0.size
+    }
+}
+
+/// The objects that match a pattern such as `s3://BUCKET/logs/**/*.gz`, in the order of the store. If one is a part of an
+/// unfinished job, this is an error.
 #[pyfunction]
-pub fn matching_objects(py: Python<'_>, url: String) -> PyResult<Vec<String>> {
+pub fn matching_objects(py: Python<'_>, url: String) -> PyResult<Vec<ListedObject>> {
     let remote = CoreRemote::new(url);
     let token = CancelToken::lazy();
     let list = || {
         check_process(|| remote.name())?;
         let (objects, token) = (Objects::matching(remote)?, token.clone());
-        let urls = objects.checking(move || token.check()).map(|object| object.map(|object| object.url));
-        let urls = urls.collect::<Result<Vec<_>, _>>()?;
+        let found = objects.checking(move || token.check()).collect::<Result<Vec<_>, _>>()?;
+        let urls: Vec<_> = found.iter().map(|object| object.url.clone()).collect();
         job::check_objects(&urls, |url| CoreRemote::new(url))?;
-        Ok(urls)
+        Ok(found.into_iter().map(ListedObject).collect())
     };
     once(py, &token, list)?.map_err(|error: Error| error::raise(py, &error))
 }

@@ -1,9 +1,11 @@
 //! Plans that divide files into splits, and the splits.
 
 use std::hash::{Hash, Hasher};
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use millstream::splits::{Framing, Split as CoreSplit, SplitPin, Splits as CoreSplits};
-use millstream::{CancelToken, Decode, Error};
+use millstream::splits::{Framing, Split as CoreSplit, SplitPin, Splits as CoreSplits, SplitsBuilder};
+use millstream::{CancelToken, Decode, Error, Remote as CoreRemote};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PySlice, PyTuple, PyType};
@@ -11,8 +13,11 @@ use pyo3::types::{PyIterator, PyList, PySlice, PyTuple, PyType};
 use crate::error;
 use crate::framer::{Framer, JSON_DEPTH, Spec};
 use crate::number::Whole;
-use crate::remote::{Location, Remote, check_process};
+use crate::remote::{ListedObject, Location, Remote, check_process};
 use crate::wait::once;
+
+/// The number of objects that are planned at the same time.
+const AHEAD: usize = 16;
 
 /// A plan: the splits of a file, in order. A sequence of `Split`.
 ///
@@ -93,23 +98,9 @@ impl Splits {
             (None, None) => Ok(Framing::Lines),
         };
         let framing = framing.map_err(|error| error::raise(py, &error))?;
-        let pin = match pin {
-            "none" => SplitPin::None,
-            "identity" => SplitPin::Identity,
-            "ends" => SplitPin::Ends,
-            "full" => SplitPin::Full,
-            other => {
-                let expected = "\"none\", \"identity\", \"ends\" or \"full\"";
-                return Err(error::refuse(py, format!("pin={other:?}"), expected));
-            }
-        };
-        let decode = match decode {
-            "auto" => Decode::Auto,
-            "off" => Decode::Off,
-            other => return Err(error::refuse(py, format!("decode={other:?}"), "\"auto\" or \"off\"")),
-        };
+        let builder = builder(py, pin, decode)?;
         let token = CancelToken::lazy();
-        let mut builder = CoreSplits::builder().pin(pin).decode(decode).cancel(&token);
+        let mut builder = builder.cancel(&token);
         if let Some(index) = index {
             builder = builder.index(index.file(py, "an index")?);
         }
@@ -211,6 +202,75 @@ impl Splits {
     fn to_list<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, self.0.iter().map(|split| Split(split.clone())))
     }
+}
+
+/// The options of a plan.
+fn builder(py: Python<'_>, pin: &str, decode: &str) -> PyResult<SplitsBuilder> {
+    let pin = match pin {
+        "none" => SplitPin::None,
+        "identity" => SplitPin::Identity,
+        "ends" => SplitPin::Ends,
+        "full" => SplitPin::Full,
+        other => {
+            let expected = "\"none\", \"identity\", \"ends\" or \"full\"";
+            return Err(error::refuse(py, format!("pin={other:?}"), expected));
+        }
+    };
+    let decode = match decode {
+        "auto" => Decode::Auto,
+        "off" => Decode::Off,
+        other => return Err(error::refuse(py, format!("decode={other:?}"), "\"auto\" or \"off\"")),
+    };
+    Ok(CoreSplits::builder().pin(pin).decode(decode))
+}
+
+/// Divides objects, several at the same time. Nothing is asked of an object of a list if `decode` is `"off"` and its
+/// records need no pass.
+#[pyfunction]
+pub fn plan_objects(
+    py: Python<'_>,
+    objects: Vec<Bound<'_, PyAny>>,
+    framer: &Bound<'_, Framer>,
+    size: Whole<u64>,
+    pin: &str,
+    decode: &str,
+) -> PyResult<Vec<Splits>> {
+    let token = CancelToken::lazy();
+    let builder = builder(py, pin, decode)?.cancel(&token);
+    let framing = raised(py, framer.get().spec.framing())?;
+    let objects = objects.iter().map(|object| match object.cast::<ListedObject>() {
+        Ok(listed) => Ok((CoreRemote::new(&*listed.get().0.url), builder.clone().listed(&listed.get().0))),
+        Err(_) => Ok((CoreRemote::new(object.extract::<String>()?), builder.clone())),
+    });
+    let objects = objects.collect::<PyResult<Vec<_>>>()?;
+    let plan = || {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut plans = Vec::new();
+            while let at = next.fetch_add(1, Ordering::Relaxed)
+                && let Some((remote, builder)) = objects.get(at)
+            {
+                let plan = builder.clone().plan_url(remote.clone(), framing.clone(), size.0);
+                if plan.is_err() {
+                    // The objects before it have been taken, and the first error counts.
+                    next.store(objects.len(), Ordering::Relaxed);
+                }
+                plans.push((at, plan));
+            }
+            plans
+        };
+        check_process(|| objects.first().map(|(remote, _)| remote.name()).unwrap_or_default())?;
+        let mut plans = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..AHEAD.min(objects.len())).map(|_| scope.spawn(work)).collect();
+            workers
+                .into_iter()
+                .flat_map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect::<Vec<_>>()
+        });
+        plans.sort_by_key(|&(at, _)| at);
+        plans.into_iter().map(|(_, plan)| plan.map(Splits)).collect()
+    };
+    raised(py, once(py, &token, plan)?)
 }
 
 #[pymethods]

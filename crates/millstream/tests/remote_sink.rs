@@ -12,8 +12,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use millstream::remote::{Outcome, Uploads, outcome};
-use millstream::{CancelToken, Encode, Error, ErrorKind, Existing, FlushPolicy, Partial, Reader, Remote, Writer};
+use millstream::remote::{Objects, Outcome, Uploads, outcome};
+use millstream::splits::{Framing, Splits};
+use millstream::{
+    CancelToken, Decode, Encode, Error, ErrorKind, Existing, FlushPolicy, Partial, Reader, Remote, Writer,
+};
 
 use store::{DIALECTS, Dialect, Fault, Request, Store};
 
@@ -597,4 +600,42 @@ fn a_store_that_refuses_is_an_error_at_once() {
     assert_eq!(error.kind(), ErrorKind::OpenFailed, "{error}");
     let remote = store.remote("a").endpoint("http://127.0.0.1:1");
     assert_eq!(Writer::url(remote).unwrap_err().kind(), ErrorKind::OpenFailed);
+}
+
+#[test]
+fn listed_objects_are_planned_without_a_request() {
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let seen = requests.clone();
+    let store = Store::new(Dialect::S3, move |request| {
+        seen.lock().unwrap().push(format!("{} {}", request.method, request.key));
+        Fault::None
+    });
+    for number in 1..5 {
+        write(store.remote(&format!("logs/{number}")), &b"a line\n".repeat(100 * number)).unwrap();
+    }
+    let listed: Vec<_> = Objects::matching(store.remote("logs/*")).unwrap().collect::<Result<_, _>>().unwrap();
+    requests.lock().unwrap().clear();
+    let plan = |object: &millstream::remote::ListedObject| {
+        let builder = Splits::builder().decode(Decode::Off).listed(object);
+        builder.plan_url(store.remote_at(&object.url), Framing::Lines, 1000).unwrap()
+    };
+    let plans: Vec<_> = listed.iter().map(plan).collect();
+    assert_eq!(*requests.lock().unwrap(), Vec::<String>::new());
+    for (number, (plan, object)) in (1..).zip(plans.iter().zip(&listed)) {
+        let asked = Splits::builder().plan_url(store.remote_at(&object.url), Framing::Lines, 1000).unwrap();
+        assert_eq!(plan, &asked);
+        let mut count = 0;
+        for split in plan {
+            let mut lines = Reader::split(split).unwrap();
+            while lines.next_line().unwrap().is_some() {
+                count += 1;
+            }
+        }
+        assert_eq!(count, 100 * number);
+    }
+    // This store ignores the condition of the request, and answers with its ETag, which is the size.
+    write(store.remote("logs/3"), b"another line\n").unwrap();
+    let error = Reader::split(plans[2].iter().next().unwrap()).and_then(|mut reader| reader.next_line().map(drop));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("found bytes 0-12 of 13, expected bytes 0-2099 of 2100"), "{error}");
 }

@@ -98,7 +98,8 @@ pub(crate) fn check_range(headers: &HeaderMap, (from, to): (u64, u64), total: u6
     check_encoding(headers)?;
     let range = content_range(headers)?;
     if range.bytes != (from, to) || range.total.is_some_and(|found| found != total) {
-        return Err(wrong(format!("bytes {}-{} of {:?}", range.bytes.0, range.bytes.1 - 1, range.total))
+        let found = range.total.map_or("an unknown number".into(), |total| total.to_string());
+        return Err(wrong(format!("bytes {}-{} of {found}", range.bytes.0, range.bytes.1 - 1))
             .with_expected(format!("bytes {from}-{} of {total}, which were requested", to - 1)));
     }
     check_length(content_length(headers)?, range)?;
@@ -149,9 +150,12 @@ fn check_encoding(headers: &HeaderMap) -> Result<()> {
 
 /// Returns the ETag, if equal ETags mean equal bytes: RFC 9110, section 8.8.1.
 pub(crate) fn strong_etag(headers: &HeaderMap) -> Option<HeaderValue> {
-    let etag = headers.get(ETAG)?;
-    let bytes = etag.as_bytes();
-    (bytes.len() > 2 && bytes.starts_with(b"\"") && bytes.ends_with(b"\"")).then(|| etag.clone())
+    headers.get(ETAG).filter(|etag| is_strong(etag.as_bytes())).cloned()
+}
+
+/// Whether an ETag is a strong one.
+pub(crate) fn is_strong(etag: &[u8]) -> bool {
+    etag.len() > 2 && etag.starts_with(b"\"") && etag.ends_with(b"\"")
 }
 
 /// Returns a header's value for a message.

@@ -16,6 +16,7 @@ use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 
 use crate::address::Kind;
+use crate::answer::is_strong;
 use crate::found::{ListedObject, UnfinishedUpload};
 use crate::remote::Remote;
 use crate::request::{Answer, Call, Part};
@@ -221,7 +222,12 @@ impl Protocol for Blobs {
         let is_object = |blob: &Blob| blob.properties.resource_type.as_deref() != Some("directory");
         // The parser loses names of blanks only. Such a list is refused, because no blob has an empty name.
         let name = |blob: &Blob| Some(blob.name.decode()).filter(|name| !name.is_empty());
-        let entry = |blob: Blob| Some(ListedObject { url: url(&name(&blob)?), size: blob.properties.size });
+        let entry = |blob: Blob| {
+            // Lists have no quotes, and headers do.
+            let etag = blob.properties.etag.as_deref().map(|etag| format!("\"{}\"", etag.trim_matches('"')));
+            let etag = etag.filter(|etag| is_strong(etag.as_bytes()));
+            Some(ListedObject { url: url(&name(&blob)?), size: blob.properties.size, etag })
+        };
         let next = page.next_marker.filter(|marker| !marker.is_empty()).map(|marker| vec![("marker", marker)]);
         let blobs = page.blobs.unwrap_or_default().blobs.into_iter().filter(is_object);
         Some((blobs.map(entry).collect::<Option<_>>()?, next))
@@ -303,6 +309,8 @@ impl Name {
 struct Properties {
     #[serde(rename = "Content-Length")]
     size: u64,
+    #[serde(rename = "Etag")]
+    etag: Option<String>,
     #[serde(rename = "ResourceType")]
     resource_type: Option<String>,
 }
@@ -339,7 +347,7 @@ mod tests {
         let (entries, next) = page("<NextMarker>2!80</NextMarker>");
         let urls: Vec<_> = entries.iter().map(|entry| entry.url.strip_prefix("az://a/").unwrap()).collect();
         assert_eq!(urls, [" a  b ", "<&%41", "a\nb\u{fffd}%", "é"]);
-        assert!(entries.iter().all(|entry| entry.size == 7));
+        assert!(entries.iter().all(|entry| entry.size == 7 && entry.etag.as_deref() == Some("\"0x1\"")));
         assert_eq!(next, Some(vec![("marker", "2!80".to_string())]));
         assert_eq!(page("<NextMarker />").1, None);
         assert_eq!(page("").1, None);

@@ -43,6 +43,8 @@ pub struct ListedObject {
     pub url: String,
     /// The number of bytes.
     pub size: u64,
+    /// The ETag of its current version, with its quotes, if the list has a strong one.
+    pub etag: Option<String>,
 }
 
 /// Whether an object was written: what a later look found.

@@ -11,6 +11,7 @@ use object_store::client::HttpRequest;
 use serde::Deserialize;
 
 use crate::address::Kind;
+use crate::answer::is_strong;
 use crate::found::{ListedObject, UnfinishedUpload};
 use crate::remote::Remote;
 use crate::request::{Answer, Call, Part};
@@ -230,7 +231,11 @@ impl Protocol for Interface {
     fn objects(&self, body: &str, url: &dyn Fn(&str) -> String) -> Option<Page<ListedObject>> {
         let page: ObjectPage = document(body, "ListBucketResult")?;
         let names = Names::new(page.encoding_type.as_deref());
-        let entry = |one: Contents| ListedObject { url: url(&names.decode(&one.key)), size: one.size };
+        let entry = |one: Contents| ListedObject {
+            url: url(&names.decode(&one.key)),
+            size: one.size,
+            etag: one.etag.filter(|etag| is_strong(etag.as_bytes())),
+        };
         let token = page.next_continuation_token.unwrap_or_default();
         let next = page.is_truncated.then(|| vec![("continuation-token", token)]);
         Some((page.contents.into_iter().map(entry).collect(), next))
@@ -271,6 +276,8 @@ struct ObjectPage {
 struct Contents {
     key: String,
     size: u64,
+    #[serde(rename = "ETag")]
+    etag: Option<String>,
 }
 
 #[derive(Deserialize)]

@@ -30,6 +30,7 @@ from ._native import (
     location_name,
     matching_objects,
     option_error,
+    plan_objects,
     record_columns,
 )
 from ._open import open as open_path
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ._columns import DataType
-    from ._native import Columns
+    from ._native import Columns, ListedObject
     from .bson import ColumnType
 
 #: The size of a split in bytes.
@@ -77,12 +78,15 @@ class PlanOptions(TypedDict, total=False):
     """The options of every plan.
 
     `split_size` is the size of a split in bytes: 128 MiB by default. `columns` are the columns that are returned, in
-    this order. `pin` is what detects another version of a file: `"identity"` (size, modification time and inode) by
-    default, or `"ends"` or `"full"` for copies on other machines, as for `Splits.plan`."""
+    this order. With `decode="off"`, files are not decoded; the objects of a pattern are then planned without a request
+    for each of them, if their records need no pass. `pin` is what detects another version of a file: `"identity"`
+    (size, modification time and inode) by default, or `"ends"` or `"full"` for copies on other machines, as for
+    `Splits.plan`."""
 
     split_size: int
     columns: Sequence[str] | None
     pin: Literal["none", "identity", "ends", "full"]
+    decode: Literal["auto", "off"]
 
 
 class LinesOptions(PlanOptions, total=False):
@@ -131,7 +135,7 @@ class BsonOptions(PlanOptions, total=False):
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Task:
     """One split, and how its records become columns. It is complete by itself and can be pickled.
 
@@ -181,7 +185,8 @@ def plan_lines(paths: Paths, **options: Unpack[LinesOptions]) -> TablePlan:
     files = _files(paths)
     fields, arrow = _types(columns_of(b"", "lines", schema=schema, threads=1))
     task = {"format": "lines", "types": _as_json(fields)}
-    return _plan(arrow, ((path, Framer.lines(), task) for path in files), **plan)
+    framer = Framer.lines()
+    return _plan(arrow, ((path, framer, task) for path in files), **plan)
 
 
 def plan_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> TablePlan:
@@ -298,6 +303,17 @@ def _some(parts: list[str], name: str) -> list[str]:
     return parts
 
 
+class _Listed(str):
+    """The URL of an object that was found in a list, with its entry, which has the version."""
+
+    entry: ListedObject
+
+    def __new__(cls, entry: ListedObject) -> _Listed:
+        url = super().__new__(cls, entry.url)
+        url.entry = entry
+        return url
+
+
 def _files(paths: Paths) -> list[str]:
     """The files, in the order of the arguments; those of a pattern are in the order of their names."""
     files: list[str] = []
@@ -306,7 +322,7 @@ def _files(paths: Paths) -> list[str]:
         if isinstance(path, str) and is_directory_of_objects(path) and (parts := Job.parts(path)) is not None:
             files.extend(_some(parts, path))
         elif isinstance(path, str) and is_url(path):
-            found = matching_objects(path) if is_pattern_of_objects(path) else [path]
+            found = [_Listed(entry) for entry in matching_objects(path)] if is_pattern_of_objects(path) else [path]
             if not found:
                 raise FileNotFoundError(errno.ENOENT, f"{path}: no object matches the pattern", path)
             files.extend(found)
@@ -378,11 +394,17 @@ def _plan(
     split_size: int = SPLIT_SIZE,
     columns: Sequence[str] | None = None,
     pin: Literal["none", "identity", "ends", "full"] = "identity",
+    decode: Literal["auto", "off"] = "auto",
 ) -> TablePlan:
     names = _chosen(schema, columns)
     tasks: list[Task] = []
-    for path, framer, options in parts:
-        splits = Splits.plan(path, framer, size=split_size, pin=pin)
+    parts = list(parts)
+    if parts and all(is_url(path) for path, _, _ in parts):
+        objects = [path.entry if isinstance(path, _Listed) else path for path, _, _ in parts]
+        plans = iter(plan_objects(objects, parts[0][1], split_size, pin, decode))
+    else:
+        plans = (Splits.plan(path, framer, size=split_size, pin=pin, decode=decode) for path, framer, _ in parts)
+    for splits, (_, _, options) in zip(plans, parts, strict=True):
         for split, rows in zip(splits, _rows(splits), strict=True):
             end = max(splits.file_size, split.begin) if split.end is None else split.end
             tasks.append(

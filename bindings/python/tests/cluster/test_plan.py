@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import errno
+import http.server
 import os
 import pickle
 import subprocess
 import sys
+import threading
 import tomllib
+import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import data
 import millstream as ms
@@ -360,3 +363,44 @@ def test_extras(monkeypatch: pytest.MonkeyPatch) -> None:
             _engines.load(extra, distribution)
     with pytest.raises(ModuleNotFoundError, match=r"millstream\.ray needs nothing: install millstream\[ray\]"):
         _engines.load("ray", "nothing")
+
+
+class Lists(http.server.BaseHTTPRequestHandler):
+    """A store that lists 2500 objects in pages, and nothing else."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlparse(self.path).query))
+        self.asked.append(self.path)
+        begin = int(query.get("continuation-token", 0))
+        end = min(begin + 1000, 2500)
+        entry = "<Contents><Key>a/{0:04}</Key><ETag>&quot;{0}&quot;</ETag><Size>1000</Size></Contents>"
+        body = "".join(entry.format(number) for number in range(begin, end))
+        body += f"<NextContinuationToken>{end}</NextContinuationToken>" if end < 2500 else ""
+        self.send_response(200 if "list-type" in query else 403)
+        self.end_headers()
+        body = f"<ListBucketResult><IsTruncated>{str(end < 2500).lower()}</IsTruncated>{body}</ListBucketResult>"
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_listed_objects_are_planned_without_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Lists)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for name, value in {"ENDPOINT_URL": f"http://127.0.0.1:{server.server_port}", "REGION": "us-east-1"}.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "KEY")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "SECRET")
+    plan = arrow.plan_lines("s3://bucket/a/*", split_size=400, decode="off")
+    assert len(Lists.asked) == 3
+    assert len(plan.tasks) == 7500
+    urls = [ms.Split.from_json(task.split).url for task in plan.tasks[::3]]
+    assert urls == [f"s3://bucket/a/{number:04}" for number in range(2500)]
+    assert sum(task.size for task in plan.tasks) == 2_500_000
+    # Whether it is compressed must be asked of each object. The first error counts.
+    with pytest.raises(ms.Error, match="a/0000: remote failed: found the answer 403"):
+        arrow.plan_lines("s3://bucket/a/*")
+    server.shutdown()

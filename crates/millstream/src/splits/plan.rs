@@ -14,6 +14,7 @@ use crate::os::cancel::{CancelToken, Wait};
 use crate::os::stamp::shrank;
 use crate::source::Decode;
 use millstream_core::internal::{Guess, JsonElements, Known, guess, is_known, refuse};
+use millstream_remote::{ListedObject, Version};
 
 use super::chunks::Chunks;
 use super::content::{Content, Location, current_version};
@@ -47,6 +48,7 @@ pub struct SplitsBuilder {
     pin: SplitPin,
     decode: Option<Decode>,
     index: Option<PathBuf>,
+    listed: Option<ListedObject>,
     cancel: Option<CancelToken>,
     header: bool,
     before_pass: Option<Report>,
@@ -81,6 +83,27 @@ impl SplitsBuilder {
     #[cfg(feature = "compression")]
     pub fn index(mut self, path: impl AsRef<Path>) -> SplitsBuilder {
         self.index = Some(path.as_ref().to_path_buf());
+        self
+    }
+
+    /// Sets the object's entry in a list, such as one of [`Objects`](crate::remote::Objects). If the list has the ETag,
+    /// [`plan_url`](SplitsBuilder::plan_url) takes the version from it and does not ask for it. With [`Decode::Off`], and for
+    /// records that need no pass, such as lines, it then makes no request at all, so any number of objects can be planned.
+    ///
+    /// ```no_run
+    /// use millstream::Decode;
+    /// use millstream::remote::{Objects, Remote};
+    /// use millstream::splits::{Framing, Splits};
+    ///
+    /// for object in Objects::matching(Remote::new("s3://logs/2026/*.log"))? {
+    ///     let object = object?;
+    ///     let plan = Splits::builder().decode(Decode::Off).listed(&object);
+    ///     println!("{} {}", object.url, plan.plan_url(&*object.url, Framing::Lines, 256 << 20)?.len());
+    /// }
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn listed(mut self, object: &ListedObject) -> SplitsBuilder {
+        self.listed = Some(object.clone());
         self
     }
 
@@ -169,7 +192,10 @@ impl SplitsBuilder {
         let (name, wait) = (remote.name(), Wait::new(self.cancel.clone(), None));
         let plan = || {
             self.check(&framing, size)?;
-            let content = Content::Object(current_version(&remote, &wait)?);
+            let content = Content::Object(match &self.listed {
+                Some(ListedObject { size, etag: Some(etag), .. }) => Version::known(remote.clone(), *size, etag)?,
+                _ => current_version(&remote, &wait)?,
+            });
             self.plan_content(&content, Location::Object(Box::new(remote)), framing, size, &wait)
         };
         plan().map_err(|error| error.with_name(name))
@@ -224,7 +250,8 @@ impl SplitsBuilder {
         let pin = Pinned::new(self.pin, content, wait)?;
         let index = self.index.as_ref().map(std::path::absolute).transpose().map_err(Error::from_io)?;
         let is_named = index.is_some();
-        let (decodes, first) = (self.decode != Some(Decode::Off), content.first_bytes(wait)?);
+        let decodes = self.decode != Some(Decode::Off);
+        let first = if decodes { content.first_bytes(wait)? } else { Vec::new() };
         let is_encoded = decodes && needs_decoding(&location, &first);
         let header = match &framing {
             Framing::Csv { dialect } if self.header && !is_encoded => {

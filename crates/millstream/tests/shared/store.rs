@@ -491,7 +491,9 @@ impl Store {
             body += &format!("<NextContinuationToken>{}</NextContinuationToken>", last.key);
         }
         for stored in all {
-            body += &format!("<Contents><Key>{}</Key><Size>{}</Size></Contents>", stored.key, stored.bytes.len());
+            let size = stored.bytes.len();
+            let etag = format!("<ETag>&quot;{size}&quot;</ETag>");
+            body += &format!("<Contents><Key>{}</Key>{etag}<Size>{size}</Size></Contents>", stored.key);
         }
         Answer::new(200, body + "</ListBucketResult>")
     }
