@@ -10,7 +10,8 @@ from typing import Any
 #: For each extra: the distribution, whose module has the same name, the first tested version, and the first version
 #: that is not tested. They are those of the extras in pyproject.toml.
 TESTED = {
-    "arrow": ("pyarrow", "26.0", "27"),
+    "arrow": ("pyarrow", "25.0", "27"),
+    "daft": ("daft", "0.7.26", "0.8"),
     "dask": ("dask", "2026.8", "2026.9"),
     "polars": ("polars", "2.1", "2.2"),
     "ray": ("ray", "2.60", "2.61"),

@@ -1,0 +1,69 @@
+"""Tests of frames of Daft, which runs in this process."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from pathlib import Path
+from typing import Any
+
+import data
+import examples
+import pytest
+from millstream import daft as source
+
+daft: Any = importlib.import_module("daft")
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAFT_PROGRESS_BAR", "0")
+
+
+def test_frames_are_those_of_one_machine(tmp_path: Path) -> None:
+    def check(path: Path, frame: Any) -> None:
+        single = data.single(path)
+        # Daft has only large strings.
+        assert frame.to_arrow().cast(single.schema).equals(single)
+
+    path = data.csv(tmp_path / "a.csv")
+    check(path, source.read_csv(path, split_size=data.SIZE))
+    path = data.jsonl(tmp_path / "a.jsonl")
+    check(path, source.read_jsonl(path, split_size=data.SIZE))
+    path = data.lines(tmp_path / "a.txt")
+    check(path, source.read_lines(path, split_size=data.SIZE))
+
+
+def test_projections_predicates_and_limits(tmp_path: Path) -> None:
+    path = data.csv(tmp_path / "a.csv")
+    frame, whole = source.read_csv(path, split_size=data.SIZE), daft.from_arrow(data.single(path))
+    price, number = daft.col("price"), daft.col("id")
+    queries: list[Any] = [
+        lambda frame: frame.sum("price"),
+        lambda frame: frame.count(),
+        lambda frame: frame.where(number % 100 == 7).select("text"),
+        lambda frame: frame.where(price > 100).select("price", "id").limit(5),
+        lambda frame: frame.limit(3),
+    ]
+    for query in queries:
+        assert query(frame).to_pydict() == query(whole).to_pydict()
+
+
+def test_errors(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"n\n" + b"1\n" * 1000 + b"x\n")
+    with pytest.raises(daft.exceptions.DaftCoreException, match="line 1002, column 1"):
+        source.read_csv(path, infer=10, split_size=512).collect()
+
+
+def test_tasks_can_be_sent_to_other_processes(tmp_path: Path) -> None:
+    path = data.lines(tmp_path / "a.txt")
+    plan = importlib.import_module("millstream.arrow").plan_lines(path, split_size=data.SIZE)
+    whole = source._Source(plan)
+    task = source._Task(plan.tasks[0], whole.schema)
+    again = pickle.loads(pickle.dumps(task))
+    assert (again._task, again.schema) == (task._task, task.schema)
+
+
+def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examples.check("millstream.daft", tmp_path, capsys)
