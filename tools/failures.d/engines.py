@@ -1,0 +1,236 @@
+"""Measures what engines of clusters answer if a quoted field has line ends where a file is divided, a worker is killed, or the
+file is overwritten meanwhile: the second table of `tools/failures`.
+
+Each engine runs the sum of `benchmarks/competitors/cluster/engines.py` several times in one process, whose answers are
+compared with the right ones. `tools/setup bench` installs the engines."""
+
+import contextlib
+import os
+import random
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTHON = ROOT / "bindings/python/.venv-cluster/bin/python"
+COMPETITORS = ROOT / "benchmarks/competitors/cluster"
+SOURCES = ROOT / "benchmarks/millstream/cluster/sources.py"
+LIMIT = 120  # seconds, after which an engine counts as hanging
+SPLIT = 1_000_000
+
+# The name in the table, the package with the version, and the engine as the program names it. `None` is Millstream's program.
+ENGINES = {
+    "Ray read_csv": ("ray", "ray-lines"),
+    "Ray read_csv, newlines_in_values": ("ray", "ray"),
+    "Spark csv": ("pyspark", "spark-lines"),
+    "Spark csv, multiLine": ("pyspark", "spark"),
+    "Dask read_csv": ("dask", "dask-blocks"),
+    "Dask read_csv, blocksize=None": ("dask", "dask"),
+    "Daft read_csv": ("daft", "daft"),
+    "Sail csv, multiLine": ("pysail", "sail"),
+    "Millstream on Ray": ("millstream", "ray"),
+    "Millstream on Spark": ("millstream", "spark"),
+    "Millstream on Dask": ("millstream", "dask"),
+}
+# How the command lines of workers begin or what they contain. Daft and Sail have no other processes.
+WORKERS = {"ray": rb"^ray::(?!IDLE)", "spark": rb"CoarseGrainedExecutorBackend", "dask": rb"spawn_main"}
+
+ROW = ",{value}" + ",text" * 7 + ',"quoted{field}"\n'
+# The end of a field, in lines that look like rows, and one without line ends.
+LINES = "\n7,7,7,7,7,7,7,7,7,7" * 40
+TEXT = " text" * 20
+# Long enough that the file has many parts, some of which are over when others begin.
+ROWS = 1_000_000
+# The clusters of this program, and no others on the machine, have this in their environment.
+TOKEN = f"MILLSTREAM_FAILURES={os.getpid()}"
+
+
+@cache
+def content(value, rows=ROWS, field=TEXT):
+    row = ROW.format(value=value, field=field)
+    return "".join(f"{number}{row}" for number in range(rows)).encode()
+
+
+class Program:
+    """A program that repeats its work, and tells when it begins."""
+
+    def __init__(self, name, path, passes, spark=None):
+        package, engine = ENGINES[name]
+        own = package == "millstream"
+        words = [PYTHON, SOURCES if own else COMPETITORS / "engines.py", "csv", engine, path, f"--passes={passes}"]
+        paths = [str(COMPETITORS), *([str(PYTHON.parents[1] / "sail")] if engine == "sail" else [])]
+        variables = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), **dict([TOKEN.split("=")]))
+        if spark is not None and engine.startswith("spark"):
+            variables["SPARK_MASTER"] = spark
+        self.process = subprocess.Popen(
+            [*words, f"--split={SPLIT}"], env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+    def line(self):
+        """The next line, or `None` if the engine hangs or has ended."""
+        if not select.select([self.process.stdout], [], [], LIMIT)[0]:
+            return None
+        while line := self.process.stdout.readline().decode():
+            if line.startswith(("begin", "failed", "count=")):
+                return line
+        return None
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGTERM)
+            time.sleep(1)
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+def ours():
+    """The processes of the clusters of this program, with their command lines."""
+    for directory in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if TOKEN.encode() in (directory / "environ").read_bytes().split(b"\0"):
+                yield int(directory.name), (directory / "cmdline").read_bytes()
+
+
+def outcome(line, right):
+    """What an answer means. `right` has the number of rows and the sum of each right answer."""
+    if line is None:
+        return "hang"
+    if line.startswith("failed"):
+        return "reported"
+    words = dict(word.split("=") for word in line.split())
+    return "right" if (int(words["count"]), int(words["sum"])) in right else "wrong data"
+
+
+def quoted(name, path, repeats, spark):
+    path.write_bytes(content(1, 5000, LINES))
+    program = Program(name, path, repeats)
+    found = []
+    while len(found) < repeats and program.line():
+        found.append(outcome(program.line(), [(5000, 5000)]))
+    program.close()
+    return found
+
+
+def disturbed(name, path, repeats, spark, disturb, right):
+    """Repeats a pass, and disturbs each at a random time. The first two are not: they say how long one takes."""
+    first = content(1)
+    path.write_bytes(first)
+    program = Program(name, path, 4 * repeats + 2, spark)
+    found, took = [], 1.0
+    for number in range(4 * repeats + 2):
+        if program.line() is None:
+            break
+        start, happened = time.monotonic(), False
+        if number >= 2:
+            time.sleep(random.uniform(0.1, 0.8) * took)
+            # Nothing is disturbed in a pass that is over.
+            if not select.select([program.process.stdout], [], [], 0)[0]:
+                happened = disturb(name, path)
+        line = program.line()
+        if number < 2:
+            took = time.monotonic() - start
+        elif happened:
+            found.append(outcome(line, right))
+        if line is None or len(found) == repeats:
+            break
+        if disturb is overwrite:
+            path.write_bytes(first)
+    program.close()
+    return found
+
+
+def kill(name, path):
+    pattern = WORKERS.get(ENGINES[name][1].partition("-")[0])
+    workers = [] if pattern is None else [pid for pid, words in ours() if re.search(pattern, words)]
+    if not workers:
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(random.choice(workers), signal.SIGKILL)
+        return True
+    return False
+
+
+def overwrite(name, path):
+    with open(path, "r+b") as file:
+        file.write(content(2))
+    return True
+
+
+def killed(name, path, repeats, spark):
+    if ENGINES[name][1] in ("daft", "sail"):
+        return []
+    return disturbed(name, path, repeats, spark, kill, [(ROWS, ROWS)])
+
+
+def changed(name, path, repeats, spark):
+    return disturbed(name, path, repeats, spark, overwrite, [(ROWS, ROWS), (ROWS, 2 * ROWS)])
+
+
+CASES = {
+    "a quoted field with line ends": quoted,
+    "a worker is killed": killed,
+    "the file is overwritten": changed,
+}
+
+
+@contextlib.contextmanager
+def standalone(directory):
+    """A master of Spark, and two workers."""
+    variables = dict(os.environ, **dict([TOKEN.split("=")]))
+    start = [next(PYTHON.parents[1].glob("lib/python3*/site-packages/pyspark/bin/spark-class"))]
+    classes = "org.apache.spark.deploy."
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True, "env": variables}
+    master = [*start, classes + "master.Master", "--host", "127.0.0.1", "--port", "17077", "--webui-port", "0"]
+    processes = [subprocess.Popen(master, **silent)]
+    for host in ("127.0.0.2", "127.0.0.3"):
+        worker = [*start, classes + "worker.Worker", "--host", host, "--webui-port", "0", "--cores", "1"]
+        worker += ["--memory", "1g", "--work-dir", os.path.join(directory, host), "spark://127.0.0.1:17077"]
+        processes.append(subprocess.Popen(worker, **silent))
+    try:
+        yield "spark://127.0.0.1:17077"
+    finally:
+        for process in processes:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def version(package):
+    line = f"import importlib.metadata as m; print(m.version('{package}'))"
+    found = subprocess.run([PYTHON, "-c", line], capture_output=True, text=True)
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
+def table(repeats, only, counted):
+    """Returns the lines of the table."""
+    lines = []
+    if not PYTHON.exists():
+        print("engines: SKIPPED, they are not installed; run tools/setup bench", file=sys.stderr)
+        return lines
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as directory:
+        path = Path(directory, "table.csv")
+        with standalone(directory) as spark:
+            for case, act in CASES.items():
+                for name, (package, _) in ENGINES.items():
+                    if only not in name:
+                        continue
+                    number = version(package)
+                    if number is None:
+                        print(f"{name}: SKIPPED, it is not installed", file=sys.stderr)
+                        continue
+                    outcomes = act(name, path, repeats, spark)
+                    for pid, _ in ours():
+                        # What the engine has left. The cluster of Spark is needed again.
+                        with contextlib.suppress(OSError):
+                            if b"spark" not in Path(f"/proc/{pid}/cmdline").read_bytes():
+                                os.kill(pid, signal.SIGKILL)
+                    if outcomes:
+                        lines.append(f"| {case} | {name} ({number}) | {counted(outcomes)} |")
+                        print(lines[-1], flush=True)
+    return lines
