@@ -206,6 +206,26 @@ export type OnMixed =
 
 export const ON_MIXED: Rule = ["json", "error"];
 
+/** What to do with a bad record: one that is not valid, or that has a value which does not fit its column. */
+export type OnBad =
+  /** The error follows the rows before the record. */
+  | "stop"
+  /** The record is left out and becomes a `Reject`. */
+  | "skip";
+
+export const ON_BAD: Rule = ["stop", "skip"];
+
+/** Which member of an object is taken of several with the same name. */
+export type Duplicates =
+  /** None: the record is bad, `json_invalid`. */
+  | "error"
+  /** The first one. */
+  | "first"
+  /** The last one. */
+  | "last";
+
+export const DUPLICATES: Rule = ["error", "first", "last"];
+
 /** The library's options of a reader. Times are in milliseconds. */
 export interface ReaderSettings {
   /** Whether reads of a fast pipe may be delayed slightly. */

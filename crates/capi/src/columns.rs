@@ -22,7 +22,7 @@ use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use ::millstream_columns::{Batches, KEPT_REJECTS, Reject, Schema};
+use ::millstream_columns::{Batches, Described, KEPT_REJECTS, Reject, Schema};
 use arrow_array::ffi::{FFI_ArrowArray as ArrowArray, FFI_ArrowSchema as ArrowSchema};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream as ArrowArrayStream;
 use arrow_array::{Array, RecordBatch, RecordBatchReader, StructArray};
@@ -30,7 +30,6 @@ use arrow_schema::{ArrowError, SchemaRef};
 use millstream::{Error, ErrorKind, Result};
 
 use crate::boundary::{c_string, call, caught, free, given, lend, out, text};
-use crate::columns_options::Options;
 use crate::error::{millstream_code, millstream_error};
 use crate::reader::millstream_reader;
 
@@ -77,21 +76,12 @@ impl Shared {
         let rejects = batches.take_rejects();
         self.rows.store(batches.rows(), Ordering::Relaxed);
         self.rejected.store(batches.rejected(), Ordering::Relaxed);
-        let next = next.map_err(|error| advise(error, batches.schema()));
+        let next = next.map_err(|error| batches.schema().advise(error, "on_bad to skip"));
         let kept = rejects.len().min(state.to_keep);
         state.to_keep -= kept;
         state.rejects.extend(rejects.into_iter().take(kept));
         next
     }
-}
-
-/// Adds the options that can help to an error.
-fn advise(error: Error, schema: &Schema) -> Error {
-    if error.kind() != ErrorKind::ShapeMismatch || !schema.is_inferred() {
-        return error;
-    }
-    let expected = error.expected().unwrap_or_default().to_string();
-    error.with_expected(format!("{expected} (increase infer, pass a schema, or set on_bad to skip)"))
 }
 
 /// The batches as a stream of Arrow.
@@ -171,13 +161,13 @@ pub unsafe extern "C" fn millstream_columns_new(
             let options = if options.is_null() { "" } else { text(options, "options")? };
             (options, if schema.is_null() { None } else { Some(text(schema, "schema")?) })
         };
-        let mut options: Options = options.parse()?;
+        let Described { records, mut options } = options.parse()?;
         if let Some(schema) = schema {
-            options.columns = options.columns.schema(Schema::from_json(schema)?);
+            options = options.schema(Schema::from_json(schema)?);
         }
         let reader = reader.into_core()?;
         let name = c_string(reader.name());
-        let batches = Batches::of(reader, options.records, &options.columns)?;
+        let batches = Batches::of(reader, records, &options)?;
         let arrow = batches.schema().arrow().clone();
         // This cannot fail later.
         drop(export(&arrow).map_err(|error| error.with_name(batches.reader().name()))?);

@@ -68,7 +68,6 @@ mod bson_write;
 mod callback;
 mod cancel;
 mod columns;
-mod columns_options;
 mod command;
 mod command_options;
 mod enums;

@@ -26,6 +26,7 @@
 mod batches;
 mod build;
 mod delimited;
+mod described;
 mod infer;
 mod json;
 mod layout;
@@ -36,6 +37,8 @@ mod text;
 
 pub use batches::{Batches, Records};
 pub use delimited::Delimited;
+#[doc(hidden)] // for the bindings
+pub use described::Described;
 #[doc(hidden)] // for the bindings
 pub use options::KEPT_REJECTS;
 pub use options::{Duplicates, Infer, OnBad, Options, Reject};

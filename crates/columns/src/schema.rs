@@ -84,6 +84,17 @@ impl Schema {
         self.is_inferred
     }
 
+    /// Adds the options that can help to the error of a value that does not fit. `skip` is how the language spells the
+    /// one that leaves bad records out.
+    #[doc(hidden)] // for the bindings
+    pub fn advise(&self, error: Error, skip: &str) -> Error {
+        if error.kind() != ErrorKind::ShapeMismatch || !self.is_inferred {
+            return error;
+        }
+        let expected = error.expected().unwrap_or_default().to_string();
+        error.with_expected(format!("{expected} (increase infer, pass a schema, or set {skip})"))
+    }
+
     /// Returns the columns as Arrow's fields.
     pub fn arrow(&self) -> &SchemaRef {
         &self.arrow

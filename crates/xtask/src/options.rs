@@ -105,12 +105,13 @@ const BUILDERS: [(&str, &str, &str); 4] = [
 
 /// Enums that no builder takes but that other languages have: the module of the library, if the C ABI has them, the source
 /// file, and their names.
-const ENUMS: [(Option<&str>, &str, &[&str]); 5] = [
+const ENUMS: [(Option<&str>, &str, &[&str]); 6] = [
     (Some("millstream"), "crates/millstream/src/os/command.rs", &["Stdin", "Stdout", "Stderr"]),
     (Some("millstream::frame"), "crates/core/src/frame/length_prefixed.rs", &["Endian", "PrefixCounts"]),
     (Some("millstream::frame"), "crates/core/src/frame/csv/ragged.rs", &["CsvRagged"]),
     (None, "crates/bson/src/columns/mod.rs", &["OnMismatch", "OnUnknown", "OnAbsent"]),
     (None, "crates/bson/src/columns/infer.rs", &["OnMixed"]),
+    (None, "crates/columns/src/options.rs", &["Duplicates", "OnBad"]),
 ];
 
 /// Reads the options of all builders, and the enums: those of options in the order of their first use, then the others.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ._native import Columns
-    from ._options import CsvRagged
+    from ._options import CsvRagged, Duplicates, OnBad
     from ._types import Buffer, Location
 
 #: The type of a column: its name, such as "int64", a list of one type, or a dict of members.
@@ -50,9 +50,9 @@ def columns(
     nulls: Iterable[str] = (),
     special_numbers: bool = False,
     decimals: bool = False,
-    duplicates: Literal["error", "first", "last"] = "error",
+    duplicates: Duplicates = "error",
     ragged: CsvRagged = "error",
-    on_bad: Literal["stop", "skip"] = "stop",
+    on_bad: OnBad = "stop",
     threads: int | None = None,
 ) -> Columns:
     """Reads records of a file, an object, a reader or bytes into columns, which pyarrow, pandas and polars accept.

@@ -26,6 +26,8 @@ OnMismatch = Literal["error", "null"]
 OnUnknown = Literal["ignore", "count", "error"]
 OnAbsent = Literal["error", "null"]
 OnMixed = Literal["json", "error"]
+OnBad = Literal["stop", "skip"]
+Duplicates = Literal["error", "first", "last"]
 
 
 class ReaderSettings(TypedDict, total=False):

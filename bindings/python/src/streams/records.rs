@@ -126,10 +126,6 @@ impl Batched for RecordBatches {
     }
 
     fn advise(&self, error: Error) -> Error {
-        if error.kind() != ErrorKind::ShapeMismatch || !self.0.schema().is_inferred() {
-            return error;
-        }
-        let expected = error.expected().unwrap_or_default().to_string();
-        error.with_expected(format!("{expected} (increase infer, pass a schema, or set on_bad=\"skip\")"))
+        self.0.schema().advise(error, "on_bad=\"skip\"")
     }
 }

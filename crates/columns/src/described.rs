@@ -1,15 +1,18 @@
-//! The options of columns as a text.
+//! Records and options of columns as a text, for the bindings.
 
-use std::str::FromStr;
-
+use crate::batches::Records;
+use crate::options::{Duplicates, Infer, OnBad, Options};
 use millstream::frame::{Csv, CsvRagged};
 use millstream::{Error, ErrorKind, Result};
-use millstream_columns::{Duplicates, Infer, OnBad, Records};
+use std::str::FromStr;
 
-/// What `millstream_columns_new` documents.
-pub(crate) struct Options {
-    pub(crate) records: Records,
-    pub(crate) columns: millstream_columns::Options,
+/// What a text describes: words `name=value`, separated by spaces, which `millstream_columns_new` in C documents.
+#[derive(Debug)]
+pub struct Described {
+    /// What the records are.
+    pub records: Records,
+    /// The options.
+    pub options: Options,
 }
 
 /// The options of the dialect, which parses them.
@@ -30,13 +33,13 @@ const FORMATS: [&str; 5] = ["csv", "tsv", "lines", "jsonl", "json"];
 const ACCEPTED: &str = "format, header, infer, null, special_numbers, decimals, duplicates, ragged, on_bad or \
                         threads with a value, such as header=off, or an option of the dialect of CSV";
 
-impl FromStr for Options {
+impl FromStr for Described {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Options> {
+    fn from_str(text: &str) -> Result<Described> {
         let (mut format, mut dialect, mut nulls) = ("csv", Vec::new(), Vec::new());
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let mut columns = millstream_columns::Options::new().threads(threads);
+        let mut options = Options::new().threads(threads);
         for option in text.split(' ').filter(|option| !option.is_empty()) {
             let refused = || {
                 let error =
@@ -45,37 +48,37 @@ impl FromStr for Options {
             };
             let (name, value) = option.split_once('=').ok_or_else(refused)?;
             let with = match name {
-                "format" => FORMATS.contains(&value).then(|| format = value).map(|()| columns),
-                "header" => is_on(value).map(|header| columns.header(header)),
-                "infer" if value == "off" => Some(columns.infer(Infer::Off)),
-                "infer" => natural(value).map(|most| columns.infer(Infer::First(most))),
-                "null" => bytes(value).map(|null| nulls.push(null)).map(|()| columns),
-                "special_numbers" => is_on(value).map(|special| columns.special_numbers(special)),
-                "decimals" => is_on(value).map(|decimals| columns.decimals(decimals)),
+                "format" => FORMATS.contains(&value).then(|| format = value).map(|()| options),
+                "header" => is_on(value).map(|header| options.header(header)),
+                "infer" if value == "off" => Some(options.infer(Infer::Off)),
+                "infer" => natural(value).map(|most| options.infer(Infer::First(most))),
+                "null" => bytes(value).map(|null| nulls.push(null)).map(|()| options),
+                "special_numbers" => is_on(value).map(|special| options.special_numbers(special)),
+                "decimals" => is_on(value).map(|decimals| options.decimals(decimals)),
                 "duplicates" => match value {
-                    "error" => Some(columns.duplicates(Duplicates::Error)),
-                    "first" => Some(columns.duplicates(Duplicates::First)),
-                    "last" => Some(columns.duplicates(Duplicates::Last)),
+                    "error" => Some(options.duplicates(Duplicates::Error)),
+                    "first" => Some(options.duplicates(Duplicates::First)),
+                    "last" => Some(options.duplicates(Duplicates::Last)),
                     _ => None,
                 },
                 "ragged" => match value {
-                    "error" => Some(columns.ragged(CsvRagged::Error)),
-                    "pad" => Some(columns.ragged(CsvRagged::Pad)),
+                    "error" => Some(options.ragged(CsvRagged::Error)),
+                    "pad" => Some(options.ragged(CsvRagged::Pad)),
                     _ => None,
                 },
                 "on_bad" => match value {
-                    "stop" => Some(columns.on_bad(OnBad::Stop)),
-                    "skip" => Some(columns.on_bad(OnBad::Skip)),
+                    "stop" => Some(options.on_bad(OnBad::Stop)),
+                    "skip" => Some(options.on_bad(OnBad::Skip)),
                     _ => None,
                 },
-                "threads" => natural(value).map(|threads| columns.threads(threads)),
+                "threads" => natural(value).map(|threads| options.threads(threads)),
                 _ if OF_CSV.contains(&name) => {
                     dialect.push(option);
-                    Some(columns)
+                    Some(options)
                 }
                 _ => None,
             };
-            columns = with.ok_or_else(refused)?;
+            options = with.ok_or_else(refused)?;
         }
         if !["csv", "tsv"].contains(&format) && !dialect.is_empty() {
             return Err(Error::new(ErrorKind::InvalidOption)
@@ -91,7 +94,7 @@ impl FromStr for Options {
             "json" => Records::JsonElements,
             _ => Records::Csv(Box::new(Csv::with(dialect.join(" ").parse()?)?)),
         };
-        Ok(Options { records, columns: columns.nulls(nulls) })
+        Ok(Described { records, options: options.nulls(nulls) })
     }
 }
 
@@ -121,18 +124,17 @@ fn bytes(value: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use millstream::Reader;
-    use millstream_columns::Batches;
-
     use super::*;
+    use crate::batches::Batches;
+    use millstream::Reader;
 
     fn schema(options: &str, text: &str) -> String {
-        let options: Options = options.parse().unwrap();
+        let Described { records, options } = options.parse().unwrap();
         let builder = Reader::builder();
-        let is_document = matches!(options.records, Records::JsonElements);
+        let is_document = matches!(records, Records::JsonElements);
         let builder = if is_document { builder.json_elements("") } else { builder };
         let reader = builder.memory(text.to_string()).unwrap();
-        let batches = Batches::of(reader, options.records, &options.columns).unwrap();
+        let batches = Batches::of(reader, records, &options).unwrap();
         let schema = batches.schema().to_json();
         schema
             .replace(r#"{"fields":["#, "")
@@ -189,10 +191,10 @@ mod tests {
             "delimiter=22",
             "escape=2c",
         ] {
-            let error = options.parse::<Options>().err().unwrap_or_else(|| panic!("{options} was accepted"));
+            let error = options.parse::<Described>().expect_err(options);
             assert_eq!(error.kind(), ErrorKind::InvalidOption, "{options}");
         }
-        let error = "columns=a".parse::<Options>().err().unwrap();
+        let error = "columns=a".parse::<Described>().unwrap_err();
         assert!(error.to_string().contains("found \"columns=a\" in the options of columns"), "{error}");
     }
 }
