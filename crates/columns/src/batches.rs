@@ -27,6 +27,8 @@ const MOST_CELLS: usize = 4 << 20;
 pub struct Batches {
     reader: Reader,
     framer: Box<dyn Framer + Send>,
+    /// Whether the records are elements of a document, whose offsets in it are not known.
+    is_document: bool,
     layout: Arc<Layout>,
     workers: Workers<Piece>,
     /// The blocks that were read to infer the types, and the error after them.
@@ -181,7 +183,7 @@ impl Batches {
     /// # Errors
     /// Returns the errors of [`Batches::json_lines`].
     pub fn json_elements(reader: Reader, options: &Options) -> Result<Batches> {
-        Batches::json(reader, Box::new(elements()), options)
+        Ok(Batches { is_document: true, ..Batches::json(reader, Box::new(elements()), options)? })
     }
 
     fn json(reader: Reader, framer: Box<dyn Framer + Send>, options: &Options) -> Result<Batches> {
@@ -287,6 +289,7 @@ impl Batches {
             most_records: most_records(&layout),
             reader,
             framer,
+            is_document: false,
             workers: workers(&layout, options.threads),
             layout,
             sample: VecDeque::new(),
@@ -444,12 +447,14 @@ impl Batches {
                 Err(error) => return self.fail(error),
             };
             self.rejected += rejects.len() as u64;
-            let name = self.reader.name();
-            self.rejects
-                .extend(rejects.into_iter().map(|Reject { error, raw }| Reject { error: error.with_name(name), raw }));
-            if let Some(error) = error {
+            let (name, is_document) = (self.reader.name(), self.is_document);
+            let place = |error: Error| {
+                let error = error.with_name(name);
+                if is_document { error.without_offset() } else { error }
+            };
+            self.rejects.extend(rejects.into_iter().map(|Reject { error, raw }| Reject { error: place(error), raw }));
+            if let Some(error) = error.map(place) {
                 // Nothing follows the rows before the error.
-                let error = error.with_name(self.reader.name());
                 while self.workers.take()?.is_some() {}
                 self.sample.clear();
                 self.is_ended = true;

@@ -265,6 +265,8 @@ fn bad_records_have_a_place() {
                 &stop,
             );
             assert_eq!((outcome.kind(), outcome.rows()), (Some(kind), 1), "{line}");
+            let error = outcome.error.unwrap();
+            assert_eq!((error.record(), error.offset(), error.path()), (Some(1), None, path), "{line}: {error}");
         }
     }
     let outcome = lines(&b"{\"s\": \"\"}\n{\"s\": \"\xff\"}\n"[..], &Options::new());
