@@ -18,13 +18,13 @@ export * from "./browser.js";
 export type { DocumentFile, NumberArrayClass } from "./bson/file.js";
 export { bson } from "./bson/node.js";
 export type { CommandOptions } from "./command.js";
+export type { Framing } from "./framing.js";
 export { type Native, native } from "./native.js";
 export { type CommandReaderOptions, command, fd, type OpenOptions, open, pipeline, shell, stdin } from "./open.js";
 export { type ParallelOptions, parallel } from "./pipe/parallel.js";
 export { type RemoteOptions, remote } from "./remote.js";
 export type { Stderr, Stdin, Stdout } from "./settings.js";
 export {
-  type Framing,
   openSplit,
   type PlanOptions,
   planSplits,

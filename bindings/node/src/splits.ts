@@ -3,16 +3,8 @@
 import { csv } from "./csv.js";
 import { cancelled, misuse } from "./error.js";
 import { INVALID_OPTION } from "./errors.js";
-import {
-  CoreFramer,
-  delimiter,
-  documentFramer,
-  FRAMER,
-  type Framer,
-  fixed,
-  lengthPrefixed,
-  lineFramer,
-} from "./frame.js";
+import { delimiter, documentFramer, FRAMER, type Framer, fixed, lengthPrefixed, lineFramer } from "./frame.js";
+import { type Framing, framingOf } from "./framing.js";
 import { elementFramer, jsonLines } from "./json.js";
 import { neededBinding } from "./native.js";
 import { nativeError, Waker } from "./native-thread.js";
@@ -33,19 +25,7 @@ import { type As, checkReaderOptions, type ItemOf, Reader } from "./reader.js";
 import { nativeRemote, placeOf } from "./remote.js";
 import { DECODE, type Decode } from "./settings.js";
 import { NativeSource } from "./source/native.js";
-import { platform } from "./text.js";
 import { isRemote, type Remote } from "./url.js";
-
-/** How the records of a split are found, as in its JSON. */
-export type Framing =
-  | { readonly kind: "lines" }
-  | { readonly kind: "delimiter"; readonly bytes: string }
-  | { readonly kind: "fixed"; readonly len: number }
-  | { readonly kind: "length_prefixed"; readonly prefix: string }
-  | { readonly kind: "bson" }
-  | { readonly kind: "csv"; readonly dialect: string }
-  | { readonly kind: "json_lines"; readonly checked: boolean }
-  | { readonly kind: "json_elements"; readonly pointer: string; readonly depth: number };
 
 /** One part of a file or object, complete by itself: plain data, which can be sent to a worker thread or stored as JSON.
  *
@@ -148,7 +128,7 @@ export async function planSplits(path: string | URL | Remote, options: PlanOptio
     throw misuse({ stream: "planSplits", found, expected: "both, or neither" }, INVALID_OPTION);
   }
   const elements: Framing = { kind: "json_elements", pointer: pointer ?? "", depth: jsonDepth ?? 128 };
-  const framing = JSON.stringify(pointer === undefined ? framingOf(framer) : elements);
+  const framing = JSON.stringify(pointer === undefined ? storable(framer) : elements);
   const { NativePlan } = neededBinding("planSplits");
   if (signal?.aborted) throw cancelled(signal, { stream: name });
   const waker = new Waker();
@@ -266,42 +246,8 @@ function parsed(split: unknown): Split & { readonly json: string } {
   return { ...(object as Split), json: typeof split === "string" ? split : JSON.stringify(split) };
 }
 
-/** Returns the framing of a framer, from the calls that select it in the core. */
-function framingOf(framer: Framer): Framing {
-  let framing: Framing | undefined;
-  let bytes: Uint8Array = new Uint8Array(0);
-  const { tail, carriageReturn } = framer.trim;
-  const core = {
-    put(given: Uint8Array) {
-      bytes = given;
-      return given.length;
-    },
-    call: {
-      delimiter() {
-        if (carriageReturn) framing = { kind: "lines" };
-        else if (tail > 0) framing = { kind: "delimiter", bytes: hexOf(bytes) };
-      },
-      fixed(len: number) {
-        framing = { kind: "fixed", len };
-      },
-      length_prefixed(width: number, isBig: boolean, countsItself: boolean) {
-        const order = width === 1 ? "" : isBig ? "be" : "le";
-        framing = { kind: "length_prefixed", prefix: `u${width * 8}${order}${countsItself ? ",self" : ""}` };
-      },
-      documents() {
-        framing = { kind: "bson" };
-      },
-      csv() {
-        framing = { kind: "csv", dialect: platform.decode(bytes, 0, bytes.length) };
-        return true;
-      },
-      json_lines(checked: boolean, depth: number) {
-        if (depth === 128) framing = { kind: "json_lines", checked };
-      },
-      any_of() {},
-    },
-  };
-  if (framer instanceof CoreFramer) framer.select(core as unknown as Parameters<typeof framer.select>[0]);
+function storable(framer: Framer): Framing {
+  const framing = framingOf(framer);
   if (framing !== undefined) return framing;
   const found = "a framer that cannot be stored: your own, one of anyOf, or one with keepDelimiter or another depth";
   const expected =
@@ -353,8 +299,4 @@ function csvOption(option: string): [string, unknown] {
   if (key === "lineEnd") return [key, text];
   const words: { [word: string]: unknown } = { on: true, off: false, none: null };
   return [key, text in words ? words[text] : Number.parseInt(text, 16)];
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
