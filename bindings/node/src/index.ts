@@ -17,13 +17,24 @@ export {
 export * from "./browser.js";
 export type { DocumentFile, NumberArrayClass } from "./bson/file.js";
 export { bson } from "./bson/node.js";
+export {
+  columns,
+  RecordColumns,
+  type RecordColumnsOptions,
+  type RecordColumnType,
+  type RecordField,
+  type RecordFormat,
+  type RecordSchema,
+  type RecordType,
+  type Reject,
+} from "./columns.js";
 export type { CommandOptions } from "./command.js";
 export type { Framing } from "./framing.js";
 export { type Native, native } from "./native.js";
 export { type CommandReaderOptions, command, fd, type OpenOptions, open, pipeline, shell, stdin } from "./open.js";
 export { type ParallelOptions, parallel } from "./pipe/parallel.js";
 export { type RemoteOptions, remote } from "./remote.js";
-export type { Stderr, Stdin, Stdout } from "./settings.js";
+export type { Duplicates, OnBad, Stderr, Stdin, Stdout } from "./settings.js";
 export {
   openSplit,
   type PlanOptions,

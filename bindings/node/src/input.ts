@@ -46,10 +46,14 @@ export class CommandInput {
 
   /** Reads content that `from` accepts, or the bytes of a reader. */
   static of(call: string, content: Input | Reader<any>): CommandInput {
-    const write = async (writer: Writer, items: Uint8Array[]) => {
+    return CommandInput.ofBlocks(call, content instanceof Reader ? new RawBlocks(content) : blocksOf(content));
+  }
+
+  /** Passes on blocks of bytes. */
+  static ofBlocks(call: string, blocks: BlockSource): CommandInput {
+    return new CommandInput(call, blocks, async (writer, items: Uint8Array[]) => {
       for (const bytes of items) await writer.write(bytes);
-    };
-    return new CommandInput(call, content instanceof Reader ? new RawBlocks(content) : blocksOf(content), write);
+    });
   }
 
   /** Why the input was not complete, unless the command did not need it. */

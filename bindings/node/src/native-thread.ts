@@ -48,18 +48,9 @@ function waking(target: { call(): void }): () => void {
 
 /** Converts an error of the native part. */
 export function nativeError(failure: NativeFailure, stream: string): MillstreamError {
-  const { found, expected, offset, what, lastLine } = failure;
-  const command = failure.command && commandEnd(failure.command);
-  return new MillstreamError(failure, {
-    stream,
-    found,
-    expected,
-    offset,
-    what,
-    lastLine,
-    command,
-    cause: systemError(failure),
-  });
+  const { kind, advice, command, errno, system, ...details } = failure;
+  const end = command && commandEnd(command);
+  return new MillstreamError(failure, { ...details, stream, command: end, cause: systemError(failure) });
 }
 
 /** Converts an error that the native part reports before anything is opened. */

@@ -29,6 +29,10 @@ export interface NativeFailure {
   readonly found?: string | undefined;
   readonly expected?: string | undefined;
   readonly offset?: number | undefined;
+  readonly record?: number | undefined;
+  readonly line?: number | undefined;
+  readonly column?: number | undefined;
+  readonly path?: string | undefined;
   readonly errno?: number | undefined;
   readonly system?: string | undefined;
 }
@@ -98,6 +102,33 @@ export interface NativeColumns {
   fill(targets: Uint8Array[]): boolean;
 }
 
+/** A bad record, as reported by the native part. */
+export interface NativeLeftOut {
+  readonly failure: NativeFailure;
+  readonly raw: Uint8Array;
+}
+
+/** Columns that a thread makes; `native/src/columns.rs` describes each call. */
+export interface NativeRecordColumns {
+  front(): number;
+  take(bytes: Uint8Array): boolean;
+  schema(): string | null;
+  counts(): [rows: number, rejected: number];
+  rejects(): NativeLeftOut[];
+  failure(): NativeFailure | null;
+  stop(): void;
+  isGone(): boolean;
+}
+
+/** What the columns of a thread are. */
+export interface NativeColumnsOptions {
+  readonly text: string;
+  readonly schema?: string | undefined;
+  readonly name: string;
+  readonly recordLimit: number;
+  readonly expectRecords?: number | undefined;
+}
+
 /** A plan that a thread makes; `native/src/splits.rs` describes each call. */
 export interface NativePlan {
   json(): string | null;
@@ -117,6 +148,10 @@ export interface NativePlanOptions {
 interface Binding {
   version(): string;
   checkDocuments(bytes: Uint8Array): string;
+  readonly NativeRecordColumns: {
+    refusal(text: string, schema: string | undefined): NativeFailure | null;
+    start(reader: NativeReader, options: NativeColumnsOptions, wake: () => void): NativeRecordColumns;
+  };
   readonly NativeColumns: new (plan: string) => NativeColumns;
   readonly NativeRemote: new (
     url: string,
@@ -134,6 +169,7 @@ interface Binding {
     url(remote: NativeRemote, options: NativeOptions, wake: () => void): NativeReader;
     split(json: string, remote: NativeRemote | undefined, options: NativeOptions, wake: () => void): NativeReader;
     fd(fd: number, options: NativeOptions, wake: () => void): NativeReader;
+    pipe(input: NativeWriter, options: NativeOptions, wake: () => void): NativeReader;
     memory(bytes: Uint8Array, options: NativeOptions, wake: () => void): NativeReader;
   };
   readonly NativePlan: {
@@ -219,7 +255,7 @@ export interface Native {
 }
 
 /**
- * Whether the native part is installed, which `command`, `open`, `remote`, `fd` and `stdin` need, and so do `Writer.path`,
+ * Whether the native part is installed, which `command`, `open`, `remote`, `fd`, `stdin` and `columns` need, and so do `Writer.path`,
  * `fd`, `stdout` and `command`.
  */
 export const native: Native = {

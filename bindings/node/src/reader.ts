@@ -47,7 +47,7 @@ import {
   WHOLE,
 } from "./options.js";
 import type { ReaderSettings } from "./settings.js";
-import type { Source } from "./source/source.js";
+import type { Origin, Source } from "./source/source.js";
 import { TEXT_BLOCK } from "./strings.js";
 import { platform } from "./text.js";
 import type { Trim } from "./trim.js";
@@ -166,6 +166,17 @@ interface Block {
   readonly records?: readonly number[] | undefined;
 }
 
+/** What a reader reads, and how: for columns. */
+interface Inside {
+  readonly source: Source;
+  readonly framer: Framer;
+  readonly recordLimit: number;
+  readonly expectRecords: number | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** The reader's position. */
+  readonly origin: Origin;
+}
+
 const EMPTY = /* @__PURE__ */ new Uint8Array(0);
 const NO_BLOCK: Block = {
   view: { framer: /* @__PURE__ */ lineFramer(), as: "text" },
@@ -180,8 +191,11 @@ const NO_BLOCK: Block = {
 /** Takes some records of a batch, in the reader's form. */
 export type Select = (batch: Batch, as: As, invalidUtf8: InvalidUtf8) => Rows;
 
-/** Closes sources whose reader is no longer referenced. */
-const abandoned =
+/** Closes sources whose reader is no longer referenced.
+ *
+ * @internal
+ */
+export const abandoned =
   typeof FinalizationRegistry === "undefined"
     ? undefined
     : /* @__PURE__ */ new FinalizationRegistry<Source>((source) => {
@@ -263,6 +277,26 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     if (reader.#isClaimed || reader.#state === "ended") return false;
     reader.#isClaimed = true;
     return true;
+  }
+
+  /** For columns: returns what the reader would read, and how. `closes` closes it, but not the source.
+   *
+   * @internal
+   */
+  static inside(reader: Reader<any>, closes = false): Inside {
+    reader.#giveBack();
+    if (closes) {
+      reader.#state = "closed";
+      abandoned?.unregister(reader);
+    }
+    return {
+      source: reader.#source,
+      framer: reader.#view.framer,
+      recordLimit: reader.#recordLimit,
+      expectRecords: reader.#expectRecords,
+      signal: reader.#signal,
+      origin: { ...reader.position, isText: reader.#isText, innerLines: reader.#innerLines },
+    };
   }
 
   /** For pipelines: takes the next items at once; `null` at the end.

@@ -28,7 +28,7 @@ const REMOTE_RULES: Tables<RemoteOptions> = [REMOTE_SETTINGS, { headers: HEADERS
 /**
  * Describes an object of a web server or an object store, with options for its requests: `https://…`, `http://…`,
  * `s3://BUCKET/KEY`, `gs://BUCKET/KEY` or `az://CONTAINER/KEY`. It is accepted like a path by `open`, `Writer.path`,
- * `planSplits` and `bson.columnBatches`, any number of times.
+ * `planSplits`, `columns` and `bson.columnBatches`, any number of times.
  * Nothing is opened here. Without options, those functions accept the URL itself.
  *
  * ```js

@@ -13,6 +13,7 @@ import { gunzipSync } from "node:zlib";
 import {
   bson,
   collect,
+  columns,
   command,
   count,
   csv,
@@ -395,6 +396,13 @@ test("objects are read like files by every other call", async () => {
     const [columns] = await toArray(bson.columnBatches(source));
     assert.deepEqual([...columns.column("n", "int").values], [5]);
   }
+  await put("table.csv.gz", "a\n1\n2\n");
+  for (const source of [object("table.csv.gz"), `${address}/bucket/table.csv.gz`]) {
+    const table = columns(source);
+    await toArray(table);
+    assert.equal(table.rows, 2);
+  }
+  assert.equal((await failure(toArray(columns(object("none.csv"))))).kind, "open_failed");
 });
 
 test("an abort or a close ends an opening that gets no answer, and other code runs meanwhile", async () => {

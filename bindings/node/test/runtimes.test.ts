@@ -23,7 +23,7 @@ writeFileSync(
   join(directory, "program.mjs"),
   `
   import { existsSync, readFileSync } from "node:fs";
-  import { bson, collect, command, from, map, native, open, parallel, pipe, remote, shell, through, Writer } from ${JSON.stringify(join(root, "dist/index.js"))};
+  import { bson, collect, columns, command, from, map, native, open, parallel, pipe, remote, shell, through, Writer } from ${JSON.stringify(join(root, "dist/index.js"))};
 
   console.log(native.available);
   try {
@@ -49,6 +49,10 @@ writeFileSync(
   const object = remote("s3://bucket/lines.txt.gz", { endpoint: process.env.OBJECT_SERVER, anonymous: true });
   await pipe(["v", "w"], Writer.path(object));
   console.log((await pipe(open(object), collect())).join());
+  const table = columns(command("printf", ["a,b\\n1,2\\nx,3\\n"]), { format: "csv", infer: 1, onBad: "skip" });
+  let isAligned = true;
+  for await (const part of table) isAligned &&= part.length % 8 === 0;
+  console.log(isAligned, table.rows, table.rejects.map(({ error }) => error.line).join());
   console.log((await pipe([1, 2, 3], parallel((n) => n * 2, { workers: 2 }), collect())).join());
 `,
 );
@@ -66,6 +70,7 @@ p,q
 c,b
 AbortError
 v,w
+true 1 3
 2,4,6
 `;
 

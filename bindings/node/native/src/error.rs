@@ -35,8 +35,16 @@ pub struct Failure {
     pub found: Option<String>,
     /// What was expected.
     pub expected: Option<String>,
-    /// The place in a JSON document. TypeScript knows that of any other error.
+    /// The place in a JSON document, or that of an error in columns. TypeScript knows that of any other error.
     pub offset: Option<f64>,
+    /// For an error in columns, the number of the record, the first being 0.
+    pub record: Option<f64>,
+    /// Its line, the first being 1.
+    pub line: Option<f64>,
+    /// The column in the line, in bytes, the first being 1.
+    pub column: Option<f64>,
+    /// The name of the column of the table, with those of members.
+    pub path: Option<String>,
     /// The system's error number.
     pub errno: Option<i32>,
     /// The message of the system, or of a library.
@@ -78,8 +86,27 @@ impl From<&Error> for Failure {
             found: error.found().map(str::to_owned),
             expected: error.expected().map(str::to_owned),
             offset: error.offset().filter(|_| is_of_json(error.kind())).map(|offset| offset as f64),
+            record: None,
+            line: None,
+            column: None,
+            path: None,
             errno: error.errno(),
             system: error.io().map(ToString::to_string),
+        }
+    }
+}
+
+impl Failure {
+    /// An error with its place, which TypeScript does not know.
+    pub fn with_place(error: &Error) -> Failure {
+        let number = |number: Option<u64>| number.map(|number| number as f64);
+        Failure {
+            offset: number(error.offset()),
+            record: number(error.record()),
+            line: number(error.line()),
+            column: number(error.column()),
+            path: error.path().map(str::to_owned),
+            ..Failure::from(error)
         }
     }
 }

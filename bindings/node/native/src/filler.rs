@@ -13,9 +13,11 @@
 //! This is a separate thread and not one of Node's four: a command that prints nothing for an hour would block one of
 //! them for all files and name lookups.
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{self, Thread};
 
-use millstream::handover::{HEADROOM, Handover};
+use millstream::handover::{Block, HEADROOM, Handover, Taken};
 use millstream::{CancelToken, CommandEnd, Error, ErrorKind, Position, Reader};
 
 /// The maximum size of a block in bytes. With the unread end of a line before them, they do not exceed the 256 KiB of a
@@ -46,6 +48,8 @@ pub struct Shared {
     token: CancelToken,
     /// The position of the first byte, when the source is open: not 0 for a split.
     origin: OnceLock<Position>,
+    /// The thread that takes the blocks instead of JavaScript's.
+    taker: Arc<OnceLock<Thread>>,
     wake: Arc<dyn Fn() + Send + Sync>,
 }
 
@@ -53,12 +57,16 @@ impl Shared {
     /// `wake` is called on the thread when JavaScript waits and the state has changed.
     pub fn new(token: CancelToken, wake: impl Fn() + Send + Sync + 'static) -> Arc<Shared> {
         let wake: Arc<dyn Fn() + Send + Sync> = Arc::new(wake);
+        let taker: Arc<OnceLock<Thread>> = Arc::default();
         let block = BLOCK_BYTES - HEADROOM;
         let blocks = Handover::new(block, BLOCKS.0 * block, BLOCKS.1 * block).waking({
-            let wake = wake.clone();
-            move || wake()
+            let (taker, wake) = (taker.clone(), wake.clone());
+            move || match taker.get() {
+                Some(thread) => thread.unpark(),
+                None => wake(),
+            }
         });
-        Arc::new(Shared { blocks, closing: Mutex::default(), token, origin: OnceLock::new(), wake })
+        Arc::new(Shared { blocks, closing: Mutex::default(), token, origin: OnceLock::new(), taker, wake })
     }
 
     /// Requests that the source is closed. This can be repeated.
@@ -82,6 +90,33 @@ impl Shared {
         let mut closing = self.lock();
         closing.waits |= !closing.gone;
         closing.gone
+    }
+
+    /// Returns a function that copies the next bytes, for a reader on this thread, which takes them instead of JavaScript.
+    pub fn bytes(self: &Arc<Shared>) -> impl FnMut(&mut [u8]) -> io::Result<usize> + Send + 'static {
+        let shared = self.clone();
+        shared.taker.get_or_init(thread::current);
+        let mut front: Option<Block> = None;
+        move |space| {
+            loop {
+                if let Some(mut block) = front.take() {
+                    let count = space.len().min(block.end - block.start);
+                    space[..count].copy_from_slice(&block.bytes[block.start..block.start + count]);
+                    block.start += count;
+                    match block.is_empty() {
+                        true => shared.blocks.give_back(block.bytes),
+                        false => front = Some(block),
+                    }
+                    return Ok(count);
+                }
+                match shared.blocks.try_take() {
+                    Some(Taken::Block(block)) => front = Some(block),
+                    Some(Taken::End(Some(error))) => return Err(error.into()),
+                    Some(Taken::End(None) | Taken::Cancelled) => return Ok(0),
+                    None => thread::park(),
+                }
+            }
+        }
     }
 
     /// The thread's function: reads until the end, an error or `stop`, and closes the source.

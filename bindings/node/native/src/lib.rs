@@ -8,6 +8,7 @@
 //!
 //! - `filler`: the thread that reads; the core's hand-over passes its blocks on.
 //! - `reader`: its interface for JavaScript.
+//! - `columns`: the thread that turns records into columns.
 //! - `splits`: plans that divide files.
 //! - `drainer`: the thread that writes.
 //! - `writer`: its interface for JavaScript.
@@ -20,6 +21,7 @@
 //! - `error`: errors of the core as plain data.
 
 pub mod bson;
+mod columns;
 mod command;
 mod descriptor;
 mod drainer;

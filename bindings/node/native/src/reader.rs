@@ -9,7 +9,7 @@ use millstream::frame::{Framer, Lines};
 use millstream::handover::{Block, Taken};
 use millstream::options::READER;
 use millstream::splits::Split;
-use millstream::{CancelToken, Command, Error, ReadAhead, Reader, ReaderBuilder, Stdin};
+use millstream::{CancelToken, Command, Error, ErrorKind, ReadAhead, Reader, ReaderBuilder, Stdin};
 use napi::bindgen_prelude::{BufferSlice, Function};
 use napi_derive::napi;
 
@@ -31,7 +31,7 @@ struct Front {
 /// A source that is read on a separate thread.
 #[napi]
 pub struct NativeReader {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     front: RefCell<Option<Front>>,
     /// The offsets after each line feed of the front block.
     line_ends: RefCell<Vec<u32>>,
@@ -109,6 +109,17 @@ impl NativeReader {
         // mistake.
         let duplicate = duplicate(fd);
         start(options, wake, |builder| move || builder.duplicate_of(fd, duplicate?))
+    }
+
+    /// Reads what is written to `input`.
+    #[napi(factory)]
+    pub fn pipe(input: &NativeWriter, options: Options, wake: Function<(), ()>) -> napi::Result<NativeReader> {
+        let end = input.take_reading_end();
+        start(options, wake, |builder| {
+            move || {
+                builder.fd(end.ok_or_else(|| Error::new(ErrorKind::Closed).with_found("a pipe that is read already"))?)
+            }
+        })
     }
 
     /// Reads a copy of these bytes.

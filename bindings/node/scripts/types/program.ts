@@ -6,6 +6,7 @@ import {
   type Batch,
   bson,
   collect,
+  columns,
   command,
   csv,
   filter,
@@ -95,6 +96,15 @@ export async function use(signal: AbortSignal | undefined): Promise<number[]> {
   open("x", { encoding: "utf8" });
   for await (const row of from("a", { framer: csv({ delimiter: ";" }) }).rows()) found.push(row.join().length);
   for await (const { id } of open("x", { framer: csv(), as: "bytes" }).objects()) found.push(id?.byteLength ?? 0);
+  const table = columns(new Response("a\n"), {
+    format: csv(),
+    infer: "off",
+    schema: { a: ["int64!"], b: { c: "bool" } },
+  });
+  for await (const part of table) found.push(part.byteLength, table.rejects[0]?.error.line ?? 0);
+  columns(open("x"), { schema: await table.fields(), threads: undefined });
+  // @ts-expect-error: there is no such format
+  columns("x", { format: "xml" });
   const batch: Batch | null = await from(new Uint8Array(1)).nextBatch();
   const end = await Writer.memory().close();
   found.push(batch?.length ?? 0, bson.columns(end.memory ?? new Uint8Array(0)).length);

@@ -43,6 +43,8 @@ export class NativeSource implements Source {
   hasLineNumbers = false;
   /** The number of the first line, if the plan of the split knows it. */
   firstLine: number | undefined;
+  /** Whether nothing was read, so that a thread can take all of it. */
+  isFresh = true;
   readonly #start: (wake: () => void) => NativeReader;
   #reader: NativeReader | undefined;
   #ends = new Uint32Array(1024);
@@ -69,7 +71,14 @@ export class NativeSource implements Source {
     return new NativeSource(name, start);
   }
 
+  /** Returns the native reader for a thread that takes all of it: `read` must not be called. */
+  forThread(): NativeReader {
+    this.isFresh = false;
+    return this.#started();
+  }
+
   async read(): Promise<Uint8Array | null> {
+    this.isFresh = false;
     const reader = this.#started();
     for (;;) {
       const length = reader.front();
@@ -108,6 +117,7 @@ export class NativeSource implements Source {
   }
 
   async close(): Promise<void> {
+    this.isFresh = false;
     const reader = this.#reader;
     if (reader === undefined) return;
     reader.stop();
