@@ -4,6 +4,7 @@ use rustix::process::Signal;
 
 use crate::bson::documents;
 use crate::place::{Place, Words};
+use crate::terminal::on_a_terminal;
 
 const TABLE: &str = "\
 id,name,x,day,at,flag
@@ -421,6 +422,43 @@ fn text_on_a_full_pipe_ends_quietly() {
     live.prints("a\n0\n1\n");
     live.stop_reading();
     live.dies_by(Signal::PIPE);
+}
+
+#[test]
+fn progress_is_shown_on_a_terminal() {
+    let place = Place::new().file("a.csv", format!("n,text\n{}", "1,one\n".repeat(1000)));
+    let words = || convert(&place, "a.csv -o a.parquet");
+    let shown = on_a_terminal(words(), false);
+    for part in ["5.87 KiB (", "B/s), 1,000 records", "100%", " in 0s", "1000 rows, 6007 bytes"] {
+        assert!(shown.contains(part), "{part:?} is not in {shown:?}");
+    }
+    assert_eq!(on_a_terminal(words().and("--progress=never"), false), "1000 rows, 6007 bytes\r\n");
+    words().succeeds().prints("");
+    let seen = words().and("--progress=always").exits(0);
+    let last = seen.stderr.lines().last().unwrap();
+    assert!(last.contains("5.87 KiB") && last.contains("1,000 records") && last.contains("100%"), "{last}");
+    assert!(!seen.stderr.contains(['\x1b', '\r']), "{:?}", seen.stderr);
+    // The size of a command's output is not known.
+    let shown = on_a_terminal(convert(&place, "--from csv -o b.parquet -- cat a.csv"), false);
+    assert!(shown.contains("1,000 records") && !shown.contains('%'), "{shown:?}");
+}
+
+#[test]
+fn memory_is_bounded() {
+    let place = Place::new();
+    for (from, head, line) in [
+        ("csv", "id,text", "123456789,\"some text, in quotes\""),
+        ("jsonl", "{}", "{\"id\": 123456789, \"at\": {\"x\": [1.5, null]}}"),
+        ("lines", "a line", "a line that is neither long nor short"),
+    ] {
+        for (to, words) in [("parquet", "--row-group-size 10000"), ("arrows", ""), ("csv", "")] {
+            // More bytes than the limit, in rows and columns.
+            convert(&place, &format!("--from {from} -j 2 -o out.{to} {words}"))
+                .shell(&format!("echo '{head}'; yes '{line}' | head -n 1000000"))
+                .within(32)
+                .succeeds();
+        }
+    }
 }
 
 #[test]

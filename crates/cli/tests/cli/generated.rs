@@ -153,6 +153,32 @@ fn bash_completes() {
 }
 
 #[test]
+fn bash_completes_the_values_of_a_conversion() {
+    let script = r#"
+        source "$1"
+        offer() {
+            COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+            _millstream millstream "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+            printf '%s: %s\n' "${*: -2}" "${COMPREPLY[*]}"
+        }
+        offer millstream con
+        offer millstream convert --max
+        offer millstream convert --to p
+        offer millstream convert --from js
+        offer millstream convert --json-duplicates "" "#;
+    let Some(offered) = offered("bash", &["--norc"], script) else { return };
+    for expected in [
+        "millstream con: convert",
+        "convert --max: --max-rejects",
+        "--to p: parquet",
+        "--from js: jsonl json",
+        "--json-duplicates : error first last",
+    ] {
+        assert!(offered.lines().any(|line| line == expected), "{expected:?} is not in {offered}");
+    }
+}
+
+#[test]
 fn zsh_completes() {
     // Completion works only in an interactive shell, which here runs on a terminal of its own.
     let script = r#"
