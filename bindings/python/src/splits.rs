@@ -305,6 +305,13 @@ impl Split {
         self.0.first_record()
     }
 
+    /// The number of its records without blank lines and comments of CSV, if planning counted them. A header is one
+    /// of them. If an incomplete or invalid record ended the count, the number of the last split is not known.
+    #[getter]
+    fn rows(&self) -> Option<u64> {
+        self.0.rows()
+    }
+
     /// How the records are found.
     #[getter]
     fn framer(&self, py: Python<'_>) -> PyResult<Framer> {

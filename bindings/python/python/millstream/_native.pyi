@@ -237,6 +237,10 @@ class Split:
     def first_record(self) -> int | None:
         """The number of the first record (the first of the file is 0), if planning counted the records."""
     @property
+    def rows(self) -> int | None:
+        """The number of its records without blank lines and comments of CSV, if planning counted them. A header is one
+        of them. If an incomplete or invalid record ended the count, the number of the last split is not known."""
+    @property
     def framer(self) -> Framer:
         """How the records are found."""
     @property

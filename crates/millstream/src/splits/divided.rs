@@ -73,6 +73,7 @@ impl AssumedSplits {
             is_exact: range.end >= self.chunks.size,
             record: None,
             line: None,
+            rows: None,
             json: None,
             encoded: None,
             hash: None,

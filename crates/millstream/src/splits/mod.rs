@@ -93,6 +93,8 @@ pub struct Split {
     record: Option<u64>,
     /// The number of its first line, which is 1 for the first line of the file, if planning counted the lines of CSV.
     line: Option<u64>,
+    /// The number of its records that are not skipped, if planning counted them.
+    rows: Option<u64>,
     /// If records are the elements of a JSON document, the place in it.
     json: Option<JsonPlace>,
     /// If the file is compressed, where decoding begins.
@@ -303,6 +305,23 @@ impl Split {
     /// Returns the number of the first line (the first of the file is 1), if planning counted the lines of a file of CSV.
     pub fn first_line(&self) -> Option<u64> {
         self.line
+    }
+
+    /// Returns the number of its records without the blank lines and comments of CSV, if planning counted them. A header is
+    /// a record. If an incomplete or invalid record ended the count, the number of the last split is not known.
+    ///
+    /// ```
+    /// # use millstream::frame::CsvDialect;
+    /// # use millstream::splits::{Framing, Splits};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("data.csv");
+    /// std::fs::write(&path, "id,text\n1,\"a\nb\"\n\n2,c\n")?;
+    /// let plan = Splits::plan(&path, Framing::Csv { dialect: CsvDialect::new() }, 10)?;
+    /// assert_eq!(plan.iter().map(|split| split.rows()).collect::<Vec<_>>(), [Some(2), Some(1)]);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn rows(&self) -> Option<u64> {
+        self.rows
     }
 
     /// Returns whether this is a split of [`AssumedSplits`] whose end is not the start of a record: its reader delivers the

@@ -19,7 +19,7 @@ use millstream_remote::{ListedObject, Version};
 use super::chunks::Chunks;
 use super::content::{Content, Location, current_version};
 use super::pin::Pinned;
-use super::walk::{walk, walk_elements};
+use super::walk::{Counts, walk, walk_elements};
 use super::{AssumedSplits, Encoded, Framing, JsonPlace, Split, SplitPin, Splits, Whole, source};
 
 /// The maximum number of splits of a plan.
@@ -324,7 +324,18 @@ impl Planning {
         let whole = self.whole.clone();
         let is_json = matches!(whole.framing, Framing::JsonElements { .. });
         let json = is_json.then(|| JsonPlace { last: true, ..JsonPlace::default() });
-        self.splits.push(Split { whole, begin, end, is_exact, record, line: None, json, encoded: None, hash: None });
+        self.splits.push(Split {
+            whole,
+            begin,
+            end,
+            is_exact,
+            record,
+            line: None,
+            rows: None,
+            json,
+            encoded: None,
+            hash: None,
+        });
     }
 
     /// Divides a compressed file at its bgzf blocks, zstd frames or points of its index. Returns why it has fewer splits
@@ -422,19 +433,21 @@ impl Planning {
         self.check_count(self.size.div_ceil(self.step))?;
         let (whole, size, step) = (self.whole.clone(), self.size, self.step);
         let has_lines = matches!(whole.framing, Framing::Csv { .. });
-        let mut add = |begin, end, record, inner_lines| {
-            self.add(begin, Some(end), true, Some(record));
-            self.splits.last_mut().expect("it was added").line = has_lines.then_some(record + inner_lines + 1);
+        let mut add = |begin, end, before: Counts, after: Option<Counts>| {
+            self.add(begin, Some(end), true, Some(before.records));
+            let split = self.splits.last_mut().expect("it was added");
+            split.line = has_lines.then_some(before.records + before.inner_lines + 1);
+            split.rows = after.map(|after| after.rows() - before.rows());
         };
-        let (mut begin, mut record, mut lines, mut next) = (0, 0, 0, step);
-        let records = walk(content, size, &whole.framing, step, wait, progress, |offset, number, inner_lines| {
+        let (mut begin, mut before, mut next) = (0, Counts::default(), step);
+        let walked = walk(content, size, &whole.framing, step, wait, progress, |offset, counts| {
             if offset >= next && offset < size {
-                add(begin, offset, record, lines);
-                (begin, record, lines, next) = (offset, number, inner_lines, (offset / step + 1).saturating_mul(step));
+                add(begin, offset, before, Some(counts));
+                (begin, before, next) = (offset, counts, (offset / step + 1).saturating_mul(step));
             }
         })?;
-        add(begin, size, record, lines);
-        Ok(records)
+        add(begin, size, before, (walked.end == size).then_some(walked.counts));
+        Ok(walked.counts.records)
     }
 
     /// Divides a JSON document after the first element of the array that ends at or after each multiple of `step`. Returns

@@ -44,6 +44,9 @@ struct StoredSplit<'a> {
     /// The number of the first line, for CSV.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
+    /// The number of records that are not skipped, for framings whose records are followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows: Option<u64>,
     /// The state of the framing at `begin`, which only the elements of a JSON document have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     state: Option<Cow<'a, JsonPlace>>,
@@ -101,6 +104,7 @@ impl Split {
             exact: self.is_exact,
             record: self.record,
             line: self.line,
+            rows: self.rows,
             state: self.json.as_ref().map(Cow::Borrowed),
             encoded: self.encoded.clone(),
             hash: self.hash.as_deref().map(Cow::Borrowed),
@@ -172,6 +176,7 @@ impl StoredSplit<'_> {
             is_exact: self.exact,
             record: self.record,
             line: self.line,
+            rows: self.rows,
             json: self.state.map(Cow::into_owned),
             encoded: self.encoded,
             hash: self.hash.map(Cow::into_owned),

@@ -1,9 +1,9 @@
 //! Follows the records of a file from its start, for framings whose records cannot be found from any position.
 
-use std::ops::Range;
+use std::ops::{Add, Range};
 
 use crate::error::{Error, Result};
-use crate::frame::{Csv, Framer, RecordLines, Resume, Step};
+use crate::frame::{Batch, Csv, Framer, RecordLines, Resume, Step};
 use crate::os::cancel::Wait;
 use crate::workers::processors;
 use millstream_core::internal::JsonElements;
@@ -18,21 +18,53 @@ const BLOCK: usize = 256 << 10;
 /// The part of a file of CSV that a thread follows at a time.
 const CHUNK: u64 = 8 << 20;
 
+/// The first bytes of a record that show whether it is skipped: a byte order mark, a line end, and at least one more.
+const HEAD: usize = 8;
+
+/// The numbers of what has been followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// The complete records.
+    pub(super) records: u64,
+    /// The line ends inside these records.
+    pub(super) inner_lines: u64,
+    /// The records that are skipped: the blank lines and comments of CSV.
+    pub(super) skipped: u64,
+}
+
+impl Counts {
+    /// Returns the number of records that are not skipped.
+    pub(super) fn rows(self) -> u64 {
+        self.records - self.skipped
+    }
+}
+
+impl Add for Counts {
+    type Output = Counts;
+
+    fn add(self, other: Counts) -> Counts {
+        Counts {
+            records: self.records + other.records,
+            inner_lines: self.inner_lines + other.inner_lines,
+            skipped: self.skipped + other.skipped,
+        }
+    }
+}
+
 /// A part of a file that has been followed.
-struct Walked {
-    /// The number of complete records that begin in it.
-    records: u64,
-    /// The number of line ends inside these records.
-    inner_lines: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Walked {
+    /// The complete records that begin in it.
+    pub(super) counts: Counts,
     /// The offset of the next record.
-    end: u64,
+    pub(super) end: u64,
     /// Whether a record that is incomplete or invalid, or the end of the file, ended the traversal.
     is_last: bool,
 }
 
-/// Calls `found` with the offset of each record that begins after complete records, the number of these, and the number of
-/// line ends inside them; if `framing` is CSV, only for the first record at or after each multiple of `step`. Returns the
-/// number of complete records; a record that is incomplete or invalid ends the traversal.
+/// Calls `found` with the offset of each record that begins after complete records, and the counts of these; if `framing` is
+/// CSV, only for the first record at or after each multiple of `step`. A record that is incomplete or invalid ends the
+/// traversal.
 ///
 /// `progress` is called with the number of bytes that have been followed.
 ///
@@ -44,29 +76,28 @@ pub(super) fn walk(
     step: u64,
     wait: &Wait,
     progress: &dyn Fn(u64),
-    mut found: impl FnMut(u64, u64, u64),
-) -> Result<u64> {
+    mut found: impl FnMut(u64, Counts),
+) -> Result<Walked> {
     match framing {
         Framing::Csv { dialect } => {
             chunks(content, size, step, CHUNK, &Csv::with(*dialect)?, wait, progress, &mut found)
         }
         _ => {
             let mut next = CHUNK;
-            // Only records of CSV contain line ends.
-            let found = |offset, records, _: &dyn Fn() -> u64| {
+            let found = |offset, counts: &dyn Fn() -> Counts| {
                 if offset >= next {
                     progress(offset);
                     next = offset + CHUNK;
                 }
-                found(offset, records, 0);
+                found(offset, counts());
             };
-            part(content, 0..u64::MAX, size, framing, &mut *framing.framer()?, wait, found).map(|walked| walked.records)
+            part(content, 0..u64::MAX, size, framing, &mut *framing.framer()?, wait, found)
         }
     }
 }
 
-/// Follows the records that begin in `range`, whose start is the start of a record. The last argument of `found` counts the
-/// line ends inside the records.
+/// Follows the records that begin in `range`, whose start is the start of a record. The last argument of `found` returns the
+/// counts of the records so far.
 fn part(
     content: &Content,
     range: Range<u64>,
@@ -74,14 +105,14 @@ fn part(
     framing: &Framing,
     framer: &mut (dyn Framer + Send),
     wait: &Wait,
-    mut found: impl FnMut(u64, u64, &dyn Fn() -> u64),
+    mut found: impl FnMut(u64, &dyn Fn() -> Counts),
 ) -> Result<Walked> {
     let mut block = Block::new(content.cursor(Some(range.start), range.end.min(size), wait), range.start);
-    let mut walked = Walked { records: 0, inner_lines: 0, end: range.start, is_last: true };
-    let (mut resume, mut ends) = (Resume::START, Vec::new());
-    // How many lines a record is of which only the rest is in the block.
-    let mut lines = RecordLines::Unknown;
-    let is_scanned = framing.is_scanned();
+    let mut walked = Walked { counts: Counts::default(), end: range.start, is_last: true };
+    let (mut resume, mut offsets) = (Resume::START, Vec::new());
+    // Of a record of which only the rest is in the block: how many lines it is, and its first bytes.
+    let (mut lines, mut head) = (RecordLines::Unknown, Vec::with_capacity(HEAD));
+    let (is_scanned, trim) = (framing.is_scanned(), framer.trim());
     loop {
         if resume == Resume::START && block.offset >= range.end {
             return Ok(Walked { end: block.offset, is_last: false, ..walked });
@@ -92,24 +123,38 @@ fn part(
             return Ok(Walked { end: block.offset, ..walked });
         }
         if is_scanned && resume == Resume::START && !input.is_empty() {
-            ends.clear();
-            let scanned = framer.batch(input, eof, usize::MAX, &mut ends);
+            offsets.clear();
+            offsets.push(0);
+            let scanned = framer.batch(input, eof, usize::MAX, &mut offsets);
             // Records that begin after the range are not its records.
-            let count = ends.partition_point(|&end| block.offset + u64::from(end) < range.end) + 1;
-            let is_over = count <= ends.len();
-            ends.truncate(count);
+            let begins_inside = |&end: &u32| block.offset + u64::from(end) < range.end;
+            let count = offsets.partition_point(begins_inside).min(offsets.len() - 1);
+            let is_over = block.offset + u64::from(offsets[count]) >= range.end;
+            let is_whole = count + 1 == offsets.len();
+            offsets.truncate(count + 1);
             let lines = framer.record_lines();
-            let inside = |count| lines.inside(input, ends[..count].iter().map(|&end| end as usize)).unwrap_or(0);
-            for (i, &end) in ends.iter().enumerate() {
-                walked.records += 1;
-                found(block.offset + u64::from(end), walked.records, &|| walked.inner_lines + inside(i + 1));
+            // The counts after the first `count` records.
+            let counts = |count: usize| {
+                let terminated = !is_whole || count + 1 < offsets.len() || !matches!(scanned, Ok(false));
+                let batch = Batch::new(input, &offsets[..=count], trim, terminated);
+                walked.counts
+                    + Counts {
+                        records: count as u64,
+                        inner_lines: lines
+                            .inside(input, offsets[1..=count].iter().map(|&end| end as usize))
+                            .unwrap_or(0),
+                        skipped: framer.count_skipped(&batch) as u64,
+                    }
+            };
+            for (i, &end) in (1..).zip(&offsets[1..]) {
+                found(block.offset + u64::from(end), &|| counts(i));
             }
-            walked.inner_lines += inside(ends.len());
-            block.consume(ends.last().map_or(0, |&end| end as usize));
+            walked.counts = counts(count);
+            block.consume(offsets[count] as usize);
             match scanned {
                 _ if is_over => continue,
                 Err(_) => return Ok(Walked { end: block.offset, ..walked }),
-                Ok(_) if !ends.is_empty() => continue,
+                Ok(_) if count > 0 => continue,
                 Ok(_) => {}
             }
         }
@@ -119,12 +164,20 @@ fn part(
             _ => framer.step(input, resume, eof),
         };
         match step {
-            Step::Record { len, .. } => {
+            Step::Record { len, terminated } => {
                 let lines = if resume == Resume::START { framer.record_lines() } else { lines };
-                walked.inner_lines += lines.inside(input, [len].into_iter()).unwrap_or(0);
+                extend(&mut head, &input[..len]);
+                let content = if head.len() < HEAD { trim.apply(&head, terminated) } else { &head };
+                walked.counts = walked.counts
+                    + Counts {
+                        records: 1,
+                        inner_lines: lines.inside(input, [len].into_iter()).unwrap_or(0),
+                        skipped: framer.skips(content).into(),
+                    };
+                head.clear();
                 block.consume(len);
-                (walked.records, resume) = (walked.records + 1, Resume::START);
-                found(block.offset, walked.records, &|| walked.inner_lines);
+                resume = Resume::START;
+                found(block.offset, &|| walked.counts);
             }
             Step::Bad(_) => return Ok(Walked { end: block.offset, ..walked }),
             Step::More { need, .. } if need > BLOCK as u64 => {
@@ -133,16 +186,19 @@ fn part(
                 if end > size || !framing.may_end(block.read_byte(end - 1)?) {
                     return Ok(Walked { end: block.offset, ..walked });
                 }
-                (walked.records, resume) = (walked.records + 1, Resume::START);
-                found(end, walked.records, &|| walked.inner_lines);
+                head.clear();
+                (walked.counts.records, resume) = (walked.counts.records + 1, Resume::START);
+                found(end, &|| walked.counts);
             }
             Step::More { need, resume: next } => {
                 // If the length is unknown, the scanned bytes are not needed again.
                 if need == 0 {
                     lines = framer.record_lines();
                     if let RecordLines::Several(line_end) = lines {
-                        walked.inner_lines += memchr::memchr_iter(line_end, &input[..next.scanned()]).count() as u64;
+                        walked.counts.inner_lines +=
+                            memchr::memchr_iter(line_end, &input[..next.scanned()]).count() as u64;
                     }
+                    extend(&mut head, &input[..next.scanned()]);
                     block.consume(next.scanned());
                     resume = next.dropped();
                 }
@@ -153,6 +209,11 @@ fn part(
             }
         }
     }
+}
+
+/// Appends bytes to the first ones of a record.
+fn extend(head: &mut Vec<u8>, bytes: &[u8]) {
+    head.extend_from_slice(&bytes[..bytes.len().min(HEAD - head.len())]);
 }
 
 /// Follows a JSON document from its start. Calls `found` after each element with its end, and the number of bytes that it has
@@ -185,9 +246,8 @@ pub(super) fn walk_elements(
     Ok(())
 }
 
-/// The first records at or after multiples of a step: their offsets, and the numbers of records before them and of line ends
-/// inside these.
-type Boundaries = Vec<(u64, u64, u64)>;
+/// The first records at or after multiples of a step: their offsets, and the counts of the records before them.
+type Boundaries = Vec<(u64, Counts)>;
 
 /// Follows a file of CSV on all cores, in parts of `chunk` bytes.
 #[expect(clippy::too_many_arguments, reason = "the tests need all of them")]
@@ -199,8 +259,8 @@ fn chunks(
     csv: &Csv,
     wait: &Wait,
     progress: &dyn Fn(u64),
-    found: &mut dyn FnMut(u64, u64, u64),
-) -> Result<u64> {
+    found: &mut dyn FnMut(u64, Counts),
+) -> Result<Walked> {
     let follow = {
         let (content, csv, wait) = (content.clone(), csv.clone(), wait.clone());
         move |range: &Range<u64>| {
@@ -211,19 +271,20 @@ fn chunks(
             }))
         }
     };
-    let (mut records, mut lines, threads) = (0, 0, if size > chunk { processors() } else { 0 });
+    let mut whole = Walked { counts: Counts::default(), end: 0, is_last: true };
+    let threads = if size > chunk { processors() } else { 0 };
     let parts = Chunks { content: content.clone(), wait: wait.clone(), csv: csv.clone(), size, step: chunk };
     let mut results = InOrder::start(parts, threads, false, follow);
     while let Some(result) = results.next_piece()? {
-        let (Walked { records: more, inner_lines, end, is_last }, boundaries) = result?;
-        boundaries.into_iter().for_each(|(offset, number, inner)| found(offset, records + number, lines + inner));
-        (records, lines) = (records + more, lines + inner_lines);
-        progress(end);
-        if is_last {
+        let (walked, boundaries) = result?;
+        boundaries.into_iter().for_each(|(offset, counts)| found(offset, whole.counts + counts));
+        whole = Walked { counts: whole.counts + walked.counts, ..walked };
+        progress(whole.end);
+        if whole.is_last {
             break;
         }
     }
-    Ok(records)
+    Ok(whole)
 }
 
 /// Follows a part whose start is the start of a record.
@@ -237,9 +298,9 @@ fn follow(
 ) -> Result<(Walked, Boundaries)> {
     let (mut boundaries, mut next) = (Vec::new(), range.start / step * step);
     let framing = Framing::Csv { dialect: *csv.dialect() };
-    let walked = part(content, range, size, &framing, csv, wait, |offset, number, inner_lines| {
+    let walked = part(content, range, size, &framing, csv, wait, |offset, counts| {
         if offset >= next {
-            boundaries.push((offset, number, inner_lines()));
+            boundaries.push((offset, counts()));
             next = (offset / step + 1).saturating_mul(step);
         }
     })?;
@@ -296,8 +357,8 @@ mod tests {
     use super::*;
     use crate::frame::{CsvDialect, CsvLineEnd, CsvStrayQuotes};
 
-    /// Follows a file, and returns the number of records.
-    type Follow<'a> = dyn FnMut(&mut dyn FnMut(u64, u64, u64)) -> u64 + 'a;
+    /// Follows a file.
+    type Follow<'a> = dyn FnMut(&mut dyn FnMut(u64, Counts)) -> Walked + 'a;
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
@@ -307,33 +368,35 @@ mod tests {
         fn parts_together_are_the_file(
             content in vec(select(vec![
                 &b"a"[..], b",", b"\"", b"\n", b"\r\n", b"\r", b"\"a,\n\"", b"\"\"", b"b,\"c\"\n", b"\xef\xbb\xbf", b"\\",
+                b"\n\n", b"#",
             ]), 0..60),
             (chunk, step) in (1..40_u64, 1..40_u64),
             line_end in select(vec![CsvLineEnd::Any, CsvLineEnd::Lf, CsvLineEnd::Cr, CsvLineEnd::Crlf]),
             escape in select(vec![None, Some(b'\\')]),
             stray in select(vec![CsvStrayQuotes::Error, CsvStrayQuotes::Literal]),
+            comment in select(vec![None, Some(b'#')]),
         ) {
             let content = content.concat();
             let file = tempfile::tempfile().unwrap();
             std::io::Write::write_all(&mut &file, &content).unwrap();
             let file = Content::File(Arc::new(file));
-            let dialect = CsvDialect::new().line_end(line_end).escape(escape).stray_quotes(stray);
+            let dialect = CsvDialect::new().line_end(line_end).escape(escape).stray_quotes(stray).comment(comment);
             let (mut csv, size, wait) = (Csv::with(dialect).unwrap(), content.len() as u64, Wait::default());
             let framing = Framing::Csv { dialect };
             // As a plan uses them: the first record at or after each multiple of the step.
             let planned = |mut follow: Box<Follow<'_>>| {
                 let (mut boundaries, mut next) = (Vec::new(), step);
-                let records = follow(&mut |offset, number, inner_lines| {
+                let Walked { counts, end, .. } = follow(&mut |offset, counts| {
                     if offset >= next {
-                        boundaries.push((offset, number, inner_lines));
+                        boundaries.push((offset, counts));
                         next = (offset / step + 1) * step;
                     }
                 });
-                (records, boundaries)
+                (counts, end, boundaries)
             };
             let expected = planned(Box::new(|found| {
-                let found = |offset, number, inner_lines: &dyn Fn() -> u64| found(offset, number, inner_lines());
-                part(&file, 0..u64::MAX, size, &framing, &mut csv, &wait, found).unwrap().records
+                let found = |offset, counts: &dyn Fn() -> Counts| found(offset, counts());
+                part(&file, 0..u64::MAX, size, &framing, &mut csv, &wait, found).unwrap()
             }));
             let csv = Csv::with(dialect).unwrap();
             let found = planned(Box::new(|found| chunks(&file, size, step, chunk, &csv, &wait, &|_| {}, found).unwrap()));
