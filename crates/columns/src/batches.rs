@@ -570,8 +570,11 @@ fn workers(layout: &Arc<Layout>, threads: usize) -> Workers<Piece> {
     Workers::with_at_most(if threads > 1 { threads } else { 0 }, new_work)
 }
 
-/// Reads the header. Returns the names of the columns and the number of fields.
+/// Reads the header, unless the names are known. Returns the names of the columns and the number of fields.
 fn names(reader: &mut Reader, csv: &Csv, options: &Options) -> Result<(Vec<String>, usize)> {
+    if let Some(names) = &options.names {
+        return Ok((names.clone(), names.len()));
+    }
     let mut framer = csv.clone();
     let name = reader.name().to_string();
     let locate = |error: Error, record: u64| error.with_name(&*name).with_record(record);

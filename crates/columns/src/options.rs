@@ -59,6 +59,7 @@ pub struct Options {
     pub(crate) infer: Infer,
     pub(crate) schema: Option<Schema>,
     pub(crate) header: bool,
+    pub(crate) names: Option<Vec<String>>,
     pub(crate) nulls: Vec<Vec<u8>>,
     pub(crate) special_numbers: bool,
     pub(crate) decimals: bool,
@@ -76,6 +77,7 @@ impl Options {
             infer: Infer::First(10_000),
             schema: None,
             header: true,
+            names: None,
             nulls: Vec::new(),
             special_numbers: false,
             decimals: false,
@@ -109,6 +111,25 @@ impl Options {
     #[must_use]
     pub fn header(self, header: bool) -> Options {
         Options { header, ..self }
+    }
+
+    /// Sets the names of the columns of CSV whose first record is data, such as that of a part of a file. All records must
+    /// have as many fields, and [`Options::header`] has no effect.
+    ///
+    /// ```
+    /// use millstream::{Reader, frame::Csv};
+    /// use millstream_columns::{Batches, Options};
+    /// let options = Options::new().names(["id", "price"]);
+    /// let batches = Batches::csv(Reader::memory("1,2.5\n2,3\n")?, Csv::new(), &options)?;
+    /// assert_eq!(
+    ///     batches.schema().to_json(),
+    ///     r#"{"fields":[{"name":"id","type":"int64"},{"name":"price","type":"float64"}]}"#,
+    /// );
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    #[must_use]
+    pub fn names<T: Into<String>>(self, names: impl IntoIterator<Item = T>) -> Options {
+        Options { names: Some(names.into_iter().map(Into::into).collect()), ..self }
     }
 
     /// Sets the texts that are null, such as `NA` or the empty text. A field of CSV in quotes is never null. JSON has its own
