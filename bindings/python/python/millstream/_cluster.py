@@ -5,24 +5,27 @@ The engines (`millstream.ray`, `millstream.dask`, ...) are thin modules over `pl
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import errno
 import glob
-import itertools
+import hashlib
 import json
 import os
+import re
 import time
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar
 
 from . import _engines
 from ._columns import columns as columns_of
-from ._errors import Error, from_native
+from ._errors import Error
 from ._native import (
     Framer,
     Job,
     Remote,
     Split,
     Splits,
+    Writer,
     document_columns,
     is_directory_of_objects,
     is_pattern_of_objects,
@@ -90,9 +93,14 @@ class PlanOptions(TypedDict, total=False):
 
 
 class LinesOptions(PlanOptions, total=False):
-    """The options of lines. With `schema={"line": "binary"}`, lines need not be UTF-8."""
+    """The options of lines. With `schema={"line": "binary"}`, lines need not be UTF-8.
+
+    With `rejects`, a directory or its URL, bad records are left out, and each split writes its own to a file there:
+    see `count_rejects`. `on_bad` follows from it: `"skip"`, or `"stop"` without it."""
 
     schema: Mapping[str, DataType] | str | None
+    on_bad: Literal["stop", "skip"]
+    rejects: str | os.PathLike[str] | None
 
 
 class JsonOptions(LinesOptions, total=False):
@@ -139,8 +147,8 @@ Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 class Task:
     """One split, and how its records become columns. It is complete by itself and can be pickled.
 
-    `rows` is the number of its rows if the plan knows it, and `size` is that of its bytes, after decoding if that is
-    known."""
+    `rows` is the number of its rows if the plan knows it and no record is left out, and `size` is that of its bytes,
+    after decoding if that is known."""
 
     #: The split as JSON.
     split: str
@@ -163,6 +171,8 @@ class Task:
     special_numbers: bool = False
     decimals: bool = False
     duplicates: str = "error"
+    #: The file of the bad records that are left out.
+    rejects: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -182,6 +192,7 @@ class TablePlan:
 def plan_lines(paths: Paths, **options: Unpack[LinesOptions]) -> TablePlan:
     """Plans the lines of files, without reading them: a table with one column, `line`."""
     schema, plan = _split_options(options)
+    plan.pop("on_bad")
     files = _files(paths)
     fields, arrow = _types(columns_of(b"", "lines", schema=schema, threads=1))
     task = {"format": "lines", "types": _as_json(fields)}
@@ -192,12 +203,13 @@ def plan_lines(paths: Paths, **options: Unpack[LinesOptions]) -> TablePlan:
 def plan_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> TablePlan:
     """Plans newline-delimited JSON: each line is an object, whose members are the columns."""
     schema, plan = _split_options(options)
-    plan, own = _divide(plan, PlanOptions)
+    plan, own = _divide(plan)
     files = _files(paths)
     infer = own.pop("infer", _INFER)
     first = next((path for path in files if Splits.plan(path, decode="off").file_size), files[0])
     columns = columns_of(first, "jsonl", schema=schema, infer=infer, threads=1, **own)
     fields, arrow = _types(columns)
+    own.pop("on_bad")
     task = {"format": "jsonl", "types": _as_json(fields), "inferred": schema is None, **own}
     _check_sample(arrow, task)
     return _plan(arrow, ((path, Framer.json_lines(), task) for path in files), **plan)
@@ -217,7 +229,7 @@ def plan_delimited(paths: Paths, delimiter: str, **options: Unpack[DelimitedOpti
 
 def _plan_delimited(paths: Paths, delimiter: str, options: dict[str, Any]) -> TablePlan:
     schema, rest = _split_options(options)
-    plan, own = _divide(rest, PlanOptions)
+    plan, own = _divide(rest)
     dialect = {name: own.pop(name) for name in ("quote", "escape", "comment") if name in own}
     framer = Framer.csv(delimiter, **dialect)
     files = _files(paths)
@@ -226,6 +238,7 @@ def _plan_delimited(paths: Paths, delimiter: str, options: dict[str, Any]) -> Ta
     fields, arrow = _types(
         columns_of(files[0], framer, header=header, schema=schema, infer=infer, threads=1, **own),
     )
+    own.pop("on_bad")
     task = {"format": "csv", "types": _as_json(fields), "inferred": schema is None, **own}
     _check_sample(arrow, task)
 
@@ -244,6 +257,8 @@ def _plan_delimited(paths: Paths, delimiter: str, options: dict[str, Any]) -> Ta
 def plan_bson(paths: Paths, **options: Unpack[BsonOptions]) -> TablePlan:
     """Plans BSON documents. Each file is read once, and the number of rows of each task is known."""
     schema, plan = _split_options(options)
+    if plan.pop("on_bad") == "skip":
+        raise option_error("rejects for BSON", "none: a document that is not valid is an error")
     if schema is None:
         raise option_error("no schema for BSON", 'one, such as schema={"_id": "objectId", "price": "float64"}')
     files = _files(paths)
@@ -283,13 +298,22 @@ class Readers(Generic[_Table]):
 
 
 def _split_options(options: Any) -> tuple[Any, dict[str, Any]]:
+    """The schema, and the other options, which then have `on_bad`."""
     rest = dict(options)
+    rejects, on_bad = rest.get("rejects"), rest.get("on_bad")
+    if on_bad not in (None, "stop", "skip"):
+        raise option_error(f"on_bad={on_bad!r}", "'stop' or 'skip'")
+    if on_bad == "skip" and rejects is None:
+        raise option_error('on_bad="skip" without rejects', "rejects=DIRECTORY, where tasks write what they leave out")
+    if on_bad == "stop" and rejects is not None:
+        raise option_error('rejects with on_bad="stop"', "one of them")
+    rest["on_bad"] = "stop" if rejects is None else "skip"
     return rest.pop("schema", None), rest
 
 
-def _divide(options: dict[str, Any], of: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Divides options into those of a class and others."""
-    own = of.__annotations__
+def _divide(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Divides options into those of `_plan` and others."""
+    own = {*PlanOptions.__annotations__, "rejects"}
     return (
         {name: value for name, value in options.items() if name in own},
         {name: value for name, value in options.items() if name not in own},
@@ -395,6 +419,7 @@ def _plan(
     columns: Sequence[str] | None = None,
     pin: Literal["none", "identity", "ends", "full"] = "identity",
     decode: Literal["auto", "off"] = "auto",
+    rejects: str | os.PathLike[str] | None = None,
 ) -> TablePlan:
     names = _chosen(schema, columns)
     tasks: list[Task] = []
@@ -405,26 +430,95 @@ def _plan(
     else:
         plans = (Splits.plan(path, framer, size=split_size, pin=pin, decode=decode) for path, framer, _ in parts)
     for splits, (_, _, options) in zip(plans, parts, strict=True):
-        for split, rows in zip(splits, _rows(splits), strict=True):
+        for split in splits:
             end = max(splits.file_size, split.begin) if split.end is None else split.end
             tasks.append(
                 Task(
                     split=split.to_json(),
                     number=len(tasks),
                     size=end - split.begin,
-                    # Records of CSV can be blank lines, comments or the header.
-                    rows=rows if options["format"] == "bson" else None,
+                    rows=None if rejects is not None else _rows(split, options.get("header")),
                     columns=tuple(names),
                     **options,
                 )
             )
+    if rejects is not None:
+        tasks = _with_rejects(tasks, rejects)
     return TablePlan(tuple(tasks), _selected(schema, names))
 
 
-def _rows(splits: Splits) -> list[int | None]:
-    """The number of records of each split, if the plan knows it."""
-    starts = [split.first_record for split in splits] + [splits.records]
-    return [None if begin is None or end is None else end - begin for begin, end in itertools.pairwise(starts)]
+def _rows(split: Split, header: int | None) -> int | None:
+    """The number of rows of a split, if the plan knows it. The header, if there is one, begins at this byte."""
+    has_header = header is not None and split.begin <= header and (split.end is None or header < split.end)
+    return None if split.rows is None else split.rows - (has_header and split.rows > 0)
+
+
+# Rejects: each task writes a file whose name depends only on the plan and the task, so repeated attempts replace it.
+
+
+def _with_rejects(tasks: Sequence[Task], directory: str | os.PathLike[str]) -> list[Task]:
+    """The tasks with the files of their rejects."""
+    name = os.fspath(directory)
+    if not is_url(name):
+        name = os.path.abspath(name)
+        os.makedirs(name, exist_ok=True)
+    plan = hashlib.sha256(json.dumps([dataclasses.asdict(task) for task in tasks]).encode()).hexdigest()[:16]
+    files = (f"{name.rstrip('/')}/{plan}-{number:06}-of-{len(tasks):06}.jsonl" for number in range(len(tasks)))
+    return [dataclasses.replace(task, rejects=file) for task, file in zip(tasks, files, strict=True)]
+
+
+def count_rejects(directory: str | os.PathLike[str]) -> int:
+    """Counts the bad records that were left out, when a table has been read with `rejects=directory`.
+
+        orders = millstream.ray.read_csv("orders/*.csv", rejects="bad")
+        millstream.ray.write_parquet(orders, "copy")
+        millstream.arrow.count_rejects("bad")
+
+    Each split has written a file, which is empty if it had no bad record. A split that was read again has replaced its
+    file. If a split was not read to its end, this is an error."""
+    name = os.fspath(directory)
+    pattern = f"{name.rstrip('/')}/*.jsonl" if is_url(name) else os.path.join(glob.escape(name), "*.jsonl")
+    files = _files(pattern)
+    plans: dict[tuple[str, str], list[str]] = {}
+    for file in files:
+        found = re.fullmatch(r"([0-9a-f]{16})-\d{6,}-of-(\d{6,})\.jsonl", file.rpartition("/")[2])
+        if found is None:
+            raise option_error(f"the file {location_name(file)}", "files of rejects only")
+        plans.setdefault((found[1], found[2]), []).append(file)
+    if len(plans) > 1:
+        raise option_error(f"the rejects of {len(plans)} reads in {name}", "a directory for each read")
+    [(_, count)] = plans
+    if len(files) < int(count):
+        raise option_error(
+            f"the rejects of {len(files)} of {int(count)} splits in {name}", "a table that was read whole"
+        )
+    total = 0
+    for file in files:
+        with open_path(file, decode="off") as lines:
+            total += sum(1 for _ in lines)
+    return total
+
+
+#: The most bytes of a bad record that are kept, as by the command line.
+_RAW = 1 << 20
+
+
+def _lines_of(columns: Columns) -> bytes:
+    """The bad records that were left out since the last call, in the form of `millstream convert --rejects`."""
+    lines = (
+        {
+            "source": error.name,
+            "byte": error.offset,
+            "record": error.record,
+            "line": error.line,
+            "column": error.column,
+            "kind": error.kind,
+            "message": str(error).removesuffix(f"; {error.hint}"),
+            "raw": base64.b64encode(raw[:_RAW]).decode(),
+        }
+        for error, raw in columns.take_rejects()
+    )
+    return "".join(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n" for line in lines).encode()
 
 
 def _first_record(path: str, framer: Framer) -> tuple[list[str], int]:
@@ -547,17 +641,9 @@ def _check_sample(schema: pa.Schema, task: dict[str, Any]) -> None:
     """Checks that the tasks will infer the same types."""
     if task["inferred"] and schema.names:
         framer = Framer.csv() if task["format"] == "csv" else Framer.json_lines()
-        header = b",".join(b"%d" % number for number in range(len(schema.names))) if task["format"] == "csv" else b""
-        renamed = _renamed(task, {name: str(number) for number, name in enumerate(schema.names)})
-        found = _returned(_schema(_records(header, framer, True, renamed if header else task, 1)))
+        found = _returned(_schema(_records(b"", framer, False, {**task, "names": schema.names}, 1)))
         if found.types != schema.types:
             raise option_error(f"the inferred types {schema.types}", f"types that tasks can use, not {found.types}")
-
-
-def _renamed(task: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The task with other names of its columns."""
-    fields = [{**field, "name": names[field["name"]]} for field in json.loads(task["types"])["fields"]]
-    return {**task, "types": _as_json(fields)}
 
 
 def _records(source: Any, framer: Framer, header: bool, task: Mapping[str, Any], threads: int) -> Columns:
@@ -575,9 +661,11 @@ def _records(source: Any, framer: Framer, header: bool, task: Mapping[str, Any],
         decimals=task.get("decimals", False),
         duplicates=task.get("duplicates", "error"),
         pads=False,
-        skips=False,
+        skips=task.get("rejects") is not None,
         threads=threads,
         sample=_sample(task["format"], fields) if inferred else None,
+        names=None if header or task["format"] != "csv" or "names" not in task else list(task["names"]),
+        keeps=True,
     )
 
 
@@ -631,10 +719,7 @@ def _located(task: Task, error: Exception) -> Exception:
     """The error with the name of its column, options that exist, and a note about the split."""
     split = Split.from_json(task.split)
     if isinstance(error, Error):
-        _replace(error, ', pass a schema, or set on_bad="skip"', " or pass a schema")
-        if _is_renamed(task) and error.path is not None and error.path.isdecimal():
-            number, error.path = error.path, task.names[int(error.path)]
-            _replace(error, f", in {number}, ", f", in {error.path}, ")
+        _replace(error, 'or set on_bad="skip"', "or set rejects")
     end = "the end" if split.end is None else split.end
     error.add_note(f"in split {task.number} of the plan: bytes {split.begin} to {end} of {split.name}")
     return error
@@ -650,12 +735,25 @@ def _replace(error: Error, old: str, new: str) -> None:
 
 
 def _batches(task: Task, threads: int) -> Iterator[pa.RecordBatch]:
-    arrow: Any = _engines.load("arrow", "pyarrow")
-    columns = _open(task, threads)
-    if columns is None:
+    if task.rejects is None:
+        columns = _open(task, threads)
+        if columns is not None:
+            yield from _decoded(task, columns)
         return
+    # The file appears when it is closed, and not after an error, or if the rest of the split is not read.
+    with Writer.path(task.rejects, existing="replace", encode="off") as out:
+        columns = _open(task, threads)
+        if columns is not None:
+            for batch in _decoded(task, columns):
+                out.write(_lines_of(columns))
+                yield batch
+            out.write(_lines_of(columns))
+
+
+def _decoded(task: Task, columns: Columns) -> Iterator[pa.RecordBatch]:
+    arrow: Any = _engines.load("arrow", "pyarrow")
     reader = arrow.RecordBatchReader.from_stream(columns)
-    positions = _positions(task, reader.schema.names)
+    positions = [reader.schema.names.index(name) for name in task.columns]
     read = [reader.schema.field(position) for position in positions]
     fields = [(name, _plain(arrow, of.type), of.nullable) for name, of in zip(task.columns, read, strict=True)]
     selected = arrow.schema([arrow.field(*field) for field in fields])
@@ -665,64 +763,13 @@ def _batches(task: Task, threads: int) -> Iterator[pa.RecordBatch]:
         yield arrow.RecordBatch.from_arrays(cast, schema=selected) if cast else batch.select([])
 
 
-def _positions(task: Task, names: list[str]) -> list[int]:
-    """The positions of the columns that are returned among those that were read."""
-    if _is_renamed(task):
-        return [names.index(str(task.names.index(name))) for name in task.columns]
-    return [names.index(name) for name in task.columns]
-
-
-def _is_renamed(task: Task) -> bool:
-    """Whether the columns are read by their numbers, because the header is in an earlier split."""
-    return task.header is not None and task.header < Split.from_json(task.split).begin
-
-
 def _open(task: Task, threads: int) -> Columns | None:
     """The columns of the split; `None` if it has no rows."""
     split = Split.from_json(task.split)
     if task.format == "bson":
         return document_columns(open_split(split), schema=json.loads(task.types), absent="null")
-    options = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
-    if task.format != "csv":
-        return _records(open_split(split), split.framer, False, options, threads)
     if task.header is not None and split.end is not None and split.end <= task.header:
         return None
-    if _is_renamed(task):
-        options = _renamed(options, {name: str(number) for number, name in enumerate(task.names)})
-    elif task.header is not None:
-        return _records(open_split(split), split.framer, True, options, threads)
-    if not _has_rows(task, split):
-        return None
-    return _records(open_split(split), split.framer, False, options, threads)
-
-
-def _has_rows(task: Task, split: Split) -> bool:
-    """Whether the split of CSV has a row. The first one must have as many fields as the file has columns: the number of
-    fields of all others is compared with it."""
-    with open_split(split) as reader:
-        row = next(reader.rows(), None)
-        _, records = reader.position
-    if row is None or len(row) == len(task.names):
-        return row is not None
-    with open_split(split) as reader:
-        begin = reader.position[1]
-        for _ in range(records - begin - 1):
-            next(reader)
-        offset, record = reader.position
-    found = "1 field" if len(row) == 1 else f"{len(row)} fields"
-    expected, place = f"{len(task.names)}, as in the first record", f"at byte {offset}, record {record}"
-    hint = "check the record"
-    raise from_native(
-        {
-            "message": f"{split.name}: field count mismatch: found {found}, expected {expected}, {place}; {hint}",
-            "code": 39,
-            "kind": "field_count_mismatch",
-            "hint": hint,
-            "name": split.name,
-            "offset": offset,
-            "record": record,
-            "found": found,
-            "expected": expected,
-            "errno": None,
-        }
-    )
+    has_header = task.header is not None and split.begin <= task.header
+    options = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
+    return _records(open_split(split), split.framer, has_header, options, threads)

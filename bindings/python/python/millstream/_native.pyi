@@ -756,6 +756,8 @@ class Columns:
     @property
     def rejects(self) -> list[tuple[Error, bytes]]:
         """The first 1,000 bad records that were left out: the error and the bytes of each."""
+    def take_rejects(self) -> list[tuple[Error, bytes]]:
+        """The bad records that were left out since the last call. Only with `keeps`, these are all of them."""
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 def document_columns(
@@ -783,4 +785,6 @@ def record_columns(
     skips: bool,
     threads: int,
     sample: bytes | None = None,
+    names: list[str] | None = None,
+    keeps: bool = False,
 ) -> Columns: ...

@@ -15,6 +15,7 @@ from ._cluster import (
     Readers,
     TablePlan,
     Task,
+    count_rejects,
     plan_bson,
     plan_csv,
     plan_delimited,
@@ -32,6 +33,7 @@ _arrow: Any = _engines.load("arrow", "pyarrow")
 __all__ = [
     "TablePlan",
     "Task",
+    "count_rejects",
     "plan_bson",
     "plan_csv",
     "plan_delimited",

@@ -15,12 +15,14 @@ The options are text:
 - `columns`: the names of the columns that are returned, separated by commas. Spark does not report which ones a query
   needs, so this makes reading faster.
 - `limit`: the most rows of each partition.
+- `rejects`: a directory or its URL for bad records, which are then left out: see `millstream.arrow.count_rejects`. It
+  cannot be combined with `limit`.
 - `pushFilters`: `true` applies filters before the rows are sent to Spark. Spark then requires its setting
   `spark.sql.python.filterPushdown.enabled`.
 
-`spark.readStream` reads files and objects that appear, each of them once, with the same options but `limit` and
-`pushFilters`. All formats but lines need a `schema`. An offset contains the names of the files of a batch and their
-versions, so that a batch that is repeated has the same rows, or fails if a file has changed.
+`spark.readStream` reads files and objects that appear, each of them once, with the same options but `limit`,
+`rejects` and `pushFilters`. All formats but lines need a `schema`. An offset contains the names of the files of a batch
+and their versions, so that a batch that is repeated has the same rows, or fails if a file has changed.
 
 - `order`: `name` (the default) reads files in the order of their names, and skips those that appear later than a file
   with a greater name. `appearance` reads each file that was not there before. Its offsets contain the names of all
@@ -237,7 +239,7 @@ _FRAMINGS = {"lines": plan_lines, "csv": plan_csv, "delimited": plan_delimited, 
 
 
 #: Options that only streams have, or only other reads.
-_STREAMS, _BATCHES = ("order", "maxfilespertrigger"), ("limit", "pushfilters")
+_STREAMS, _BATCHES = ("order", "maxfilespertrigger"), ("limit", "pushfilters", "rejects")
 
 
 class _ReadOptions:
@@ -262,17 +264,19 @@ class _ReadOptions:
         self._given: dict[str, Any] = {}
         if "header" in options:
             self._given["header"] = _bool(options, "header")
+        if self.limit is not None and "rejects" in options:
+            raise option_error("the options limit and rejects", "one of them: rejects needs splits that are read whole")
         for name, value in options.items():
             if name == "splitsize":
                 self._given["split_size"] = int(value)
             elif name == "columns":
                 self._given["columns"] = [column.strip() for column in value.split(",")]
-            elif name in ("schema", "delimiter"):
+            elif name in ("schema", "delimiter", "rejects"):
                 self._given[name] = value
             else:
                 raise option_error(
                     f"the option {name!r}",
-                    "framing, splitSize, schema, columns, limit, pushFilters, header, delimiter, order or "
+                    "framing, splitSize, schema, columns, limit, pushFilters, rejects, header, delimiter, order or "
                     "maxFilesPerTrigger",
                 )
 

@@ -181,6 +181,13 @@ impl Columns {
         PyList::new(py, rejects.collect::<Vec<_>>())
     }
 
+    /// The bad records that were left out since the last call. Only with `keeps`, these are all of them.
+    fn take_rejects<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let rejects = std::mem::take(&mut self.counts.lock().rejects);
+        let rejects = rejects.iter().map(|(error, raw)| (error::raise(py, error), PyBytes::new(py, raw)));
+        PyList::new(py, rejects.collect::<Vec<_>>())
+    }
+
     /// The Arrow PyCapsule interface.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(

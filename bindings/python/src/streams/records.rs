@@ -14,15 +14,20 @@ use crate::framer::{Framer, Spec};
 use crate::number::Whole;
 use crate::reader::{JsonRecords, Reader};
 
-struct RecordBatches(Batches);
+struct RecordBatches {
+    batches: Batches,
+    /// The number of rejects that are kept.
+    kept: usize,
+}
 
 /// Columns of records. The options are checked by the caller, which names them as Python does. Without a framer, the
 /// records are those of the reader.
 ///
 /// `sample` has the types that were inferred elsewhere, with the strictness of inferred types: they are inferred from it
-/// again. It is CSV with a header in the default dialect, or lines of JSON if the records are JSON.
+/// again. It is CSV with a header in the default dialect, or lines of JSON if the records are JSON. `names` are the names of
+/// the columns of CSV without a header. `keeps` is whether all bad records are kept, and not only the first ones.
 #[pyfunction]
-#[pyo3(signature = (source, framer, *, header, schema, infer, nulls, special_numbers, decimals, duplicates, pads, skips, threads, sample = None))]
+#[pyo3(signature = (source, framer, *, header, schema, infer, nulls, special_numbers, decimals, duplicates, pads, skips, threads, sample = None, names = None, keeps = false))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword")]
 pub fn record_columns(
     py: Python<'_>,
@@ -39,6 +44,8 @@ pub fn record_columns(
     skips: bool,
     threads: Whole<usize>,
     sample: Option<PyBackedBytes>,
+    names: Option<Vec<String>>,
+    keeps: bool,
 ) -> PyResult<Columns> {
     let raised = |error: Error| error::raise(py, &error);
     let mut options = Options::new()
@@ -72,13 +79,17 @@ pub fn record_columns(
         let schema = py.detach(|| inferred(sample, &records, &options)).map_err(raised)?;
         options = options.schema(schema);
     }
+    if let Some(names) = names {
+        options = options.names(names);
+    }
     let (core, reader) = source.open(py)?;
     let work = || Batches::of(core, records, &options);
     let batches = match &reader {
         Some(reader) => reader.get().once(py, work)?,
         None => py.detach(work),
     };
-    Ok(Columns::new(RecordBatches(batches.map_err(raised)?), reader))
+    let kept = if keeps { usize::MAX } else { KEPT_REJECTS };
+    Ok(Columns::new(RecordBatches { batches: batches.map_err(raised)?, kept }, reader))
 }
 
 /// The types of a sample.
@@ -111,21 +122,21 @@ fn records(framer: &Framer) -> Option<Records> {
 
 impl Batched for RecordBatches {
     fn schema(&self) -> SchemaRef {
-        self.0.schema().arrow().clone()
+        self.batches.schema().arrow().clone()
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, Error> {
-        self.0.next_batch()
+        self.batches.next_batch()
     }
 
     fn count(&mut self, counts: &mut Counts) {
-        counts.rejected = self.0.rejected();
-        let more = self.0.take_rejects().into_iter().map(|Reject { error, raw }| (error, raw));
-        let free = KEPT_REJECTS - counts.rejects.len();
+        counts.rejected = self.batches.rejected();
+        let more = self.batches.take_rejects().into_iter().map(|Reject { error, raw }| (error, raw));
+        let free = self.kept - counts.rejects.len();
         counts.rejects.extend(more.take(free));
     }
 
     fn advise(&self, error: Error) -> Error {
-        self.0.schema().advise(error, "on_bad=\"skip\"")
+        self.batches.schema().advise(error, "on_bad=\"skip\"")
     }
 }

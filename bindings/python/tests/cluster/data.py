@@ -37,6 +37,20 @@ def jsonl(path: Path, rows: int = ROWS) -> Path:
     return path
 
 
+#: The number of records of `bad` that are left out.
+BAD = 50
+
+
+def bad(path: Path, rows: int = ROWS) -> Path:
+    """CSV of which `BAD` records have too few fields. Together with these, it has this number of rows."""
+    with path.open("w", newline="") as file:
+        file.write("id,text,price\n")
+        for n in range(rows):
+            rest = "" if n % (rows // BAD) == 7 else f',"a\n{n}",{n / 4}'
+            file.write(f"{n}{rest}\n")
+    return path
+
+
 def lines(path: Path, rows: int = ROWS) -> Path:
     path.write_bytes(b"".join(b"line %d\r of many\r\n" % n for n in range(rows)) + b"the last one")
     return path

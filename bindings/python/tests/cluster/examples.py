@@ -20,6 +20,8 @@ def check(imported: str, directory: Path, capsys: Any, *, writes: bool = False) 
         rows = "".join(f'{n},"an order,\nwith ""quotes""",{n / 4}\n' for n in range(part * 1000, part * 1000 + 1000))
         (orders / f"{part}.csv").write_text(f"id,text,price\n{rows}")
     capsys.readouterr()
-    program = program.replace('"orders/', f'"{orders}/').replace('"copy"', f'"{directory / "copy"}"')
+    program = program.replace('"orders/', f'"{orders}/')
+    for name in ("copy", "bad"):
+        program = program.replace(f'"{name}"', f'"{directory / name}"')
     exec(program, {"__name__": "program"})
     assert capsys.readouterr().out.splitlines()[-1] == f"3000 {sum(range(3000)) / 4}"

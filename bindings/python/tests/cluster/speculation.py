@@ -1,6 +1,7 @@
 """A driver on a cluster of Spark that has begun, which writes a slow frame with speculation.
 
-Its arguments are the address of the master, the input, the output, and a folder for what the attempts leave."""
+Its arguments are the address of the master, the input, the output, a folder for what the attempts leave,
+and one for the bad records."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 
-def main(master: str, path: str, out: str, attempts: str) -> None:
+def main(master: str, path: str, out: str, attempts: str, rejects: str) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     sql: Any = importlib.import_module("pyspark.sql")
     source: Any = importlib.import_module("millstream.spark")
@@ -36,7 +37,7 @@ def main(master: str, path: str, out: str, attempts: str) -> None:
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     source.register(session)
-    frame = session.read.format("millstream").option("splitSize", 64 << 10).load(path)
+    frame = session.read.format("millstream").option("splitSize", 64 << 10).option("rejects", rejects).load(path)
 
     def slow(batches: Iterator[Any]) -> Iterator[Any]:
         """Leaves a file for each attempt. The first one of the last partition waits until another one has begun."""

@@ -39,6 +39,14 @@ def test_datasets(tmp_path: Path) -> None:
     assert written == data.plain(ms.columns(path, "lines"))
 
 
+def test_bad_records(tmp_path: Path) -> None:
+    path = data.bad(tmp_path / "a.csv")
+    bad = tmp_path / "bad"
+    rows = duckdb.connect().register("rows", arrow.read_csv(path, split_size=data.SIZE, rejects=bad))
+    assert rows.sql("select count(*) from rows").fetchall() == [(data.ROWS - data.BAD,)]
+    assert arrow.count_rejects(bad) == data.BAD
+
+
 def test_errors_are_those_of_millstream(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"n\n" + b"1\n" * 1000 + b"x\n")
@@ -58,6 +66,6 @@ def test_no_rows_and_no_columns(tmp_path: Path) -> None:
     assert arrow.read_csv(path).read_all().num_columns == 0
 
 
-@pytest.mark.parametrize("imported", ["pyarrow.compute as pc\n\nimport millstream.arrow", "duckdb"])
+@pytest.mark.parametrize("imported", ["pyarrow.compute as pc\n\nimport millstream.arrow", "duckdb", "pathlib"])
 def test_the_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str], imported: str) -> None:
     examples.check(imported, tmp_path, capsys)

@@ -16,6 +16,7 @@ import objects
 import pyarrow as pa
 import pytest
 from millstream import dask as source
+from millstream.arrow import count_rejects
 
 distributed: Any = importlib.import_module("distributed")
 
@@ -71,6 +72,18 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
     function = functools.partial(kill.once, marker=str(marker))
     assert collect(frame.map_partitions(function, meta=frame._meta)) == data.single(path)
     assert marker.exists()
+
+
+def test_bad_records_are_counted_once(tmp_path: Path) -> None:
+    """Also if tasks are run again after a worker was killed."""
+    path, bad, marker = data.bad(tmp_path / "a.csv"), tmp_path / "bad", tmp_path / "killed"
+    frame = source.read_csv(path, split_size=data.SIZE, rejects=bad)
+    function = functools.partial(kill.once, marker=str(marker))
+    assert collect(frame.map_partitions(function, meta=frame._meta)) == data.single(path, on_bad="skip")
+    assert marker.exists()
+    assert count_rejects(bad) == data.BAD
+    assert len(frame["price"]) == data.ROWS - data.BAD
+    assert count_rejects(bad) == data.BAD
 
 
 def test_errors(tmp_path: Path) -> None:

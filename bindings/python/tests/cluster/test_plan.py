@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import http.server
+import json
 import os
 import pickle
 import subprocess
@@ -113,8 +114,7 @@ def test_inferred_types_are_as_strict_as_on_one_machine(tmp_path: Path) -> None:
     assert number == 3
     assert (error.kind, error.record, error.offset, error.path) == (single.kind, 31, single.offset, "n")
     assert (error.name, error.found) == (str(path), single.found)
-    assert "the type was inferred (increase infer or pass a schema)" in str(error)
-    assert "on_bad" not in str(error)
+    assert "the type was inferred (increase infer, pass a schema, or set rejects)" in str(error)
     assert ", in n, at " in str(error)
     assert error.__notes__[-1] == f"in split 3 of the plan: bytes 97 to 131 of {path}"
     again = pickle.loads(pickle.dumps(error))
@@ -404,3 +404,144 @@ def test_listed_objects_are_planned_without_a_request(monkeypatch: pytest.Monkey
     with pytest.raises(ms.Error, match="a/0000: remote failed: found the answer 403"):
         arrow.plan_lines("s3://bucket/a/*")
     server.shutdown()
+
+
+COUNTED = [
+    b"",
+    b"\n\n",
+    b"a,b\n",
+    b"a,b",
+    b"\xef\xbb\xbfa,b\n1,2\n",
+    b'a,b\n1,"x\n\n#\n"\n\n# a comment\n\r\n2,"""\n"\n3,#\n',
+    b"\n# first\n\na,b\r\n1,2\r\n\r\n# last",
+    b"# " + b"long " * 100_000 + b"\na,b\n1,2\n" + b"#" * 300_000 + b'\n2,"' + b"\n" * 300_000 + b'"\n\n3,4',
+]
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_the_number_of_rows_of_csv_is_planned(tmp_path: Path, header: bool) -> None:
+    path = tmp_path / "a.csv"
+    for text in COUNTED:
+        path.write_bytes(text)
+        sizes = range(1, 40) if len(text) < 1_000 else (1_000, 100_000, 10_000_000)
+        for size in sizes:
+            plan = arrow.plan_csv(path, split_size=size, comment="#", header=header, schema={} if not text else None)
+            rows = [sum(batch.num_rows for batch in arrow.read_split(task)) for task in plan.tasks]
+            assert [task.rows for task in plan.tasks] == rows
+
+
+def test_the_number_of_rows_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'a,b\n1,2\n3,4\n5,"6\n7,8\n')
+    rows = [task.rows for task in arrow.plan_csv(path, split_size=6, schema={"a": "string"}).tasks]
+    assert (rows[:2], rows[-1]) == ([1, 1], None)
+    assert [task.rows for task in arrow.plan_csv(path, rejects=tmp_path / "bad").tasks] == [None]
+    assert [task.rows for task in arrow.plan_jsonl(data.jsonl(tmp_path / "a.jsonl", 3)).tasks] == [None]
+
+
+BAD = {
+    "csv": b'a,b\n1,x\n2\n3,"y\n"\n4,x"y\nz,5\n6,z,7\n\n8,w\n9,"u"u\n10,\xff\n11,v\n',
+    "jsonl": b'{"a": 1, "b": "x"}\n{"a": }\n{"a": 3, "b": "y"}\n[]\n{"a": "z", "b": "5"}\n\n{"a": 6, "b": "w"}\n',
+    "lines": b"one\n\xff\n\ntwo\xfe\nthree",
+}
+
+
+def converted(path: Path, place: Path, schema: dict[str, str] | None) -> list[dict[str, Any]]:
+    """The rejects of the command line."""
+    options = ["-o", str(place / "out.parquet"), "--rejects", str(place / "rejects.jsonl")]
+    if schema is not None:
+        fields = [{"name": name, "type": of} for name, of in schema.items()]
+        (place / "types.json").write_text(json.dumps({"fields": fields}))
+        options += ["--schema", str(place / "types.json")]
+    command = [sys.executable, "-m", "millstream", "convert", str(path), *options]
+    subprocess.run(command, check=True, capture_output=True)
+    return [json.loads(line) for line in (place / "rejects.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("format", BAD)
+def test_rejects(tmp_path: Path, format: str) -> None:
+    path = tmp_path / f"a.{'txt' if format == 'lines' else format}"
+    path.write_bytes(BAD[format])
+    schema = None if format == "lines" else {"a": "int64", "b": "string"}
+    planned: Any = getattr(arrow, f"plan_{format}")
+    whole = data.plain(ms.columns(path, format, schema=schema, on_bad="skip"))  # type: ignore[arg-type]
+    single = converted(path, tmp_path, schema)
+    assert len(single) > 1
+    for size in range(1, len(BAD[format]) + 1):
+        bad = tmp_path / f"bad {size}"
+        plan = planned(path, split_size=size, schema=schema, rejects=bad)
+        assert plan == planned(path, split_size=size, schema=schema, rejects=bad, on_bad="skip")
+        with pytest.raises(FileNotFoundError):
+            arrow.count_rejects(bad)
+        assert read(plan) == whole
+        assert arrow.count_rejects(bad) == len(single)
+        first = {file.name: file.read_bytes() for file in bad.iterdir()}
+        assert len(first) == len(plan.tasks)
+        found = [json.loads(line) for name in sorted(first) for line in first[name].splitlines()]
+        # Numbers of records and lines count from the start of a split if the plan has not counted.
+        exact = ("source", "byte", "kind", "raw")
+        assert [[line[name] for name in exact] for line in found] == [[line[name] for name in exact] for line in single]
+        if len(plan.tasks) == 1:
+            assert found == single
+        # A task that is run again replaces its file.
+        assert read(plan) == whole
+        assert {file.name: file.read_bytes() for file in bad.iterdir()} == first
+
+
+def test_rejects_of_csv_without_header(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"1,2\n3\n4,5\n6,7,8\n9,0\n")
+    for size in range(1, 22):
+        plan = arrow.plan_csv(path, header=False, split_size=size, rejects=tmp_path / str(size))
+        assert read(plan).to_pydict() == {"0": [1, 4, 9], "1": [2, 5, 0]}
+        assert arrow.count_rejects(tmp_path / str(size)) == 2
+
+
+def test_more_rejects_than_a_batch_keeps(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a,b\n" + b"1\n" * 5_000 + b"1,2\n")
+    assert read(arrow.plan_csv(path, rejects=tmp_path / "bad")).num_rows == 1
+    assert arrow.count_rejects(tmp_path / "bad") == 5_000
+
+
+def test_rejects_of_splits_that_were_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"good\n\xff\n" * 1_000)
+    bad = tmp_path / "bad"
+    plan = arrow.plan_lines(path, split_size=1_000, rejects=bad)
+    for task in plan.tasks[1:]:
+        list(arrow.read_split(task))
+    reading = arrow.read_split(plan.tasks[0])
+    next(reading)
+    reading.close()  # type: ignore[attr-defined]  # pyright: ignore
+    with pytest.raises(ms.OptionError, match="the rejects of 6 of 7 splits"):
+        arrow.count_rejects(bad)
+    list(arrow.read_split(plan.tasks[0]))
+    assert arrow.count_rejects(bad) == 1_000
+    read(arrow.plan_lines(path, split_size=2_000, rejects=bad))
+    with pytest.raises(ms.OptionError, match=r"the rejects of 2 reads .*, expected a directory for each read"):
+        arrow.count_rejects(bad)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/a.jsonl").write_text("{}\n")
+    with pytest.raises(ms.OptionError, match=r"a\.jsonl, expected files of rejects only"):
+        arrow.count_rejects(tmp_path / "other")
+
+
+def test_options_of_rejects(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"a\n1\n")
+    with pytest.raises(ms.OptionError, match="without rejects, expected rejects=DIRECTORY"):
+        arrow.plan_csv(path, on_bad="skip")
+    with pytest.raises(ms.OptionError, match='rejects with on_bad="stop"'):
+        arrow.plan_csv(path, on_bad="stop", rejects=tmp_path)
+    with pytest.raises(ms.OptionError, match="on_bad='no'"):
+        arrow.plan_csv(path, on_bad="no")  # type: ignore[arg-type]  # pyright: ignore
+    with pytest.raises(ms.OptionError, match="rejects for BSON"):
+        arrow.plan_bson(path, schema={"n": "int"}, rejects=tmp_path)  # type: ignore[call-arg]  # pyright: ignore
+
+
+def test_rejects_in_a_store(store: str) -> None:
+    put("bad.csv", BAD["csv"])
+    plan = arrow.plan_csv("s3://bucket/bad.csv", split_size=5, schema={"a": "int64"}, rejects="s3://bucket/bad/")
+    assert read(plan)["a"].to_pylist() == [1, 3, 8, 10, 11]
+    assert arrow.count_rejects("s3://bucket/bad") == 5

@@ -10,7 +10,7 @@ import data
 import examples
 import millstream as ms
 import pytest
-from millstream import _cluster
+from millstream import _cluster, arrow
 from millstream import polars as source
 
 pl: Any = importlib.import_module("polars")
@@ -52,6 +52,13 @@ def test_projections_predicates_and_limits(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(source, "read_split", read_split)
     assert scan.head(5).collect(engine=engine).height == 5
     assert read == [0]
+
+
+def test_bad_records(tmp_path: Path) -> None:
+    path = data.bad(tmp_path / "a.csv")
+    scan = source.scan_csv(path, split_size=data.SIZE, rejects=tmp_path / "bad")
+    assert scan.collect().equals(pl.from_arrow(data.single(path, on_bad="skip")))
+    assert arrow.count_rejects(tmp_path / "bad") == data.BAD
 
 
 def test_errors(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import objects
 import pyarrow as pa
 import pytest
 from millstream._jobs import Output
-from millstream.arrow import plan_bson, plan_csv
+from millstream.arrow import count_rejects, plan_bson, plan_csv
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 ray: Any = importlib.import_module("ray")
@@ -106,6 +106,34 @@ def test_the_plan_knows_sizes_and_rows(tmp_path: Path) -> None:
     assert read.count() == 1000
     with pytest.raises(Exception, match="No such file"):
         read.materialize()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_rows_of_csv_are_counted_without_reading(tmp_path: Path) -> None:
+    for number, text in enumerate([b'id,text\n1,"a\nb"\n\n2,"""\n"\n', b"\nid,text", b"id,text\r\n\r\n3,c\r\n4,"]):
+        (tmp_path / f"{number}.csv").write_bytes(text)
+    read = source.read_csv(f"{tmp_path}/*.csv", split_size=5)
+    rows = collect(read)
+    assert (rows["id"].to_pylist(), rows["text"].to_pylist()) == ([1, 2, 3, 4], ["a\nb", '"\n', "c", ""])
+    read = source.read_csv(f"{tmp_path}/*.csv", split_size=5)
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert read.count() == 4
+
+
+@pytest.mark.usefixtures("cluster")
+def test_bad_records_are_counted_once(tmp_path: Path) -> None:
+    """Also if tasks are run again after a worker was killed."""
+    path, bad, marker = data.bad(tmp_path / "a.csv"), tmp_path / "bad", tmp_path / "killed"
+    read = source.read_csv(path, split_size=data.SIZE, rejects=bad)
+    function = functools.partial(kill.once, marker=str(marker))
+    rows = collect(read.map_batches(function, batch_format="pyarrow", batch_size=None))
+    assert marker.exists()
+    assert rows == data.single(path, on_bad="skip")
+    assert (rows.num_rows, count_rejects(bad)) == (data.ROWS - data.BAD, data.BAD)
+    # They are read again to be counted.
+    assert read.count() == data.ROWS - data.BAD
+    assert count_rejects(bad) == data.BAD
 
 
 @pytest.mark.usefixtures("cluster")

@@ -24,7 +24,7 @@ import millstream as ms
 import objects
 import pyarrow as pa
 import pytest
-from millstream import _spark_filters
+from millstream import _spark_filters, arrow
 
 filters: Any = importlib.import_module("pyspark.sql.datasource")
 sql: Any = importlib.import_module("pyspark.sql")
@@ -118,6 +118,25 @@ def test_rows_are_those_of_one_machine(spark: Any, tmp_path: Path) -> None:
     frame = read(spark, path, "lines")
     assert collect(frame, whole.schema) == whole
     assert frame.count() == ROWS + 1
+
+
+def test_bad_records_are_counted_once(spark: Any, tmp_path: Path) -> None:
+    """Also if tasks are run again after their process was killed."""
+    path, bad, marker = data.bad(tmp_path / "a.csv", ROWS), tmp_path / "bad", tmp_path / "killed"
+    frame = read(spark, path, "csv", rejects=str(bad))
+    whole = data.single(path, on_bad="skip")
+
+    def killed(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield kill.once(batch, str(marker))
+
+    assert collect(frame.mapInArrow(killed, frame.schema), whole.schema) == whole
+    assert marker.exists()
+    assert arrow.count_rejects(bad) == data.BAD
+    assert frame.count() == ROWS - data.BAD
+    assert arrow.count_rejects(bad) == data.BAD
+    with pytest.raises(Exception, match="the options limit and rejects"):
+        read(spark, path, "csv", rejects=str(bad), limit=5)
 
 
 def test_options(spark: Any, tmp_path: Path) -> None:
@@ -473,11 +492,14 @@ def standalone(place: Path) -> Iterator[str]:
 def test_speculation(tmp_path: Path) -> None:
     path, out, attempts = data.lines(tmp_path / "a.txt", ROWS), tmp_path / "out", tmp_path / "attempts"
     attempts.mkdir()
+    bad, good = tmp_path / "bad", path.read_bytes()
+    path.write_bytes(b"".join(b"\xff\n" + line for line in good.splitlines(keepends=True)))
     program = Path(__file__).with_name("speculation.py")
     with standalone(tmp_path) as master:
-        subprocess.run([sys.executable, program, master, path, out, attempts], check=True, timeout=300)
+        subprocess.run([sys.executable, program, master, path, out, attempts, bad], check=True, timeout=300)
     begun = [name.partition("-")[0] for name in os.listdir(attempts)]
     assert begun.count("0") > 1
     parts = [Path(part).read_bytes() for part in ms.Job.parts(out) or []]
     assert len(parts) == len(set(begun))
-    assert b"".join(parts).splitlines() == path.read_bytes().splitlines()
+    assert b"".join(parts).splitlines() == good.splitlines()
+    assert arrow.count_rejects(bad) == len(good.splitlines())
