@@ -50,6 +50,8 @@ struct StoredType {
 #[serde(deny_unknown_fields)]
 struct StoredSchema {
     fields: Vec<Stored>,
+    #[serde(default, skip_serializing)]
+    inferred: bool,
 }
 
 fn yes() -> bool {
@@ -106,6 +108,18 @@ impl Schema {
     /// `us` and `ns`, `timestamp[us, UTC]` or another zone, `string`, `binary`, `null`; `json` is text of JSON. The
     /// members of a `struct` are in its `fields`, and the type of the elements of a `list` is its `item`.
     ///
+    /// With `"inferred": true`, the types are as strict as inferred ones, for parts of one source:
+    /// ```
+    /// use millstream::{Reader, frame::Csv};
+    /// use millstream_columns::{Batches, Options, Schema};
+    /// let read = |schema: &str| {
+    ///     let options = Options::new().schema(Schema::from_json(schema)?);
+    ///     Batches::csv(Reader::memory("id\n007\n")?, Csv::new(), &options)?.next_batch()
+    /// };
+    /// assert!(read(r#"{"fields": [{"name": "id", "type": "int64"}]}"#).is_ok());
+    /// assert!(read(r#"{"fields": [{"name": "id", "type": "int64"}], "inferred": true}"#).is_err());
+    /// ```
+    ///
     /// # Errors
     /// Returns [`JsonInvalid`](ErrorKind::JsonInvalid) for text that is not JSON of this form, and
     /// [`InvalidOption`](ErrorKind::InvalidOption) for a type that does not exist.
@@ -115,12 +129,15 @@ impl Schema {
                 .with_found(error.to_string())
                 .with_expected(r#"a schema such as {"fields": [{"name": "id", "type": "int64"}]}"#)
         })?;
-        Schema::new(Arc::new(arrow_schema::Schema::new(fields(stored.fields)?)))
+        let schema = Schema::new(Arc::new(arrow_schema::Schema::new(fields(stored.fields)?)))?;
+        Ok(Schema { is_inferred: stored.inferred, ..schema })
     }
 
-    /// Returns the schema as JSON on one line, in the form that [`from_json`](Schema::from_json) accepts.
+    /// Returns the schema as JSON on one line, in the form that [`from_json`](Schema::from_json) accepts, and without
+    /// whether the types were inferred.
     pub fn to_json(&self) -> String {
-        let stored = StoredSchema { fields: self.arrow.fields().iter().map(|field| store(field)).collect() };
+        let stored =
+            StoredSchema { fields: self.arrow.fields().iter().map(|field| store(field)).collect(), inferred: false };
         // The maps have keys of text, so this cannot fail.
         serde_json::to_string(&stored).unwrap_or_default()
     }

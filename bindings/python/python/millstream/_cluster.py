@@ -161,8 +161,6 @@ class Task:
     columns: tuple[str, ...]
     #: The types of all columns that are read, as JSON.
     types: str
-    #: Whether the types were inferred: such types accept only text that prints back losslessly.
-    inferred: bool = False
     #: The names of the fields of a record of CSV.
     names: tuple[str, ...] = ()
     #: The start of the header of CSV in the file, if it has one.
@@ -210,8 +208,7 @@ def plan_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> TablePlan:
     columns = columns_of(first, "jsonl", schema=schema, infer=infer, threads=1, **own)
     fields, arrow = _types(columns)
     own.pop("on_bad")
-    task = {"format": "jsonl", "types": _as_json(fields), "inferred": schema is None, **own}
-    _check_sample(arrow, task)
+    task = {"format": "jsonl", "types": _as_json(fields, inferred=schema is None), **own}
     return _plan(arrow, ((path, Framer.json_lines(), task) for path in files), **plan)
 
 
@@ -239,8 +236,7 @@ def _plan_delimited(paths: Paths, delimiter: str, options: dict[str, Any]) -> Ta
         columns_of(files[0], framer, header=header, schema=schema, infer=infer, threads=1, **own),
     )
     own.pop("on_bad")
-    task = {"format": "csv", "types": _as_json(fields), "inferred": schema is None, **own}
-    _check_sample(arrow, task)
+    task = {"format": "csv", "types": _as_json(fields, inferred=schema is None), **own}
 
     def parts() -> Iterator[tuple[str, Framer, dict[str, Any]]]:
         for path in files:
@@ -583,8 +579,9 @@ def _stored_type(arrow: Any, field: Any) -> dict[str, Any]:
     return {"type": {"double": "float64", "float": "float32", "date32[day]": "date32"}.get(name, name), **stored}
 
 
-def _as_json(fields: list[dict[str, Any]]) -> str:
-    return json.dumps({"fields": fields})
+def _as_json(fields: list[dict[str, Any]], *, inferred: bool = False) -> str:
+    """The JSON of a schema. Inferred types accept only text that prints back losslessly."""
+    return json.dumps({"fields": fields, "inferred": inferred})
 
 
 def _selected(schema: Any, names: Sequence[str]) -> Any:
@@ -592,70 +589,14 @@ def _selected(schema: Any, names: Sequence[str]) -> Any:
     return arrow.schema([schema.field(name) for name in names])
 
 
-def _sample(format: str, fields: list[dict[str, Any]]) -> bytes:
-    """Records from which exactly these types are inferred, and so with the strictness of inferred types."""
-    if format == "csv":
-        quoted = [field["name"].replace('"', '""') for field in fields]
-        rows = [quoted, [_text(field["type"]) for field in fields]]
-        lines = (",".join(f'"{text}"' for text in row) for row in rows)
-        return "".join(f"{line}\n" for line in lines).encode(errors="surrogateescape")
-    return f"{_member({'type': 'struct', 'fields': fields})}\n".encode()
-
-
-def _text(of: str) -> str:
-    """Text whose inferred type is this one."""
-    name, _, inner = of.removesuffix("]").partition("[")
-    unit, _, zone = inner.partition(", ")
-    fraction = ".000000001" if unit == "ns" else ""
-    if name == "timestamp":
-        return f"2000-01-01T00:00:00{fraction}{'Z' if zone == 'UTC' else zone}"
-    if name.startswith("decimal128"):
-        scale = int(name.rstrip(")").rpartition(",")[2])
-        return "0." + "1".zfill(scale) if scale else "9" * 38
-    texts = {
-        "bool": "true",
-        "int64": "0",
-        "uint64": str(2**64 - 1),
-        "float64": "5e-1",
-        "date32": "2000-01-01",
-        "time64": f"00:00:00{fraction}",
-        "binary": "\udcff",
-    }
-    return texts.get(name, "x")
-
-
-def _member(of: dict[str, Any]) -> str:
-    """A value of JSON whose inferred type is this one."""
-    kind = of["type"]
-    if kind == "struct":
-        members = (f"{json.dumps(field['name'])}: {_member(field)}" for field in of["fields"])
-        return f"{{{', '.join(members)}}}"
-    if kind == "list":
-        return "[]" if of["item"]["type"] == "null" else f"[{_member(of['item'])}]"
-    if kind in ("json", "null"):
-        return "{}" if kind == "json" else "null"
-    return json.dumps(_text(kind)) if kind == "string" else _text(kind)
-
-
-def _check_sample(schema: pa.Schema, task: dict[str, Any]) -> None:
-    """Checks that the tasks will infer the same types."""
-    if task["inferred"] and schema.names:
-        framer = Framer.csv() if task["format"] == "csv" else Framer.json_lines()
-        found = _returned(_schema(_records(b"", framer, False, {**task, "names": schema.names}, 1)))
-        if found.types != schema.types:
-            raise option_error(f"the inferred types {schema.types}", f"types that tasks can use, not {found.types}")
-
-
 def _records(source: Any, framer: Framer, header: bool, task: Mapping[str, Any], threads: int) -> Columns:
     """The columns of records, with the types of a task."""
-    fields = json.loads(task["types"])["fields"]
-    inferred = task["inferred"]
     return record_columns(
         source,
         framer,
         header=header,
-        schema=None if inferred else task["types"],
-        infer=_INFER,
+        schema=task["types"],
+        infer=None,
         nulls=list(task.get("nulls", ())),
         special_numbers=task.get("special_numbers", False),
         decimals=task.get("decimals", False),
@@ -663,7 +604,6 @@ def _records(source: Any, framer: Framer, header: bool, task: Mapping[str, Any],
         pads=False,
         skips=task.get("rejects") is not None,
         threads=threads,
-        sample=_sample(task["format"], fields) if inferred else None,
         names=None if header or task["format"] != "csv" or "names" not in task else list(task["names"]),
         keeps=True,
     )

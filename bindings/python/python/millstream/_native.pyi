@@ -784,7 +784,6 @@ def record_columns(
     pads: bool,
     skips: bool,
     threads: int,
-    sample: bytes | None = None,
     names: list[str] | None = None,
     keeps: bool = False,
 ) -> Columns: ...

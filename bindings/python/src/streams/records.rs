@@ -2,11 +2,10 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use millstream::frame::{Csv, CsvRagged};
+use millstream::frame::CsvRagged;
 use millstream::{Error, ErrorKind};
 use millstream_columns::{Batches, Duplicates, Infer, KEPT_REJECTS, OnBad, Options, Records, Reject, Schema};
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedBytes;
 
 use super::{Batched, Columns, Counts, Source};
 use crate::error;
@@ -23,11 +22,10 @@ struct RecordBatches {
 /// Columns of records. The options are checked by the caller, which names them as Python does. Without a framer, the
 /// records are those of the reader.
 ///
-/// `sample` has the types that were inferred elsewhere, with the strictness of inferred types: they are inferred from it
-/// again. It is CSV with a header in the default dialect, or lines of JSON if the records are JSON. `names` are the names of
+/// `names` are the names of
 /// the columns of CSV without a header. `keeps` is whether all bad records are kept, and not only the first ones.
 #[pyfunction]
-#[pyo3(signature = (source, framer, *, header, schema, infer, nulls, special_numbers, decimals, duplicates, pads, skips, threads, sample = None, names = None, keeps = false))]
+#[pyo3(signature = (source, framer, *, header, schema, infer, nulls, special_numbers, decimals, duplicates, pads, skips, threads, names = None, keeps = false))]
 #[expect(clippy::too_many_arguments, reason = "one for each keyword")]
 pub fn record_columns(
     py: Python<'_>,
@@ -43,7 +41,6 @@ pub fn record_columns(
     pads: bool,
     skips: bool,
     threads: Whole<usize>,
-    sample: Option<PyBackedBytes>,
     names: Option<Vec<String>>,
     keeps: bool,
 ) -> PyResult<Columns> {
@@ -75,10 +72,6 @@ pub fn record_columns(
         let error = Error::new(ErrorKind::InvalidOption).with_found(found);
         raised(error.with_expected("format=\"csv\", \"tsv\", \"lines\", \"jsonl\" or \"json\", or such a framer"))
     })?;
-    if let Some(sample) = sample {
-        let schema = py.detach(|| inferred(sample, &records, &options)).map_err(raised)?;
-        options = options.schema(schema);
-    }
     if let Some(names) = names {
         options = options.names(names);
     }
@@ -90,16 +83,6 @@ pub fn record_columns(
     };
     let kept = if keeps { usize::MAX } else { KEPT_REJECTS };
     Ok(Columns::new(RecordBatches { batches: batches.map_err(raised)?, kept }, reader))
-}
-
-/// The types of a sample.
-fn inferred(sample: PyBackedBytes, records: &Records, options: &Options) -> Result<Schema, Error> {
-    let reader = [millstream::Reader::memory(sample)];
-    let options = options.clone().nulls(Vec::<String>::new());
-    match records {
-        Records::JsonLines | Records::JsonElements => Batches::infer_json_lines(reader, &options),
-        Records::Csv(_) | Records::Lines => Batches::infer_csv(reader, Csv::new(), &options.header(true)),
-    }
 }
 
 /// The records that a reader finds, if it is known that they can be columns.
