@@ -10,6 +10,7 @@ from typing import Any
 import data
 import examples
 import pytest
+from millstream import arrow
 from millstream import daft as source
 
 daft: Any = importlib.import_module("daft")
@@ -32,6 +33,14 @@ def test_frames_are_those_of_one_machine(tmp_path: Path) -> None:
     check(path, source.read_jsonl(path, split_size=data.SIZE))
     path = data.lines(tmp_path / "a.txt")
     check(path, source.read_lines(path, split_size=data.SIZE))
+
+
+def test_bad_records(tmp_path: Path) -> None:
+    path, bad = data.bad(tmp_path / "a.csv"), tmp_path / "bad"
+    frame = source.read_csv(path, split_size=data.SIZE, rejects=bad)
+    whole = data.single(path, on_bad="skip")
+    assert frame.to_arrow().cast(whole.schema).equals(whole)
+    assert arrow.count_rejects(bad) == data.BAD
 
 
 def test_projections_predicates_and_limits(tmp_path: Path) -> None:
