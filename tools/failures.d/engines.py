@@ -6,13 +6,15 @@ compared with the right ones. `tools/setup bench` installs the engines."""
 
 import contextlib
 import os
+import queue
 import random
 import re
-import select
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from functools import cache
 from pathlib import Path
@@ -21,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / "bindings/python/.venv-cluster/bin/python"
 COMPETITORS = ROOT / "benchmarks/competitors/cluster"
 SOURCES = ROOT / "benchmarks/millstream/cluster/sources.py"
-LIMIT = 120  # seconds, after which an engine counts as hanging
-SPLIT = 1_000_000
+LIMIT = 180  # seconds, after which an engine counts as hanging
+SPLIT = 4_000_000
 
 # The name in the table, the package with the version, and the engine as the program names it. `None` is Millstream's program.
 ENGINES = {
@@ -46,7 +48,7 @@ ROW = ",{value}" + ",text" * 7 + ',"quoted{field}"\n'
 LINES = "\n7,7,7,7,7,7,7,7,7,7" * 40
 TEXT = " text" * 20
 # Long enough that the file has many parts, some of which are over when others begin.
-ROWS = 1_000_000
+ROWS = 3_000_000
 # The clusters of this program, and no others on the machine, have this in their environment.
 TOKEN = f"MILLSTREAM_FAILURES={os.getpid()}"
 
@@ -58,7 +60,7 @@ def content(value, rows=ROWS, field=TEXT):
 
 
 class Program:
-    """A program that repeats its work, and tells when it begins."""
+    """A program that repeats its work."""
 
     def __init__(self, name, path, passes, spark=None):
         package, engine = ENGINES[name]
@@ -69,18 +71,33 @@ class Program:
         if spark is not None and engine.startswith("spark"):
             variables["SPARK_MASTER"] = spark
         self.process = subprocess.Popen(
-            [*words, f"--split={SPLIT}"], env=variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL, start_new_session=True,
+            [*words, f"--split={SPLIT}"], env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
+
+        self.lines = queue.SimpleQueue()
+        threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            if line.startswith((b"ready", b"failed", b"count=")):
+                self.lines.put(line.decode())
+        self.lines.put(None)
 
     def line(self):
         """The next line, or `None` if the engine hangs or has ended."""
-        if not select.select([self.process.stdout], [], [], LIMIT)[0]:
+        try:
+            return self.lines.get(timeout=LIMIT)
+        except queue.Empty:
             return None
-        while line := self.process.stdout.readline().decode():
-            if line.startswith(("begin", "failed", "count=")):
-                return line
-        return None
+
+    def begin(self):
+        """Begins a pass. Returns false if the engine has ended."""
+        if self.line() is None:
+            return False
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        return True
 
     def close(self):
         with contextlib.suppress(ProcessLookupError):
@@ -109,11 +126,11 @@ def outcome(line, right):
 
 
 def quoted(name, path, repeats, spark):
-    path.write_bytes(content(1, 5000, LINES))
+    path.write_bytes(content(1, 20_000, LINES))
     program = Program(name, path, repeats)
     found = []
-    while len(found) < repeats and program.line():
-        found.append(outcome(program.line(), [(5000, 5000)]))
+    while len(found) < repeats and program.begin():
+        found.append(outcome(program.line(), [(20_000, 20_000)]))
     program.close()
     return found
 
@@ -121,17 +138,17 @@ def quoted(name, path, repeats, spark):
 def disturbed(name, path, repeats, spark, disturb, right):
     """Repeats a pass, and disturbs each at a random time. The first two are not: they say how long one takes."""
     first = content(1)
-    path.write_bytes(first)
-    program = Program(name, path, 4 * repeats + 2, spark)
-    found, took = [], 1.0
-    for number in range(4 * repeats + 2):
-        if program.line() is None:
+    program = Program(name, path, 4 * repeats, spark)
+    found, took = [], 0
+    for number in range(4 * repeats):
+        path.write_bytes(first)
+        if not program.begin():
             break
         start, happened = time.monotonic(), False
         if number >= 2:
-            time.sleep(random.uniform(0.1, 0.8) * took)
-            # Nothing is disturbed in a pass that is over.
-            if not select.select([program.process.stdout], [], [], 0)[0]:
+            time.sleep(random.uniform(0.1, 0.7) * took)
+            # A pass that is over is not disturbed.
+            if program.lines.empty():
                 happened = disturb(name, path)
         line = program.line()
         if number < 2:
@@ -140,8 +157,6 @@ def disturbed(name, path, repeats, spark, disturb, right):
             found.append(outcome(line, right))
         if line is None or len(found) == repeats:
             break
-        if disturb is overwrite:
-            path.write_bytes(first)
     program.close()
     return found
 
@@ -186,15 +201,18 @@ def standalone(directory):
     variables = dict(os.environ, **dict([TOKEN.split("=")]))
     start = [next(PYTHON.parents[1].glob("lib/python3*/site-packages/pyspark/bin/spark-class"))]
     classes = "org.apache.spark.deploy."
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f"spark://127.0.0.1:{port}"
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True, "env": variables}
-    master = [*start, classes + "master.Master", "--host", "127.0.0.1", "--port", "17077", "--webui-port", "0"]
+    master = [*start, classes + "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
     processes = [subprocess.Popen(master, **silent)]
     for host in ("127.0.0.2", "127.0.0.3"):
         worker = [*start, classes + "worker.Worker", "--host", host, "--webui-port", "0", "--cores", "1"]
-        worker += ["--memory", "1g", "--work-dir", os.path.join(directory, host), "spark://127.0.0.1:17077"]
+        worker += ["--memory", "1g", "--work-dir", os.path.join(directory, host), address]
         processes.append(subprocess.Popen(worker, **silent))
     try:
-        yield "spark://127.0.0.1:17077"
+        yield address
     finally:
         for process in processes:
             os.killpg(process.pid, signal.SIGKILL)

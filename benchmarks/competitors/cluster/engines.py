@@ -8,8 +8,8 @@ as Parquet. `tasks` reads a row with each of 200 tasks of Ray, and `plan` plans 
 
 The engine is started, and reads a small file in the same way, before the clock starts. `--split` is the size of a part
 of the file, for engines that have such an option, and `--workers` the number of tasks at the same time, 2 by default.
-With `--passes`, the work is done N times: before each pass a line `begin` is printed, and an error is a line `failed`;
-the engine continues.
+With `--passes`, the work is done N times: each pass prints the line `ready` and begins after a line on standard input,
+and an error is a line `failed`; the engine continues.
 """
 
 import argparse
@@ -383,7 +383,8 @@ def main(engines=ENGINES):
         divided(options.path, WORKERS)
     for _ in range(options.passes or 1):
         if options.passes:
-            print("begin", flush=True)
+            print("ready", flush=True)
+            sys.stdin.readline()
         start = time.perf_counter_ns()
         try:
             answer = run(options.path)
