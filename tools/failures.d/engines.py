@@ -41,7 +41,7 @@ ENGINES = {
     "Millstream on Dask": ("millstream", "dask"),
 }
 # How the command lines of workers begin or what they contain. Daft and Sail have no other processes.
-WORKERS = {"ray": rb"^ray::(?!IDLE)", "spark": rb"CoarseGrainedExecutorBackend", "dask": rb"spawn_main"}
+WORKERS = {"ray": rb"^ray::(?!IDLE|[^\0]*Actor)", "spark": rb"CoarseGrainedExecutorBackend", "dask": rb"spawn_main"}
 
 ROW = ",{value}" + ",text" * 7 + ',"quoted{field}"\n'
 # The end of a field, in lines that look like rows, and one without line ends.
