@@ -383,7 +383,7 @@ class Lists(http.server.BaseHTTPRequestHandler):
         body = f"<ListBucketResult><IsTruncated>{str(end < 2500).lower()}</IsTruncated>{body}</ListBucketResult>"
         self.wfile.write(body.encode())
 
-    def log_message(self, *_: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:
         pass
 
 
