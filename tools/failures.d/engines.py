@@ -74,7 +74,6 @@ class Program:
             [*words, f"--split={SPLIT}"], env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
-
         self.lines = queue.SimpleQueue()
         threading.Thread(target=self.read, daemon=True).start()
 
@@ -82,18 +81,18 @@ class Program:
         for line in self.process.stdout:
             if line.startswith((b"ready", b"failed", b"count=")):
                 self.lines.put(line.decode())
-        self.lines.put(None)
+        self.lines.put("failed: the program has ended")
 
     def line(self):
-        """The next line, or `None` if the engine hangs or has ended."""
+        """The next line, or `None` if the engine hangs."""
         try:
             return self.lines.get(timeout=LIMIT)
         except queue.Empty:
             return None
 
     def begin(self):
-        """Begins a pass. Returns false if the engine has ended."""
-        if self.line() is None:
+        """Begins a pass. Returns false if the engine hangs or has ended."""
+        if not (self.line() or "").startswith("ready"):
             return False
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()
