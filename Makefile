@@ -128,7 +128,7 @@ node: setup
 python: setup
 	tools/python test
 
-# The modules of the package for Python for Ray, Dask, polars, DuckDB and Spark, which are installed into a separate
+# The modules of the package for Python for Ray, Dask, Daft, polars, DuckDB and Spark, which are installed into a separate
 # environment.
 cluster: setup
 	tools/cluster test

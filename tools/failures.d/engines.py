@@ -50,7 +50,7 @@ TEXT = " text" * 20
 # Long enough that the file has many parts, some of which are over when others begin.
 ROWS = 3_000_000
 # The clusters of this program, and no others on the machine, have this in their environment.
-TOKEN = f"MILLSTREAM_FAILURES={os.getpid()}"
+VARIABLES = {"MILLSTREAM_FAILURES": str(os.getpid())}
 
 
 @cache
@@ -67,7 +67,7 @@ class Program:
         own = package == "millstream"
         words = [PYTHON, SOURCES if own else COMPETITORS / "engines.py", "csv", engine, path, f"--passes={passes}"]
         paths = [str(COMPETITORS), *([str(PYTHON.parents[1] / "sail")] if engine == "sail" else [])]
-        variables = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), **dict([TOKEN.split("=")]))
+        variables = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), **VARIABLES)
         if spark is not None and engine.startswith("spark"):
             variables["SPARK_MASTER"] = spark
         self.process = subprocess.Popen(
@@ -108,9 +108,10 @@ class Program:
 
 def ours():
     """The processes of the clusters of this program, with their command lines."""
+    [token] = ["=".join(pair).encode() for pair in VARIABLES.items()]
     for directory in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if TOKEN.encode() in (directory / "environ").read_bytes().split(b"\0"):
+            if token in (directory / "environ").read_bytes().split(b"\0"):
                 yield int(directory.name), (directory / "cmdline").read_bytes()
 
 
@@ -161,11 +162,9 @@ def disturbed(name, path, repeats, spark, disturb, right):
 
 
 def kill(name, path):
-    pattern = WORKERS.get(ENGINES[name][1].partition("-")[0])
-    workers = [] if pattern is None else [pid for pid, words in ours() if re.search(pattern, words)]
-    if not workers:
-        return False
-    with contextlib.suppress(ProcessLookupError):
+    pattern = WORKERS[ENGINES[name][1].partition("-")[0]]
+    workers = [pid for pid, words in ours() if re.search(pattern, words)]
+    with contextlib.suppress(IndexError, ProcessLookupError):
         os.kill(random.choice(workers), signal.SIGKILL)
         return True
     return False
@@ -197,7 +196,7 @@ CASES = {
 @contextlib.contextmanager
 def standalone(directory):
     """A master of Spark, and two workers."""
-    variables = dict(os.environ, **dict([TOKEN.split("=")]))
+    variables = dict(os.environ, **VARIABLES)
     start = [next(PYTHON.parents[1].glob("lib/python3*/site-packages/pyspark/bin/spark-class"))]
     classes = "org.apache.spark.deploy."
     with socket.create_server(("127.0.0.1", 0)) as free:
