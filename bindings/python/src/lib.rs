@@ -77,7 +77,7 @@ mod _native {
         ListedObject, Remote, is_directory_of_objects, is_pattern_of_objects, is_url, location_name, matching_objects,
     };
     #[pymodule_export]
-    use crate::splits::{Split, Splits, plan_objects};
+    use crate::splits::{SharedPass, Split, Splits, follow_part, plan_objects};
     #[pymodule_export]
     use crate::streams::{Columns, record_columns};
     #[pymodule_export]

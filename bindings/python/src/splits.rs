@@ -4,7 +4,10 @@ use std::hash::{Hash, Hasher};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use millstream::splits::{Framing, Split as CoreSplit, SplitPin, Splits as CoreSplits, SplitsBuilder};
+use millstream::splits::{
+    Framing, PassPart, PassResult, SharedPass as CoreSharedPass, Split as CoreSplit, SplitPin, Splits as CoreSplits,
+    SplitsBuilder,
+};
 use millstream::{CancelToken, Decode, Error, Remote as CoreRemote};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -271,6 +274,72 @@ pub fn plan_objects(
         plans.into_iter().map(|(_, plan)| plan.map(Splits)).collect()
     };
     raised(py, once(py, &token, plan)?)
+}
+
+/// A pass over a file or object of CSV that several processes make together.
+#[pyclass(frozen, module = "millstream._native")]
+pub struct SharedPass {
+    core: CoreSharedPass,
+    token: CancelToken,
+}
+
+#[pymethods]
+impl SharedPass {
+    /// Begins a plan whose pass is made in parts of `part_size` bytes; `None` if there is no pass to share. Only the first
+    /// bytes are read.
+    #[staticmethod]
+    fn begin(
+        py: Python<'_>,
+        path: &Bound<'_, PyAny>,
+        framer: &Bound<'_, Framer>,
+        size: Whole<u64>,
+        part_size: Whole<u64>,
+        pin: &str,
+        decode: &str,
+    ) -> PyResult<Option<SharedPass>> {
+        let token = CancelToken::lazy();
+        let builder = builder(py, pin, decode)?.cancel(&token);
+        let framing = raised(py, framer.get().spec.framing())?;
+        let (location, builder) = match path.cast::<ListedObject>() {
+            Ok(listed) => {
+                let listed = &listed.get().0;
+                (Location::Object(CoreRemote::new(&*listed.url)), builder.listed(listed))
+            }
+            Err(_) => (path.extract()?, builder),
+        };
+        let begin = || match location {
+            Location::Path(path) => builder.share(path, framing, size.0, part_size.0),
+            Location::Object(remote) => {
+                check_process(|| remote.name())?;
+                builder.share_url(remote, framing, size.0, part_size.0)
+            }
+        };
+        let core = raised(py, once(py, &token, begin)?)?;
+        Ok(core.map(|core| SharedPass { core, token }))
+    }
+
+    /// The parts as JSON, for `follow_part`.
+    fn parts(&self) -> Vec<String> {
+        self.core.parts().map(|part| part.to_json()).collect()
+    }
+
+    /// Composes the results of `follow_part`. Parts without one are followed now.
+    fn plan(&self, py: Python<'_>, results: Vec<String>) -> PyResult<Splits> {
+        let plan = || {
+            let results = results.iter().map(|result| PassResult::from_json(result)).collect::<Result<Vec<_>, _>>()?;
+            self.core.plan(results)
+        };
+        raised(py, once(py, &self.token, plan)?).map(Splits)
+    }
+}
+
+/// Follows the records of a part of a `SharedPass`. Returns the result as JSON.
+#[pyfunction]
+pub fn follow_part(py: Python<'_>, part: &str) -> PyResult<String> {
+    let token = CancelToken::lazy();
+    let part = raised(py, PassPart::from_json(part))?.cancel(&token);
+    let follow = || part.follow().map(|result| result.to_json());
+    raised(py, once(py, &token, follow)?)
 }
 
 #[pymethods]

@@ -6,10 +6,12 @@ The engines (`millstream.ray`, `millstream.dask`, ...) are thin modules over `pl
 from __future__ import annotations
 
 import base64
+import concurrent.futures
 import dataclasses
 import errno
 import glob
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -23,10 +25,12 @@ from ._native import (
     Framer,
     Job,
     Remote,
+    SharedPass,
     Split,
     Splits,
     Writer,
     document_columns,
+    follow_part,
     is_directory_of_objects,
     is_pattern_of_objects,
     is_url,
@@ -51,6 +55,12 @@ if TYPE_CHECKING:
 
 #: The size of a split in bytes.
 SPLIT_SIZE = 128 << 20
+
+#: The size of the parts of a pass that other processes make.
+_PART_SIZE = 256 << 20
+
+#: How many objects are opened at the same time.
+_AHEAD = 16
 
 #: How often a split is read again after an error that may pass, and the first pause in seconds, which doubles.
 _RETRIES = 3
@@ -111,10 +121,19 @@ class JsonOptions(LinesOptions, total=False):
     duplicates: Literal["error", "first", "last"]
 
 
+#: Calls a function with each of these values, in any processes, and returns the results in the same order.
+Map: TypeAlias = "Callable[[Callable[[str], str], Sequence[str]], Iterable[str]]"
+
+
 class DelimitedOptions(LinesOptions, total=False):
     """The options of delimited text: those of `millstream.columns` and `Framer.csv`. Types are inferred from the first
-    file."""
+    file.
 
+    With `map`, other processes read the files to plan them, 256 MiB for each call, and this process composes what they
+    found: `millstream.ray.map_tasks`, `millstream.dask.map_tasks`, or the method `map` of an executor of
+    `concurrent.futures`. The plan is the same as without it."""
+
+    map: Map | None
     header: bool
     quote: str | None
     escape: str | None
@@ -232,6 +251,7 @@ def _plan_delimited(paths: Paths, delimiter: str, options: dict[str, Any]) -> Ta
     files = _files(paths)
     header, infer = own.pop("header", True), own.pop("infer", _INFER)
     own["nulls"] = tuple(own.get("nulls", ()))
+    plan["map"] = own.pop("map", None)
     fields, arrow = _types(
         columns_of(files[0], framer, header=header, schema=schema, infer=infer, threads=1, **own),
     )
@@ -416,11 +436,15 @@ def _plan(
     pin: Literal["none", "identity", "ends", "full"] = "identity",
     decode: Literal["auto", "off"] = "auto",
     rejects: str | os.PathLike[str] | None = None,
+    map: Map | None = None,
 ) -> TablePlan:
     names = _chosen(schema, columns)
     tasks: list[Task] = []
     parts = list(parts)
-    if parts and all(is_url(path) for path, _, _ in parts):
+    plans: Iterator[Splits]
+    if map is not None:
+        plans = _shared(map, [(path, framer) for path, framer, _ in parts], split_size, pin, decode)
+    elif parts and all(is_url(path) for path, _, _ in parts):
         objects = [path.entry if isinstance(path, _Listed) else path for path, _, _ in parts]
         plans = iter(plan_objects(objects, parts[0][1], split_size, pin, decode))
     else:
@@ -441,6 +465,44 @@ def _plan(
     if rejects is not None:
         tasks = _with_rejects(tasks, rejects)
     return TablePlan(tuple(tasks), _selected(schema, names))
+
+
+def _shared(
+    map: Map,
+    files: Sequence[tuple[str, Framer]],
+    split_size: int,
+    pin: Literal["none", "identity", "ends", "full"],
+    decode: Literal["auto", "off"],
+) -> Iterator[Splits]:
+    """Plans files, whose passes other processes make."""
+
+    def begin(file: tuple[str, Framer]) -> SharedPass | None:
+        path, framer = file
+        return SharedPass.begin(
+            path.entry if isinstance(path, _Listed) else path, framer, split_size, _PART_SIZE, pin, decode
+        )
+
+    with concurrent.futures.ThreadPoolExecutor(_AHEAD) as pool:
+        passes = list(pool.map(begin, files))
+    parts = [[] if shared is None else shared.parts() for shared in passes]
+    results = iter(map(_follow, [part for of_file in parts for part in of_file]))
+    for (path, framer), shared, of_file in zip(files, passes, parts, strict=True):
+        if shared is None:
+            yield Splits.plan(path, framer, size=split_size, pin=pin, decode=decode)
+        else:
+            yield shared.plan(list(itertools.islice(results, len(of_file))))
+
+
+def _follow(part: str) -> str:
+    """Follows the records of a part of a pass. Errors of the system that may pass are retried."""
+    for attempt in range(_RETRIES):
+        try:
+            return follow_part(part)
+        except OSError as error:
+            if not _may_pass(error):
+                raise
+        time.sleep(_PAUSE * 2**attempt)
+    return follow_part(part)
 
 
 def _rows(split: Split, header: int | None) -> int | None:

@@ -33,6 +33,7 @@ def matching_objects(url: str, /) -> list[ListedObject]: ...
 def plan_objects(
     objects: list[ListedObject | str], framer: Framer, size: int, pin: str, decode: str, /
 ) -> list[Splits]: ...
+def follow_part(part: str, /) -> str: ...
 def command_line(argv: Sequence[str], closed: tuple[bool, bool, bool]) -> int: ...
 def option_error(found: str, expected: str) -> Error: ...
 def state_error(state: Literal["closed", "in_use"], name: str) -> Error: ...
@@ -143,6 +144,23 @@ class ListedObject:
     @property
     def size(self) -> int:
         """The number of bytes."""
+
+@final
+class SharedPass:
+    """A pass over a file or object of CSV that several processes make together."""
+
+    @staticmethod
+    def begin(
+        path: Location | ListedObject, framer: Framer, size: int, part_size: int, pin: str, decode: str
+    ) -> SharedPass | None:
+        """Begins a plan whose pass is made in parts of `part_size` bytes; `None` if there is no pass to share. Only the
+        first bytes are read."""
+
+    def parts(self) -> list[str]:
+        """The parts as JSON, for `follow_part`."""
+
+    def plan(self, results: list[str]) -> Splits:
+        """Composes the results of `follow_part`. Parts without one are followed now."""
 
 class Splits(Sequence[Split]):
     """A plan: the splits of a file, in order. A sequence of `Split`.

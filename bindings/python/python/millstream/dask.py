@@ -19,7 +19,7 @@ from ._cluster import Readers, TablePlan, Task, read_split
 from ._jobs import Output, Writers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ._native import Part
 
@@ -29,6 +29,7 @@ _pandas: Any = _engines.load("dask", "pandas")
 _arrow: Any = _engines.load("arrow", "pyarrow")
 
 __all__ = [
+    "map_tasks",
     "read_bson",
     "read_csv",
     "read_delimited",
@@ -58,6 +59,12 @@ def read_plan(plan: TablePlan) -> Any:
     if not plan.tasks:
         return _frames.from_pandas(meta, npartitions=1)
     return _frames.from_map(_partition, list(plan.tasks), schema=plan.schema, meta=meta, label="millstream")
+
+
+def map_tasks(function: Callable[[str], str], values: Sequence[str]) -> Sequence[str]:
+    """Calls a function with each value in a task: for the option `map`, with which tasks plan CSV."""
+    task = _dask.delayed(function, pure=False)
+    return _dask.compute(*map(task, values))  # type: ignore[no-any-return]
 
 
 _readers = Readers(read_plan)

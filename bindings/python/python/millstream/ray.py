@@ -21,10 +21,12 @@ from ._jobs import Output, Writers
 from ._native import Split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ._native import Part
 
+_ray: Any = _engines.load("ray", "ray")
+_errors: Any = _engines.load("ray", "ray.exceptions")
 _data: Any = _engines.load("ray", "ray", "ray.data")
 _source: Any = _engines.load("ray", "ray.data.datasource")
 _block: Any = _engines.load("ray", "ray.data.block")
@@ -32,6 +34,7 @@ _arrow: Any = _engines.load("arrow", "pyarrow")
 
 __all__ = [
     "MillstreamDatasource",
+    "map_tasks",
     "read_bson",
     "read_csv",
     "read_delimited",
@@ -84,6 +87,15 @@ def read_plan(plan: TablePlan, **options: Any) -> Any:
     # As many blocks as tasks: otherwise Ray divides the blocks of each task again.
     options.setdefault("override_num_blocks", max(len(plan.tasks), 1))
     return _data.read_datasource(MillstreamDatasource(plan), **options)
+
+
+def map_tasks(function: Callable[[str], str], values: Sequence[str]) -> list[str]:
+    """Calls a function with each value in a task: for the option `map`, with which tasks plan CSV."""
+    task = _ray.remote(function)
+    try:
+        return _ray.get([task.remote(value) for value in values])  # type: ignore[no-any-return]
+    except _errors.RayTaskError as error:
+        raise error.cause from None
 
 
 _readers = Readers(read_plan)

@@ -15,6 +15,7 @@ import millstream as ms
 import objects
 import pyarrow as pa
 import pytest
+from millstream import _cluster
 from millstream import dask as source
 from millstream.arrow import count_rejects
 
@@ -51,12 +52,14 @@ def fail(frame: Any) -> Any:
     return frame.map_partitions(check, meta=frame._meta)
 
 
-def test_rows_are_those_of_one_machine(tmp_path: Path) -> None:
+def test_rows_are_those_of_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = data.csv(tmp_path / "a.csv")
     frame = source.read_csv(path, split_size=data.SIZE)
     assert frame.npartitions > 10
     assert collect(frame) == data.single(path)
     assert frame["price"].sum().compute() == sum(range(data.ROWS)) / 4
+    monkeypatch.setattr(_cluster, "_PART_SIZE", 200_000)
+    assert collect(source.read_csv(path, split_size=data.SIZE, map=source.map_tasks)) == data.single(path)
     path = data.jsonl(tmp_path / "a.jsonl")
     assert collect(source.read_jsonl(path, split_size=data.SIZE)) == data.single(path)
     path = data.lines(tmp_path / "a.txt")

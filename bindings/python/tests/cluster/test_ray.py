@@ -17,6 +17,7 @@ import millstream as ms
 import objects
 import pyarrow as pa
 import pytest
+from millstream import _cluster
 from millstream._jobs import Output
 from millstream.arrow import count_rejects, plan_bson, plan_csv
 
@@ -59,11 +60,13 @@ def collect(dataset: Any) -> pa.Table:
 
 
 @pytest.mark.usefixtures("cluster")
-def test_rows_are_those_of_one_machine(tmp_path: Path) -> None:
+def test_rows_are_those_of_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = data.csv(tmp_path / "a.csv")
     read = source.read_csv(path, split_size=data.SIZE)
     assert read.schema().names == ["id", "text", "price"]
     assert collect(read) == data.single(path)
+    monkeypatch.setattr(_cluster, "_PART_SIZE", 200_000)
+    assert collect(source.read_csv(path, split_size=data.SIZE, map=source.map_tasks)) == data.single(path)
     path = data.jsonl(tmp_path / "a.jsonl")
     assert collect(source.read_jsonl(path, split_size=data.SIZE)) == data.single(path)
     path = data.lines(tmp_path / "a.txt")

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frame::Csv;
 use crate::os::cancel::Wait;
 
@@ -24,12 +24,12 @@ const BLOCK: u64 = 256 << 10;
 
 impl Chunks {
     /// Returns where the first record of the part that begins at `start` may begin.
-    fn guess_start(&self, start: u64) -> Option<u64> {
+    pub(super) fn guess_start(&self, start: u64) -> Result<Option<u64>> {
         // A line may end directly before the part.
         let before = start - 1;
         let mut bytes = vec![0; BLOCK.min(self.size - before) as usize];
-        let len = self.content.read_at(&mut bytes, before, &self.wait).ok()?;
-        self.csv.clone().guess_line(&bytes[..len]).map(|len| before + len as u64)
+        let len = self.content.read_at(&mut bytes, before, &self.wait).map_err(Error::from_io)?;
+        Ok(self.csv.clone().guess_line(&bytes[..len]).map(|len| before + len as u64))
     }
 
     fn range(&self, index: usize) -> Range<u64> {
@@ -50,7 +50,8 @@ impl Parts for Chunks {
         let begin = match index {
             0 => 0,
             // A part in which no record begins has no start.
-            _ => self.guess_start(range.start).filter(|&begin| begin < range.end)?,
+            // Reading it again reports an error.
+            _ => self.guess_start(range.start).ok().flatten().filter(|&begin| begin < range.end)?,
         };
         Some((begin..range.end, begin))
     }

@@ -37,6 +37,7 @@ mod framing;
 #[doc(hidden)] // for the command line
 pub mod in_order;
 mod parallel;
+mod pass;
 mod pin;
 mod plan;
 mod source;
@@ -55,6 +56,7 @@ use millstream_core::internal::{JsonElements, refuse};
 pub use assumed::AssumedSplits;
 pub use divided::Divided;
 pub use framing::Framing;
+pub use pass::{PassPart, PassResult, SharedPass};
 pub use pin::SplitPin;
 pub use plan::SplitsBuilder;
 

@@ -19,7 +19,7 @@ use millstream_remote::{ListedObject, Version};
 use super::chunks::Chunks;
 use super::content::{Content, Location, current_version};
 use super::pin::Pinned;
-use super::walk::{Counts, walk, walk_elements};
+use super::walk::{Counts, Walked, walk, walk_elements};
 use super::{AssumedSplits, Encoded, Framing, JsonPlace, Split, SplitPin, Splits, Whole, source};
 
 /// The maximum number of splits of a plan.
@@ -45,7 +45,7 @@ type Report = Arc<dyn Fn(u64) + Send + Sync>;
 #[derive(Clone, Default)]
 #[must_use = "a builder does nothing until a file is planned"]
 pub struct SplitsBuilder {
-    pin: SplitPin,
+    pub(super) pin: SplitPin,
     decode: Option<Decode>,
     index: Option<PathBuf>,
     listed: Option<ListedObject>,
@@ -156,10 +156,8 @@ impl SplitsBuilder {
         let path = path.as_ref();
         let plan = || {
             self.check(&framing, size)?;
-            let content = open(path)?;
-            let location = Location::File(std::path::absolute(path).map_err(Error::from_io)?);
-            let wait = Wait::new(self.cancel.clone(), None);
-            self.plan_content(&content, location, framing, size, &wait)
+            let (content, location) = SplitsBuilder::file(path)?;
+            self.plan_content(&content, location, framing, size, &self.wait())
         };
         plan().map_err(|error| error.with_name(path.display().to_string()))
     }
@@ -189,13 +187,10 @@ impl SplitsBuilder {
     /// [`ErrorKind::Unsupported`] for an object without ranges or without a strong ETag.
     pub fn plan_url(self, remote: impl Into<Remote>, framing: Framing, size: u64) -> Result<Splits> {
         let remote = remote.into();
-        let (name, wait) = (remote.name(), Wait::new(self.cancel.clone(), None));
+        let (name, wait) = (remote.name(), self.wait());
         let plan = || {
             self.check(&framing, size)?;
-            let content = Content::Object(match &self.listed {
-                Some(ListedObject { size, etag: Some(etag), .. }) => Version::known(remote.clone(), *size, etag)?,
-                _ => current_version(&remote, &wait)?,
-            });
+            let content = self.object(&remote, &wait)?;
             self.plan_content(&content, Location::Object(Box::new(remote)), framing, size, &wait)
         };
         plan().map_err(|error| error.with_name(name))
@@ -215,8 +210,7 @@ impl SplitsBuilder {
         let Framing::Csv { dialect } = &framing else { return Ok(None) };
         let csv = Csv::with(*dialect)?;
         refuse_empty(step)?;
-        let (content, wait) = (open(path)?, Wait::new(self.cancel, None));
-        let location = Location::File(std::path::absolute(path).map_err(Error::from_io)?);
+        let ((content, location), wait) = (SplitsBuilder::file(path)?, self.wait());
         if self.decode != Some(Decode::Off) && needs_decoding(&location, &content.first_bytes(&wait)?) {
             return Ok(None);
         }
@@ -225,8 +219,25 @@ impl SplitsBuilder {
         Ok(Some(AssumedSplits { whole, chunks: Arc::new(Chunks { content, wait, csv, size, step }) }))
     }
 
+    pub(super) fn wait(&self) -> Wait {
+        Wait::new(self.cancel.clone(), None)
+    }
+
+    /// Opens a regular file.
+    pub(super) fn file(path: &Path) -> Result<(Content, Location)> {
+        Ok((open(path)?, Location::File(std::path::absolute(path).map_err(Error::from_io)?)))
+    }
+
+    /// Finds the version of an object that is planned.
+    pub(super) fn object(&self, remote: &Remote, wait: &Wait) -> Result<Content> {
+        Ok(Content::Object(match &self.listed {
+            Some(ListedObject { size, etag: Some(etag), .. }) => Version::known(remote.clone(), *size, etag)?,
+            _ => current_version(remote, wait)?,
+        }))
+    }
+
     /// Refuses what cannot work, before anything is opened.
-    fn check(&self, framing: &Framing, size: u64) -> Result<()> {
+    pub(super) fn check(&self, framing: &Framing, size: u64) -> Result<()> {
         framing.framer()?;
         refuse_empty(size)?;
         match framing {
@@ -246,29 +257,15 @@ impl SplitsBuilder {
         size: u64,
         wait: &Wait,
     ) -> Result<Splits> {
-        let progress = |bytes| self.progress.iter().for_each(|progress| progress(bytes));
-        let pin = Pinned::new(self.pin, content, wait)?;
-        let index = self.index.as_ref().map(std::path::absolute).transpose().map_err(Error::from_io)?;
-        let is_named = index.is_some();
-        let decodes = self.decode != Some(Decode::Off);
-        let first = if decodes { content.first_bytes(wait)? } else { Vec::new() };
-        let is_encoded = decodes && needs_decoding(&location, &first);
-        let header = match &framing {
-            Framing::Csv { dialect } if self.header && !is_encoded => {
-                Some(header(content, &mut Csv::with(*dialect)?, wait)?)
-            }
-            _ => None,
-        };
-        let whole = Whole { location: Some(location), pin, framing, index, header };
-        let mut plan = Planning { whole: Arc::new(whole), size: content.size()?, step: size, splits: Vec::new() };
+        let progress = |bytes| self.report(bytes);
+        let (mut plan, format) = self.begin(content, location, framing, size, wait)?;
         let (mut records, mut note) = (None, None);
-        let format = guess(&first, true);
-        if self.pin == SplitPin::Full || plan.needs_pass(content, is_encoded.then_some(&format)) {
+        if self.pin == SplitPin::Full || plan.needs_pass(content, format.as_ref()) {
             self.before_pass.iter().for_each(|report| report(plan.size));
         }
-        if is_encoded {
+        if let Some(format) = format {
             note = plan.by_pieces(content, format, wait)?;
-        } else if is_named {
+        } else if plan.whole.index.is_some() {
             return Err(Error::new(ErrorKind::InvalidOption)
                 .with_found("an index for a file that is not decoded")
                 .with_expected("an index only for a gzip file"));
@@ -279,31 +276,57 @@ impl SplitsBuilder {
         } else if matches!(plan.whole.framing, Framing::JsonElements { .. }) {
             records = Some(plan.by_elements(content, wait, &progress)?);
         } else {
-            records = Some(plan.by_records(content, wait, &progress)?);
+            let (whole, size, step) = (plan.whole.clone(), plan.size, plan.step);
+            records = Some(plan.by_records(|found| walk(content, size, &whole.framing, step, wait, &progress, found))?);
         }
-        let Planning { whole, size, mut splits, .. } = plan;
         if self.pin == SplitPin::Full {
-            for split in &mut splits {
+            for split in &mut plan.splits {
                 progress(split.begin);
                 split.hash = Some(source::hash(split, wait)?);
             }
         }
-        whole.pin.check(content, wait)?;
-        let now = content.size()?;
-        if now < size {
-            return Err(shrank(now, size));
-        }
-        Ok(Splits { splits: Arc::new(splits), size, records, note })
+        plan.finish(content, records, note, wait)
+    }
+
+    /// Returns an empty plan, and the format of content that is decoded.
+    pub(super) fn begin(
+        &self,
+        content: &Content,
+        location: Location,
+        framing: Framing,
+        size: u64,
+        wait: &Wait,
+    ) -> Result<(Planning, Option<Guess>)> {
+        let pin = Pinned::new(self.pin, content, wait)?;
+        let index = self.index.as_ref().map(std::path::absolute).transpose().map_err(Error::from_io)?;
+        let decodes = self.decode != Some(Decode::Off);
+        let first = if decodes { content.first_bytes(wait)? } else { Vec::new() };
+        let is_encoded = decodes && needs_decoding(&location, &first);
+        let header = match &framing {
+            Framing::Csv { dialect } if self.header && !is_encoded => {
+                Some(header(content, &mut Csv::with(*dialect)?, wait)?)
+            }
+            _ => None,
+        };
+        let whole = Whole { location: Some(location), pin, framing, index, header };
+        let plan = Planning { whole: Arc::new(whole), size: content.size()?, step: size, splits: Vec::new() };
+        Ok((plan, is_encoded.then(|| guess(&first, true))))
+    }
+
+    /// Reports the number of bytes that a pass has read.
+    pub(super) fn report(&self, bytes: u64) {
+        self.progress.iter().for_each(|progress| progress(bytes));
     }
 }
 
 /// A plan in progress.
-struct Planning {
+#[derive(Clone)]
+pub(super) struct Planning {
     whole: Arc<Whole>,
     /// The size of the file.
-    size: u64,
+    pub(super) size: u64,
     /// The requested size of a split.
-    step: u64,
+    pub(super) step: u64,
     splits: Vec<Split>,
 }
 
@@ -321,21 +344,19 @@ impl Planning {
     }
 
     fn add(&mut self, begin: u64, end: Option<u64>, is_exact: bool, record: Option<u64>) {
+        self.splits.push(self.split(begin, end, is_exact, record));
+    }
+
+    fn split(&self, begin: u64, end: Option<u64>, is_exact: bool, record: Option<u64>) -> Split {
         let whole = self.whole.clone();
         let is_json = matches!(whole.framing, Framing::JsonElements { .. });
         let json = is_json.then(|| JsonPlace { last: true, ..JsonPlace::default() });
-        self.splits.push(Split {
-            whole,
-            begin,
-            end,
-            is_exact,
-            record,
-            line: None,
-            rows: None,
-            json,
-            encoded: None,
-            hash: None,
-        });
+        Split { whole, begin, end, is_exact, record, line: None, rows: None, json, encoded: None, hash: None }
+    }
+
+    /// Returns the whole content as one split.
+    pub(super) fn whole(&self) -> Split {
+        self.split(0, Some(self.size), true, Some(0))
     }
 
     /// Divides a compressed file at its bgzf blocks, zstd frames or points of its index. Returns why it has fewer splits
@@ -428,11 +449,15 @@ impl Planning {
         self.by_multiples(self.step, false, |begin| (begin == 0).then_some(0))
     }
 
-    /// Divides before the first record of each multiple of `step`. Returns the number of records.
-    fn by_records(&mut self, content: &Content, wait: &Wait, progress: &dyn Fn(u64)) -> Result<u64> {
+    /// Divides before the first record of each multiple of `step`. `follow` finds the records, as [`walk`] does. Returns their
+    /// number.
+    pub(super) fn by_records(
+        &mut self,
+        follow: impl FnOnce(&mut dyn FnMut(u64, Counts)) -> Result<Walked>,
+    ) -> Result<u64> {
         self.check_count(self.size.div_ceil(self.step))?;
-        let (whole, size, step) = (self.whole.clone(), self.size, self.step);
-        let has_lines = matches!(whole.framing, Framing::Csv { .. });
+        let (size, step) = (self.size, self.step);
+        let has_lines = matches!(self.whole.framing, Framing::Csv { .. });
         let mut add = |begin, end, before: Counts, after: Option<Counts>| {
             self.add(begin, Some(end), true, Some(before.records));
             let split = self.splits.last_mut().expect("it was added");
@@ -440,7 +465,7 @@ impl Planning {
             split.rows = after.map(|after| after.rows() - before.rows());
         };
         let (mut begin, mut before, mut next) = (0, Counts::default(), step);
-        let walked = walk(content, size, &whole.framing, step, wait, progress, |offset, counts| {
+        let walked = follow(&mut |offset, counts| {
             if offset >= next && offset < size {
                 add(begin, offset, before, Some(counts));
                 (begin, before, next) = (offset, counts, (offset / step + 1).saturating_mul(step));
@@ -448,6 +473,22 @@ impl Planning {
         })?;
         add(begin, size, before, (walked.end == size).then_some(walked.counts));
         Ok(walked.counts.records)
+    }
+
+    /// Fails if the content has changed since the plan began.
+    pub(super) fn finish(
+        self,
+        content: &Content,
+        records: Option<u64>,
+        note: Option<String>,
+        wait: &Wait,
+    ) -> Result<Splits> {
+        self.whole.pin.check(content, wait)?;
+        let now = content.size()?;
+        if now < self.size {
+            return Err(shrank(now, self.size));
+        }
+        Ok(Splits { splits: Arc::new(self.splits), size: self.size, records, note })
     }
 
     /// Divides a JSON document after the first element of the array that ends at or after each multiple of `step`. Returns
@@ -511,7 +552,7 @@ fn header(content: &Content, csv: &mut Csv, wait: &Wait) -> Result<String> {
 }
 
 /// Refuses a size of 0.
-fn refuse_empty(size: u64) -> Result<()> {
+pub(super) fn refuse_empty(size: u64) -> Result<()> {
     refuse(&[(size == 0, &"splits of 0 bytes", &"at least 1")])
 }
 

@@ -49,29 +49,19 @@ enum Bytes {
 impl Opened {
     /// Opens the content of a split and checks that it is the one that was planned.
     pub(crate) fn new(split: &Split, wait: &Wait) -> Result<Opened> {
-        let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
+        let content = open(split, wait)?;
         let start = split.encoded.as_ref().map_or(split.search_from(), |encoded| encoded.at);
-        let (content, bytes) = match split.location()? {
-            Location::File(path) => {
-                if !std::fs::metadata(path).map_err(open_failed)?.is_file() {
-                    return Err(mismatch("something that is not a regular file", "the regular file of the plan"));
-                }
-                let mut file = File::open(path).map_err(open_failed)?;
+        let bytes = match &content {
+            Content::File(file) => {
+                let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
+                let mut file = file.try_clone().map_err(open_failed)?;
                 file.seek(SeekFrom::Start(start)).map_err(open_failed)?;
-                let content = Content::File(Arc::new(file.try_clone().map_err(open_failed)?));
-                (content, Bytes::File(FdSource::new(file.into())?))
+                Bytes::File(FdSource::new(file.into())?)
             }
-            Location::Object(remote) => {
-                let version = match &split.whole.pin {
-                    Pinned::Version { size, etag } if *size > 0 => Version::known((**remote).clone(), *size, etag)?,
-                    // The object is empty, so no later request compares the version; or the plan contains none.
-                    _ => current_version(remote, wait)?,
-                };
-                let bytes = ObjectSource::new(version.open(start, split.expected_end())?);
-                (Content::Object(version), Bytes::Object(Box::new(bytes)))
+            Content::Object(version) => {
+                Bytes::Object(Box::new(ObjectSource::new(version.open(start, split.expected_end())?)))
             }
         };
-        check(&split.whole.pin, &content, split.least_size(), wait)?;
         let (is_encoded, split) = (split.encoded.is_some(), split.clone());
         let resume = split.resume()?;
         Ok(Opened { bytes, is_encoded, resume, split, content })
@@ -159,10 +149,30 @@ impl Split {
     }
 }
 
-/// Fails if the file does not match the plan, or is shorter than the plan says.
-fn check(pin: &Pinned, content: &Content, least: u64, wait: &Wait) -> Result<()> {
-    pin.check(content, wait)?;
-    let now = content.size()?;
+/// Opens the content of a split, and checks that it is the one that was planned.
+pub(super) fn open(split: &Split, wait: &Wait) -> Result<Content> {
+    let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
+    let content = match split.location()? {
+        Location::File(path) => {
+            if !std::fs::metadata(path).map_err(open_failed)?.is_file() {
+                return Err(mismatch("something that is not a regular file", "the regular file of the plan"));
+            }
+            Content::File(Arc::new(File::open(path).map_err(open_failed)?))
+        }
+        Location::Object(remote) => Content::Object(match &split.whole.pin {
+            Pinned::Version { size, etag } if *size > 0 => Version::known((**remote).clone(), *size, etag)?,
+            // The object is empty, so no later request compares the version; or the plan contains none.
+            _ => current_version(remote, wait)?,
+        }),
+    };
+    check(split, &content, wait)?;
+    Ok(content)
+}
+
+/// Fails if the content does not match the plan, or is shorter than the plan says.
+pub(super) fn check(split: &Split, content: &Content, wait: &Wait) -> Result<()> {
+    split.whole.pin.check(content, wait)?;
+    let (now, least) = (content.size()?, split.least_size());
     if now < least { Err(shrank(now, least)) } else { Ok(()) }
 }
 
@@ -393,7 +403,7 @@ impl ByteSource for SplitSource {
     fn finish(&mut self, wait: &Wait, ends: &mut Vec<CommandEnd>) -> Result<()> {
         self.compare(wait)?;
         if let Content::File(_) = self.content {
-            check(&self.split.whole.pin, &self.content, self.split.least_size(), wait)?;
+            check(&self.split, &self.content, wait)?;
         }
         // A decoder knows whether it succeeded only at its end.
         if self.has_ended || self.split.encoded.is_none() || matches!(self.stop, Stop::Never) {

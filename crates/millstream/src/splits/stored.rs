@@ -18,11 +18,11 @@ use super::pin::Pinned;
 use super::{Encoded, Framing, JsonPlace, Split, Splits, Whole};
 
 /// The version that this library writes. It reads this version and all earlier ones.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct StoredSplit<'a> {
+pub(super) struct StoredSplit<'a> {
     version: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path: Option<Cow<'a, str>>,
@@ -68,7 +68,7 @@ struct StoredPlan {
 }
 
 /// Returns the error for JSON of a plan, or of one of its splits.
-fn refused(invalid: Invalid, what: &str) -> Error {
+pub(super) fn refused(invalid: Invalid, what: &str) -> Error {
     // The version is that of plans.
     let what = if matches!(invalid, Invalid::Version { .. }) { "a plan" } else { what };
     invalid.error(ErrorKind::InvalidOption, what, &format!("{what} as `millstream split` or a plan writes it"))
@@ -90,8 +90,12 @@ impl Split {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn to_json(&self) -> String {
+        serde_json::to_string(&self.stored()).expect("the fields have no maps and cannot fail")
+    }
+
+    pub(super) fn stored(&self) -> StoredSplit<'_> {
         let Whole { pin, framing, index, header, .. } = &*self.whole;
-        let stored = StoredSplit {
+        StoredSplit {
             version: VERSION,
             path: text(self.path()),
             url: self.url().map(Cow::Borrowed),
@@ -108,8 +112,7 @@ impl Split {
             state: self.json.as_ref().map(Cow::Borrowed),
             encoded: self.encoded.clone(),
             hash: self.hash.as_deref().map(Cow::Borrowed),
-        };
-        serde_json::to_string(&stored).expect("the fields have no maps and cannot fail")
+        }
     }
 
     /// Parses a split from JSON.
@@ -130,7 +133,7 @@ fn text(path: Option<&Path>) -> Option<Cow<'_, str>> {
 }
 
 impl StoredSplit<'_> {
-    fn into_split(self) -> Result<Split> {
+    pub(super) fn into_split(self) -> Result<Split> {
         versioned::check(self.version, VERSION).map_err(|invalid| refused(invalid, "a split"))?;
         let (pin, framing) = (self.pin.into_owned(), self.framing.into_owned());
         framing.framer()?;

@@ -2,6 +2,8 @@
 
 use std::ops::{Add, Range};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::frame::{Batch, Csv, Framer, RecordLines, Resume, Step};
 use crate::os::cancel::Wait;
@@ -22,7 +24,8 @@ const CHUNK: u64 = 8 << 20;
 const HEAD: usize = 8;
 
 /// The numbers of what has been followed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Counts {
     /// The complete records.
     pub(super) records: u64,
@@ -36,6 +39,15 @@ impl Counts {
     /// Returns the number of records that are not skipped.
     pub(super) fn rows(self) -> u64 {
         self.records - self.skipped
+    }
+
+    /// Returns whether these can be the numbers at a later position.
+    pub(super) fn is_after(self, other: Counts) -> bool {
+        let rows = |counts: Counts| counts.records.checked_sub(counts.skipped);
+        self.inner_lines >= other.inner_lines
+            && self.skipped >= other.skipped
+            && rows(self) >= rows(other)
+            && rows(self).is_some()
     }
 }
 
@@ -59,7 +71,7 @@ pub(super) struct Walked {
     /// The offset of the next record.
     pub(super) end: u64,
     /// Whether a record that is incomplete or invalid, or the end of the file, ended the traversal.
-    is_last: bool,
+    pub(super) is_last: bool,
 }
 
 /// Calls `found` with the offset of each record that begins after complete records, and the counts of these; if `framing` is
@@ -76,12 +88,10 @@ pub(super) fn walk(
     step: u64,
     wait: &Wait,
     progress: &dyn Fn(u64),
-    mut found: impl FnMut(u64, Counts),
+    found: &mut dyn FnMut(u64, Counts),
 ) -> Result<Walked> {
     match framing {
-        Framing::Csv { dialect } => {
-            chunks(content, size, step, CHUNK, &Csv::with(*dialect)?, wait, progress, &mut found)
-        }
+        Framing::Csv { dialect } => chunks(content, size, step, CHUNK, &Csv::with(*dialect)?, wait, progress, found),
         _ => {
             let mut next = CHUNK;
             let found = |offset, counts: &dyn Fn() -> Counts| {
@@ -247,7 +257,7 @@ pub(super) fn walk_elements(
 }
 
 /// The first records at or after multiples of a step: their offsets, and the counts of the records before them.
-type Boundaries = Vec<(u64, Counts)>;
+pub(super) type Boundaries = Vec<(u64, Counts)>;
 
 /// Follows a file of CSV on all cores, in parts of `chunk` bytes.
 #[expect(clippy::too_many_arguments, reason = "the tests need all of them")]
@@ -287,8 +297,8 @@ fn chunks(
     Ok(whole)
 }
 
-/// Follows a part whose start is the start of a record.
-fn follow(
+/// Follows a part whose start is the start of a record. Returns also the first records at or after multiples of `step`.
+pub(super) fn follow(
     content: &Content,
     range: Range<u64>,
     size: u64,

@@ -36,6 +36,10 @@ fn documents() -> Vec<u8> {
     (0..3000_u32).flat_map(|i| [&(i % 900 + 5).to_le_bytes()[..], &vec![1; i as usize % 900], &[0]].concat()).collect()
 }
 
+fn csv() -> Framing {
+    Framing::Csv { dialect: CsvDialect::new() }
+}
+
 /// What a split contains, without its file: the pin depends on that.
 fn ranges(plan: &Splits) -> Vec<String> {
     let split = |split: &Split| {
@@ -81,23 +85,29 @@ fn the_splits_of_an_object_are_those_of_a_file() {
     let path = directory.path().join("a");
     std::fs::write(&path, table()).unwrap();
     let sizes = [100_001, 700_000, 1 << 30];
-    for framing in [
-        Framing::Lines,
-        Framing::Delimiter { bytes: b"ab\n".to_vec() },
-        Framing::Fixed { len: 1001 },
-        Framing::Csv { dialect: CsvDialect::new() },
-    ] {
+    for framing in [Framing::Lines, Framing::Delimiter { bytes: b"ab\n".to_vec() }, Framing::Fixed { len: 1001 }, csv()]
+    {
         compare(&path, &framing, &sizes);
     }
     // So long that several threads follow it.
     std::fs::write(&path, "some text,\"a,\n\"\"\"\n".repeat(900_000)).unwrap();
-    compare(&path, &Framing::Csv { dialect: CsvDialect::new() }, &[5_000_001]);
+    compare(&path, &csv(), &[5_000_001]);
     std::fs::write(&path, documents()).unwrap();
     compare(&path, &Framing::Bson, &sizes);
     std::fs::write(&path, format!("[{}]", "{\"a\": [1, 2]},\n".repeat(30_000) + "3")).unwrap();
     compare(&path, &Framing::JsonElements { pointer: String::new(), depth: 128 }, &sizes);
     std::fs::write(&path, "").unwrap();
     compare(&path, &Framing::Lines, &sizes);
+}
+
+#[test]
+fn a_pass_over_an_object_is_shared() {
+    let server = serve(table());
+    let plan = Splits::builder().plan_url(server.url("/a"), csv(), 100_000).unwrap();
+    let pass = Splits::builder().share_url(server.url("/a"), csv(), 100_000, 300_000).unwrap().unwrap();
+    let results: Vec<_> = pass.parts().map(|part| part.follow().unwrap()).collect();
+    assert!(results.len() > 5);
+    assert_eq!(pass.plan(results).unwrap(), plan);
 }
 
 /// Lengths that are followed over a gap, which is requested around.

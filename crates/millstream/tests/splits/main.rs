@@ -4,6 +4,7 @@ mod changes;
 mod elements;
 #[cfg(feature = "compression")]
 mod encoded;
+mod pass;
 mod pipe;
 mod stored;
 mod union;

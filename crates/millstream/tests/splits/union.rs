@@ -10,6 +10,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 /// Half of them can overlap themselves.
 const DELIMITERS: &[&[u8]] = &[b"a", b"ab", b"\r\n", b"aab", b"ab\n\n", b"aa", b"aba", b"abab", b"aaaa", b"\n\n"];
@@ -93,7 +94,7 @@ fn cases() -> ProptestConfig {
 
 /// Files of CSV in which quotes, delimiters and line ends are next to each other in every order, and their dialects.
 /// Most fields are valid, so that an invalid one is often found in a later split.
-fn files_of_csv() -> impl Strategy<Value = (Framing, Vec<u8>)> {
+pub(crate) fn files_of_csv() -> impl Strategy<Value = (Framing, Vec<u8>)> {
     let field = prop_oneof![
         4 => select(&["a", "", "\"\"", "\"a\"", "\"a;b,c\"", "\"\n\"", "\"\r\n;\n\"", "\"\"\"\"", "\"\"\"a\"\"\"", "'a'", "'\n'"][..]),
         1 => select(&["\"a\n", "a\"", "a\"b,c\"", "\"a\"b", "\"a\" ", "\"\"\"", "#", "\\", "\\\"", "\\\n", "\u{feff}", " \"a\""][..]),
@@ -140,15 +141,21 @@ fn ways() -> impl Strategy<Value = Way> {
     })
 }
 
-/// Checks that the splits in order return what one reader returns, and that their bytes are the file.
-fn check(framing: &Framing, content: &[u8], way: &Way) -> Result<(), TestCaseError> {
+/// Calls a function with the path of a file that has this content.
+pub(crate) fn rewrite<T>(content: &[u8], each: impl FnOnce(&Path) -> T) -> T {
     thread_local!(static FILE: tempfile::NamedTempFile = tempfile::NamedTempFile::new().unwrap());
-    let &Way { size, limit, capacity, max, pin, ahead } = way;
     FILE.with(|file| {
-        let path = file.path();
         // A file that is first emptied would be written to the disk each time.
         file.as_file().write_all_at(content, 0).unwrap();
         file.as_file().set_len(content.len() as u64).unwrap();
+        each(file.path())
+    })
+}
+
+/// Checks that the splits in order return what one reader returns, and that their bytes are the file.
+fn check(framing: &Framing, content: &[u8], way: &Way) -> Result<(), TestCaseError> {
+    let &Way { size, limit, capacity, max, pin, ahead } = way;
+    rewrite(content, |path| {
         // If a document or a record of CSV is too long and also invalid, or its length is longer than the limit, the size of the
         // buffer decides which error is found first.
         let unlimited = sequential(path, framing, || Reader::builder().decode(Decode::Off));
