@@ -48,7 +48,7 @@ lint: setup
 	cargo xtask generate --check
 	cargo fmt --all --check
 	cargo clippy $(RUST) --all-targets -- -D warnings
-	cargo clippy --package millstream-cli -- -D warnings
+	cargo clippy --package millstream-cli --all-targets -- -D warnings
 	cargo clippy -p millstream-wasm --target wasm32-unknown-unknown -- -D warnings
 	cargo fmt --all --check --manifest-path benchmarks/Cargo.toml
 	cargo clippy $(BENCHMARKS) --all-targets -- -D warnings

@@ -5,6 +5,8 @@ mod bench;
 mod bson;
 mod bson_memory;
 mod commit;
+#[cfg(feature = "remote")]
+mod commit_stores;
 #[cfg(feature = "parquet")]
 mod convert;
 mod cores;

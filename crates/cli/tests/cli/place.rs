@@ -108,6 +108,7 @@ impl Words {
     }
 
     /// Sets a variable of its environment.
+    #[cfg(feature = "remote")]
     pub(crate) fn env(mut self, name: &str, value: &str) -> Words {
         self.command.env(name, value);
         self

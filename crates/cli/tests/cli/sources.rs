@@ -224,11 +224,11 @@ fn a_quoted_pattern_is_every_file_that_matches() {
     // A file of this name is meant as it is.
     std::fs::write(place.path("a/*.log"), "itself\n").unwrap();
     prints("a/*.log", "itself\n");
-    place
-        .words("convert --from lines --to csv")
-        .word("a/b/**/*.log")
-        .succeeds()
-        .prints("line\na/b/2.log\na/b/c/3.log\n");
+    // `convert` is a part of some builds only.
+    if cfg!(feature = "parquet") {
+        let convert = place.words("convert --from lines --to csv").word("a/b/**/*.log");
+        convert.succeeds().prints("line\na/b/2.log\na/b/c/3.log\n");
+    }
     place.run("").word("a/*.gz").fails().complains_of(&["a/*.gz: open failed: found no match", "--allow-empty"]);
     place.run("").word("missing/*").fails().complains_of(&["missing/*", "found no match"]);
     place.run("--allow-empty --count").word("a/*.gz").succeeds().prints("0 records, 0 bytes\n");
