@@ -352,15 +352,34 @@ fn empty_objects_are_rows() {
 fn a_member_that_is_not_read_does_not_decide_the_type() {
     let text = "{\"a\": 1, \"a\": \"x\", \"b\": {\"c\": [1], \"c\": true}}\n{\"b\": {\"c\": null}, \"a\": null}\n";
     let first = r#"{"fields":[{"name":"a","type":"int64"},{"name":"b","type":"struct","fields":[{"name":"c","type":"list","item":{"type":"int64"}}]}]}"#;
-    // Every value is read until the next one replaces it.
-    let last =
-        r#"{"fields":[{"name":"a","type":"json"},{"name":"b","type":"struct","fields":[{"name":"c","type":"json"}]}]}"#;
+    let last = r#"{"fields":[{"name":"a","type":"string"},{"name":"b","type":"struct","fields":[{"name":"c","type":"bool"}]}]}"#;
     for (duplicates, schema) in [(Duplicates::First, first), (Duplicates::Last, last)] {
         let options = Options::new().duplicates(duplicates);
         let outcome = lines(text, &options);
         assert_eq!((outcome.schema.as_str(), outcome.rows()), (schema, 2));
         assert_eq!(Batches::infer_json_lines([Reader::memory(text)], &options).unwrap().to_json(), schema);
     }
+}
+
+#[test]
+fn only_the_last_member_of_a_name_must_fit() {
+    let options = Options::new().duplicates(Duplicates::Last).on_bad(OnBad::Skip);
+    let text = concat!(
+        "{\"a\": \"x\", \"b\": {\"c\": 1}, \"a\": 1, \"b\": {\"d\": true}}\n",
+        "{\"a\": [], \"a\": 2, \"a\": {}, \"a\": 3}\n",
+        "{\"a\": 4, \"a\": \"y\", \"b\": null}\n",
+        "{\"a\": \"z\", \"b\": 5}\n",
+        "{\"a\": \"broken, \"a\": 6}\n",
+        "{\"b\": 7, \"b\": null, \"a\": 8}\n",
+    );
+    let outcome = lines(text, &options.infer(Infer::First(2)));
+    let schema = r#"{"fields":[{"name":"a","type":"int64"},{"name":"b","type":"struct","fields":[{"name":"d","type":"bool"}]}]}"#;
+    assert_eq!(outcome.schema, schema);
+    let expected = [json!({"a": number("1"), "b": {"d": true}}), json!({"a": number("3")}), json!({"a": number("8")})];
+    assert_eq!(outcome.values(), expected);
+    let rejects: Vec<_> = outcome.rejects.iter().map(|reject| (reject.error.line(), reject.error.path())).collect();
+    assert_eq!(rejects[..2], [(Some(3), Some("a")), (Some(4), Some("a"))]);
+    assert_eq!((rejects.len(), rejects[2].0), (3, Some(5)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::infer::{How, Inferred};
 use crate::options::Duplicates;
 use crate::schema::json_field;
 use arrow_schema::{DataType, Field, Fields};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The types that objects and arrays become inside each other. What is deeper is `json`.
@@ -80,8 +80,8 @@ impl Observer<'_> {
         depth: usize,
     ) -> Option<usize> {
         let bytes = text.bytes;
-        // The members so far, if only the first one with a name is read.
-        let mut seen = BTreeSet::new();
+        // Where the values of the members begin, if only the first or the last one with a name is read.
+        let mut values = BTreeMap::new();
         let mut at = token::blank(bytes, at + 1);
         if bytes.get(at) == Some(&b'}') {
             return Some(at + 1);
@@ -100,17 +100,28 @@ impl Observer<'_> {
                 return None;
             }
             at = token::blank(bytes, at + 1);
-            let end = match self.duplicates == Duplicates::First && !seen.insert(position) {
-                true => token::value(bytes, at, depth + 1)?,
-                false => self.value(&mut members.members[position].1, text, at, depth + 1)?,
+            let end = match self.duplicates {
+                Duplicates::Error => self.value(&mut members.members[position].1, text, at, depth + 1)?,
+                Duplicates::First => {
+                    values.entry(position).or_insert(at);
+                    token::value(bytes, at, depth + 1)?
+                }
+                Duplicates::Last => {
+                    values.insert(position, at);
+                    token::value(bytes, at, depth + 1)?
+                }
             };
             at = token::blank(bytes, end);
             match bytes.get(at)? {
                 b',' => at = token::blank(bytes, at + 1),
-                b'}' => return Some(at + 1),
+                b'}' => break,
                 _ => return None,
             }
         }
+        for (position, value) in values {
+            self.value(&mut members.members[position].1, text, value, depth + 1)?;
+        }
+        Some(at + 1)
     }
 }
 

@@ -229,6 +229,8 @@ impl Members {
         let bytes = text.bytes;
         let row = self.valid.len();
         let mut values = 0;
+        // The last members of their names so far that do not fit.
+        let mut unfit: Vec<(usize, Box<Stop>)> = Vec::new();
         let mut at = token::blank(bytes, start + 1);
         if bytes.get(at) != Some(&b'}') {
             loop {
@@ -250,19 +252,39 @@ impl Members {
                     }
                     continue;
                 };
+                let mut is_read = true;
                 if node.len() > row {
                     match names.duplicates {
                         Duplicates::Error => return Err(Stop::new(name_at, Reason::Twice).inside(node.field.name())),
-                        Duplicates::First => at = token::value(bytes, at, depth + 1).ok_or_else(|| invalid(at))?,
+                        Duplicates::First => {
+                            at = token::value(bytes, at, depth + 1).ok_or_else(|| invalid(at))?;
+                            is_read = false;
+                        }
                         Duplicates::Last => {
                             node.truncate(row);
-                            let read = node.read(text, at, depth + 1, names);
-                            at = read.map_err(|stop| stop.inside(node.field.name()))?;
+                            values -= 1;
                         }
                     }
-                } else {
-                    at = node.read(text, at, depth + 1, names).map_err(|stop| stop.inside(node.field.name()))?;
-                    values += 1;
+                }
+                if is_read {
+                    match node.read(text, at, depth + 1, names) {
+                        Ok(end) => {
+                            at = end;
+                            values += 1;
+                            unfit.retain(|(member, _)| Some(*member) != position);
+                        }
+                        Err(stop) => {
+                            let stop = stop.inside(node.field.name());
+                            let (Duplicates::Last, Some(member)) = (names.duplicates, position) else {
+                                return Err(stop);
+                            };
+                            // A later member of this name may replace it.
+                            node.truncate(row);
+                            let Some(end) = token::value(bytes, at, depth + 1) else { return Err(stop) };
+                            at = end;
+                            unfit.push((member, stop));
+                        }
+                    }
                 }
                 at = token::blank(bytes, at);
                 match bytes.get(at) {
@@ -271,6 +293,9 @@ impl Members {
                     _ => return Err(invalid(at)),
                 }
             }
+        }
+        if let Some((_, stop)) = unfit.into_iter().next() {
+            return Err(stop);
         }
         if values < self.nodes.len() {
             for node in self.nodes.iter_mut().filter(|node| node.len() == row) {
