@@ -47,8 +47,8 @@ int main(int argc, char **argv) {
                 age = position(&rows, "age");
                 continue;
             }
-            code = millstream_batch_check_fields(&batch, rows.records[i], rows.starts[i + 1] - rows.starts[i], width,
-                                                 MILLSTREAM_CSV_RAGGED_ERROR, millstream_reader_name(reader), &error);
+            code = millstream_reader_check_fields(reader, rows.records[i], rows.starts[i + 1] - rows.starts[i], width,
+                                                  MILLSTREAM_CSV_RAGGED_ERROR, &error);
             if (code != MILLSTREAM_OK)
                 break;
             print(&fields[name], " is ");

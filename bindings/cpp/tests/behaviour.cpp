@@ -1,5 +1,6 @@
 // The shared vectors of behaviour: detection of compression, limits, defaults of options.
 
+#include "millstream/csv.hpp"
 #include "millstream/reader.hpp"
 #include "millstream/writer.hpp"
 
@@ -131,6 +132,8 @@ std::optional<ms::framer> framer_of(const std::string &words) {
     }
     if (word[0] == "bson")
         return ms::framer::bson();
+    if (word[0] == "csv")
+        return ms::framer::csv();
     if (word[0] == "fixed")
         return ms::framer::fixed(std::stoul(word[1]));
     if (word[0] == "prefix")
@@ -171,6 +174,11 @@ TEST(Vectors, Places) {
         try {
             if (column[1] == "scan u32") {
                 while (reader.scan<std::uint32_t>()) {
+                }
+            } else if (column[1] == "rows") {
+                ms::rows rows(std::move(reader));
+                rows.header();
+                while (rows.next()) {
                 }
             } else {
                 ms::framer framer = framer_of(column[1]).value();

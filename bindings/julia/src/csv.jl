@@ -41,8 +41,7 @@ struct Rows{F}
     batches::Batches
     make::F
     has_header::Bool
-    # Whether missing fields are empty.
-    pads::Bool
+    ragged::UInt32
     # The rows of the current batch, and their records in it.
     fields::Vector{Vector{String}}
     records::Vector{Int}
@@ -50,8 +49,8 @@ end
 
 function rows_of(caller, make, has_header, source, framer; ragged = :error, options...)
     check_options(caller, options, (:ragged, options_for(source)...))
-    pads = choice(:ragged, ragged, choices.csv_ragged) == 1
-    Rows(batches_of(source, framer; options...), make, has_header, pads, Vector{String}[], Int[])
+    ragged = choice(:ragged, ragged, choices.csv_ragged)
+    Rows(batches_of(source, framer; options...), make, has_header, ragged, Vector{String}[], Int[])
 end
 
 Base.IteratorSize(::Type{<:Rows}) = Base.SizeUnknown()
@@ -73,13 +72,17 @@ function Base.iterate(rows::Rows, next = 1)
     header = reader.header
     if header !== nothing
         width = length(header.names)
-        while rows.pads && length(row) < width
+        length(row) == width || check_fields(rows, length(row), width)
+        while length(row) < width
             push!(row, "")
         end
-        length(row) == width || throw(field_count_error(rows.batches, length(row), width))
     end
     rows.make(header, row), next
 end
+
+# Throws unless the last row may have this number of fields.
+check_fields(rows, found, width) =
+    @call millstream_reader_check_fields(rows.batches.reader, rows.batches.batch.used - 1, found, width, rows.ragged)
 
 # Returns the row with this index, or the first one of the next batch; then the index of the row after it.
 function next_row(rows, next)
@@ -115,11 +118,4 @@ function take_rows!(rows, batch)
             push!(rows.records, Int(unsafe_load(split.records, row)) + 1)
         end
     end
-end
-
-function field_count_error(batches, found, expected)
-    batch = batches.batch
-    before = batch.offsets[batch.used] - batch.offsets[1]
-    record_error(:field_count_mismatch, name(batches.reader), batch.offset + before, batch.first_record + batch.used - 1;
-        found = found == 1 ? "1 field" : "$found fields", expected = "$expected, as in the header")
 end

@@ -1,6 +1,6 @@
 # The shared vectors of behaviour: detection of compression, limits, defaults of options.
 using Millstream, Test
-using Millstream: Reader, Writer, scan, Lines, Delimiter, AnyOf, Fixed, LengthPrefixed, Documents, next_line
+using Millstream: Reader, Writer, scan, Lines, Delimiter, AnyOf, Fixed, LengthPrefixed, Documents, Csv, dicts, next_line
 
 const folder = normpath(joinpath(@__DIR__, "..", "..", "..", "vectors"))
 cases(file) = [split(line, '\t') for line in eachline(joinpath(folder, file)) if !isempty(line) && !startswith(line, '#')]
@@ -23,6 +23,7 @@ function framer_of(words)
     words[1] == "fixed" ? Fixed(parse(Int, words[2])) :
     words[1] == "prefix" ? LengthPrefixed(Dict("u8" => UInt8, "u16" => UInt16, "u32" => UInt32, "u64" => UInt64)[words[2]];
         endian = Symbol(words[3]), counts = Symbol(words[4])) :
+    words[1] == "csv" ? Csv() :
     words[1] == "bson" ? Documents() : error("an unknown framer: $words")
 end
 
@@ -69,6 +70,8 @@ end
     error = try
         if way == "scan u32"
             while scan(reader, UInt32) !== nothing end
+        elseif way == "rows"
+            foreach(identity, dicts(reader))
         else
             foreach(identity, eachrecord(reader, framer_of(split(way))))
         end

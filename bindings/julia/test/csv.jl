@@ -85,9 +85,9 @@ end
     found = NamedTuple[]
     error = failure(() -> foreach(row -> push!(found, row), namedtuples(reader)))
     @test found == [(a = "1", b = "2")]
-    @test (error.kind, error.name, error.record, error.offset) == (:field_count_mismatch, "t.csv", 3, 9)
+    @test (error.kind, error.name, error.record, error.offset, error.line) == (:field_count_mismatch, "t.csv", 3, 9, 4)
     @test (error.found, error.expected) == ("1 field", "2, as in the header")
-    @test startswith(error.message, "t.csv: field count mismatch: found 1 field, expected 2, as in the header, at byte 9, record 3 (the first is 0); ")
+    @test startswith(error.message, "t.csv: field count mismatch: found 1 field, expected 2, as in the header, at line 4, column 1; ")
     @test collect(namedtuples(reader)) == [(a = "4", b = "5")]
     # Missing fields are empty if ragged records are padded, but no data is dropped.
     ragged = Reader(codeunits("a,b\n1\n2,3,4\n5\n6\n7\n8\n"))

@@ -66,7 +66,7 @@ export class MillstreamError extends Error {
   declare readonly offset?: number;
   /** The number of the record; the first is 0. */
   declare readonly record?: number;
-  /** The line in a text; the first is 1. It is known if all records up to this one were lines. */
+  /** The line in a text; the first is 1. It is known if all records up to this one were lines or records of CSV. */
   declare readonly line?: number;
   /** The column in the line, in bytes; the first is 1. */
   declare readonly column?: number;

@@ -49,6 +49,9 @@ export function framerOf(words: string): ms.Framer {
       const bytes = Buffer.from(first, "hex");
       return ms.anyOf((byte) => bytes.includes(byte), { keepDelimiter });
     }
+    case "csv":
+    case "rows":
+      return ms.csv();
     case "fixed":
       return ms.fixed(Number(first));
     case "prefix": {

@@ -27,6 +27,8 @@ def framer(words: list[str]) -> Framer:
             return Framer.length_prefixed(int(width[1:]) // 8, endian=endian, counts=counts)
         case ["bson"]:
             return Framer.bson()
+        case ["csv"] | ["rows"]:
+            return Framer.csv()
         case other:
             raise AssertionError(f"this test does not know the framer {other}")
 

@@ -425,7 +425,7 @@ bool millstream_error_record(const millstream_error *error,
 
 /**
  * Gets the number of the line in a text; the first is 1. Returns whether it is known, which is the case if all records
- * up to this one were lines; `line` is set only in that case.
+ * up to this one were lines or records of CSV; `line` is set only in that case.
  */
 bool millstream_error_line(const millstream_error *error,
                            uint64_t *line);
@@ -1699,26 +1699,12 @@ millstream_code millstream_framer_skips(const millstream_framer *framer,
  * memory. The rows are valid while the batch is valid, and until the next call of this function with this framer.
  *
  * The first row of a stream may be a header. A program that requires the same number of fields in each row calls
- * millstream_batch_check_fields().
+ * millstream_reader_check_fields().
  */
 millstream_code millstream_framer_rows(millstream_framer *framer,
                                        const millstream_batch *batch,
                                        millstream_rows *rows,
                                        millstream_error **error);
-
-/**
- * Succeeds if a record of a batch may have `found` fields where the header has `width`. It may have `width` fields, and with
- * MILLSTREAM_CSV_RAGGED_PAD fewer, of which those that are missing at its end are empty. Otherwise the function fails with
- * MILLSTREAM_FIELD_COUNT_MISMATCH, with the byte, the record, and `name` as the name of the source unless it is NULL.
- * For row i of millstream_framer_rows(), `record` is records[i], and `found` is starts[i + 1] - starts[i].
- */
-millstream_code millstream_batch_check_fields(const millstream_batch *batch,
-                                              size_t record,
-                                              size_t found,
-                                              size_t width,
-                                              millstream_csv_ragged ragged,
-                                              const char *name,
-                                              millstream_error **error);
 
 /**
  * Returns the complete records at the front of `len` bytes, at most `max` of them. The remaining bytes are part of a
@@ -2147,6 +2133,20 @@ millstream_code millstream_reader_next_batch(millstream_reader *reader,
 millstream_code millstream_reader_give_back(millstream_reader *reader,
                                             size_t count,
                                             millstream_error **error);
+
+/**
+ * Succeeds if a record of the last batch may have `found` fields where the header has `width`. It may have `width` fields,
+ * and with MILLSTREAM_CSV_RAGGED_PAD fewer, of which those that are missing at its end are empty. Otherwise the function
+ * fails with MILLSTREAM_FIELD_COUNT_MISMATCH and the place of the record. The reader must not have been used since the
+ * batch, otherwise the error has no place. For row i of millstream_framer_rows(), `record` is records[i], and `found` is
+ * starts[i + 1] - starts[i].
+ */
+millstream_code millstream_reader_check_fields(millstream_reader *reader,
+                                               size_t record,
+                                               size_t found,
+                                               size_t width,
+                                               millstream_csv_ragged ragged,
+                                               millstream_error **error);
 
 /**
  * Skips one record of any length, and sets `skipped` to whether there was one. After MILLSTREAM_RECORD_TOO_LONG it

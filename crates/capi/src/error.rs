@@ -217,7 +217,7 @@ pub extern "C" fn millstream_error_record(
 }
 
 /// Gets the number of the line in a text; the first is 1. Returns whether it is known, which is the case if all records
-/// up to this one were lines; `line` is set only in that case.
+/// up to this one were lines or records of CSV; `line` is set only in that case.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_error_line(error: Option<&millstream_error>, line: Option<&mut MaybeUninit<u64>>) -> bool {
     tell(error.and_then(|error| error.error.line()), line)

@@ -8,7 +8,7 @@
 //! window.h does the arithmetic. millstream_framer_rows() splits the records of CSV into fields.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 use std::mem::MaybeUninit;
 
 use millstream::Result;
@@ -18,7 +18,7 @@ use millstream::frame::{
 };
 
 use crate::boundary::{bytes, call, choice, chosen, free, given, invalid, items, lend, out, text};
-use crate::enums::{millstream_csv_ragged, millstream_endian, millstream_prefix_counts};
+use crate::enums::{millstream_endian, millstream_prefix_counts};
 use crate::error::{millstream_code, millstream_error};
 
 /// Decides where records end. It keeps no state from one call to the next, so it may be exchanged between two records;
@@ -387,7 +387,7 @@ pub unsafe extern "C" fn millstream_framer_skips(
 /// memory. The rows are valid while the batch is valid, and until the next call of this function with this framer.
 ///
 /// The first row of a stream may be a header. A program that requires the same number of fields in each row calls
-/// millstream_batch_check_fields().
+/// millstream_reader_check_fields().
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn millstream_framer_rows(
     framer: Option<&mut millstream_framer>,
@@ -410,39 +410,6 @@ pub unsafe extern "C" fn millstream_framer_rows(
         }
         to.write(rows.split(Batch::new(bytes, offsets, batch.trim.into(), batch.terminated)));
         Ok(())
-    })
-}
-
-/// Succeeds if a record of a batch may have `found` fields where the header has `width`. It may have `width` fields, and with
-/// MILLSTREAM_CSV_RAGGED_PAD fewer, of which those that are missing at its end are empty. Otherwise the function fails with
-/// MILLSTREAM_FIELD_COUNT_MISMATCH, with the byte, the record, and `name` as the name of the source unless it is NULL.
-/// For row i of millstream_framer_rows(), `record` is records[i], and `found` is starts[i + 1] - starts[i].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn millstream_batch_check_fields(
-    batch: Option<&millstream_batch>,
-    record: usize,
-    found: usize,
-    width: usize,
-    ragged: MaybeUninit<millstream_csv_ragged>,
-    name: *const c_char,
-    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
-) -> millstream_code {
-    call(error, || {
-        let batch = given(batch, "batch")?;
-        if record >= batch.count {
-            return Err(invalid(format!("record {record} of a batch of {}", batch.count), "one of its records"));
-        }
-        // SAFETY: C lends the offsets of the batch for this call.
-        let offset = unsafe { items(batch.offsets, batch.count + 1, "batch")? }[record];
-        chosen(ragged)?.check(found, width, "the header").map_err(|error| {
-            let error =
-                error.with_offset(batch.offset + u64::from(offset)).with_record(batch.first_record + record as u64);
-            match name.is_null() {
-                true => error,
-                // SAFETY: C lends a string for this call.
-                false => error.with_name(unsafe { CStr::from_ptr(name) }.to_string_lossy()),
-            }
-        })
     })
 }
 

@@ -13,16 +13,17 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use millstream::frame::Delimiter;
+use millstream::frame::{CsvRagged, Delimiter};
 use millstream::{Error, ErrorKind, Progress, Reader, ReaderBuilder, Result, Waits};
 
 use crate::boundary::{
-    Condition, User, bytes, c_string, call, duplicate_fd, free, given, invalid, items, lend, out, own_fd, path, string,
-    text,
+    Condition, User, bytes, c_string, call, chosen, duplicate_fd, free, given, invalid, items, lend, out, own_fd, path,
+    string, text,
 };
 use crate::callback::{counted, millstream_fill_callback, millstream_release_callback};
 use crate::cancel::millstream_cancel_token;
 use crate::command::millstream_command;
+use crate::enums::millstream_csv_ragged;
 use crate::error::{CommandEnds, millstream_code, millstream_command_end, millstream_error};
 use crate::format::millstream_format;
 use crate::frame::{millstream_batch, millstream_framer};
@@ -670,6 +671,28 @@ pub extern "C" fn millstream_reader_give_back(
     error: Option<&mut MaybeUninit<Box<millstream_error>>>,
 ) -> millstream_code {
     call(error, || given(reader, "reader")?.with(|reader| reader.give_back(count)))
+}
+
+/// Succeeds if a record of the last batch may have `found` fields where the header has `width`. It may have `width` fields,
+/// and with MILLSTREAM_CSV_RAGGED_PAD fewer, of which those that are missing at its end are empty. Otherwise the function
+/// fails with MILLSTREAM_FIELD_COUNT_MISMATCH and the place of the record. The reader must not have been used since the
+/// batch, otherwise the error has no place. For row i of millstream_framer_rows(), `record` is records[i], and `found` is
+/// starts[i + 1] - starts[i].
+#[unsafe(no_mangle)]
+pub extern "C" fn millstream_reader_check_fields(
+    reader: Option<&mut millstream_reader>,
+    record: usize,
+    found: usize,
+    width: usize,
+    ragged: MaybeUninit<millstream_csv_ragged>,
+    error: Option<&mut MaybeUninit<Box<millstream_error>>>,
+) -> millstream_code {
+    call(error, || {
+        let ragged: CsvRagged = chosen(ragged)?;
+        given(reader, "reader")?.with(|reader| {
+            ragged.check(found, width, "the header").map_err(|error| reader.locate_in_batch(error, record, 0))
+        })
+    })
 }
 
 /// Skips one record of any length, and sets `skipped` to whether there was one. After MILLSTREAM_RECORD_TOO_LONG it

@@ -501,7 +501,7 @@ fn people_prints_two_columns_of_csv() {
     assert_eq!((status, stdout), (1, printed));
     assert!(stderr.contains("'5' after a closing quote") && stderr.contains("at line 6, column 2"), "{stderr}");
     assert!(people("name\n").2.contains("the header has no field age"));
-    assert!(people("name,age\na\n").2.contains("found 1 field, expected 2, as in the header, at byte 9, record 1"));
+    assert!(people("name,age\na\n").2.contains("found 1 field, expected 2, as in the header, at line 2, column 1"));
 }
 
 /// Returns the names of the functions in the headers.

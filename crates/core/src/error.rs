@@ -521,7 +521,8 @@ impl Error {
         self.0.record
     }
 
-    /// Returns the number of the line in a text; the first is 1. It is known if all records up to this one were lines.
+    /// Returns the number of the line in a text; the first is 1. It is known if all records up to this one were lines or
+    /// records of CSV.
     ///
     /// ```
     /// use millstream::Reader;

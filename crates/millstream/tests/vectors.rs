@@ -7,7 +7,8 @@ mod frame_twin;
 mod scan_twin;
 
 use frame_twin::{Outcome, framer, unhex, vectors};
-use millstream::frame::Lines;
+use millstream::csv::Rows;
+use millstream::frame::{Csv, Lines};
 use millstream::options::READER;
 use millstream::pipe::Pipe;
 use millstream::scan::Separator;
@@ -142,6 +143,12 @@ fn places() {
                 let mut reader = reader.from_read(pieces).unwrap();
                 let error = match way {
                     "scan u32" => reader.values::<u32>().find_map(Result::err),
+                    "rows" => {
+                        let mut rows = Rows::new(reader, Csv::new());
+                        rows.header().unwrap();
+                        std::iter::from_fn(|| rows.next_row().map(|row| row.map(drop)).transpose())
+                            .find_map(Result::err)
+                    }
                     "lines" if !is_batched => {
                         std::iter::from_fn(|| reader.next_line().map(|line| line.map(drop)).transpose())
                             .find_map(Result::err)

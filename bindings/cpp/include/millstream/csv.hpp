@@ -217,8 +217,8 @@ class rows {
 
     /// The record with empty fields in place of those that are missing, if that is allowed.
     row padded(std::size_t index, std::size_t start, std::size_t count) {
-        detail::call(millstream_batch_check_fields, &batch_.get(), raw_.records[index], count, header_.names.size(),
-                     static_cast<millstream_csv_ragged>(ragged_), header_.source.c_str());
+        detail::call(millstream_reader_check_fields, reader_.get(), raw_.records[index], count, header_.names.size(),
+                     static_cast<millstream_csv_ragged>(ragged_));
         const auto found = std::span(fields_).subspan(start, count);
         padded_.assign(found.begin(), found.end());
         padded_.resize(header_.names.size());

@@ -237,7 +237,7 @@ class error : public std::system_error {
     std::optional<std::uint64_t> offset() const noexcept { return details_->offset; }
     /// Which record; the first is 0.
     std::optional<std::uint64_t> record() const noexcept { return details_->record; }
-    /// Which line of a text; the first is 1. Known if all records up to this one were lines.
+    /// Which line of a text; the first is 1. Known if all records up to this one were lines or records of CSV.
     std::optional<std::uint64_t> line() const noexcept { return details_->line; }
     /// The column in the line, in bytes; the first is 1.
     std::optional<std::uint64_t> column() const noexcept { return details_->column; }

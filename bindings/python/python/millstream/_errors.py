@@ -32,7 +32,7 @@ class Error(Exception):
     offset: int | None = None
     #: The number of the record; the first is 0.
     record: int | None = None
-    #: The number of the line in a text; the first is 1. Known if all records up to this one are lines.
+    #: The number of the line in a text; the first is 1. Known if all records up to this one are lines or those of CSV.
     line: int | None = None
     #: The column in the line, in bytes; the first is 1.
     column: int | None = None

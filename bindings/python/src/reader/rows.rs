@@ -34,14 +34,19 @@ impl Pending {
         Some((record, offset, core.first_record() + index as u64, self.batch.line(index)))
     }
 
+    /// Returns the index in the batch of the record that was used last.
+    fn last(&self) -> usize {
+        self.next.saturating_sub(1)
+    }
+
     /// Returns the number of records that have not been used.
     pub fn left(&self) -> usize {
         self.batch.core().len() - self.next
     }
 }
 
-/// The fields of a record, its number and its offset.
-type Row<'py> = (Vec<Bound<'py, PyAny>>, u64, u64);
+/// The fields of a record.
+type Row<'py> = Vec<Bound<'py, PyAny>>;
 
 /// An iterator over the records of CSV of a reader. It has no position of its own.
 #[pyclass(frozen, generic, module = "millstream._native")]
@@ -77,7 +82,7 @@ impl Rows {
                             reader.encoding.not_text(py, &field, &place, cause)
                         })?);
                     }
-                    return Ok(Some((row, number, offset)));
+                    return Ok(Some(row));
                 }
             }
             state.rows = None;
@@ -101,11 +106,11 @@ impl Rows {
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let reader = self.reader.get();
         let mut state = reader.state_of_rows(py)?;
-        let Some((mut row, mut number, mut offset)) = self.fields(py, &mut state)? else { return Ok(None) };
+        let Some(mut row) = self.fields(py, &mut state)? else { return Ok(None) };
         if self.has_header && state.header.is_none() {
             state.header = Some(row.into_iter().map(Bound::unbind).collect());
             match self.fields(py, &mut state)? {
-                Some(next) => (row, number, offset) = next,
+                Some(next) => row = next,
                 None => return Ok(None),
             }
         }
@@ -113,7 +118,11 @@ impl Rows {
             return PyList::new(py, row).map(|row| Some(row.into_any()));
         };
         self.ragged.check(row.len(), names.len(), "the header").map_err(|error| {
-            error::raise(py, &error.with_name(&*reader.name).with_offset(offset).with_record(number))
+            let error = match (&state.reader, &state.rows) {
+                (Some(reader), Some(pending)) => reader.locate_in_batch(error, pending.last(), 0),
+                _ => error.with_name(&*reader.name),
+            };
+            error::raise(py, &error)
         })?;
         while row.len() < names.len() {
             row.push(reader.encoding.decode(py, b"")?);

@@ -575,8 +575,10 @@ static void gives_rows(const char *dialect, const char *text, const char *expect
 
 static void csv(void) {
     millstream_framer *framer, *lines;
+    millstream_reader *reader;
     millstream_batch batch;
     millstream_rows rows;
+    uint64_t line;
     uint32_t descending[2] = {1, 0};
 
     gives_rows(NULL, "id,\"a, b\"\r\n\n\"say \"\"hi\"\"\",", "id|a, b|/say \"hi\"||/");
@@ -592,22 +594,27 @@ static void csv(void) {
     CHECK(batch.count == 3 && rows.count == 1 && rows.records[0] == 1);
     CHECK(rows.starts[0] == 0 && rows.starts[1] == 2);
     CHECK(rows.fields[1].bytes == batch.bytes + 3 && rows.fields[1].len == 2);
-    MUST(millstream_batch_check_fields(&batch, 1, 2, 2, MILLSTREAM_CSV_RAGGED_ERROR, NULL, &error));
-    MUST(millstream_batch_check_fields(&batch, 1, 2, 3, MILLSTREAM_CSV_RAGGED_PAD, NULL, &error));
+    MUST(millstream_reader_memory("\"a\nb\"\n1,2\n", 10, NULL, &reader, &error));
+    MUST(millstream_reader_next_batch(reader, framer, SIZE_MAX, &batch, &error));
+    CHECK(batch.count == 2);
+    MUST(millstream_reader_check_fields(reader, 1, 2, 2, MILLSTREAM_CSV_RAGGED_ERROR, &error));
+    MUST(millstream_reader_check_fields(reader, 1, 2, 3, MILLSTREAM_CSV_RAGGED_PAD, &error));
     FAILS(MILLSTREAM_FIELD_COUNT_MISMATCH,
-          millstream_batch_check_fields(&batch, 1, 2, 1, MILLSTREAM_CSV_RAGGED_PAD, NULL, &error));
-    FAILS(MILLSTREAM_INVALID_OPTION,
-          millstream_batch_check_fields(&batch, 1, 2, 2, (millstream_csv_ragged)9, NULL, &error));
+          millstream_reader_check_fields(reader, 1, 2, 1, MILLSTREAM_CSV_RAGGED_PAD, &error));
+    FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_check_fields(reader, 1, 2, 2, (millstream_csv_ragged)9, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID,
-          millstream_batch_check_fields(&batch, 3, 2, 2, MILLSTREAM_CSV_RAGGED_ERROR, NULL, &error));
-    FAILS(MILLSTREAM_ARGUMENT_INVALID,
-          millstream_batch_check_fields(NULL, 1, 2, 2, MILLSTREAM_CSV_RAGGED_ERROR, NULL, &error));
-    CHECK(millstream_batch_check_fields(&batch, 1, 2, 3, MILLSTREAM_CSV_RAGGED_ERROR, "t.csv", &error) ==
+          millstream_reader_check_fields(NULL, 1, 2, 2, MILLSTREAM_CSV_RAGGED_ERROR, &error));
+    CHECK(millstream_reader_check_fields(reader, 2, 2, 3, MILLSTREAM_CSV_RAGGED_ERROR, &error) ==
           MILLSTREAM_FIELD_COUNT_MISMATCH);
-    CHECK(strcmp(millstream_error_name(error), "t.csv") == 0);
-    CHECK(strstr(millstream_error_message(error), "found 2 fields, expected 3, as in the header, at byte 1, record 1"));
+    CHECK(!millstream_error_line(error, &line));
+    millstream_error_free(error);
+    CHECK(millstream_reader_check_fields(reader, 1, 2, 3, MILLSTREAM_CSV_RAGGED_ERROR, &error) ==
+          MILLSTREAM_FIELD_COUNT_MISMATCH);
+    CHECK(millstream_error_line(error, &line) && line == 3);
+    CHECK(strstr(millstream_error_message(error), "found 2 fields, expected 3, as in the header, at line 3, column 1"));
     millstream_error_free(error);
     error = NULL;
+    millstream_reader_free(reader);
     FAILS(MILLSTREAM_CSV_INVALID, millstream_framer_batch(framer, "a\"", 2, true, 99, &batch, &error));
     CHECK(batch.count == 0);
     MUST(millstream_framer_rows(framer, &batch, &rows, &error));

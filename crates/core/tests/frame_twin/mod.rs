@@ -60,6 +60,7 @@ pub fn framer(words: &str) -> Box<dyn Framer> {
             if rest == ["untrimmed"] { Box::new(any_of.untrimmed()) } else { Box::new(any_of) }
         }
         ["bson"] => Box::new(Bson::new()),
+        ["csv"] => Box::new(Csv::new()),
         ["fixed", len] => Box::new(Fixed::new(len.parse().unwrap()).unwrap()),
         ["prefix", width, order, counts] => {
             let width = match width {

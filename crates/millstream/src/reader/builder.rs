@@ -808,7 +808,7 @@ impl ReaderBuilder {
             records: 0,
             all_lines: true,
             inner_lines: Some(0),
-            batch_lines: crate::frame::RecordLines::Unknown,
+            record_lines: crate::frame::RecordLines::Unknown,
             kept_from: 0,
             longest: 0,
             unremarkable: 0,

@@ -93,7 +93,7 @@ impl BatchCopy {
         (self.trim, self.terminated) = (batch.trim(), batch.terminated());
         self.position = (batch.offset() + u64::from(first), batch.first_record());
         self.first_line = inner.map(|inner| self.position.1 + inner + 1);
-        self.record_lines = reader.batch_lines();
+        self.record_lines = reader.record_lines();
         Ok(true)
     }
 
@@ -113,11 +113,32 @@ impl BatchCopy {
 
     /// Adds the place of a byte of a record to an error: its offset, record, line and column.
     pub fn locate(&self, error: Error, record: usize, at: usize) -> Error {
+        let BatchCopy { bytes, offsets, position, first_line, record_lines, .. } = self;
+        RecordPlaces { bytes, offsets, position: *position, first_line: *first_line, record_lines: *record_lines }
+            .locate(error, record, at)
+    }
+}
+
+/// The places of the records of a batch.
+pub(super) struct RecordPlaces<'a> {
+    /// The first record begins with the first byte.
+    pub(super) bytes: &'a [u8],
+    pub(super) offsets: &'a [u32],
+    /// The numbers of bytes and records before.
+    pub(super) position: (u64, u64),
+    /// The line of the first record, if it is known, and how many lines a record is.
+    pub(super) first_line: Option<u64>,
+    pub(super) record_lines: RecordLines,
+}
+
+impl RecordPlaces<'_> {
+    /// Adds the place of a byte of a record to an error: its offset, record, line and column.
+    pub(super) fn locate(&self, error: Error, record: usize, at: usize) -> Error {
         let start = self.offsets[record] as usize;
         let error =
             error.with_offset(self.position.0 + (start + at) as u64).with_record(self.position.1 + record as u64);
         let ends = self.offsets[1..=record].iter().map(|&end| end as usize);
-        let (Some(first), Some(inside)) = (self.first_line, self.record_lines.inside(&self.bytes, ends)) else {
+        let (Some(first), Some(inside)) = (self.first_line, self.record_lines.inside(self.bytes, ends)) else {
             return error;
         };
         let (mut line, mut column) = (first + record as u64 + inside, at + 1);

@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 pub use crate::source::{Decode, Pin, Source};
 pub use builder::{Follow, Latency, ReaderBuilder};
+use copied::RecordPlaces;
 pub use copied::{BatchCopy, BatchLines};
 pub use scan::Values;
 
@@ -90,8 +91,8 @@ pub struct Reader {
     /// The number of line ends inside the records so far, if all of them were one or several lines: the line after them
     /// has the number `records + inner_lines + 1`.
     inner_lines: Option<u64>,
-    /// How many lines a record of the last batch is.
-    batch_lines: RecordLines,
+    /// How many lines a record of the last framer is, of the records that its last call has found.
+    record_lines: RecordLines,
     /// The bytes of the buffer from this position on are those of the stream, consumed ones too.
     kept_from: usize,
     /// The longest record so far.
@@ -522,10 +523,8 @@ impl Reader {
             && !self.buffer.unread().is_empty()
         {
             let cause = std::mem::replace(error, Error::new(ErrorKind::Internal));
-            *error = with_unfinished(cause, self.buffer.unread()).with_record(self.records);
-            if self.all_lines {
-                *error = std::mem::replace(error, Error::new(ErrorKind::Internal)).with_line(self.records + 1);
-            }
+            let cause = with_unfinished(cause, self.buffer.unread()).with_record(self.records);
+            self.state = State::Ending(Some(self.with_line_of(cause, self.records)));
         }
         self.finish()
     }
@@ -557,7 +556,17 @@ impl Reader {
     /// Adds the source's name, and the place of the record that begins at `offset` and has this number, to an error.
     fn at_record(&self, error: Error, offset: u64, record: u64) -> Error {
         let error = error.with_name(&self.name).with_offset(offset).with_record(record);
-        if self.all_lines { error.with_line(record + 1) } else { error }
+        self.with_line_of(error, record)
+    }
+
+    /// Adds the line at which a record begins, if it is known. It is the next record, or all records up to it are lines.
+    fn with_line_of(&self, error: Error, record: u64) -> Error {
+        match self.inner_lines {
+            Some(inner) if self.all_lines || self.record_lines != RecordLines::Unknown => {
+                error.with_line(record + inner + 1)
+            }
+            _ => error,
+        }
     }
 
     /// Adds the line and the column to an error at a byte of the next record, which is of several lines.
@@ -579,8 +588,8 @@ impl Reader {
     }
 
     /// Returns how many lines a record of the last batch is.
-    pub(crate) fn batch_lines(&self) -> RecordLines {
-        self.batch_lines
+    pub(super) fn record_lines(&self) -> RecordLines {
+        self.record_lines
     }
 
     /// Counts lines from the current position on: a caller adds the lines before it to errors.
@@ -800,6 +809,31 @@ impl Reader {
         self.at_record(error, self.buffer.offset(), self.records)
     }
 
+    /// Adds the place of a byte of a record of the last batch to an error: the source's name, the offset, the record, and the
+    /// line and the column if they are known. The reader must not have been used since the batch.
+    #[doc(hidden)] // for bindings, which keep the records of a batch
+    #[must_use]
+    pub fn locate_in_batch(&self, error: Error, record: usize, at: usize) -> Error {
+        let error = error.with_name(&self.name);
+        let count = self.offsets.len().saturating_sub(1);
+        if self.batch_end != Some(self.buffer.pos()) || record >= count {
+            return error;
+        }
+        let len = self.offsets[count] as usize;
+        let bytes = self.buffer.consumed_from(self.buffer.pos() - len);
+        let ends = self.offsets[1..].iter().map(|&end| end as usize);
+        let first_record = self.records - count as u64;
+        let inner = self.inner_lines.zip(self.record_lines.inside(bytes, ends));
+        RecordPlaces {
+            bytes,
+            offsets: &self.offsets,
+            position: (self.buffer.offset() - len as u64, first_record),
+            first_line: inner.map(|(until_end, inside)| first_record + until_end - inside + 1),
+            record_lines: self.record_lines,
+        }
+        .locate(error, record, at)
+    }
+
     /// Adds the place of the last record to an error that was found in it: the source's name, its line in a text or its
     /// number, and its offset. Call it after [`next_line`](Reader::next_line), [`next_frame`](Reader::next_frame) or
     /// [`read_until`](Reader::read_until), before the reader is used again. An error that names a source stays
@@ -911,6 +945,7 @@ impl Reader {
     /// Finds the next record and checks it.
     fn find_frame<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<Option<(usize, bool)>> {
         self.settle();
+        self.record_lines = framer.record_lines();
         self.check_resumed(framer)?;
         if matches!(self.state, State::Failed) {
             return Ok(None);
@@ -990,17 +1025,18 @@ impl Reader {
     /// Fails like [`next_batch`](Reader::next_batch).
     pub fn next_batch_of<F: Framer + ?Sized>(&mut self, framer: &mut F, max: usize) -> Result<Option<Batch<'_>>> {
         self.settle();
+        self.record_lines = framer.record_lines();
         self.check_resumed(framer)?;
         if matches!(self.state, State::Failed) {
             return Ok(None);
         }
         self.all_lines &= framer.finds_lines();
         let mut terminated = self.find_batch(framer, max);
-        self.batch_lines = framer.record_lines();
+        self.record_lines = framer.record_lines();
         if self.offsets.len() == 1 {
             // There is no complete record, or the first one is invalid or too long.
             let Some((len, is_terminated)) = self.find_frame(framer)? else { return Ok(None) };
-            self.batch_lines = framer.record_lines();
+            self.record_lines = framer.record_lines();
             // Usually more bytes arrived with it.
             terminated = self.find_batch(framer, max);
             if self.offsets.len() == 1 {
@@ -1008,11 +1044,11 @@ impl Reader {
                 self.offsets.push(len as u32);
                 terminated = is_terminated;
             } else {
-                self.batch_lines = framer.record_lines();
+                self.record_lines = framer.record_lines();
             }
         }
         let ends = self.offsets[1..].iter().map(|&end| end as usize);
-        self.count_lines(self.batch_lines.inside(self.buffer.unread(), ends));
+        self.count_lines(self.record_lines.inside(self.buffer.unread(), ends));
         self.records += self.offsets.len() as u64 - 1;
         let len = self.offsets[self.offsets.len() - 1] as usize;
         let most = BATCH_BYTES.min(self.buffer.unread().len());
@@ -1063,7 +1099,7 @@ impl Reader {
         self.buffer.give_back(len as usize);
         self.records -= count as u64;
         let ends = self.offsets[had - count..].iter().map(|&end| (end - self.offsets[had - count]) as usize).skip(1);
-        let inner = self.batch_lines.inside(self.buffer.unread(), ends);
+        let inner = self.record_lines.inside(self.buffer.unread(), ends);
         self.inner_lines = self.inner_lines.zip(inner).map(|(before, inner)| before - inner);
         self.leaves_records = true;
         Ok(())
