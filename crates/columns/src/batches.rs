@@ -386,11 +386,8 @@ impl Batches {
             }
             Err(error) if self.layout.goes_on && is_of_record(&error) => {
                 let mut raw = Vec::new();
-                let skipped = self.reader.skip_record_with(&mut *self.framer, |bytes| {
-                    // The rest of a long record is not kept.
-                    raw.extend_from_slice(&bytes[..bytes.len().min(LONGEST / 1024 - raw.len())]);
-                });
-                match skipped {
+                // The rest of a long record is not kept.
+                match self.reader.skip_record_into(&mut *self.framer, &mut raw, LONGEST / 1024) {
                     Ok(_) => Ok(Some(Piece::new(BatchCopy::default(), Some(Reject { error, raw })))),
                     Err(error) => {
                         (self.is_ended, self.error) = (true, Some(error));

@@ -274,17 +274,43 @@ fn skipping_bad_records(content: &[u8], capacity: usize, dialect: CsvDialect) ->
             Ok(None) => break,
             Err(error) => {
                 assert_eq!((error.kind(), error.record()), (ErrorKind::CsvInvalid, Some(seen.len() as u64)));
-                let (mut skipped, begin) = (Vec::new(), bytes.len() as u64);
-                assert!(reader.skip_record_with(&mut csv, |bytes| skipped.extend_from_slice(bytes)).unwrap());
+                let (mut kept, begin) = (Vec::new(), bytes.len());
+                let len = reader.skip_record_into(&mut csv, &mut kept, usize::MAX).unwrap().unwrap();
+                let skipped = &content[begin..begin + len as usize];
                 let offset = error.offset().unwrap();
-                assert!((begin..=begin + skipped.len() as u64).contains(&offset), "{offset}");
-                bytes.extend_from_slice(&skipped);
-                seen.push(Seen::Bad(error.offset(), error.line(), skipped));
+                assert!((begin as u64..=begin as u64 + len).contains(&offset), "{offset}");
+                let end = skipped.strip_prefix(&*kept).unwrap();
+                assert!([&b""[..], b"\n", b"\r\n", b"\r"].contains(&end), "{end:?}");
+                bytes.extend_from_slice(skipped);
+                seen.push(Seen::Bad(error.offset(), error.line(), skipped.to_vec()));
             }
         }
     }
     reader.close().unwrap();
     (seen, bytes)
+}
+
+#[test]
+fn the_content_of_a_skipped_record_has_no_line_end() {
+    for (content, most, kept, len) in [
+        (&b"1,\"a\"b\nx"[..], 100, &b"1,\"a\"b"[..], 7),
+        (b"1,\"a\"b\r\nx", 100, b"1,\"a\"b", 8),
+        (b"1,\"a\"b\r\nx", 6, b"1,\"a\"b", 8),
+        (b"1,\"a\"b\r\nx", 4, b"1,\"a", 8),
+        (b"1,\"a\"b", 100, b"1,\"a\"b", 6),
+        // The line end is content of the field.
+        (b"1,\"a\n", 100, b"1,\"a\n", 5),
+    ] {
+        for capacity in 1..12 {
+            let reader = Reader::builder().capacity(capacity).from_read(std::io::Cursor::new(content.to_vec()));
+            let (mut reader, mut csv, mut found) = (reader.unwrap(), Csv::new(), b"before".to_vec());
+            assert_eq!(reader.next_frame(&mut csv).unwrap_err().kind(), ErrorKind::CsvInvalid);
+            assert_eq!(reader.skip_record_into(&mut csv, &mut found, most).unwrap(), Some(len));
+            assert_eq!(found.escape_ascii().to_string(), kept.escape_ascii().to_string(), "{capacity}");
+        }
+    }
+    let mut found = Vec::new();
+    assert_eq!(Reader::memory("").unwrap().skip_record_into(&mut Csv::new(), &mut found, 9).unwrap(), None);
 }
 
 proptest! {

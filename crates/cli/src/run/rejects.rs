@@ -86,7 +86,7 @@ impl BadOptions {
 /// A bad record.
 pub(crate) struct Reject {
     pub(super) error: Error,
-    /// The record as it was read, or its beginning.
+    /// The content of the record, or its beginning.
     pub(super) raw: Vec<u8>,
 }
 
@@ -111,12 +111,9 @@ impl Reject {
     /// # Errors
     /// Returns the errors of reading.
     pub(super) fn skip<F: Framer + ?Sized>(reader: &mut Reader, framer: &mut F, error: Error) -> Result<(Reject, u64)> {
-        let (mut raw, mut len) = (Vec::new(), 0);
-        reader.skip_record_with(framer, |bytes| {
-            len += bytes.len() as u64;
-            raw.extend_from_slice(&bytes[..bytes.len().min(MOST - raw.len())]);
-        })?;
-        Ok((Reject { error, raw }, len))
+        let mut raw = Vec::new();
+        let len = reader.skip_record_into(framer, &mut raw, MOST)?;
+        Ok((Reject { error, raw }, len.unwrap_or(0)))
     }
 }
 

@@ -181,9 +181,9 @@ fn rejects_are_complete() {
     );
     let raw =
         |reject: &serde_json::Value| data_encoding::BASE64.decode(reject["raw"].as_str().unwrap().as_bytes()).unwrap();
-    assert_eq!(raw(&rejects[0]), b"1,b\"c,2\n");
+    assert_eq!(raw(&rejects[0]), b"1,b\"c,2");
     assert!(raw(&rejects[1]).starts_with(b"lonely"));
-    assert_eq!(raw(&rejects[2]), b"2,\"d\"e,3\n");
+    assert_eq!(raw(&rejects[2]), b"2,\"d\"e,3");
     assert!(raw(&rejects[3]).starts_with(b"4,\"never closed\n5,"));
 }
 

@@ -1230,10 +1230,11 @@ impl Reader {
     /// # Errors
     /// Returns the errors of [`next_frame`](Reader::next_frame), except for the record's length.
     pub fn skip_record<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<bool> {
-        self.skip_record_with(framer, |_| {})
+        self.skip_frame(framer, true, &mut |_, _| {}).map(|skipped| skipped == Some(true))
     }
 
-    /// Skips one record like [`skip_record`](Reader::skip_record), and passes its bytes to a function, in pieces.
+    /// Skips one record like [`skip_record`](Reader::skip_record), and sets `content` to its content, of which at most `most`
+    /// bytes are kept. Returns the number of all its bytes, or `None` at the end.
     ///
     /// ```
     /// use millstream::{ErrorKind, Reader, frame::Csv};
@@ -1241,20 +1242,35 @@ impl Reader {
     /// let (mut csv, mut bad) = (Csv::new(), Vec::new());
     /// assert_eq!(reader.next_frame(&mut csv)?, Some(&b"1,a"[..]));
     /// assert_eq!(reader.next_frame(&mut csv).unwrap_err().kind(), ErrorKind::CsvInvalid);
-    /// assert!(reader.skip_record_with(&mut csv, |bytes| bad.extend_from_slice(bytes))?);
-    /// assert_eq!(bad, b"2,b\"c\n");
+    /// assert_eq!(reader.skip_record_into(&mut csv, &mut bad, 1000)?, Some(6));
+    /// assert_eq!(bad, b"2,b\"c");
     /// assert_eq!(reader.next_frame(&mut csv)?, Some(&b"3,d"[..]));
     /// # Ok::<(), millstream::Error>(())
     /// ```
     ///
     /// # Errors
     /// Returns the errors of [`skip_record`](Reader::skip_record).
-    pub fn skip_record_with<F: Framer + ?Sized>(
+    pub fn skip_record_into<F: Framer + ?Sized>(
         &mut self,
         framer: &mut F,
-        mut skipped: impl FnMut(&[u8]),
-    ) -> Result<bool> {
-        self.skip_frame(framer, true, &mut skipped).map(|skipped| skipped == Some(true))
+        content: &mut Vec<u8>,
+        most: usize,
+    ) -> Result<Option<u64>> {
+        content.clear();
+        let trim = framer.trim();
+        let around = trim.head as usize + trim.tail as usize + usize::from(trim.carriage_return);
+        let longest = most.saturating_add(around);
+        let (mut len, mut is_terminated) = (0, false);
+        let is_skipped = self.skip_frame(framer, true, &mut |bytes, terminated| {
+            len += bytes.len() as u64;
+            content.extend_from_slice(&bytes[..bytes.len().min(longest - content.len())]);
+            is_terminated = terminated;
+        })?;
+        let is_whole = content.len() as u64 == len;
+        let end = trim.head as usize + trim.apply(content, is_terminated && is_whole).len();
+        content.truncate(end.min(trim.head as usize + most));
+        content.drain(..content.len().min(trim.head as usize));
+        Ok((is_skipped == Some(true)).then_some(len))
     }
 
     /// Skips what [`buffer`](Reader::buffer) has of one record, without reading, and returns whether that was all of it.
@@ -1274,15 +1290,16 @@ impl Reader {
     /// # Errors
     /// Returns the errors of the framer.
     pub fn skip_buffered<F: Framer + ?Sized>(&mut self, framer: &mut F) -> Result<bool> {
-        self.skip_frame(framer, false, &mut |_| {}).map(|skipped| skipped == Some(true))
+        self.skip_frame(framer, false, &mut |_, _| {}).map(|skipped| skipped == Some(true))
     }
 
     /// Skips one record. Returns whether there was one, or `None` if `reads` is false and its end is not in the buffer.
+    /// `dropped` receives its bytes in pieces, and with the last one whether it ends with the delimiter.
     fn skip_frame<F: Framer + ?Sized>(
         &mut self,
         framer: &mut F,
         reads: bool,
-        dropped: &mut dyn FnMut(&[u8]),
+        dropped: &mut dyn FnMut(&[u8], bool),
     ) -> Result<Option<bool>> {
         self.settle();
         if let Some(state) = self.before_bad.take() {
@@ -1309,7 +1326,7 @@ impl Reader {
         framer: &mut F,
         skip: &mut Skip,
         reads: bool,
-        dropped: &mut dyn FnMut(&[u8]),
+        dropped: &mut dyn FnMut(&[u8], bool),
     ) -> Result<Option<bool>> {
         self.all_lines &= framer.finds_lines();
         loop {
@@ -1317,7 +1334,7 @@ impl Reader {
             let input = self.buffer.unread();
             if skip.left > 0 {
                 let count = input.len().min(usize::try_from(skip.left).unwrap_or(usize::MAX));
-                dropped(&input[..count]);
+                dropped(&input[..count], false);
                 self.buffer.consume(count);
                 skip.left -= count as u64;
                 if skip.left == 0 {
@@ -1358,9 +1375,9 @@ impl Reader {
                         let error = no_record(len, input.len()).with_offset(skip.start);
                         return self.stop_at_bad_record(error);
                     }
-                    Step::Record { len, .. } => {
+                    Step::Record { len, terminated } => {
                         let record = &input[..len];
-                        dropped(record);
+                        dropped(record, terminated);
                         skip.line_ends += line_ends(lines, record);
                         let ends_line = line_ends(lines, &record[len - 1..]) > 0;
                         self.buffer.consume(len);
@@ -1375,7 +1392,7 @@ impl Reader {
                     Step::More { resume, .. } => {
                         // The record's delimiter may begin in the bytes that have not been scanned.
                         let scanned = &input[..resume.scanned()];
-                        dropped(scanned);
+                        dropped(scanned, false);
                         skip.line_ends += line_ends(lines, scanned);
                         self.buffer.consume(resume.scanned());
                         skip.resume = resume.dropped();
