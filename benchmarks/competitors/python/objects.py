@@ -1,15 +1,16 @@
-"""Reads JSON and writes Parquet in Python.
+"""Reads JSON and BSON and writes Parquet in Python.
 
 Usage: objects.py flat|nested|elements|parquet WAY FILE [--threads N] [--passes]
 
 `flat` and `nested` make a table of a file with an object in each line, with inferred types; Arrow counts what is in it.
-`elements` picks one member of each element of an array, and adds it up. `parquet` converts CSV without a header or
-JSON lines to Parquet with zstd at level 3 and row groups of at most 1,048,576 rows, and counts what is in that file. With
-`--passes` the median time of a pass is printed too, without the time that loading the library takes; for programs that
+`elements` picks one member of each element of an array, and adds it up. `parquet` converts CSV without a header,
+JSON lines or BSON of `mongodump --gzip` to Parquet with zstd at level 3 and row groups of at most 1,048,576 rows, and counts
+what is in that file. With `--passes` the median time of a pass is printed too, without the time that loading the library takes; for programs that
 are started, a pass includes their start.
 """
 
 import argparse
+import itertools
 import os
 import subprocess
 import tempfile
@@ -115,18 +116,35 @@ def pyarrow_parquet(path, threads, out):
     pyarrow.parquet.write_table(table, out, compression="zstd", compression_level=3, row_group_size=ROWS)
 
 
+def pymongo_parquet(path, _threads, out):
+    """The documents of a row group are dicts at a time, whose types are those of the first ones."""
+    import gzip
+
+    import bson
+    import pyarrow.parquet
+
+    with gzip.open(path) as file:
+        documents = bson.decode_file_iter(file)
+        table = pyarrow.Table.from_pylist(list(itertools.islice(documents, ROWS)))
+        with pyarrow.parquet.ParquetWriter(out, table.schema, compression="zstd", compression_level=3) as writer:
+            while table.num_rows:
+                writer.write_table(table, row_group_size=ROWS)
+                table = pyarrow.Table.from_pylist(list(itertools.islice(documents, ROWS)), table.schema)
+
+
 def parquet_content(path):
     import pyarrow.compute
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(path)
-    # The second column is the amount in CSV, too, where each program gives it another name.
-    return {"count": table.num_rows, "sum": pyarrow.compute.sum(table.column(1)).as_py()}
+    # The second column is the amount in CSV, too, where each program gives it another name; documents begin with a number.
+    column = table.column(0 if "created" in table.column_names else 1)
+    return {"count": table.num_rows, "sum": pyarrow.compute.sum(column).as_py()}
 
 
 TABLES = {"polars": polars_table, "duckdb": duckdb_table, "pyarrow": pyarrow_table}
 ELEMENTS = {"duckdb": duckdb_elements, "ijson": ijson_elements, "jq": jq_elements}
-PARQUET = {"polars": polars_parquet, "duckdb": duckdb_parquet, "pyarrow": pyarrow_parquet}
+PARQUET = {"polars": polars_parquet, "duckdb": duckdb_parquet, "pyarrow": pyarrow_parquet, "pymongo": pymongo_parquet}
 
 
 def main(into_tables=TABLES, elements=ELEMENTS, parquet=PARQUET):

@@ -58,6 +58,8 @@ pub enum Input {
     Names(Names),
     /// BSON: small typed records.
     Records(Records),
+    /// BSON: small typed records, compressed by gzip as by `mongodump --gzip`.
+    Mongodump(Records),
     /// BSON: nested documents.
     Orders(Orders),
     /// BSON: one document with many fields.
@@ -150,6 +152,7 @@ impl fmt::Display for Input {
             Input::Pairs(Pairs { lines, numbers: PairNumbers::Random(seed) }) => write!(f, "pairs-{lines}-{seed}.txt"),
             Input::Names(Names { lines, seed }) => write!(f, "names-{lines}-{seed}.txt"),
             Input::Records(Records { count, seed }) => write!(f, "records-{count}-{seed}.bson"),
+            Input::Mongodump(Records { count, seed }) => write!(f, "records-{count}-{seed}.bson.gz"),
             Input::Orders(Orders { count, seed }) => write!(f, "orders-{count}-{seed}.bson"),
             Input::Wide(Wide { fields, seed }) => write!(f, "wide-{fields}-{seed}.bson"),
             Input::Weights(Weights { divisor, seed }) => write!(f, "weights-{divisor}-{seed}.bson"),
@@ -277,6 +280,11 @@ impl Input {
             Input::Pairs(pairs) => plain(&|out| Ok(pairs.write(out)?))?,
             Input::Names(names) => plain(&|out| Ok(names.write(out)?))?,
             Input::Records(records) => plain(&|out| Ok(records.write(out)?))?,
+            Input::Mongodump(records) => {
+                let mut out = GzEncoder::new(create()?, Compression::default());
+                records.write(&mut out)?;
+                out.finish()?.flush()?;
+            }
             Input::Orders(orders) => plain(&|out| Ok(orders.write(out)?))?,
             Input::Wide(wide) => plain(&|out| Ok(wide.write(out)?))?,
             Input::Weights(weights) => plain(&|out| Ok(weights.write(out)?))?,

@@ -388,6 +388,15 @@ fn bson_is_converted_as_by_its_own_command() {
         place.words(&format!("bson convert a.bson --to {own} -o old")).succeeds();
         assert!(place.read("new") == place.read("old"), "{to}");
     }
+    // As `mongodump --gzip` writes it.
+    place.run("a.bson --bson -o a.bson.gz").succeeds();
+    assert!(place.read("a.bson.gz").starts_with(b"\x1f\x8b"));
+    for name in ["new", "old"] {
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
+    convert(&place, "a.bson.gz --to parquet -o new").succeeds();
+    convert(&place, "a.bson --to parquet -o old").succeeds();
+    assert!(place.read("new") == place.read("old"));
     convert(&place, "--from bson --to csv --null NA --infer 1 --count -o c.csv -- cat a.bson")
         .succeeds()
         .prints(format!("2 documents, {} bytes\n", place.read("a.bson").len()));
