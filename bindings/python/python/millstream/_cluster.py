@@ -9,6 +9,7 @@ import base64
 import concurrent.futures
 import dataclasses
 import errno
+import fnmatch
 import glob
 import hashlib
 import itertools
@@ -208,7 +209,7 @@ class TablePlan:
 
 def plan_lines(paths: Paths, **options: Unpack[LinesOptions]) -> TablePlan:
     """Plans the lines of files, without reading them: a table with one column, `line`."""
-    schema, plan = _split_options(options)
+    schema, plan = _split_options(paths, options)
     plan.pop("on_bad")
     files = _files(paths)
     fields, arrow = _types(columns_of(b"", "lines", schema=schema, threads=1))
@@ -219,7 +220,7 @@ def plan_lines(paths: Paths, **options: Unpack[LinesOptions]) -> TablePlan:
 
 def plan_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> TablePlan:
     """Plans newline-delimited JSON: each line is an object, whose members are the columns."""
-    schema, plan = _split_options(options)
+    schema, plan = _split_options(paths, options)
     plan, own = _divide(plan)
     files = _files(paths)
     infer = own.pop("infer", _INFER)
@@ -244,7 +245,7 @@ def plan_delimited(paths: Paths, delimiter: str, **options: Unpack[DelimitedOpti
 
 
 def _plan_delimited(paths: Paths, delimiter: str, options: dict[str, Any]) -> TablePlan:
-    schema, rest = _split_options(options)
+    schema, rest = _split_options(paths, options)
     plan, own = _divide(rest)
     dialect = {name: own.pop(name) for name in ("quote", "escape", "comment") if name in own}
     framer = Framer.csv(delimiter, **dialect)
@@ -272,7 +273,7 @@ def _plan_delimited(paths: Paths, delimiter: str, options: dict[str, Any]) -> Ta
 
 def plan_bson(paths: Paths, **options: Unpack[BsonOptions]) -> TablePlan:
     """Plans BSON documents. Each file is read once, and the number of rows of each task is known."""
-    schema, plan = _split_options(options)
+    schema, plan = _split_options(paths, options)
     if plan.pop("on_bad") == "skip":
         raise option_error("rejects for BSON", "none: a document that is not valid is an error")
     if schema is None:
@@ -313,7 +314,7 @@ class Readers(Generic[_Table]):
         return self._read(plan_bson(paths, **options))
 
 
-def _split_options(options: Any) -> tuple[Any, dict[str, Any]]:
+def _split_options(paths: Paths, options: Any) -> tuple[Any, dict[str, Any]]:
     """The schema, and the other options, which then have `on_bad`."""
     rest = dict(options)
     rejects, on_bad = rest.get("rejects"), rest.get("on_bad")
@@ -323,6 +324,8 @@ def _split_options(options: Any) -> tuple[Any, dict[str, Any]]:
         raise option_error('on_bad="skip" without rejects', "rejects=DIRECTORY, where tasks write what they leave out")
     if on_bad == "stop" and rejects is not None:
         raise option_error('rejects with on_bad="stop"', "one of them")
+    if rejects is not None:
+        _check_rejects(paths, os.fspath(rejects))
     rest["on_bad"] = "stop" if rejects is None else "skip"
     return rest.pop("schema", None), rest
 
@@ -523,6 +526,36 @@ def _with_rejects(tasks: Sequence[Task], directory: str | os.PathLike[str]) -> l
     plan = hashlib.sha256(json.dumps([dataclasses.asdict(task) for task in tasks]).encode()).hexdigest()[:16]
     files = (f"{name.rstrip('/')}/{plan}-{number:06}-of-{len(tasks):06}.jsonl" for number in range(len(tasks)))
     return [dataclasses.replace(task, rejects=file) for task, file in zip(tasks, files, strict=True)]
+
+
+def _check_rejects(paths: Paths, directory: str) -> None:
+    """Checks that no pattern of the input matches a file of rejects, which another read would then take for input."""
+    base = directory if is_url(directory) else os.path.abspath(directory)
+    files = [f"{base.rstrip('/')}/{digit * 16}-000000-of-000001.jsonl" for digit in "0123456789abcdef"]
+    for path in [paths] if isinstance(paths, (str, os.PathLike)) else paths:
+        if not isinstance(path, str) or is_url(path) != is_url(directory):
+            continue
+        if is_pattern_of_objects(path):
+            pattern, hides = re.sub(r"\{[^/]*?\}", "*", path), False
+        elif not is_url(path) and glob.has_magic(path) and not os.path.exists(path):
+            pattern, hides = os.path.abspath(path), True
+        else:
+            continue
+        if any(_matches(pattern.split("/"), file.split("/"), hides) for file in files):
+            raise option_error(
+                f"rejects={directory!r}, whose files the pattern {path!r} matches", "a directory that it does not match"
+            )
+
+
+def _matches(pattern: Sequence[str], name: Sequence[str], hides: bool) -> bool:
+    """Whether a pattern matches a name, both divided at slashes. Names that begin with a dot can be hidden."""
+    if not pattern or not name:
+        return not name and all(part == "**" for part in pattern)
+    first, part = pattern[0], name[0]
+    is_hidden = hides and part.startswith(".") and not first.startswith(".")
+    if first == "**":
+        return _matches(pattern[1:], name, hides) or (not is_hidden and _matches(pattern, name[1:], hides))
+    return not is_hidden and fnmatch.fnmatchcase(part, first) and _matches(pattern[1:], name[1:], hides)
 
 
 def count_rejects(directory: str | os.PathLike[str]) -> int:

@@ -540,6 +540,43 @@ def test_options_of_rejects(tmp_path: Path) -> None:
         arrow.plan_bson(path, schema={"n": "int"}, rejects=tmp_path)  # type: ignore[call-arg]  # pyright: ignore
 
 
+@pytest.mark.parametrize(
+    ("pattern", "directory"),
+    [
+        ("**/*.jsonl", "bad"),
+        ("**", "bad"),
+        ("*/[0-9]*", "bad"),
+        ("*.jsonl", "."),
+        ("a*", "./x/.."),
+        ("b*/**/*.jsonl", "bad/of/../worse"),
+    ],
+)
+def test_rejects_that_the_input_matches(tmp_path: Path, pattern: str, directory: str) -> None:
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    for plan in (arrow.plan_lines, arrow.plan_jsonl, arrow.plan_csv):
+        with pytest.raises(ms.OptionError, match=r"whose files the pattern .* matches, expected a directory that it"):
+            plan([str(tmp_path / "a.jsonl"), f"{tmp_path}/{pattern}"], rejects=f"{tmp_path}/{directory}")  # pyright: ignore
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+    # Objects are not even listed.
+    match = r"whose files the pattern 's3://bucket/.*' matches"
+    with pytest.raises(ms.OptionError, match=match):
+        arrow.plan_lines("s3://bucket/a/{x,bad}/*", rejects="s3://bucket/a/bad/")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "directory"),
+    [("*.jsonl", "bad"), ("**/*.csv", "bad"), ("**/*.jsonl", ".bad"), ("a.jsonl", "."), ("[a]/*.jsonl", "bad")],
+)
+def test_rejects_that_the_input_does_not_match(tmp_path: Path, pattern: str, directory: str) -> None:
+    (tmp_path / "a").mkdir()
+    for name in ("a.jsonl", "a.csv", "a/a.jsonl"):
+        (tmp_path / name).write_text("{}\n")
+    read(arrow.plan_lines(f"{tmp_path}/{pattern}", rejects=tmp_path / directory))
+    read(arrow.plan_lines(f"{tmp_path}/{pattern}", rejects=tmp_path / directory))
+    if directory != ".":
+        assert arrow.count_rejects(tmp_path / directory) == 0
+
+
 def test_rejects_in_a_store(store: str) -> None:
     put("bad.csv", BAD["csv"])
     plan = arrow.plan_csv("s3://bucket/bad.csv", split_size=5, schema={"a": "int64"}, rejects="s3://bucket/bad/")
