@@ -10,7 +10,6 @@ import queue
 import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bindings/python/tests/cluster"))
+from standalone import standalone
+
 PYTHON = ROOT / "bindings/python/.venv-cluster/bin/python"
 COMPETITORS = ROOT / "benchmarks/competitors/cluster"
 SOURCES = ROOT / "benchmarks/millstream/cluster/sources.py"
@@ -193,30 +195,6 @@ CASES = {
 }
 
 
-@contextlib.contextmanager
-def standalone(directory):
-    """A master of Spark, and two workers."""
-    variables = dict(os.environ, **VARIABLES)
-    start = [next(PYTHON.parents[1].glob("lib/python3*/site-packages/pyspark/bin/spark-class"))]
-    classes = "org.apache.spark.deploy."
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    address = f"spark://127.0.0.1:{port}"
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True, "env": variables}
-    master = [*start, classes + "master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
-    processes = [subprocess.Popen(master, **silent)]
-    for host in ("127.0.0.2", "127.0.0.3"):
-        worker = [*start, classes + "worker.Worker", "--host", host, "--webui-port", "0", "--cores", "1"]
-        worker += ["--memory", "1g", "--work-dir", os.path.join(directory, host), address]
-        processes.append(subprocess.Popen(worker, **silent))
-    try:
-        yield address
-    finally:
-        for process in processes:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
 def version(package):
     line = f"import importlib.metadata as m; print(m.version('{package}'))"
     found = subprocess.run([PYTHON, "-c", line], capture_output=True, text=True)
@@ -231,7 +209,8 @@ def table(repeats, only, counted):
         return lines
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as directory:
         path = Path(directory, "table.csv")
-        with standalone(directory) as spark:
+        [pyspark] = PYTHON.parents[1].glob("lib/python3*/site-packages/pyspark")
+        with standalone(pyspark, Path(directory), "1g", VARIABLES) as spark:
             for case, act in CASES.items():
                 for name, (package, _) in ENGINES.items():
                     if only not in name:

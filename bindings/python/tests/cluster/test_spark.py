@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import importlib
 import json
 import os
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -25,6 +22,7 @@ import objects
 import pyarrow as pa
 import pytest
 from millstream import _spark_filters, arrow
+from standalone import standalone
 
 filters: Any = importlib.import_module("pyspark.sql.datasource")
 sql: Any = importlib.import_module("pyspark.sql")
@@ -463,31 +461,6 @@ def test_options_of_streams(spark: Any, tmp_path: Path) -> None:
             Stream(spark, place, **wrong).run()
 
 
-@contextlib.contextmanager
-def standalone(place: Path) -> Iterator[str]:
-    """A master, and two workers that Spark takes for two hosts: it starts no second attempt of a task on one host."""
-    spark_class = Path(importlib.import_module("pyspark").__file__ or "").parent / "bin/spark-class"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = f"spark://127.0.0.1:{port}"
-
-    def start(name: str, host: str, *words: str) -> subprocess.Popen[bytes]:
-        command = [str(spark_class), f"org.apache.spark.deploy.{name}", "--host", host, "--webui-port", "0", *words]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-
-    processes = [start("master.Master", "127.0.0.1", "--port", str(port))]
-    try:
-        for host in ("127.0.0.2", "127.0.0.3"):
-            resources = ["--cores", "1", "--memory", "768m", "--work-dir", str(place / host)]
-            processes.append(start("worker.Worker", host, *resources, address))
-        yield address
-    finally:
-        for process in processes:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
 @pytest.mark.skipif(not objects.DEEP, reason="it starts a cluster: set MILLSTREAM_DEEP=1")
 def test_speculation(tmp_path: Path) -> None:
     path, out, attempts = data.lines(tmp_path / "a.txt", ROWS), tmp_path / "out", tmp_path / "attempts"
@@ -495,7 +468,8 @@ def test_speculation(tmp_path: Path) -> None:
     bad, good = tmp_path / "bad", path.read_bytes()
     path.write_bytes(b"\xff\n" + good.replace(b"\n", b"\n\xff\n"))
     program = Path(__file__).with_name("speculation.py")
-    with standalone(tmp_path) as master:
+    pyspark = Path(importlib.import_module("pyspark").__file__ or "").parent
+    with standalone(pyspark, tmp_path) as master:
         subprocess.run([sys.executable, program, master, path, out, attempts, bad], check=True, timeout=300)
     begun = [name.partition("-")[0] for name in os.listdir(attempts)]
     assert begun.count("0") > 1
