@@ -277,9 +277,9 @@ def plan_bson(paths: Paths, **options: Unpack[BsonOptions]) -> TablePlan:
     if plan.pop("on_bad") == "skip":
         raise option_error("rejects for BSON", "none: a document that is not valid is an error")
     if schema is None:
-        raise option_error("no schema for BSON", 'one, such as schema={"_id": "objectId", "price": "float64"}')
+        raise option_error("no schema for BSON", 'one, such as schema={"_id": "objectId", "price": "double"}')
     files = _files(paths)
-    arrow = _returned(_schema(document_columns(b"", schema=dict(schema), absent="null")))
+    arrow = _document_schema(schema)
     task = {"format": "bson", "types": json.dumps(schema)}
     return _plan(arrow, ((path, Framer.bson(), task) for path in files), **plan)
 
@@ -417,9 +417,13 @@ def with_version(task: Task, versions: Mapping[str, str]) -> Task:
     return dataclasses.replace(task, split=json.dumps({**json.loads(task.split), "pin": json.loads(version)}))
 
 
-def declared_schema(format: Literal["lines", "jsonl"], schema: Any, columns: Sequence[str] | None) -> pa.Schema:
+def declared_schema(format: str, schema: Any, columns: Sequence[str] | None) -> pa.Schema:
     """The columns of a plan with a schema, without a file."""
-    returned = _returned(_schema(columns_of(b"", format, schema=schema, threads=1)))
+    if format == "bson":
+        returned = _document_schema(schema)
+    else:
+        known: Any = "lines" if format == "lines" else "jsonl"
+        returned = _returned(_schema(columns_of(b"", known, schema=schema, threads=1)))
     return _selected(returned, _chosen(returned, columns))
 
 
@@ -631,6 +635,10 @@ def _first_record(path: str, framer: Framer) -> tuple[list[str], int]:
 def _schema(columns: Columns) -> Any:
     arrow: Any = _engines.load("arrow", "pyarrow")
     return arrow.RecordBatchReader.from_stream(columns).schema
+
+
+def _document_schema(schema: Mapping[str, ColumnType]) -> pa.Schema:
+    return _returned(_schema(document_columns(b"", schema=dict(schema), absent="null")))
 
 
 def _returned(schema: Any) -> pa.Schema:

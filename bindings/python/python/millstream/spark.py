@@ -8,19 +8,20 @@ rows. The extra is `millstream[spark]`.
 
 The options are text:
 
-- `framing`: `lines` (the default), `csv`, `delimited` with the option `delimiter`, or `jsonl`. `header` is `true` or
-  `false`.
-- `splitSize`: the size of a split in bytes, 128 MiB by default.
-- `schema`: the types as JSON, in the form of docs/types.md. A schema of Spark is not accepted.
+- `framing`: `lines` (the default), `csv`, `delimited` with the option `delimiter`, `jsonl`, or `bson`, which needs a
+  `schema`.
+- `schema`: the types as JSON, in the form of docs/types.md, or for BSON that of `millstream.bson.columns`, such as
+  `{"_id": "objectId", "price": "double"}`. A schema of Spark is not accepted.
 - `columns`: the names of the columns that are returned, separated by commas. Spark does not report which ones a query
   needs, so this makes reading faster.
-- `limit`: the most rows of each partition.
-- `rejects`: a directory or its URL for bad records, which are then left out: see `millstream.arrow.count_rejects`. It
-  cannot be combined with `limit`.
+- `splitSize`, `decode`, `pin`, `rejects`, `header`, `quote`, `escape`, `comment`, `infer`, `nulls`, `specialNumbers`,
+  `decimals` and `duplicates` are those of the functions of other engines. Boolean values are `true` or `false`. `nulls`
+  are separated by commas, and an empty text is the empty field. An empty `quote`, `escape` or `comment` is none.
+- `limit`: the most rows of each partition. It cannot be combined with `rejects`.
 - `pushFilters`: `true` applies filters before the rows are sent to Spark. Spark then requires its setting
   `spark.sql.python.filterPushdown.enabled`.
 
-`spark.readStream` reads files and objects that appear, each of them once, with the same options but `limit`,
+`spark.readStream` reads files and objects that appear, each of them once, with the same options but `limit`, `pin`,
 `rejects` and `pushFilters`. All formats but lines need a `schema`. An offset contains the names of the files of a batch
 and their versions, so that a batch that is repeated has the same rows, or fails if a file has changed.
 
@@ -39,21 +40,28 @@ A frame is written to an empty directory, each partition as one part. All parts 
 The option `framing` is `lines` (the default), `csv`, `jsonl` or `parquet`. Spark requires the mode `append`.
 
 `frame.writeStream` writes each batch as a job with the directory `PATH/QUERY-BATCH`, where `QUERY` is the id of the
-query without hyphens. A batch that is repeated is visible once."""
+query without hyphens. A batch that is repeated is visible once, and one without rows has no directory."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _engines, _spark_filters
 from ._cluster import (
+    BsonOptions,
+    CsvOptions,
+    JsonOptions,
+    LinesOptions,
     TablePlan,
     Task,
     declared_schema,
     matching_files,
+    plan_bson,
     plan_csv,
     plan_delimited,
     plan_jsonl,
@@ -163,9 +171,15 @@ def _rows(task: Task, limit: int | None = None, filters: Sequence[Any] = ()) -> 
                 left -= part.num_rows
             part = _spark_filters.apply(filters, part)
             if part.num_rows:
-                yield part
+                yield _as_sent(part)
             if left == 0:
                 return
+
+
+def _as_sent(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with the types of Arrow that Spark expects for its own types, of which it has fewer."""
+    schema = _types.to_arrow_schema(_types.from_arrow_schema(batch.schema), timezone="UTC")
+    return batch if batch.schema == schema else batch.cast(schema)
 
 
 class _Reader(_source.DataSourceReader):  # type: ignore[misc]
@@ -235,68 +249,162 @@ class _StreamReader(_source.DataSourceStreamReader, _limits.SupportsTriggerAvail
         return _rows(partition.task)
 
 
-_FRAMINGS = {"lines": plan_lines, "csv": plan_csv, "delimited": plan_delimited, "jsonl": plan_jsonl}
+#: What each framing is planned with, and the options of that.
+_FRAMINGS: dict[str, tuple[Callable[..., TablePlan], Any]] = {
+    "lines": (plan_lines, LinesOptions),
+    "csv": (plan_csv, CsvOptions),
+    "delimited": (plan_delimited, CsvOptions),
+    "jsonl": (plan_jsonl, JsonOptions),
+    "bson": (plan_bson, BsonOptions),
+}
 
 
-#: Options that only streams have, or only other reads.
-_STREAMS, _BATCHES = ("order", "maxfilespertrigger"), ("limit", "pushfilters", "rejects")
+def _number(least: int, other: str = "") -> Callable[[str], Any]:
+    """A number that is not less, or another text."""
+
+    def value(text: str) -> Any:
+        if other and text == other:
+            return text
+        if not (text.isascii() and text.isdecimal() and int(text) >= least):
+            raise ValueError(f"a whole number, {least} or more" + (f', or "{other}"' if other else ""))
+        return int(text)
+
+    return value
+
+
+def _choice(*texts: str) -> Callable[[str], str]:
+    def value(text: str) -> str:
+        if text not in texts:
+            raise ValueError(" or ".join(f'"{text}"' for text in texts))
+        return text
+
+    return value
+
+
+def _bool(text: str) -> bool:
+    return _choice("true", "false")(text.lower()) == "true"
+
+
+def _byte(text: str) -> str:
+    if len(text.encode()) != 1:
+        raise ValueError("one byte")
+    return text
+
+
+def _optional_byte(text: str) -> str | None:
+    return _byte(text) if text else None
+
+
+def _columns(text: str) -> list[str]:
+    return [column.strip() for column in text.split(",")]
+
+
+#: The value of the text of each option, or an error that says what is expected.
+_VALUES: dict[str, Callable[[str], Any]] = {
+    "split_size": _number(1),
+    "schema": str,
+    "columns": _columns,
+    "decode": _choice("auto", "off"),
+    "pin": _choice("none", "identity", "ends", "full"),
+    "rejects": str,
+    "header": _bool,
+    "delimiter": _byte,
+    "quote": _optional_byte,
+    "escape": _optional_byte,
+    "comment": _optional_byte,
+    "infer": _number(1, "off"),
+    "nulls": lambda text: text.split(","),
+    "special_numbers": _bool,
+    "decimals": _bool,
+    "duplicates": _choice("error", "first", "last"),
+    "limit": _number(0),
+    "push_filters": _bool,
+    "order": _choice("name", "appearance"),
+    "max_files_per_trigger": _number(1),
+}
+
+#: Options that only streams have, or only other reads. A stream detects itself that a file has changed.
+_STREAMS, _BATCHES = ("order", "max_files_per_trigger"), ("limit", "push_filters", "rejects", "pin")
+
+
+def _spelled(name: str) -> str:
+    """The name of an option as it is usual in Spark."""
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
 
 
 class _ReadOptions:
     """The options of a reader, whose names are in lower case. Streams or other reads have `only` some of them."""
 
     def __init__(self, options: dict[str, str], only: Sequence[str] = (*_BATCHES, *_STREAMS)) -> None:
-        for name in {*_BATCHES, *_STREAMS} & options.keys() - set(only):
-            where = "spark.readStream" if name in _STREAMS else "spark.read"
-            raise option_error(f"the option {name!r}", f"it only for {where}")
-        #: Whether it has options that only streams have.
-        self.is_stream = not options.keys().isdisjoint(_STREAMS)
         self.framing = options.pop("framing", "lines")
         if self.framing not in _FRAMINGS:
             raise option_error(f"framing={self.framing!r}", ", ".join(_FRAMINGS))
+        self._plan, own = _FRAMINGS[self.framing]
         self.path = _path(options, "load(path)")
-        limit, self.push_filters = options.pop("limit", None), _bool(options, "pushfilters", "false")
-        self.limit = None if limit is None else int(limit)
-        most, self.order = options.pop("maxfilespertrigger", None), options.pop("order", "name")
-        self.max_files = None if most is None else int(most)
-        if self.order not in ("name", "appearance"):
-            raise option_error(f"order={self.order!r}", '"name" or "appearance"')
-        self._given: dict[str, Any] = {}
-        if "header" in options:
-            self._given["header"] = _bool(options, "header")
-        if self.limit is not None and "rejects" in options:
+        names = [name for name in _VALUES if name in own.__annotations__ or name in (*_BATCHES, *_STREAMS)]
+        self._given = _values(options, names, self.framing)
+        #: Whether it has options that only streams have.
+        self.is_stream = not self._given.keys().isdisjoint(_STREAMS)
+        for name in {*_BATCHES, *_STREAMS} & self._given.keys() - set(only):
+            where = "spark.readStream" if name in _STREAMS else "spark.read"
+            raise option_error(f"the option {_spelled(name)}", f"it only for {where}")
+        self.limit: int | None = self._given.pop("limit", None)
+        self.push_filters: bool = self._given.pop("push_filters", False)
+        self.order: str = self._given.pop("order", "name")
+        self.max_files: int | None = self._given.pop("max_files_per_trigger", None)
+        if self.limit is not None and "rejects" in self._given:
             raise option_error("the options limit and rejects", "one of them: rejects needs splits that are read whole")
-        for name, value in options.items():
-            if name == "splitsize":
-                self._given["split_size"] = int(value)
-            elif name == "columns":
-                self._given["columns"] = [column.strip() for column in value.split(",")]
-            elif name in ("schema", "delimiter", "rejects"):
-                self._given[name] = value
-            else:
-                raise option_error(
-                    f"the option {name!r}",
-                    "framing, splitSize, schema, columns, limit, pushFilters, rejects, header, delimiter, order or "
-                    "maxFilesPerTrigger",
-                )
+        if self.framing == "delimited" and "delimiter" not in self._given:
+            raise option_error("framing=delimited without the option delimiter", "one byte")
+        if self.framing == "bson":
+            self._given["schema"] = _document_types(self._given.get("schema"))
 
     def plan(self, paths: Any) -> TablePlan:
-        plan: Any = _FRAMINGS[self.framing]
-        return plan(paths, **self._given)  # type: ignore[no-any-return]
+        return self._plan(paths, **self._given)
 
     def declared(self) -> pa.Schema | None:
         """The columns, if they are known without a file."""
         schema = self._given.get("schema")
         if schema is None and self.framing != "lines":
             return None
-        return declared_schema("lines" if self.framing == "lines" else "jsonl", schema, self._given.get("columns"))
+        return declared_schema(self.framing, schema, self._given.get("columns"))
 
 
-def _bool(options: dict[str, str], name: str, default: str = "") -> bool:
-    value = options.pop(name, default)
-    if value.lower() not in ("true", "false"):
-        raise option_error(f"{name}={value!r}", '"true" or "false"')
-    return value.lower() == "true"
+def _values(options: dict[str, str], names: Sequence[str], framing: str) -> dict[str, Any]:
+    """The values of options, which have these names."""
+    known = {_spelled(name).lower(): name for name in names}
+    values = {}
+    for option, text in options.items():
+        if option not in known:
+            expected = ", ".join(map(_spelled, names))
+            raise option_error(f"the option {option!r} with framing={framing}", f"framing, {expected}")
+        name = known[option]
+        try:
+            values[name] = _VALUES[name](text)
+        except ValueError as error:
+            raise option_error(f"{_spelled(name)}={text!r}", str(error)) from None
+    return values
+
+
+def _document_types(text: str | None) -> dict[str, Any]:
+    """The types of the columns of BSON."""
+    expected = 'the types as JSON, such as {"_id": "objectId", "price": "double"}'
+    if text is None:
+        raise option_error("framing=bson without the option schema", expected)
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("a name twice")
+        return dict(pairs)
+
+    try:
+        types = json.loads(text, object_pairs_hook=members)
+    except ValueError as error:
+        raise option_error(f"schema={text!r} ({error})", expected) from None
+    if not isinstance(types, dict):
+        raise option_error(f"schema={text!r}", expected)
+    return types
 
 
 def _path(options: dict[str, str], example: str) -> str:
@@ -312,7 +420,7 @@ def _path(options: dict[str, str], example: str) -> str:
 @dataclasses.dataclass
 class _Message(_source.WriterCommitMessage):  # type: ignore[misc]
     part: Part | None
-    #: The id of the query, for a stream.
+    #: The id of the query, for a task of a stream that has rows.
     query: str = ""
 
 
@@ -348,19 +456,25 @@ class _StreamWriter(_source.DataSourceStreamArrowWriter):  # type: ignore[misc]
         return f"{self._path.rstrip('/')}/{query}-{batch:010}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> _Message:
+        first = next(iterator, None)
+        if first is None:
+            return _Message(None)
         context = _context.TaskContext.get()
         query = context.getLocalProperty("sql.streaming.queryId").replace("-", "")
         job = Job.join(self._directory(query, int(context.getLocalProperty("streaming.sql.batchId"))), query)
         # If it has a manifest, an earlier attempt of the batch has written it completely.
-        part = None if job is None else Output(job, self._format).write(context.partitionId(), iterator)
+        rows = itertools.chain([first], iterator)
+        part = None if job is None else Output(job, self._format).write(context.partitionId(), rows)
         return _Message(part, query)
 
     def commit(self, messages: Sequence[_Message | None], batchId: int) -> None:
         parts = _parts(messages)
-        if not messages or messages[0] is None:
+        query = next((message.query for message in messages if message is not None and message.query), None)
+        if query is None:
+            # The batch has no rows, and so no job. Spark begins with such a batch if no file exists.
             return
-        directory = self._directory(messages[0].query, batchId)
-        job = Job.join(directory, messages[0].query)
+        directory = self._directory(query, batchId)
+        job = Job.join(directory, query)
         if job is None:
             Job.resume(directory)
         else:
