@@ -13,7 +13,7 @@ RUST := --workspace --features millstream/async,millstream/bson,millstream/serde
 BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
 
 .PHONY: test test-deep lint msrv deny package package-quick package-reproducible bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python julia miri \
-	miri-big-endian targets fuzz sweeps latency cluster
+	miri-big-endian targets fuzz sweeps latency cluster cluster-deep
 
 # With several jobs, each target runs its own jobs; its commands must not use the job server of make.
 unexport MAKEFLAGS MAKELEVEL MFLAGS
@@ -41,7 +41,7 @@ corpus: setup
 
 # The slow tests: counted instructions, undefined behaviour, other platforms, fuzzing, every fault at every call, many more
 # random cases.
-test-deep: setup cpp-deep instructions miri miri-big-endian targets fuzz sweeps latency cluster msrv deny package-reproducible
+test-deep: setup cpp-deep instructions miri miri-big-endian targets fuzz sweeps latency cluster-deep msrv deny package-reproducible
 
 lint: setup
 	tools/layers
@@ -132,6 +132,11 @@ python: setup
 # environment.
 cluster: setup
 	tools/cluster test
+
+# The same with many more processes that are killed, and with the oldest versions of the engines.
+cluster-deep: setup
+	MILLSTREAM_DEEP=1 tools/cluster test
+	tools/cluster test --oldest
 
 # The package for Julia.
 julia: setup

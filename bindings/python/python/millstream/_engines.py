@@ -8,14 +8,14 @@ import warnings
 from typing import Any
 
 #: For each extra: the distribution, whose module has the same name, the first tested version, and the first version
-#: that is not tested. They are those of the extras in pyproject.toml.
+#: that is not tested. They are those of the extras in pyproject.toml. `tools/cluster` tests the first and the last one.
 TESTED = {
     "arrow": ("pyarrow", "25.0", "27"),
     "daft": ("daft", "0.7.26", "0.8"),
-    "dask": ("dask", "2026.8", "2026.9"),
-    "polars": ("polars", "2.1", "2.2"),
-    "ray": ("ray", "2.60", "2.61"),
-    "spark": ("pyspark", "4.3", "4.4"),
+    "dask": ("dask", "2025.9", "2026.9"),
+    "polars": ("polars", "1.33", "2.2"),
+    "ray": ("ray", "2.50", "2.61"),
+    "spark": ("pyspark", "4.2", "4.4"),
 }
 
 

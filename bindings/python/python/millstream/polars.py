@@ -45,7 +45,9 @@ def scan_plan(plan: TablePlan) -> Any:
                     return
 
     schema = _polars.from_arrow(plan.schema.empty_table()).schema
-    return _plugins.register_io_source(frames, schema=schema, is_pure=True, explain_name="millstream")
+    # Before polars 2, the source has no name in `explain`.
+    name = {"explain_name": "millstream"} if _polars.__version__[:2] != "1." else {}
+    return _plugins.register_io_source(frames, schema=schema, is_pure=True, **name)
 
 
 _readers = Readers(scan_plan)
