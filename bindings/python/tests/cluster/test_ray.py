@@ -33,14 +33,21 @@ HEALTH = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "he
 NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
 
 
-@pytest.fixture(scope="module")
-def cluster(server: Path | None) -> Iterator[Any]:
-    _ = server
+def start(**health: int) -> Any:
+    """A cluster of three nodes."""
+    config = {**HEALTH, **health}
     started = utils.Cluster(
-        initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "_system_config": HEALTH}
+        initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "_system_config": config}
     )
     for _ in range(2):
         started.add_node(**NODE)
+    return started
+
+
+@pytest.fixture(scope="module")
+def cluster(server: Path | None) -> Iterator[Any]:
+    _ = server
+    started = start()
     # Other processes cannot import the modules of these tests.
     ray.cloudpickle.register_pickle_by_value(kill)
     ray.init(address=started.address, log_to_driver=False)
