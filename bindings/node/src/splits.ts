@@ -47,6 +47,11 @@ export interface Split {
   readonly record: number | null;
   /** The number of the first line (the first of the file is 1), if the records are those of CSV and planning counted them. */
   readonly line?: number | undefined;
+  /**
+   * The number of its records without the blank lines and comments of CSV, if planning counted them. A header is a record.
+   * If an incomplete or invalid record ended the count, the number of the last split is not known.
+   */
+  readonly rows?: number | undefined;
   readonly [other: string]: unknown;
 }
 
