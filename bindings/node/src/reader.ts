@@ -919,7 +919,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     const { records } = position;
     // The failure of a command is not in a line, unless it cut one short.
     const hasPlace = failed.offset !== undefined && (failed.command === undefined || this.#unfinished !== undefined);
-    const error = hasPlace ? failed.at({ record: records, line: this.#nextLine() }) : failed;
+    const error = hasPlace ? failed.at({ record: records, line: this.#place().line }) : failed;
     throw this.#report(this.#unfinished === undefined ? error : withUnfinished(error, this.#unfinished));
   }
 
@@ -942,15 +942,11 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
     throw this.#report(fromSystem(error, INTERNAL, place));
   }
 
-  /** Returns the line at which the next record begins, if it is known. */
-  #nextLine(): number | undefined {
-    return this.#isText ? this.#records + 1 : this.#lineAfter(EMPTY, this.#records).line;
-  }
-
-  /** The place of the next record. */
+  /** The place of the next record. The line is set if it is known. */
   #place() {
     const record = this.#records;
-    return { stream: this.name, offset: this.#base + this.#pos, record, line: this.#nextLine() };
+    const line = this.#isText ? record + 1 : this.#lineAfter(EMPTY, record).line;
+    return { stream: this.name, offset: this.#base + this.#pos, record, line };
   }
 
   /** Throws the error for a record that is too long, until the record is skipped. */
