@@ -39,7 +39,7 @@ LIMIT = 300
 
 #: What the command lines of processes contain that can be killed.
 VICTIMS = {
-    "ray": r"^ray::(?!IDLE|.*Actor)\w+",
+    "ray": r"^ray::(?!IDLE|.*Agent|.*Actor)\w+",
     "dask": "spawn_main",
     "spark": "CoarseGrainedExecutorBackend|pyspark.daemon",
 }
