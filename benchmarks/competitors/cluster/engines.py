@@ -4,7 +4,8 @@ Usage: engines.py WORK ENGINE [FILE] [--split BYTES] [--workers N] [--passes N]
 
 `count` counts the lines of a text. `lengths` counts them and adds up the lengths, so that the engine transfers the
 column. `csv` counts the records of CSV without a header and adds up the second column. `parquet` writes documents of BSON
-as Parquet. `tasks` reads a row with each of 200 tasks of Ray, and `plan` plans 100,000 objects.
+as Parquet. `tasks` reads a row with each of 200 tasks of Ray, `plan` plans 100,000 objects, and `scan` reads parts of
+256 MiB in tasks, or plans CSV with such tasks.
 
 The engine is started, and reads a small file in the same way, before the clock starts. `--split` is the size of a part
 of the file, for engines that have such an option, and `--workers` the number of tasks at the same time, 2 by default.
@@ -26,6 +27,7 @@ from functools import cache, cached_property, partial
 WORKERS = 2
 TASKS = 200
 COLUMNS = 10
+PART = 256 << 20
 
 
 def ray_session():
@@ -154,6 +156,22 @@ class Ray:
 
         rows = data.read_datasource(OneRow(), override_num_blocks=TASKS).materialize()
         return {"count": rows.count()}
+
+    def scan(self, path):
+        """Reads parts of 256 MiB, each in a task, into a buffer of 256 KiB."""
+        self.data
+        import ray
+
+        @ray.remote
+        def read(start):
+            left, buffer = PART, bytearray(256 << 10)
+            with open(path, "rb", buffering=0) as file:
+                file.seek(start)
+                while left and (count := file.readinto(memoryview(buffer)[:left])):
+                    left -= count
+            return left < PART
+
+        return {"count": sum(ray.get([read.remote(start) for start in range(0, os.path.getsize(path), PART)]))}
 
 
 class RayLines(Ray):
@@ -355,13 +373,13 @@ def small(work):
         import bson
 
         return bson.encode({"id": 1, "name": "a", "score": 1.5, "tags": ["b"], "active": True, "created": datetime(2026, 1, 1)}) * 1000
-    return b"1,2" + b",text" * (COLUMNS - 2) + b"\n" if work == "csv" else b"a line\n"
+    return b"1,2" + b",text" * (COLUMNS - 2) + b"\n" if work in ("csv", "scan") else b"a line\n"
 
 
 def main(engines=ENGINES):
     global WORKERS
     parser = argparse.ArgumentParser()
-    parser.add_argument("work", choices=["count", "lengths", "csv", "parquet", "tasks", "plan"])
+    parser.add_argument("work", choices=["count", "lengths", "csv", "parquet", "tasks", "plan", "scan"])
     parser.add_argument("engine", choices=engines)
     parser.add_argument("path", nargs="?")
     parser.add_argument("--split", type=int)
