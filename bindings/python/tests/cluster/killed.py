@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 import data
+from standalone import session
 
 
 def checksum(rows: list[dict[str, Any]]) -> str:
@@ -52,20 +53,7 @@ class Dask:
 
 class Spark:
     def __init__(self, address: str, path: str) -> None:
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        sql: Any = importlib.import_module("pyspark.sql")
-        source: Any = importlib.import_module("millstream.spark")
-        settings = {
-            "spark.ui.enabled": "false",
-            "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
-            "spark.executor.memory": "512m",
-        }
-        builder = sql.SparkSession.builder.master(address)
-        for name, value in settings.items():
-            builder = builder.config(name, value)
-        self.session = builder.getOrCreate()
-        source.register(self.session)
+        self.session = session(address)
         self.path = path
 
     def run(self, out: str) -> list[dict[str, Any]]:

@@ -6,23 +6,17 @@ and one for the bad records."""
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from standalone import session
+
 
 def main(master: str, path: str, out: str, attempts: str, rejects: str) -> None:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    sql: Any = importlib.import_module("pyspark.sql")
-    source: Any = importlib.import_module("millstream.spark")
     settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.executor.memory": "512m",
         "spark.speculation": "true",
         "spark.speculation.interval": "100ms",
         "spark.speculation.quantile": "0.1",
@@ -32,12 +26,8 @@ def main(master: str, path: str, out: str, attempts: str, rejects: str) -> None:
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.cores.max": "2",
     }
-    builder = sql.SparkSession.builder.master(master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    source.register(session)
-    frame = session.read.format("millstream").option("splitSize", 64 << 10).option("rejects", rejects).load(path)
+    spark = session(master, settings)
+    frame = spark.read.format("millstream").option("splitSize", 64 << 10).option("rejects", rejects).load(path)
 
     def slow(batches: Iterator[Any]) -> Iterator[Any]:
         """Leaves a file for each attempt. The first one of the last partition waits until another one has begun."""
@@ -50,7 +40,7 @@ def main(master: str, path: str, out: str, attempts: str, rejects: str) -> None:
             time.sleep(0.1)
 
     frame.mapInArrow(slow, frame.schema).write.format("millstream").mode("append").save(out)
-    session.stop()
+    spark.stop()
 
 
 if __name__ == "__main__":

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 
 @contextlib.contextmanager
@@ -37,3 +40,20 @@ def standalone(
         for process in processes:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def session(address: str, settings: Mapping[str, str] | None = None) -> Any:
+    """Returns a session of this cluster that knows the package, with these settings. It is the driver."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = importlib.import_module("pyspark.sql").SparkSession.builder.master(address)
+    standard = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": "512m",
+    }
+    for name, value in {**standard, **(settings or {})}.items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    importlib.import_module("millstream.spark").register(made)
+    return made
