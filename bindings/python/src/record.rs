@@ -97,16 +97,24 @@ impl Encoding {
         py.import("codecs")?.call_method1("getincrementaldecoder", (encoding,))?.call1((errors,))
     }
 
-    /// Returns the exception for bytes that are not text, which Python's exception describes.
+    /// Returns the error of bytes that are not text, which Python's exception describes, and the index of the first invalid
+    /// byte.
     #[cold]
-    pub fn not_text(&self, py: Python<'_>, bytes: &[u8], place: &Place<'_>, cause: PyErr) -> PyErr {
-        let start: u64 = cause.value(py).getattr("start").and_then(|start| start.extract()).unwrap_or(0);
+    pub fn invalid(&self, py: Python<'_>, bytes: &[u8], cause: &PyErr) -> (Error, usize) {
         let error = match self {
             Encoding::Codec { encoding, .. } => Error::new(ErrorKind::Utf8Invalid)
                 .with_found(cause.value(py).to_string())
                 .with_expected(encoding.to_string_lossy()),
             _ => text(bytes).err().unwrap_or_else(|| Error::new(ErrorKind::Utf8Invalid)),
         };
+        (error, cause.value(py).getattr("start").and_then(|start| start.extract()).unwrap_or(0))
+    }
+
+    /// Returns the exception for bytes that are not text, which Python's exception describes.
+    #[cold]
+    pub fn not_text(&self, py: Python<'_>, bytes: &[u8], place: &Place<'_>, cause: PyErr) -> PyErr {
+        let (error, start) = self.invalid(py, bytes, &cause);
+        let start = start as u64;
         let mut error = error.with_name(place.name).with_offset(place.offset + start);
         if let Some(record) = place.record {
             error = error.with_record(record);

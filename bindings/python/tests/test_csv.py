@@ -176,12 +176,13 @@ def test_errors_name_the_place() -> None:
     with pytest.raises(ms.Error):
         next(rows)
     assert next(rows) == {b"a": b"4", b"b": b"5"}
-    reader = ms.from_bytes(b'a,b\n1,"x\xff"\n', framer=ms.Framer.csv(), encoding="utf-8").rows()
+    reader = ms.from_bytes(b'a,b\n"1\n2","x\xff"\n', framer=ms.Framer.csv(), encoding="utf-8").rows()
     assert next(reader) == ["a", "b"]
     with pytest.raises(UnicodeDecodeError) as invalid:
         next(reader)
     assert isinstance(invalid.value, ms.EncodingError)
-    assert invalid.value.record == 1
+    assert (invalid.value.record, invalid.value.offset, invalid.value.line, invalid.value.column) == (1, 12, 3, 6)
+    assert "0xff at byte 8 of the record, expected UTF-8" in str(invalid.value)
     with pytest.raises(ms.Error, match="not CSV"):
         ms.from_bytes(b"").rows()
     with pytest.raises(ms.Error, match="delimiter of 2 bytes"):

@@ -1,5 +1,6 @@
 //! Records of CSV as lists and dicts.
 
+use millstream::Error;
 use millstream::frame::{Csv, CsvRagged};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
@@ -7,7 +8,6 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::batch::Loose;
 use crate::error;
-use crate::record::Place;
 
 use super::{Reader, State};
 
@@ -39,6 +39,10 @@ impl Pending {
         self.next.saturating_sub(1)
     }
 
+    fn last_record(&self) -> Option<&[u8]> {
+        self.batch.core().get(self.last())
+    }
+
     /// Returns the number of records that have not been used.
     pub fn left(&self) -> usize {
         self.batch.core().len() - self.next
@@ -68,19 +72,16 @@ impl Rows {
         let reader = self.reader.get();
         loop {
             if let Some(pending) = &mut state.rows {
-                while let Some((record, offset, number, _)) = pending.next() {
+                while let Some((record, ..)) = pending.next() {
                     if self.csv.skips(record) {
                         continue;
                     }
-                    let mut fields = self.csv.fields(record);
                     let mut row = Vec::with_capacity(state.header.as_ref().map_or(0, Vec::len));
-                    while let Some(raw) = fields.next_raw() {
-                        let field = self.csv.unquote(raw);
-                        row.push(reader.encoding.decode(py, &field).map_err(|cause| {
-                            let offset = offset + (raw.as_ptr() as usize - record.as_ptr() as usize) as u64;
-                            let place = Place { name: &reader.name, offset, record: Some(number), line: None };
-                            reader.encoding.not_text(py, &field, &place, cause)
-                        })?);
+                    for field in self.csv.fields(record) {
+                        match reader.encoding.decode(py, &field) {
+                            Ok(field) => row.push(field),
+                            Err(cause) => return Err(not_text(py, reader, state, cause)),
+                        }
                     }
                     return Ok(Some(row));
                 }
@@ -94,6 +95,24 @@ impl Rows {
             let Some(batch) = next else { return Ok(None) };
             state.rows = Some(Pending::new(batch));
         }
+    }
+}
+
+/// Returns the exception for the last record, which is not text.
+#[cold]
+fn not_text(py: Python<'_>, reader: &Reader, state: &State, cause: PyErr) -> PyErr {
+    let Some(record) = state.rows.as_ref().and_then(Pending::last_record) else { return cause };
+    // The cause is a field's; the message and the exception have the place in the record.
+    let cause = reader.encoding.decode(py, record).err().unwrap_or(cause);
+    let (error, at) = reader.encoding.invalid(py, record, &cause);
+    error::raise_from(py, &locate(reader, state, error, at), cause)
+}
+
+/// Adds the place of this byte of the last record to an error.
+fn locate(reader: &Reader, state: &State, error: Error, at: usize) -> Error {
+    match (&state.reader, &state.rows) {
+        (Some(core), Some(pending)) => core.locate_in_batch(error, pending.last(), at),
+        _ => error.with_name(&*reader.name),
     }
 }
 
@@ -118,10 +137,7 @@ impl Rows {
             return PyList::new(py, row).map(|row| Some(row.into_any()));
         };
         self.ragged.check(row.len(), names.len(), "the header").map_err(|error| {
-            let error = match (&state.reader, &state.rows) {
-                (Some(reader), Some(pending)) => reader.locate_in_batch(error, pending.last(), 0),
-                _ => error.with_name(&*reader.name),
-            };
+            let error = locate(reader, &state, error, 0);
             error::raise(py, &error)
         })?;
         while row.len() < names.len() {
