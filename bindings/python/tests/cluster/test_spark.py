@@ -14,12 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import converted
 import data
 import driver
 import examples
 import kill
 import millstream as ms
 import objects
+import other_readers
 import pyarrow as pa
 import pytest
 from millstream import _spark_filters, arrow, bson
@@ -70,6 +72,7 @@ def start() -> Any:
         .config("spark.driver.memory", "768m")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
     source.register(session)
@@ -254,6 +257,29 @@ def test_a_stream_of_documents(spark: Any, tmp_path: Path) -> None:
     writer.start(str(tmp_path / "out")).awaitTermination()
     copy = read(spark, f"{tmp_path}/out/*/part-*.csv", "csv")
     assert [row.price for row in copy.collect()] == [n / 4 for n in range(10)]
+
+
+def test_converted_files(spark: Any, tmp_path: Path) -> None:
+    """Spark's own reader of Parquet has the values that `millstream convert` wrote."""
+    path, out = tmp_path / "people.csv", tmp_path / "people.parquet"
+    expected = converted.write_people(path)
+    converted.convert(path, "--null", "NA", "-o", out)
+    frame = spark.read.parquet(str(out))
+    assert dict(frame.dtypes) == {
+        **{"id": "bigint", "large": "decimal(20,0)", "x": "double", "day": "date"},
+        **{"at": "timestamp_ntz", "zoned": "timestamp", "yes": "boolean", "code": "string", "text": "string"},
+    }
+    assert collect(frame, expected.schema) == expected
+    values, path = converted.orders(), tmp_path / "orders.jsonl"
+    converted.write_orders(path, values)
+    converted.convert(path, "-o", tmp_path / "orders.parquet")
+    rows = spark.read.parquet(str(tmp_path / "orders.parquet")).orderBy("id").collect()
+    assert [row.asDict(recursive=True) for row in rows] == [{"place": None} | value for value in values]
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_types_that_spark_infers(spark: Any, tmp_path: Path, format: str) -> None:
+    other_readers.check("Spark", other_readers.spark(spark), format, tmp_path)
 
 
 def test_errors(spark: Any, tmp_path: Path) -> None:
