@@ -56,7 +56,8 @@ pub(super) fn end_all(all: &[Left], first: Signal, grace: Duration) {
         return all.iter().for_each(|left| left.signal(Signal::KILL));
     }
     // A process has no environment while it executes another program, so its mark is not seen then.
-    let confirmations = if all.iter().any(|left| matches!(left, Left::Marked(_))) { 2 } else { 0 };
+    let are_marked = all.iter().any(|left| matches!(left, Left::Marked(_)));
+    let confirmations = if are_marked { 2 } else { 0 };
     let mut unseen = 0;
     for (signal, time) in [(first, grace), (Signal::KILL, PATIENCE)] {
         let start = Instant::now();
@@ -64,10 +65,13 @@ pub(super) fn end_all(all: &[Left], first: Signal, grace: Duration) {
         loop {
             let left: Vec<&Left> = all.iter().filter(|left| left.is_there()).collect();
             if left.is_empty() {
-                if unseen == confirmations {
+                if are_marked && start.elapsed() < time.min(PATIENCE) && processes().into_iter().any(is_executing) {
+                    unseen = 0;
+                } else if unseen == confirmations {
                     return;
+                } else {
+                    unseen += 1;
                 }
-                unseen += 1;
                 std::thread::sleep(STEP);
                 continue;
             }
@@ -115,6 +119,22 @@ fn is_marked(pid: Pid, mark: &str) -> bool {
         marks.is_some_and(|marks| marks.split(|byte| *byte == b':').any(|other| other == mark.as_bytes()))
     })
 }
+
+/// Returns whether a process is executing another program, and so has neither arguments nor an environment. On a busy machine
+/// this can take longer than a few steps.
+fn is_executing(pid: Pid) -> bool {
+    let is_empty = |name| fs::read(format!("/proc/{pid}/{name}")).is_ok_and(|bytes| bytes.is_empty());
+    is_empty("environ") && is_empty("cmdline") && {
+        let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let mut fields = stat_fields(&stat).into_iter().flatten();
+        let (state, flags) = (fields.next().unwrap_or(b"X"), fields.nth(5).unwrap_or_default());
+        let flags: u64 = std::str::from_utf8(flags).ok().and_then(|flags| flags.parse().ok()).unwrap_or(KERNEL_THREAD);
+        !matches!(state, b"Z" | b"X") && flags & KERNEL_THREAD == 0
+    }
+}
+
+/// The flag of threads of the kernel in `stat`, PF_KTHREAD of the kernel's sched.h.
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 #[cfg(target_os = "linux")]
 fn signal_marked(pid: Pid, mark: &str, signal: Signal) {
