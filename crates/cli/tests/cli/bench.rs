@@ -9,7 +9,7 @@ use crate::place::{Place, is_there, until};
 
 /// Runs every way once or twice, and returns the JSON.
 fn bench(place: &Place, words: &str) -> Value {
-    let seen = place.words("bench --json --runs 1 --seconds 60").and(words).succeeds();
+    let seen = place.words("bench --json --runs 1 --seconds 600").and(words).succeeds();
     serde_json::from_slice(&seen.stdout).unwrap()
 }
 
