@@ -39,7 +39,9 @@ def check(engine: str, when: str, path: Path, out: Path, address: str = "") -> N
     """Runs the driver until it is killed, and then ends its job: it is completed only after the manifest."""
     words = [sys.executable, __file__, engine, when, str(path), str(out), address]
     # The group of its processes is killed.
-    ended = subprocess.run(words, start_new_session=True, stdout=subprocess.DEVNULL, check=False)
+    # The modules of the other tests are found.
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    ended = subprocess.run(words, start_new_session=True, stdout=subprocess.DEVNULL, env=environment, check=False)
     assert ended.returncode == -signal.SIGKILL
     visible = [name for name in os.listdir(out) if name.startswith("part-")]
     assert bool(visible) == (when == "after")
