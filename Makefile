@@ -12,7 +12,7 @@ RUST := --workspace --features millstream/async,millstream/bson,millstream/serde
 # The benchmarks are a separate workspace, which shares the target directory.
 BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
 
-.PHONY: test test-deep lint msrv deny package package-quick package-reproducible bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python julia miri \
+.PHONY: test test-deep lint msrv deny package package-quick package-reproducible bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python python-threads julia miri \
 	miri-big-endian targets fuzz sweeps latency cluster cluster-deep
 
 # With several jobs, each target runs its own jobs; its commands must not use the job server of make.
@@ -41,14 +41,13 @@ corpus: setup
 
 # The slow tests: counted instructions, undefined behaviour, other platforms, fuzzing, every fault at every call, many more
 # random cases.
-test-deep: setup cpp-deep instructions miri miri-big-endian targets fuzz sweeps latency cluster-deep msrv deny package-reproducible
+test-deep: setup cpp-deep python-threads instructions miri miri-big-endian targets fuzz sweeps latency cluster-deep msrv deny package-reproducible
 
 lint: setup
 	tools/layers
 	cargo xtask generate --check
 	cargo fmt --all --check
 	cargo clippy $(RUST) --all-targets -- -D warnings
-	cargo clippy --package millstream-cli --all-targets -- -D warnings
 	cargo clippy -p millstream-wasm --target wasm32-unknown-unknown -- -D warnings
 	cargo fmt --all --check --manifest-path benchmarks/Cargo.toml
 	cargo clippy $(BENCHMARKS) --all-targets -- -D warnings
@@ -60,11 +59,13 @@ lint: setup
 	tools/node lint
 	tools/python lint
 
-# Checks that the library and its packages compile with the minimum Rust version in Cargo.toml.
+# Checks that the library and its packages compile with the minimum Rust version in Cargo.toml, and the tests of the command
+# line without its features.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv:
 	rustup toolchain install $(MSRV) --profile minimal
 	cargo +$(MSRV) check --target-dir $(TARGET)/msrv --workspace --features millstream/async,millstream/bson,millstream/serde,millstream/tokio,millstream-cli/full
+	cargo +$(MSRV) check --target-dir $(TARGET)/msrv --package millstream-cli --all-targets
 
 # Checks licences, duplicates and sources of dependencies, as configured in deny.toml. Installing cargo-deny takes
 # minutes, because it must be compiled, so this is a part of `make test-deep` and of a separate job on GitHub, not of
@@ -141,6 +142,11 @@ cluster-deep: setup
 # The package for Julia.
 julia: setup
 	tools/julia test
+
+# The tests with threads of the package for Python, under ThreadSanitizer. Those that import polars crash in it.
+python-threads: setup
+	tools/setup miri
+	tools/python threads tests/test_threads.py tests/test_pipe.py tests/test_aio.py tests/test_splits.py
 
 cpp-deep: cpp-sanitized
 	tools/cpp standards-deep
