@@ -30,7 +30,7 @@ pub mod internal {
     pub use crate::buffer::{Buffer, Lent, NoMemory};
     pub use crate::format::{Codec, Guess, Known, SNIFF, guess, is_known, may_begin};
     pub use crate::frame::simd::index;
-    pub use crate::json::{DEPTH, Followed, JsonElements, SEPARATOR};
+    pub use crate::json::{DEPTH, Followed, JsonElements, SEPARATOR, token as json_tokens};
     pub use crate::put::json::{append_escaped, append_json};
     pub use crate::put::parts::{Parts, SLACK, append, need};
     pub use crate::refusal::{Refusal, refuse};

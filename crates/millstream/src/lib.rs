@@ -48,6 +48,8 @@ mod writer;
 
 #[doc(hidden)] // for a `match` that names every format
 pub use millstream_core::internal::Codec;
+#[doc(hidden)] // for the columns
+pub use millstream_core::internal::json_tokens;
 #[doc(hidden)] // for the command line
 pub use millstream_core::internal::show_argv;
 pub use millstream_core::{

@@ -1,6 +1,6 @@
 //! One value, as an automaton over bytes.
 
-use super::{DEPTH, blank, shown};
+use super::{DEPTH, blank, shown, token};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Follows one value of JSON, in pieces of any size. Its memory is one byte for each open array or object.
@@ -93,12 +93,15 @@ impl Value {
     /// # Errors
     /// Returns [`JsonInvalid`](ErrorKind::JsonInvalid) or [`TooDeep`](ErrorKind::TooDeep) with the offset in `input`.
     pub fn advance(&mut self, input: &[u8]) -> Result<Option<usize>> {
+        if let Some(end) = self.whole(input) {
+            return Ok(Some(end));
+        }
         let mut at = 0;
         loop {
             let Some(&byte) = input.get(at) else { return Ok(None) };
             self.state = match self.state {
                 State::Text => {
-                    at += plain(&input[at..]);
+                    at = token::plain(input, at);
                     match input.get(at) {
                         None => return Ok(None),
                         Some(b'"') if std::mem::take(&mut self.is_name) => State::Colon,
@@ -191,6 +194,22 @@ impl Value {
         }
     }
 
+    /// Returns where the value ends if all of it is valid and in `input`, which is found without the automaton. It is the only
+    /// attempt for this value, so no byte is examined more than twice.
+    #[inline]
+    fn whole(&self, input: &[u8]) -> Option<usize> {
+        if self.state != State::Start || !self.open.is_empty() {
+            return None;
+        }
+        // A larger limit is left to the automaton, which does not recurse.
+        let around = DEPTH.saturating_sub(self.limit);
+        let start = blank(input);
+        let end = token::value(input, start, around)?;
+        // More digits may follow.
+        let is_number = matches!(input[start], b'-' | b'0'..=b'9');
+        (!is_number || end < input.len()).then_some(end)
+    }
+
     /// Returns whether the value is complete if no byte follows: whether it is a number.
     pub fn may_end(&self) -> bool {
         self.open.is_empty() && self.state.ends_number()
@@ -252,24 +271,58 @@ impl Value {
     }
 }
 
-/// Returns the number of bytes at the front that are ordinary text: before a quote, a backslash or a control character.
-#[inline]
-fn plain(input: &[u8]) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    /// Sets the high bit of each byte that is 0, and perhaps of bytes above such a byte.
-    const fn zeros(word: u64) -> u64 {
-        word.wrapping_sub(ONES) & !word
-    }
-    let mut at = 0;
-    while let Some(&chunk) = input[at..].first_chunk::<8>() {
-        let word = u64::from_le_bytes(chunk);
-        let control = word.wrapping_sub(ONES * 0x20) & !word;
-        let found = control | zeros(word ^ (ONES * b'"' as u64)) | zeros(word ^ (ONES * b'\\' as u64));
-        let found = found & (ONES << 7);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    /// Follows the value through one byte after another, for which [`Value::whole`] finds only words of one byte, of which
+    /// there are none.
+    fn in_pieces(input: &[u8], limit: usize) -> Result<Option<usize>> {
+        let mut value = Value::new(limit);
+        for at in 0..input.len() {
+            if let Some(used) = value.advance(&input[at..=at]).map_err(|error| error.shift_offset(at as u64))? {
+                return Ok(Some(at + used));
+            }
         }
-        at += 8;
+        Ok(None)
     }
-    at + input[at..].iter().take_while(|&&byte| byte >= 0x20 && byte != b'"' && byte != b'\\').count()
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: if cfg!(miri) { 16 } else { 2048 },
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
+        #[test]
+        fn a_value_in_memory_is_the_value_in_pieces(
+            pieces in vec(select(vec![
+                "{", "}", "[", "]", ",", ":", " ", "\n", "\"", "\\", "\"a\":", "\"a long name, of two words\"", "1", "0", "-", "1.5e-3",
+                "true", "null", "fals", "{}", "[]", "{\"a\":[1,", "]}", "\\u00e9", "\\n", "\u{1}", "e", ".",
+            ]), 0..12),
+            limit in 0..5_usize,
+        ) {
+            let input = pieces.concat();
+            let mut value = Value::new(limit);
+            let found = value.advance(input.as_bytes());
+            let expected = in_pieces(input.as_bytes(), limit);
+            prop_assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{}", input);
+        }
+    }
+
+    #[test]
+    fn values_beyond_the_default_limit_are_followed() {
+        let deep = "[".repeat(5000) + &"]".repeat(5000);
+        assert_eq!(Value::new(5000).advance(deep.as_bytes()).unwrap(), Some(10_000));
+        assert_eq!(Value::new(4999).advance(deep.as_bytes()).unwrap_err().offset(), Some(4999));
+        for limit in [127, 128, 129] {
+            let just = "[".repeat(limit) + &"]".repeat(limit);
+            assert_eq!(Value::new(limit).advance(just.as_bytes()).unwrap(), Some(2 * limit));
+            assert_eq!(Value::new(limit - 1).advance(just.as_bytes()).unwrap_err().kind(), ErrorKind::TooDeep);
+        }
+    }
 }
