@@ -12,7 +12,7 @@ RUST := --workspace --features millstream/async,millstream/bson,millstream/serde
 # The benchmarks are a separate workspace, which shares the target directory.
 BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
 
-.PHONY: test test-deep lint msrv deny package package-quick package-reproducible bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python python-threads julia miri \
+.PHONY: test test-deep lint lint-fuzz msrv deny package package-quick package-reproducible bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python python-threads julia miri \
 	miri-big-endian targets fuzz sweeps latency cluster cluster-deep
 
 # With several jobs, each target runs its own jobs; its commands must not use the job server of make.
@@ -51,13 +51,16 @@ lint: setup
 	cargo clippy -p millstream-wasm --target wasm32-unknown-unknown -- -D warnings
 	cargo fmt --all --check --manifest-path benchmarks/Cargo.toml
 	cargo clippy $(BENCHMARKS) --all-targets -- -D warnings
-	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(RUST) --no-deps --lib --exclude millstream-capi
 	RUSTDOCFLAGS="-D warnings" cargo doc $(BENCHMARKS) --no-deps --lib
 	tools/cpp format
 	tools/cpp standards
 	tools/node lint
 	tools/python lint
+
+# The fuzz targets compile their own variant of everything.
+lint-fuzz: setup
+	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) -- -D warnings
 
 # Checks that the library and its packages compile with the minimum Rust version in Cargo.toml, and the tests of the command
 # line without its features.
@@ -167,7 +170,7 @@ targets:
 	tools/setup targets
 	tools/targets
 
-fuzz:
+fuzz: lint-fuzz
 	tools/setup fuzz
 	tools/fuzz $(FUZZ_SECONDS)
 
