@@ -35,7 +35,7 @@ Options, with their defaults:
   seconds for which failed requests are repeated without any progress, 300
 - `range_size`: the size of a range in bytes, 8 MiB; `connections`: how many ranges are fetched at a time, 16 of half
   the size at first and if a connection is slow, otherwise 8, or 5 of twice the size if it is fast
-- `part_size`: the size of the parts in which an object is uploaded, 8 MiB and from the 501st
+- `part_size`: the size of the parts in which an object is uploaded, 5 MiB and from the 501st
   on 16 MiB, or more if `size_hint` requires it; `size_hint`: the expected length of such an object
 - `allow_unknown_length`: `false`, or `true` to accept a body without a length or chunks, which looks complete if the
   connection breaks

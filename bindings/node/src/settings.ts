@@ -373,7 +373,7 @@ export interface RemoteSettings {
   netrc?: boolean | undefined;
   /** Whether the MD5 of a whole object that is read is compared with its ETag, if the store has no other checksum of it. Nothing is compared if the ETag is not 32 hexadecimal digits, as for objects of several parts, or if the store says that it encrypts the object with a key. Other servers may have ETags of this form that are no MD5. */
   md5Etag?: boolean | undefined;
-  /** The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 8 MiB by default, 16 MiB from the 501st part on, or more if `sizeHint` requires it. An object that is not longer than a part is uploaded with one request. An object has at most 10,000 parts, so the default allows 152 GiB. Uploading needs up to 88 MiB of memory, or that for 5 parts if it is more. */
+  /** The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 5 MiB by default, 16 MiB from the 501st part on, or more if `sizeHint` requires it. An object that is not longer than a part is uploaded with one request. An object has at most 10,000 parts, so the default allows 150 GiB. Uploading needs up to 88 MiB of memory, or that for 5 parts if it is more. */
   partSize?: number | undefined;
   /** The expected length of an object that is uploaded, in bytes. Parts are as large as this requires. */
   sizeHint?: number | undefined;

@@ -11,8 +11,8 @@ use crate::client::certificates;
 use crate::remote::Remote;
 
 /// The default sizes of parts: small ones at first, so that many are sent at a time in little memory, and larger ones for
-/// objects of which the small ones would be too many. With the maximum of 10,000 parts, these are 152 GiB.
-const DEFAULT: PartSizes = PartSizes { first: 8 << 20, small: 500, later: 16 << 20 };
+/// objects of which the small ones would be too many. With the maximum of 10,000 parts, these are 150.8 GiB.
+const DEFAULT: PartSizes = PartSizes { first: 5 << 20, small: 500, later: 16 << 20 };
 
 /// How many bytes of parts are in memory by default, with the part that is being filled.
 const IN_MEMORY: usize = 88 << 20;
@@ -40,7 +40,7 @@ impl PartSizes {
 
     /// Returns how many parts of this size are sent at a time.
     pub(crate) fn connections(size: usize) -> usize {
-        (IN_MEMORY / size.max(1)).saturating_sub(1).clamp(4, 10)
+        (IN_MEMORY / size.max(1)).saturating_sub(1).clamp(4, 16)
     }
 
     /// Returns sizes that do not differ.
@@ -180,7 +180,7 @@ mod tests {
         let sizes = |remote: Remote| remote.checked_part_sizes();
         let remote = || Remote::new("s3://b/k");
         let default = sizes(remote()).unwrap();
-        assert_eq!([1, 500, 501, 10_000].map(|number| default.of(number) >> 20), [8, 8, 16, 16]);
+        assert_eq!([1, 500, 501, 10_000].map(|number| default.of(number) >> 20), [5, 5, 16, 16]);
         assert_eq!(default.equal().of(1), 16 << 20);
         // 150 GiB fit, and more needs other parts.
         assert_eq!(sizes(remote().size_hint(150 << 30)).unwrap(), default);
@@ -192,7 +192,7 @@ mod tests {
         assert!(error.contains("at most 10000 parts"), "{error}");
         assert!(sizes(remote().part_size(1)).is_err() && sizes(remote().part_size(6 << 30)).is_err());
         // Memory for the parts that are sent and the one that is filled.
-        for (size, connections) in [(5 << 20, 10), (8 << 20, 10), (16 << 20, 4), (1 << 30, 4)] {
+        for (size, connections) in [(1 << 20, 16), (5 << 20, 16), (8 << 20, 10), (16 << 20, 4), (1 << 30, 4)] {
             assert_eq!(PartSizes::connections(size), connections, "{size}");
         }
     }

@@ -23,6 +23,7 @@ use url::Url;
 
 use crate::address::{Address, Kind, shown};
 use crate::answer::{text, wrong};
+use crate::blocks::Blocks;
 use crate::patience::Failure;
 use crate::remote::Remote;
 use crate::request::{Answer, Call, is_passing, retry_after, shown_status};
@@ -199,11 +200,14 @@ pub(crate) struct Target {
     pub(crate) received: AtomicU64,
     /// How many bytes per second a connection delivered most recently, or 0.
     pub(crate) rate: AtomicU64,
+    /// The memory of its ranges.
+    pub(crate) blocks: Arc<Blocks>,
 }
 
 impl Target {
     fn at(place: Place, client: Client, headers: HeaderMap, options: Remote) -> Target {
-        Target { client, place, headers, options, received: AtomicU64::new(0), rate: AtomicU64::new(0) }
+        let (received, rate) = (AtomicU64::new(0), AtomicU64::new(0));
+        Target { client, place, headers, options, received, rate, blocks: Arc::default() }
     }
 }
 

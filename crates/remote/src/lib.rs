@@ -31,6 +31,8 @@ mod answer;
 #[cfg(feature = "client")]
 mod azure;
 #[cfg(feature = "client")]
+mod blocks;
+#[cfg(feature = "client")]
 mod calls;
 #[cfg(feature = "client")]
 mod check;

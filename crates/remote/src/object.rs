@@ -10,7 +10,7 @@ use millstream_core::error::{Error, Result};
 use crate::answer::Facts;
 use crate::checksum::Checksum;
 use crate::client::Target;
-use crate::range::{Buffer, Part, Place};
+use crate::range::{Part, Place};
 use crate::remote::Remote;
 
 /// The size of the first range after the expected end of reading.
@@ -68,7 +68,7 @@ impl Object {
         object.next = end.unwrap_or(u64::MAX);
         let Remote { first_range, range_size, .. } = object.target.options;
         if first_range >= range_size {
-            object.request_ahead(None)?;
+            object.request_ahead()?;
         }
         Ok(object)
     }
@@ -100,7 +100,7 @@ impl Object {
         expected_end: u64,
     ) -> Result<Object> {
         let mut object = Object { expected_end, ..Object::at(name, target, Some(etag), Some(size), begin) };
-        object.request_ahead(None)?;
+        object.request_ahead()?;
         Ok(object)
     }
 
@@ -155,8 +155,8 @@ impl Object {
             match part.read(block, wait, check)? {
                 None => break,
                 Some(0) => {
-                    let buffer = self.parts.pop_front().map(Part::into_buffer);
-                    self.request_ahead(buffer)?;
+                    self.parts.pop_front();
+                    self.request_ahead()?;
                 }
                 Some(count) => {
                     self.position += count as u64;
@@ -167,8 +167,8 @@ impl Object {
         Ok(0)
     }
 
-    /// Requests the following ranges, as many as may be in flight. The first one uses `buffer`.
-    fn request_ahead(&mut self, mut buffer: Option<Buffer>) -> Result<()> {
+    /// Requests the following ranges, as many as may be in flight.
+    fn request_ahead(&mut self) -> Result<()> {
         let (Some(total), Some(_)) = (self.total, &self.validator) else { return Ok(()) };
         let Remote { connections, range_size, .. } = self.target.options;
         let (count, size) = match connections {
@@ -196,7 +196,7 @@ impl Object {
             let end = total.min(self.next.saturating_add(len));
             let version = self.validator.clone().zip(self.total);
             let place = Place { target: self.target.clone(), version, begin: self.next, end: Some(end) };
-            self.parts.push_back(Part::start(place, buffer.take())?);
+            self.parts.push_back(Part::start(place)?);
             self.next = end;
         }
         Ok(())

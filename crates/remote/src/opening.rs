@@ -84,7 +84,7 @@ async fn begin(target: Arc<Target>) -> Result<(First, Range, Response)> {
         None => facts.body,
     };
     let version = facts.validator.clone().zip(facts.total);
-    let (range, arrivals) = Range::new(Place { target, version, begin: 0, end }, None)?;
+    let (range, arrivals) = Range::new(Place { target, version, begin: 0, end });
     Ok((First { facts, checksum, end, arrivals }, range, response))
 }
 

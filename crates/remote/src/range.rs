@@ -1,11 +1,9 @@
 //! One range of an object: a task receives its bytes, a reader takes them.
 
-use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Buf;
 use http::{HeaderValue, StatusCode};
 use millstream_core::error::{Error, ErrorKind, Result};
 use reqwest::Response;
@@ -13,6 +11,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::answer::{check_range, wrong};
+use crate::blocks::{Blocks, Waiting};
 use crate::client::{Target, Task, causes};
 use crate::patience::{Failure, Patience};
 
@@ -21,9 +20,6 @@ const AHEAD: usize = 8 << 20;
 
 /// The shortest range whose speed, with the time until its answer, is taken as that of a connection.
 const MEASURED: u64 = 4 << 20;
-
-/// Bytes that wait for the reader. Ranges pass their memory on: new memory costs a page fault for each 4 KiB.
-pub(crate) type Buffer = VecDeque<u8>;
 
 /// What a range is a part of, and where it is.
 pub(crate) struct Place {
@@ -44,9 +40,9 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Starts to receive a range, which uses the memory of `buffer` if its size fits.
-    pub(crate) fn start(place: Place, buffer: Option<Buffer>) -> Result<Part> {
-        let (range, arrivals) = Range::new(place, buffer)?;
+    /// Starts to receive a range.
+    pub(crate) fn start(place: Place) -> Result<Part> {
+        let (range, arrivals) = Range::new(place);
         let (position, end) = (range.at, range.end);
         Ok(Part { arrivals, position, end, _task: Task::start(range.receive(None))? })
     }
@@ -71,11 +67,6 @@ impl Part {
         }
         Ok(count)
     }
-
-    /// Returns the memory for another range.
-    pub(crate) fn into_buffer(self) -> Buffer {
-        std::mem::take(&mut self.arrivals.state().bytes)
-    }
 }
 
 /// The bytes that have arrived and have not been read.
@@ -87,10 +78,11 @@ pub(crate) struct Arrivals {
     taken: Notify,
     /// How many bytes may wait.
     limit: usize,
+    pool: Arc<Blocks>,
 }
 
 struct State {
-    bytes: Buffer,
+    bytes: Waiting,
     /// What follows the bytes: the end, or a failure.
     end: Option<Result<()>>,
 }
@@ -100,13 +92,13 @@ impl Arrivals {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds bytes, and waits while there are too many.
-    async fn add(&self, mut bytes: &[u8]) {
+    /// Adds bytes, of which at most `most` are missing, and waits while there are too many.
+    async fn add(&self, mut bytes: &[u8], most: usize) -> Result<()> {
         loop {
             let added = {
                 let mut state = self.state();
                 let added = bytes.len().min(self.limit - state.bytes.len());
-                state.bytes.extend(&bytes[..added]);
+                state.bytes.extend(&bytes[..added], most, &self.pool)?;
                 added
             };
             if added > 0 {
@@ -114,7 +106,7 @@ impl Arrivals {
             }
             bytes = &bytes[added..];
             if bytes.is_empty() {
-                return;
+                return Ok(());
             }
             self.taken.notified().await;
         }
@@ -129,13 +121,8 @@ impl Arrivals {
     fn take(&self, block: &mut [u8], wait: bool, check: &mut dyn FnMut() -> Result<()>) -> Result<Option<usize>> {
         let mut state = self.state();
         loop {
-            if !state.bytes.is_empty() {
-                let count = block.len().min(state.bytes.len());
-                state.bytes.copy_to_slice(&mut block[..count]);
-                if state.bytes.is_empty() {
-                    // The next bytes use the beginning again, which is in the cache.
-                    state.bytes.clear();
-                }
+            if state.bytes.len() > 0 {
+                let count = state.bytes.take(block, &self.pool);
                 self.taken.notify_one();
                 return Ok(Some(count));
             }
@@ -178,24 +165,19 @@ impl Drop for Range {
 }
 
 impl Range {
-    pub(crate) fn new(place: Place, buffer: Option<Buffer>) -> Result<(Range, Arc<Arrivals>)> {
+    pub(crate) fn new(place: Place) -> (Range, Arc<Arrivals>) {
         let Place { target, version, begin, end } = place;
         let len = end.map_or(usize::MAX, |end| usize::try_from(end - begin).unwrap_or(usize::MAX));
         // A range that can be requested again is never larger than the options allow.
         let limit = if version.is_some() { len } else { len.min(AHEAD) };
-        let mut bytes = buffer.filter(|buffer| buffer.capacity() / 2 < limit).unwrap_or_default();
-        if version.is_some() {
-            bytes.try_reserve_exact(limit).map_err(|_| {
-                Error::new(ErrorKind::MemoryLimit).with_found(format!("no memory for a range of {limit} bytes"))
-            })?;
-        }
         let arrivals = Arc::new(Arrivals {
-            state: Mutex::new(State { bytes, end: None }),
+            state: Mutex::new(State { bytes: Waiting::default(), end: None }),
             arrived: Condvar::new(),
             taken: Notify::new(),
             limit,
+            pool: target.blocks.clone(),
         });
-        Ok((Range { target, version, at: begin, end, arrivals: arrivals.clone() }, arrivals))
+        (Range { target, version, at: begin, end, arrivals: arrivals.clone() }, arrivals)
     }
 
     /// Receives all bytes and the end, or an error, from `response` if there is one.
@@ -245,8 +227,9 @@ impl Range {
             }
             patience.progress();
             self.target.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+            let most = self.end.map_or(usize::MAX, |end| usize::try_from(end - self.at).unwrap_or(usize::MAX));
             self.at += bytes.len() as u64;
-            self.arrivals.add(&bytes).await;
+            self.arrivals.add(&bytes, most).await?;
         }
         Ok(())
     }
@@ -287,8 +270,8 @@ mod tests {
     use crate::client::runtime;
 
     fn arrivals(limit: usize) -> Arc<Arrivals> {
-        let state = Mutex::new(State { bytes: Buffer::new(), end: None });
-        Arc::new(Arrivals { state, arrived: Condvar::new(), taken: Notify::new(), limit })
+        let state = Mutex::new(State { bytes: Waiting::default(), end: None });
+        Arc::new(Arrivals { state, arrived: Condvar::new(), taken: Notify::new(), limit, pool: Arc::default() })
     }
 
     fn take(arrivals: &Arrivals, wait: bool) -> Result<Option<Vec<u8>>> {
@@ -300,14 +283,14 @@ mod tests {
     #[test]
     fn bytes_come_before_the_end_or_failure() {
         let whole = arrivals(100);
-        runtime().unwrap().block_on(whole.add(b"12345"));
+        runtime().unwrap().block_on(whole.add(b"12345", 5)).unwrap();
         whole.finish(Ok(()));
         whole.finish(Err(Error::new(ErrorKind::Internal)));
         for expected in ["1234", "5", "", ""] {
             assert_eq!(take(&whole, true).unwrap().unwrap(), expected.as_bytes());
         }
         let failed = arrivals(100);
-        runtime().unwrap().block_on(failed.add(b"1"));
+        runtime().unwrap().block_on(failed.add(b"1", 1)).unwrap();
         failed.finish(Err(Error::new(ErrorKind::RemoteFailed)));
         assert_eq!(take(&failed, true).unwrap().unwrap(), b"1");
         assert_eq!(take(&failed, true).unwrap_err().kind(), ErrorKind::RemoteFailed);
@@ -320,7 +303,7 @@ mod tests {
         let arrivals = arrivals(100);
         assert_eq!(take(&arrivals, false).unwrap(), None);
         assert_eq!(take(&arrivals, true).unwrap_err().kind(), ErrorKind::Cancelled);
-        runtime().unwrap().block_on(arrivals.add(b"1"));
+        runtime().unwrap().block_on(arrivals.add(b"1", 1)).unwrap();
         assert_eq!(take(&arrivals, true).unwrap().unwrap(), b"1");
     }
 
@@ -329,7 +312,7 @@ mod tests {
         let arrivals = arrivals(6);
         let sender = arrivals.clone();
         let task = runtime().unwrap().spawn(async move {
-            sender.add(b"0123456789abcdef").await;
+            sender.add(b"0123456789abcdef", 16).await.unwrap();
             sender.finish(Ok(()));
         });
         let mut all: Vec<u8> = Vec::new();

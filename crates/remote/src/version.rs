@@ -81,7 +81,7 @@ impl Version {
         let version = Some((self.etag.clone(), self.size));
         let place = Place { target: self.target.clone(), version, begin: offset, end: Some(offset + len as u64) };
         let named = |error: Error| error.with_name(&self.name);
-        let mut part = Part::start(place, None).map_err(named)?;
+        let mut part = Part::start(place).map_err(named)?;
         let mut count = 0;
         while let Some(read) =
             part.read(&mut space[count..len], true, &mut check).map_err(named)?.filter(|&read| read > 0)

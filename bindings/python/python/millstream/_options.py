@@ -197,9 +197,9 @@ class RemoteSettings(TypedDict, total=False):
     #: it. Nothing is compared if the ETag is not 32 hexadecimal digits, as for objects of several parts, or if the
     #: store says that it encrypts the object with a key. Other servers may have ETags of this form that are no MD5.
     md5_etag: bool
-    #: The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 8 MiB by default, 16 MiB from the
+    #: The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 5 MiB by default, 16 MiB from the
     #: 501st part on, or more if `size_hint` requires it. An object that is not longer than a part is uploaded with one
-    #: request. An object has at most 10,000 parts, so the default allows 152 GiB. Uploading needs up to 88 MiB of
+    #: request. An object has at most 10,000 parts, so the default allows 150 GiB. Uploading needs up to 88 MiB of
     #: memory, or that for 5 parts if it is more.
     part_size: int
     #: The expected length of an object that is uploaded, in bytes. Parts are as large as this requires.

@@ -474,7 +474,7 @@ pub const REMOTE: &[Setting<Remote>] = &[
     },
     Setting {
         name: "part_size",
-        about: "The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 8 MiB by default, 16 MiB from the 501st part on, or more if `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at most 10,000 parts, so the default allows 152 GiB. Uploading needs up to 88 MiB of memory, or that for 5 parts if it is more.",
+        about: "The size of the parts in which an object is uploaded, from 5 MiB to 5 GiB: 5 MiB by default, 16 MiB from the 501st part on, or more if `size_hint` requires it. An object that is not longer than a part is uploaded with one request. An object has at most 10,000 parts, so the default allows 150 GiB. Uploading needs up to 88 MiB of memory, or that for 5 parts if it is more.",
         set: Set::Number(|builder, number| builder.part_size(number)),
     },
     Setting {
