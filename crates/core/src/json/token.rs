@@ -1,7 +1,7 @@
 //! The tokens of text that is in memory: where strings, numbers and whole values end.
 //!
 //! Every function takes the text and a position, and returns `None` for text that the grammar does not allow or that ends
-//! too early. [`Value`](super::Value) finds out which of them, and where.
+//! too early. The automaton `Value` finds out which of them, and where.
 
 use super::DEPTH;
 
