@@ -55,7 +55,7 @@ impl Waiting {
         self.len
     }
 
-    /// Appends bytes, of which at most `most` more arrive.
+    /// Appends bytes. At most `most` arrive from now on, with these.
     ///
     /// # Errors
     /// Returns [`ErrorKind::MemoryLimit`] if there is no memory.

@@ -92,7 +92,7 @@ impl Arrivals {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds bytes, of which at most `most` are missing, and waits while there are too many.
+    /// Adds bytes, and waits while there are too many. At most `most` arrive from now on, with these.
     async fn add(&self, mut bytes: &[u8], most: usize) -> Result<()> {
         loop {
             let added = {
