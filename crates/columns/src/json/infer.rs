@@ -1,7 +1,7 @@
 //! Inferring the columns of JSON.
 
 use super::text::Text;
-use super::{DEPTH, MOST_COLUMNS, token};
+use super::{MOST_COLUMNS, token};
 use crate::infer::{How, Inferred};
 use crate::options::Duplicates;
 use crate::schema::json_field;
@@ -42,8 +42,8 @@ impl Observer<'_> {
     fn value(&mut self, guess: &mut Guess, text: &mut Text<'_>, at: usize, depth: usize) -> Option<usize> {
         let bytes = text.bytes;
         match bytes.get(at)? {
-            b'{' if depth < DEPTH => self.object(guess.members.get_or_insert_default(), text, at, depth),
-            b'[' if depth < DEPTH => {
+            b'{' if depth < token::DEPTH => self.object(guess.members.get_or_insert_default(), text, at, depth),
+            b'[' if depth < token::DEPTH => {
                 let item = guess.items.get_or_insert_default();
                 let mut at = token::blank(bytes, at + 1);
                 if bytes.get(at) == Some(&b']') {

@@ -25,9 +25,6 @@ use stop::{Reason, Stop};
 use text::Text;
 use tree::Members;
 
-/// The maximum number of arrays and objects inside each other, as in the library's framers.
-const DEPTH: usize = 128;
-
 /// The most columns that are inferred, with those inside others.
 pub(crate) const MOST_COLUMNS: usize = 10_000;
 
@@ -209,7 +206,7 @@ fn object(names: Names, columns: &mut Members, text: &mut Text<'_>, at: usize) -
 fn invalid(raw: &[u8]) -> Option<(usize, Error)> {
     // The framer reads lines. Line ends are whitespace in an element of a document, whose strings have none.
     let line: Vec<u8> = raw.iter().map(|&byte| if byte == b'\n' { b' ' } else { byte }).collect();
-    match JsonLines::checked().depth(DEPTH).step(&line, Resume::default(), true) {
+    match JsonLines::checked().depth(token::DEPTH).step(&line, Resume::default(), true) {
         Step::Bad(error) => {
             let at = error.offset().unwrap_or(0) as usize;
             Some((at.min(raw.len()), error.without_offset()))

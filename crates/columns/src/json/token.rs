@@ -3,7 +3,7 @@
 //! Every function returns `None` for text that the grammar does not allow. What is wrong is found later, by
 //! [`explain`](super::explain).
 
-pub(super) use millstream::json_tokens::{blank, name, number, string, value, word};
+pub(super) use millstream::json_tokens::{DEPTH, blank, name, number, string, value, word};
 
 /// Appends the text of a string that has escape sequences. Its grammar was checked.
 ///

@@ -2,7 +2,7 @@
 
 use super::stop::{Reason, Stop};
 use super::text::{ABSENT, Span, Text};
-use super::{DEPTH, token};
+use super::token;
 use crate::layout::Names;
 use crate::options::Duplicates;
 use crate::schema::is_json;
@@ -168,7 +168,7 @@ impl Node {
                 plain.spans.push(Span { start: at as u32, end: end as u32 });
                 Ok(end)
             }
-            (Kind::Struct(_) | Kind::List(_), b'{' | b'[') if depth >= DEPTH => Err(invalid(at)),
+            (Kind::Struct(_) | Kind::List(_), b'{' | b'[') if depth >= token::DEPTH => Err(invalid(at)),
             (Kind::Struct(members), b'{') => members.read(text, at, depth, names),
             (Kind::List(items), b'[') => items.read(text, at, depth, names),
             _ => match token::value(bytes, at, depth) {

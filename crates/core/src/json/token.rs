@@ -3,7 +3,7 @@
 //! Every function takes the text and a position, and returns `None` for text that the grammar does not allow or that ends
 //! too early. The automaton `Value` finds out which of them, and where.
 
-use super::DEPTH;
+pub use super::DEPTH;
 
 /// Returns the position after whitespace.
 #[inline(always)]
