@@ -125,6 +125,7 @@ mod tests {
         assert!((1..=4).contains(&blocks), "{blocks}");
         waiting.extend(&all, all.len(), &pool).unwrap();
         assert_eq!(waiting.blocks.len(), 4);
+        assert_eq!(pool.0.lock().unwrap().len(), blocks.saturating_sub(3));
     }
 
     #[test]

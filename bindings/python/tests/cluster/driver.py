@@ -39,7 +39,7 @@ def check(engine: str, when: str, path: Path, out: Path, address: str = "") -> N
     """Runs the driver until it is killed, and then ends its job: it is completed only after the manifest."""
     words = [sys.executable, __file__, engine, when, str(path), str(out), address]
     # The group of its processes is killed.
-    # The modules of the other tests are found.
+    # It imports modules of the other tests.
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     ended = subprocess.run(words, start_new_session=True, stdout=subprocess.DEVNULL, env=environment, check=False)
     assert ended.returncode == -signal.SIGKILL
