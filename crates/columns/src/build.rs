@@ -1,5 +1,6 @@
 //! Arrays from the texts of a column.
 
+use crate::span::Content;
 use crate::text::{Rules, Values, Zone};
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -7,10 +8,9 @@ use arrow_array::types::{
     TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, NullArray, PrimitiveArray, StringArray};
-use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 use millstream::{Error, ErrorKind, Result, scan};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The texts of a column.
@@ -18,14 +18,36 @@ pub(crate) trait Texts {
     /// The number of rows.
     fn len(&self) -> usize;
 
-    /// The content of a row; `None` is null.
-    fn get(&self, row: usize) -> Option<Cow<'_, [u8]>>;
+    /// The text of a row; `None` is null.
+    fn get(&self, row: usize) -> Option<Content<'_>>;
 
     /// Whether all contents are known to be UTF-8.
     fn is_utf8(&self) -> bool;
 
     /// An upper limit for the size of all contents, if it is known.
     fn byte_len(&self) -> usize;
+}
+
+/// Texts, one after the other, and spare bytes after them.
+struct Joined {
+    bytes: Vec<u8>,
+    len: usize,
+}
+
+impl Joined {
+    /// The number of bytes that are copied for a shorter text. Most texts are short, and copying always the same number of
+    /// bytes is faster than copying as many as a text has.
+    const STEP: usize = 32;
+
+    #[inline]
+    fn push(&mut self, text: Content<'_>) {
+        let spare = &mut self.bytes[self.len..];
+        match (text.rest.first_chunk(), spare.first_chunk_mut::<{ Joined::STEP }>()) {
+            (Some(from), Some(to)) if text.len <= Joined::STEP => *to = *from,
+            _ => spare[..text.len].copy_from_slice(text.bytes()),
+        }
+        self.len += text.len;
+    }
 }
 
 /// A text that does not fit the type of its column.
@@ -65,13 +87,8 @@ pub(crate) fn array(texts: &impl Texts, data_type: &DataType, how: How) -> Resul
     }
     match data_type {
         DataType::Null => {
-            let (array, misfits) = each(texts, how, (), |(), text| match text {
-                None => Ok(()),
-                Some(_) => Err(ErrorKind::ShapeMismatch),
-            });
-            let _: () = array;
-            let rows = if how.goes_on { texts.len() } else { misfits.first().map_or(texts.len(), |misfit| misfit.row) };
-            Ok((Arc::new(NullArray::new(rows)), misfits))
+            let outcome = each(texts, how, |_, text| text.map_or(Ok(()), |_| Err(ErrorKind::ShapeMismatch)));
+            Ok((Arc::new(NullArray::new(outcome.rows)), outcome.misfits))
         }
         DataType::Boolean => bools(texts, how, values),
         DataType::Int8 => numbers!(Int8Type),
@@ -106,31 +123,52 @@ pub(crate) fn array(texts: &impl Texts, data_type: &DataType, how: How) -> Resul
     }
 }
 
-/// Passes every text to a function, and collects those that it refuses.
+/// What became of the texts of a column.
+struct Outcome {
+    /// The number of rows of the array.
+    rows: usize,
+    /// The rows that are null, or left out later because their text does not fit.
+    absent: Vec<usize>,
+    misfits: Vec<Misfit>,
+}
+
+impl Outcome {
+    fn nulls(&self) -> Option<NullBuffer> {
+        if self.absent.is_empty() {
+            return None;
+        }
+        let mut valid = BooleanBufferBuilder::new(self.rows);
+        valid.append_n(self.rows, true);
+        self.absent.iter().for_each(|&row| valid.set_bit(row, false));
+        Some(NullBuffer::new(valid.finish()))
+    }
+}
+
+/// Passes every row and its text to a function, and collects those that it refuses.
 #[inline]
-fn each<S>(
+fn each(
     texts: &impl Texts,
     how: How,
-    mut state: S,
-    mut push: impl FnMut(&mut S, Option<&[u8]>) -> std::result::Result<(), ErrorKind>,
-) -> (S, Vec<Misfit>) {
-    let mut misfits = Vec::new();
-    for row in 0..texts.len() {
-        let pushed = match texts.get(row) {
-            Some(text) => push(&mut state, Some(&text)),
-            None if how.nullable => push(&mut state, None),
-            None => Err(ErrorKind::ValueMissing),
+    mut put: impl FnMut(usize, Option<Content<'_>>) -> std::result::Result<(), ErrorKind>,
+) -> Outcome {
+    let mut outcome = Outcome { rows: texts.len(), absent: Vec::new(), misfits: Vec::new() };
+    for row in 0..outcome.rows {
+        let text = texts.get(row);
+        let put = match put(row, text) {
+            Ok(()) if text.is_some() => continue,
+            Ok(()) if !how.nullable => Err(ErrorKind::ValueMissing),
+            other => other,
         };
-        if let Err(kind) = pushed {
-            misfits.push(Misfit { row, kind });
+        if let Err(kind) = put {
+            outcome.misfits.push(Misfit { row, kind });
             if !how.goes_on {
+                outcome.rows = row;
                 break;
             }
-            // The row is left out later.
-            let _ = push(&mut state, None);
         }
+        outcome.absent.push(row);
     }
-    (state, misfits)
+    outcome
 }
 
 fn primitive<T: ArrowPrimitiveType>(
@@ -139,69 +177,56 @@ fn primitive<T: ArrowPrimitiveType>(
     data_type: &DataType,
     parse: impl Fn(&[u8]) -> std::result::Result<T::Native, ErrorKind>,
 ) -> Result<(ArrayRef, Vec<Misfit>)> {
-    let state = (Vec::with_capacity(texts.len()), NullBufferBuilder::new(texts.len()));
-    let ((values, mut nulls), misfits) = each(texts, how, state, |(values, nulls), text| {
-        match text {
-            Some(text) => {
-                values.push(parse(text)?);
-                nulls.append_non_null();
-            }
-            None => {
-                values.push(T::Native::default());
-                nulls.append_null();
-            }
+    let mut values = vec![T::Native::default(); texts.len()];
+    let outcome = each(texts, how, |row, text| {
+        if let Some(text) = text {
+            values[row] = parse(text.bytes())?;
         }
         Ok(())
     });
-    let array = PrimitiveArray::<T>::try_new(ScalarBuffer::from(values), nulls.finish()).map_err(refused)?;
-    Ok((Arc::new(array.with_data_type(data_type.clone())), misfits))
+    values.truncate(outcome.rows);
+    let array = PrimitiveArray::<T>::try_new(ScalarBuffer::from(values), outcome.nulls()).map_err(refused)?;
+    Ok((Arc::new(array.with_data_type(data_type.clone())), outcome.misfits))
 }
 
 fn bools(texts: &impl Texts, how: How, values: Values) -> Result<(ArrayRef, Vec<Misfit>)> {
-    let state = (BooleanBufferBuilder::new(texts.len()), NullBufferBuilder::new(texts.len()));
-    let ((mut bits, mut nulls), misfits) = each(texts, how, state, |(bits, nulls), text| {
-        match text {
-            Some(text) => {
-                bits.append(values.bool(text)?);
-                nulls.append_non_null();
-            }
-            None => {
-                bits.append(false);
-                nulls.append_null();
-            }
+    let mut bits = BooleanBufferBuilder::new(texts.len());
+    bits.append_n(texts.len(), false);
+    let outcome = each(texts, how, |row, text| {
+        if let Some(text) = text {
+            bits.set_bit(row, values.bool(text.bytes())?);
         }
         Ok(())
     });
-    Ok((Arc::new(BooleanArray::new(bits.finish(), nulls.finish())), misfits))
+    bits.truncate(outcome.rows);
+    Ok((Arc::new(BooleanArray::new(bits.finish(), outcome.nulls())), outcome.misfits))
 }
 
 fn pieces(texts: &impl Texts, how: How, is_text: bool) -> Result<(ArrayRef, Vec<Misfit>)> {
     let is_checked = !is_text || texts.is_utf8();
-    let mut offsets = Vec::with_capacity(texts.len() + 1);
-    offsets.push(0);
-    let state = (Vec::<u8>::with_capacity(texts.byte_len()), offsets, NullBufferBuilder::new(texts.len()));
-    let ((bytes, offsets, mut nulls), misfits) = each(texts, how, state, |(bytes, offsets, nulls), text| {
-        match text {
-            Some(text) => {
-                if !is_checked && str::from_utf8(text).is_err() {
-                    return Err(ErrorKind::Utf8Invalid);
-                }
-                bytes.extend_from_slice(text);
-                nulls.append_non_null();
-            }
-            None => nulls.append_null(),
-        }
+    let mut joined = Joined { bytes: vec![0; texts.byte_len() + Joined::STEP], len: 0 };
+    let mut offsets = vec![0; texts.len() + 1];
+    let outcome = each(texts, how, |row, text| {
         // A block has less than 2 GiB.
-        offsets.push(bytes.len() as i32);
+        offsets[row + 1] = joined.len as i32;
+        if let Some(text) = text {
+            if !is_checked && str::from_utf8(text.bytes()).is_err() {
+                return Err(ErrorKind::Utf8Invalid);
+            }
+            joined.push(text);
+            offsets[row + 1] = joined.len as i32;
+        }
         Ok(())
     });
+    joined.bytes.truncate(joined.len);
+    offsets.truncate(outcome.rows + 1);
     let (offsets, bytes, nulls) =
-        (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes), nulls.finish());
+        (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(joined.bytes), outcome.nulls());
     let array: ArrayRef = match is_text {
         true => Arc::new(StringArray::try_new(offsets, bytes, nulls).map_err(refused)?),
         false => Arc::new(BinaryArray::try_new(offsets, bytes, nulls).map_err(refused)?),
     };
-    Ok((array, misfits))
+    Ok((array, outcome.misfits))
 }
 
 /// An error of Arrow's constructors, which check what this crate builds.

@@ -2,13 +2,14 @@
 
 use crate::build::{self, Texts};
 use crate::schema::name;
+use crate::span::Content;
 use crate::text::Rules;
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Field, Fields};
 use millstream::frame::{Batch, Delimiter, Framer};
 use millstream::workers::{Work, Workers};
 use millstream::{BatchCopy, Error, ErrorKind, Result};
-use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The size of a block in bytes: half a millisecond of work, and small enough to stay in the cache.
@@ -89,7 +90,7 @@ struct Column<'a> {
 }
 
 impl Column<'_> {
-    fn range(&self, row: usize) -> std::ops::Range<usize> {
+    fn range(&self, row: usize) -> Range<usize> {
         let at = row * self.stride + self.index;
         self.bounds[at] as usize..self.bounds[at + 1] as usize - 1
     }
@@ -101,9 +102,9 @@ impl Texts for Column<'_> {
     }
 
     #[inline]
-    fn get(&self, row: usize) -> Option<Cow<'_, [u8]>> {
-        let text = &self.bytes[self.range(row)];
-        (self.missing != Some(text)).then_some(Cow::Borrowed(text))
+    fn get(&self, row: usize) -> Option<Content<'_>> {
+        let Range { start, end } = self.range(row);
+        Content::new(self.bytes, start, end).filter(|text| self.missing != Some(text.bytes()))
     }
 
     fn is_utf8(&self) -> bool {

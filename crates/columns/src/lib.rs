@@ -33,6 +33,7 @@ mod layout;
 mod options;
 mod rows;
 mod schema;
+mod span;
 mod text;
 
 pub use batches::{Batches, Records};

@@ -4,27 +4,21 @@ use crate::build::{self, Misfit, Texts};
 use crate::infer::Inferred;
 use crate::layout::{Layout, Parsed};
 use crate::options::Reject;
+use crate::span::{ABSENT, Content, Span};
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions};
-use millstream::frame::Csv;
+use millstream::frame::{CsvPositions, CsvRow};
 use millstream::{BatchCopy, Error, Result};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Where a field is in the bytes of its block. `ABSENT` stands for a field that its record does not have.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Span {
-    start: u32,
-    end: u32,
-}
-
-const ABSENT: Span = Span { start: u32::MAX, end: 0 };
-
 /// Memory that one thread uses for one block after another.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    ends: Vec<u32>,
+    positions: CsvPositions,
     /// The fields of all rows, as many for each as there are columns.
     spans: Vec<Span>,
+    /// The contents from whose middle quotes or escape characters were removed.
+    decoded: Vec<u8>,
     /// For each row, the number of its record in the block.
     records: Vec<u32>,
 }
@@ -32,17 +26,10 @@ pub(crate) struct Scratch {
 /// The fields of one column.
 struct Column<'a> {
     bytes: &'a [u8],
+    decoded: &'a [u8],
     spans: &'a [Span],
     stride: usize,
     index: usize,
-    csv: Option<&'a Csv>,
-    /// The byte that begins a field whose content differs from its bytes.
-    quote: Option<u8>,
-    /// Whether contents can differ from their bytes without quotes, too.
-    has_escape: bool,
-    nulls: &'a [Vec<u8>],
-    /// Whether every content is the bytes of its field, and none is null.
-    is_plain: bool,
     is_utf8: bool,
 }
 
@@ -52,10 +39,8 @@ impl Texts for Column<'_> {
     }
 
     #[inline(always)]
-    fn get(&self, row: usize) -> Option<Cow<'_, [u8]>> {
-        let Span { start, end } = self.spans[row * self.stride + self.index];
-        let raw = self.bytes.get(start as usize..end as usize)?;
-        if self.is_plain { Some(Cow::Borrowed(raw)) } else { self.content(raw) }
+    fn get(&self, row: usize) -> Option<Content<'_>> {
+        self.spans[row * self.stride + self.index].get(self.bytes, self.decoded)
     }
 
     fn is_utf8(&self) -> bool {
@@ -63,26 +48,7 @@ impl Texts for Column<'_> {
     }
 
     fn byte_len(&self) -> usize {
-        let spans = self.spans.iter().skip(self.index).step_by(self.stride);
-        spans.map(|span| span.end.saturating_sub(span.start) as usize).sum()
-    }
-}
-
-impl<'a> Column<'a> {
-    /// The content of a field, from all its bytes.
-    fn content(&self, raw: &'a [u8]) -> Option<Cow<'a, [u8]>> {
-        let is_quoted = self.quote.is_some() && raw.first().copied() == self.quote;
-        if (is_quoted || self.has_escape)
-            && let Some(csv) = self.csv
-        {
-            let text = csv.unquote(raw);
-            return (is_quoted || !self.is_null(&text)).then_some(text);
-        }
-        (!self.is_null(raw)).then_some(Cow::Borrowed(raw))
-    }
-
-    fn is_null(&self, text: &[u8]) -> bool {
-        !self.nulls.is_empty() && self.nulls.iter().any(|null| null == text)
+        self.spans.iter().skip(self.index).step_by(self.stride).map(|span| span.len()).sum()
     }
 }
 
@@ -98,23 +64,43 @@ impl Layout {
     /// Splits the records of a block into the spans of the columns. Records with another
     /// number of fields are the result; by default they end the rows.
     fn spans(&self, block: &BatchCopy, scratch: &mut Scratch, goes_on: bool) -> Vec<Bad> {
-        let Scratch { ends, spans, records } = scratch;
+        let Scratch { positions, spans, decoded, records } = scratch;
         spans.clear();
+        decoded.clear();
         records.clear();
         let batch = block.batch();
         let begin = batch.bytes().as_ptr().addr();
         let count = self.fields;
         let mut bad = Vec::new();
-        let span = |raw: &[u8]| {
-            let start = (raw.as_ptr().addr() - begin) as u32;
-            Span { start, end: start + raw.len() as u32 }
+        let borrowed = |text: &[u8]| {
+            let start = (text.as_ptr().addr() - begin) as u32;
+            Span { start, end: start + text.len() as u32 }
         };
+        let is_null = |text: &[u8]| self.nulls.iter().any(|null| null == text);
         let Some(csv) = self.csv() else {
-            spans.extend(batch.iter().map(span));
+            spans.extend(batch.iter().map(|line| if is_null(line) { ABSENT } else { borrowed(line) }));
             records.extend(0..batch.len() as u32);
             return bad;
         };
-        for row in csv.rows(batch, ends) {
+        let mut examined = |row: &CsvRow<'_>, i: usize| {
+            let Some(raw) = row.raw(i) else { return ABSENT };
+            let is_quoted = raw.first().is_some_and(|&first| Some(first) == csv.quote_byte());
+            match csv.unquote(raw) {
+                text if !is_quoted && is_null(&text) => ABSENT,
+                Cow::Borrowed(text) => borrowed(text),
+                Cow::Owned(text) => {
+                    let start = decoded.len();
+                    decoded.extend_from_slice(&text);
+                    Span::decoded(start, decoded.len())
+                }
+            }
+        };
+        let has_nulls = !self.nulls.is_empty();
+        let mut span = |row: &CsvRow<'_>, i: usize| match row.content(i) {
+            Some((start, end)) if !has_nulls => Span { start, end },
+            _ => examined(row, i),
+        };
+        for row in csv.rows(batch, positions) {
             if let Err(error) = self.ragged.check(row.len(), count, "the first record") {
                 bad.push(Bad { record: row.index(), at: 0, error });
                 if !goes_on {
@@ -124,14 +110,27 @@ impl Layout {
             }
             match &self.picked {
                 None => {
-                    spans.extend((0..row.len()).map(|i| row.raw(i).map_or(ABSENT, span)));
+                    spans.extend((0..row.len()).map(|i| span(&row, i)));
                     spans.extend((row.len()..count).map(|_| ABSENT));
                 }
-                Some(picked) => spans.extend(picked.iter().map(|&i| row.raw(i).map_or(ABSENT, span))),
+                Some(picked) => spans.extend(picked.iter().map(|&i| span(&row, i))),
             }
             records.push(row.index() as u32);
         }
         bad
+    }
+
+    /// Returns the position of a field in its record, at which an error of its content is reported: that of its first byte,
+    /// which may be a quote.
+    #[cold]
+    fn place(&self, record: &[u8], column: usize) -> usize {
+        let Some(csv) = self.csv() else { return 0 };
+        let field = self.picked.as_ref().map_or(column, |picked| picked[column]);
+        let mut fields = csv.fields(record);
+        for _ in 0..field {
+            fields.next_raw();
+        }
+        fields.next_raw().map_or(0, |raw| raw.as_ptr().addr() - record.as_ptr().addr())
     }
 
     /// Returns the columns of the texts, one for each column of the schema.
@@ -140,22 +139,8 @@ impl Layout {
         let batch = block.batch();
         let used = &batch.bytes()[..batch.offsets()[batch.len()] as usize];
         let is_utf8 = self.is_ascii_dialect() && str::from_utf8(used).is_ok();
-        let quote = self.csv().and_then(Csv::quote_byte);
-        let has_escape = self.csv().and_then(Csv::escape_byte).is_some();
-        let has_quotes = quote.is_some_and(|quote| memchr::memchr(quote, used).is_some());
-        let is_plain = !has_quotes && !has_escape && self.nulls.is_empty();
-        (0..stride).map(move |index| Column {
-            bytes: batch.bytes(),
-            spans: &scratch.spans,
-            stride,
-            index,
-            csv: self.csv(),
-            quote,
-            has_escape,
-            nulls: &self.nulls,
-            is_plain,
-            is_utf8,
-        })
+        let (bytes, decoded, spans) = (batch.bytes(), &scratch.decoded[..], &scratch.spans[..]);
+        (0..stride).map(move |index| Column { bytes, decoded, spans, stride, index, is_utf8 })
     }
 
     /// Whether parts of valid UTF-8 between the bytes of the dialect are valid, too.
@@ -179,7 +164,7 @@ impl Layout {
         let rows = scratch.records.len().min(most);
         for (texts, column) in self.columns(block, scratch).zip(columns) {
             for text in (0..rows).filter_map(|row| texts.get(row)) {
-                column.observe(&text, self.how);
+                column.observe(text.bytes(), self.how);
             }
         }
         rows
@@ -209,12 +194,9 @@ impl Layout {
             arrays.push(array);
             for Misfit { row, kind } in found {
                 misfits.entry(row).or_insert_with(|| {
-                    let raw = texts.spans[row * texts.stride + texts.index];
                     let record = scratch.records[row] as usize;
-                    let start = block.batch().offsets()[record] as usize;
-                    let at = if raw == ABSENT { 0 } else { raw.start as usize - start };
-                    let text = texts.get(row);
-                    let error = self.misfit(kind, text.as_deref(), field);
+                    let at = self.place(block.batch().get(record).unwrap_or_default(), texts.index);
+                    let error = self.misfit(kind, texts.get(row).map(Content::bytes), field);
                     Bad { record, at, error }
                 });
             }

@@ -2,7 +2,7 @@
 
 use arrow_array::{Array, RecordBatch, cast::AsArray, types::Int64Type};
 use arrow_select::concat::concat_batches;
-use millstream::frame::{Csv, CsvRagged};
+use millstream::frame::{Csv, CsvDialect, CsvRagged};
 use millstream::{Decode, Error, ErrorKind, Reader};
 use millstream_columns::{Batches, Infer, OnBad, Options, Reject, Schema};
 use proptest::prelude::*;
@@ -197,4 +197,61 @@ proptest! {
             (error, reject) => prop_assert!(false, "{error:?} and {reject:?}"),
         }
     }
+
+    /// Texts are the contents of the fields, in every dialect, and null if they are not in quotes.
+    #[test]
+    fn texts_are_the_contents_of_the_fields(
+        records in prop::collection::vec(prop::collection::vec(field(), 2..4), 1..30),
+        escape in prop::sample::select(vec![None, Some(b'\\')]),
+        nulls in prop::sample::select(vec![vec![], vec!["NA", ""]]),
+    ) {
+        let text: Vec<u8> = records.iter().flat_map(|fields| [fields.join(","), "\n".to_string()]).collect::<String>().into();
+        let csv = Csv::with(CsvDialect::new().escape(escape)).unwrap();
+        let options = Options::new().header(false).infer(Infer::Off).ragged(CsvRagged::Pad).nulls(nulls.clone());
+        let options = options.names(["a", "b", "c"]);
+        let mut batches = Batches::csv(Reader::memory(text.clone()).unwrap(), csv.clone(), &options).unwrap();
+        let mut rows = Vec::new();
+        while let Some(batch) = batches.next_batch().unwrap() {
+            let columns: Vec<_> = batch.columns().iter().map(|column| column.as_string::<i32>()).collect();
+            rows.extend((0..batch.num_rows()).map(|row| {
+                let texts = columns.iter().map(|column| column.is_valid(row).then(|| column.value(row).to_string()));
+                texts.collect::<Vec<_>>()
+            }));
+        }
+        let mut reader = Reader::memory(text).unwrap();
+        let mut expected = Vec::new();
+        let mut framer = csv.clone();
+        while let Some(record) = reader.next_frame(&mut framer).unwrap() {
+            if csv.skips(record) {
+                continue;
+            }
+            let mut fields = csv.fields(record);
+            let texts = std::iter::from_fn(|| {
+                let raw = fields.next_raw()?;
+                let text = String::from_utf8(csv.unquote(raw).into_owned()).unwrap();
+                Some((raw.first() == Some(&b'"') || !nulls.contains(&&*text)).then_some(text))
+            });
+            expected.push(texts.chain(std::iter::repeat(None)).take(3).collect::<Vec<_>>());
+        }
+        prop_assert_eq!(rows, expected);
+    }
+}
+
+/// A field as it is written.
+fn field() -> impl Strategy<Value = String> {
+    let long = "long, longer than the thirty-two bytes that are copied at once";
+    let texts = [
+        "",
+        "a",
+        "NA",
+        "\"\"",
+        "\"NA\"",
+        "\"a,b\"",
+        "\"\"\"\"",
+        "\"say \"\"hi\"\"\"",
+        "\"two\nlines\"",
+        "ä",
+        &format!("\"{long}\""),
+    ];
+    prop::sample::select(texts.map(str::to_string).to_vec())
 }

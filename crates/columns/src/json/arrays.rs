@@ -1,13 +1,13 @@
 //! The arrays of the values of a block.
 
-use super::text::{Span, Text};
+use super::text::Text;
 use super::tree::{Kind, Members, Node};
 use crate::build::{self, How, Misfit, Texts};
+use crate::span::{Content, Span};
 use arrow_array::{ArrayRef, ListArray, StructArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, FieldRef};
 use millstream::{ErrorKind, Result};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The texts of a column.
@@ -22,8 +22,8 @@ impl Texts for Column<'_> {
     }
 
     #[inline]
-    fn get(&self, row: usize) -> Option<Cow<'_, [u8]>> {
-        self.text.get(self.spans[row]).map(Cow::Borrowed)
+    fn get(&self, row: usize) -> Option<Content<'_>> {
+        self.text.get(self.spans[row])
     }
 
     /// Records that are not UTF-8 were left out.
@@ -32,7 +32,7 @@ impl Texts for Column<'_> {
     }
 
     fn byte_len(&self) -> usize {
-        self.spans.iter().map(|span| span.end.saturating_sub(span.start) as usize).sum()
+        self.spans.iter().map(|span| span.len()).sum()
     }
 }
 

@@ -92,7 +92,7 @@ impl Observer<'_> {
                 false => members.position(&bytes[at + 1..end], self),
                 true => {
                     let name = text.decode(at + 1, end).ok()?;
-                    members.position(text.get(name)?, self)
+                    members.position(text.get(name)?.bytes(), self)
                 }
             }?;
             at = token::blank(bytes, end + 1);

@@ -16,6 +16,7 @@ pub(crate) use infer::Guesses;
 use crate::build;
 use crate::layout::{Layout, Names, Parsed, show};
 use crate::options::{Options, Reject};
+use crate::span::Content;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use infer::Observer;
 use millstream::frame::{Framer, JsonLines, Resume, Step};
@@ -63,7 +64,7 @@ impl Layout {
             for mut unfit in unfit {
                 let record = records[unfit.row];
                 unfit.path.reverse();
-                let value = text.get(unfit.span);
+                let value = text.get(unfit.span).map(Content::bytes);
                 let error = self.unfit(unfit.kind, value.map(show), &unfit.field).with_path(unfit.path.join("."));
                 let at = text.position(unfit.span) - start(block, record);
                 match bad.entry(record) {

@@ -2,18 +2,7 @@
 
 use super::stop::{Reason, Stop};
 use super::token;
-
-/// Where the text of a value is. [`ABSENT`] stands for null.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) start: u32,
-    pub(super) end: u32,
-}
-
-pub(super) const ABSENT: Span = Span { start: u32::MAX, end: 0 };
-
-/// Marks a span of `decoded`. A block is shorter, and so is what is decoded from it.
-const DECODED: u32 = 1 << 31;
+use crate::span::{Content, Span};
 
 /// The text of a block.
 pub(super) struct Text<'a> {
@@ -35,25 +24,21 @@ impl<'a> Text<'a> {
         if let Err(at) = token::unescape(&self.bytes[start..end], &mut self.decoded) {
             return Err(Stop::new(start + at, Reason::Surrogate));
         }
-        Ok(Span { start: first as u32 | DECODED, end: self.decoded.len() as u32 | DECODED })
+        Ok(Span::decoded(first, self.decoded.len()))
     }
 
     /// Returns a text; `None` is null.
     #[inline]
-    pub(super) fn get(&self, Span { start, end }: Span) -> Option<&[u8]> {
-        if start & DECODED == 0 {
-            return self.bytes.get(start as usize..end as usize);
-        }
-        self.decoded.get((start & !DECODED) as usize..(end & !DECODED) as usize)
+    pub(super) fn get(&self, span: Span) -> Option<Content<'_>> {
+        span.get(self.bytes, &self.decoded)
     }
 
     /// Returns the position of a value in the block.
-    pub(super) fn position(&self, Span { start, .. }: Span) -> usize {
-        if start & DECODED == 0 {
-            return start as usize;
-        }
-        let found = self.origins.partition_point(|&(first, _)| first <= start & !DECODED);
-        self.origins[..found].last().map_or(0, |&(_, at)| at as usize)
+    pub(super) fn position(&self, span: Span) -> usize {
+        span.position().unwrap_or_else(|at| {
+            let found = self.origins.partition_point(|&(first, _)| first as usize <= at);
+            self.origins[..found].last().map_or(0, |&(_, at)| at as usize)
+        })
     }
 
     /// Returns the name at this position, for a message.

@@ -1,11 +1,12 @@
 //! The values of a block in the shape of its columns: for each plain value, where its text is.
 
 use super::stop::{Reason, Stop};
-use super::text::{ABSENT, Span, Text};
+use super::text::Text;
 use super::token;
 use crate::layout::Names;
 use crate::options::Duplicates;
 use crate::schema::is_json;
+use crate::span::{ABSENT, Content, Span};
 use arrow_schema::{DataType, FieldRef, Fields};
 use std::collections::HashMap;
 
@@ -354,7 +355,7 @@ impl Keys {
             false => self.positions.get(&bytes[at + 1..end]),
             true => {
                 let span = text.decode(at + 1, end)?;
-                self.positions.get(text.get(span).unwrap_or_default())
+                self.positions.get(text.get(span).map(Content::bytes).unwrap_or_default())
             }
         };
         self.next = position.map_or(self.next, |position| position + 1);

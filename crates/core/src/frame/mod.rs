@@ -25,7 +25,8 @@ mod text;
 pub use batch::{Batch, Records};
 pub use bson::Bson;
 pub use csv::{
-    Csv, CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvFields, CsvLineEnd, CsvRagged, CsvRow, CsvRows, CsvStrayQuotes,
+    Csv, CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvFields, CsvLineEnd, CsvPositions, CsvRagged, CsvRow, CsvRows,
+    CsvStrayQuotes,
 };
 pub use delimiter::{Delimiter, Predicate};
 pub use fixed::Fixed;

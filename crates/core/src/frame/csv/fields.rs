@@ -71,12 +71,16 @@ impl Csv {
     #[cold]
     fn unescape(&self, inner: &[u8], is_quoted: bool) -> Vec<u8> {
         let mut content = Vec::with_capacity(inner.len());
-        let mut bytes = inner.iter().copied();
-        while let Some(byte) = bytes.next() {
-            // The byte after an escape character, and the second one of two quotes, is content.
-            let is_first = Some(byte) == self.dialect.escape || (is_quoted && Some(byte) == self.dialect.quote);
-            content.extend(if is_first { bytes.next() } else { Some(byte) });
+        let mut rest = inner;
+        // The byte after an escape character, and the second one of two quotes, is content.
+        let is_first =
+            |&byte: &u8| Some(byte) == self.dialect.escape || (is_quoted && Some(byte) == self.dialect.quote);
+        while let Some(at) = rest.iter().position(is_first) {
+            content.extend_from_slice(&rest[..at]);
+            content.extend(rest.get(at + 1));
+            rest = rest.get(at + 2..).unwrap_or_default();
         }
+        content.extend_from_slice(rest);
         content
     }
 }

@@ -14,7 +14,7 @@ mod rows;
 pub use dialect::{CsvBlankLines, CsvByteOrderMark, CsvDialect, CsvLineEnd, CsvStrayQuotes};
 pub use fields::CsvFields;
 pub use ragged::CsvRagged;
-pub use rows::{CsvRow, CsvRows};
+pub use rows::{CsvPositions, CsvRow, CsvRows};
 
 use super::simd::QuotedIndex;
 use super::simd::quoted::Special;

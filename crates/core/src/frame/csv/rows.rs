@@ -6,17 +6,33 @@ use super::super::simd::QuotedIndex;
 use super::super::{Batch, Framer};
 use super::{Csv, CsvBlankLines};
 
+/// Memory for [`Csv::rows`], which can be used again: where fields end, and where quotes are doubled.
+#[derive(Clone, Debug, Default)]
+pub struct CsvPositions {
+    /// The position after each field.
+    ends: Vec<u32>,
+    /// The position of the second of each two quotes that stand for one.
+    doubled: Vec<u32>,
+}
+
+impl CsvPositions {
+    /// Creates empty memory.
+    pub fn new() -> CsvPositions {
+        CsvPositions::default()
+    }
+}
+
 impl Csv {
     /// Returns an iterator over the records of a batch, which comes from this framer, with their fields. It finds the fields
     /// of all records together, which is several times as fast as [`fields`](Csv::fields) for each of them. Lines that the
-    /// dialect skips are left out. `ends` is memory for the positions, which can be used again.
+    /// dialect skips are left out.
     ///
     /// ```
-    /// use millstream::{Reader, frame::Csv};
+    /// use millstream::{Reader, frame::{Csv, CsvPositions}};
     /// let mut reader = Reader::memory("id,name\n1,\"a, b\"\n\n2,\"say \"\"hi\"\"\"\n")?;
-    /// let (mut csv, mut ends, mut names) = (Csv::new(), Vec::new(), Vec::new());
+    /// let (mut csv, mut positions, mut names) = (Csv::new(), CsvPositions::new(), Vec::new());
     /// while let Some(batch) = reader.next_batch(&mut csv)? {
-    ///     for row in csv.rows(batch, &mut ends) {
+    ///     for row in csv.rows(batch, &mut positions) {
     ///         assert_eq!(row.len(), 2);
     ///         names.push(String::from_utf8_lossy(&row.get(1).unwrap()).into_owned());
     ///     }
@@ -24,23 +40,26 @@ impl Csv {
     /// assert_eq!(names, ["name", "a, b", "say \"hi\""]);
     /// # Ok::<(), millstream::Error>(())
     /// ```
-    pub fn rows<'a>(&'a self, batch: Batch<'a>, ends: &'a mut Vec<u32>) -> CsvRows<'a> {
-        ends.clear();
-        if !self.find_fields(&batch, ends) {
-            ends.clear();
-            (0..batch.len()).for_each(|i| self.find_fields_of(&batch, i, ends));
+    pub fn rows<'a>(&'a self, batch: Batch<'a>, positions: &'a mut CsvPositions) -> CsvRows<'a> {
+        let is_indexed = self.find_fields(&batch, positions);
+        if !is_indexed {
+            positions.ends.clear();
+            (0..batch.len()).for_each(|i| self.find_fields_of(&batch, i, &mut positions.ends));
         }
-        CsvRows { csv: self, batch, ends, next: 0 }
+        CsvRows { csv: self, batch, ends: &positions.ends, doubled: &positions.doubled, is_indexed, next: 0 }
     }
 
-    /// Appends the position after each field of the batch with vector instructions. Returns false if the dialect or the
-    /// bytes do not allow that.
-    fn find_fields(&self, batch: &Batch<'_>, ends: &mut Vec<u32>) -> bool {
+    /// Finds the position after each field of the batch with vector instructions. Returns false if the dialect or the bytes do
+    /// not allow that.
+    fn find_fields(&self, batch: &Batch<'_>, positions: &mut CsvPositions) -> bool {
+        let CsvPositions { ends, doubled } = positions;
+        ends.clear();
+        doubled.clear();
         let Some(mut index) = self.index.map(QuotedIndex::of_fields) else { return false };
         let offsets = batch.offsets();
         let (mut at, end) = (offsets[0], offsets[offsets.len() - 1]);
         for block in batch.bytes()[at as usize..end as usize].chunks(QuotedIndex::BLOCK) {
-            if !index.append(block, at, ends) {
+            if !index.append_fields(block, at, ends, doubled) {
                 return false;
             }
             at += block.len() as u32;
@@ -76,8 +95,11 @@ impl Csv {
 pub struct CsvRows<'a> {
     csv: &'a Csv,
     batch: Batch<'a>,
-    /// The positions after the fields of the records from `next` on.
+    /// The positions of the records from `next` on, as in [`CsvPositions`].
     ends: &'a [u32],
+    doubled: &'a [u32],
+    /// Whether they were found with vector instructions.
+    is_indexed: bool,
     next: usize,
 }
 
@@ -89,8 +111,12 @@ pub struct CsvRow<'a> {
     /// Where the record begins and where its content ends.
     begin: u32,
     end: u32,
-    /// The position after each field.
+    /// The positions of the record, as in [`CsvPositions`].
     ends: &'a [u32],
+    doubled: &'a [u32],
+    /// The byte around quoted fields, if their positions were found with vector instructions. Otherwise `unquote` has to find
+    /// out what the content of a field is.
+    indexed: Option<u8>,
     /// The number of the record in the batch.
     index: usize,
 }
@@ -110,6 +136,8 @@ impl<'a> Iterator for CsvRows<'a> {
             let count = if is_last { self.ends.len() } else { self.ends.iter().position(|&end| end == after)? + 1 };
             let (ends, rest) = self.ends.split_at(count);
             self.ends = rest;
+            let (doubled, rest) = self.doubled.split_at(self.doubled.iter().take_while(|&&at| at < after).count());
+            self.doubled = rest;
             let terminated = !is_last || self.batch.terminated();
             let raw = &self.batch.bytes()[begin as usize..after as usize];
             let content = self.csv.trim().apply(raw, terminated);
@@ -118,7 +146,10 @@ impl<'a> Iterator for CsvRows<'a> {
             }
             let (bytes, end) = (self.batch.bytes(), begin + content.len() as u32);
             let marked = (content.len() - self.csv.without_mark(content).len()) as u32;
-            return Some(CsvRow { csv: self.csv, bytes, begin: begin + marked, end, ends, index });
+            // Without a quote, no field begins and ends with this byte.
+            let quote = self.csv.dialect.quote.unwrap_or(self.csv.dialect.delimiter);
+            let indexed = self.is_indexed.then_some(quote);
+            return Some(CsvRow { csv: self.csv, bytes, begin: begin + marked, end, ends, doubled, indexed, index });
         }
     }
 }
@@ -145,19 +176,43 @@ impl<'a> CsvRow<'a> {
         self.index
     }
 
+    /// Returns where a field begins and ends in the bytes of the batch, or `None` if there is no such field.
+    #[inline]
+    fn bounds(&self, i: usize) -> Option<(u32, u32)> {
+        let &end = self.ends.get(i)?;
+        let begin = if i == 0 { self.begin } else { self.ends[i - 1] };
+        Some((begin, if i + 1 == self.ends.len() { self.end } else { end - 1 }))
+    }
+
+    /// Returns where the content of a field begins and ends in the bytes of the batch, or `None` if [`get`](CsvRow::get) has
+    /// to find out what the content is.
+    #[doc(hidden)] // for `millstream-columns`
+    #[inline]
+    pub fn content(&self, i: usize) -> Option<(u32, u32)> {
+        let (begin, end) = self.bounds(i)?;
+        let quote = self.indexed?;
+        if self.doubled.iter().any(|&at| begin < at && at < end) {
+            return None;
+        }
+        let raw = &self.bytes[begin as usize..end as usize];
+        // Which fields have quotes is hard to predict, so this is without a branch for it.
+        let is_quoted = u32::from(raw.len() > 1 && (raw[0] == quote) & (raw[raw.len() - 1] == quote));
+        Some((begin + is_quoted, end - is_quoted))
+    }
+
     /// Returns all bytes of a field, including quotes and escape characters, or `None` if there is no such field.
     #[inline]
     pub fn raw(&self, i: usize) -> Option<&'a [u8]> {
-        let &end = self.ends.get(i)?;
-        let begin = if i == 0 { self.begin } else { self.ends[i - 1] };
-        let end = if i + 1 == self.ends.len() { self.end } else { end - 1 };
-        Some(&self.bytes[begin as usize..end as usize])
+        self.bounds(i).map(|(begin, end)| &self.bytes[begin as usize..end as usize])
     }
 
     /// Returns the content of a field. It is borrowed, unless quotes or escape characters must be removed from its middle.
     #[inline]
     pub fn get(&self, i: usize) -> Option<Cow<'a, [u8]>> {
-        self.raw(i).map(|raw| self.csv.unquote(raw))
+        match self.content(i) {
+            Some((begin, end)) => Some(Cow::Borrowed(&self.bytes[begin as usize..end as usize])),
+            None => self.raw(i).map(|raw| self.csv.unquote(raw)),
+        }
     }
 
     /// Returns an iterator over the contents of the fields.
@@ -207,8 +262,8 @@ mod tests {
             });
             for index in indexes {
                 csv.index = index;
-                let mut ends = Vec::new();
-                let rows = csv.rows(batch, &mut ends);
+                let mut positions = CsvPositions::new();
+                let rows = csv.rows(batch, &mut positions);
                 let found: Vec<(usize, Vec<Vec<u8>>)> =
                     rows.map(|row| (row.index(), row.iter().map(|field| field.into_owned()).collect())).collect();
                 prop_assert_eq!(&found, &expected);

@@ -133,18 +133,30 @@ impl QuotedIndex {
     /// at the end of the block is appended with the next block. Returns false, and appends nothing, if a quote is
     /// where CSV does not allow it, or may be.
     pub(super) fn append(&mut self, block: &[u8], start: u32, ends: &mut Vec<u32>) -> bool {
+        self.append_fields(block, start, ends, &mut Vec::new())
+    }
+
+    /// Does what [`append`](QuotedIndex::append) does. If this index is [`of_fields`](QuotedIndex::of_fields), the position
+    /// of the second of each two quotes that stand for one, plus `start`, is appended to `doubled`.
+    pub(super) fn append_fields(
+        &mut self,
+        block: &[u8],
+        start: u32,
+        ends: &mut Vec<u32>,
+        doubled: &mut Vec<u32>,
+    ) -> bool {
         let QuotedIndex { level, special, carry } = self;
         match level {
             // SAFETY: `level` is at most the CPU's best, and above `Portable` only with carry-less multiplication.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => unsafe { avx512::append_quoted(*special, block, start, carry, ends) },
+            Level::Avx512 => unsafe { avx512::append_quoted(*special, block, start, carry, ends, doubled) },
             // SAFETY: as for the level above.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { avx2::append_quoted(*special, block, start, carry, ends) },
+            Level::Avx2 => unsafe { avx2::append_quoted(*special, block, start, carry, ends, doubled) },
             // SAFETY: as for the first level.
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => unsafe { neon::append_quoted(*special, block, start, carry, ends) },
-            _ => quoted::append_portable(*special, block, start, carry, ends),
+            Level::Neon => unsafe { neon::append_quoted(*special, block, start, carry, ends, doubled) },
+            _ => quoted::append_portable(*special, block, start, carry, ends, doubled),
         }
     }
 

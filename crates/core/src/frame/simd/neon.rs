@@ -94,7 +94,8 @@ pub(super) fn append_quoted(
     start: u32,
     carry: &mut Carry,
     ends: &mut Vec<u32>,
+    doubled: &mut Vec<u32>,
 ) -> bool {
     // SAFETY: this function has the features of the level.
-    unsafe { quoted::append::<Quoted>(special, block, start, carry, ends) }
+    unsafe { quoted::append::<Quoted>(special, block, start, carry, ends, doubled) }
 }

@@ -57,7 +57,8 @@ impl Carry {
     pub(super) const START: Carry = Carry { inside: 0, last: None, closing: 0, lf: 0, cr: 0, delimiter: 0, inner: 0 };
 
     /// Examines the first `count` of 64 bytes, 1 or more. Returns a bit for each that follows a line end, or, with `FIELDS`,
-    /// a delimiter. In `wrong`, it sets a bit for each quote that is not allowed.
+    /// a delimiter; and, with `FIELDS`, a bit for the second of each two quotes that stand for one. In `wrong`, it sets a bit
+    /// for each quote that is not allowed.
     ///
     /// # Safety
     /// - The CPU must support the level of `O`.
@@ -69,14 +70,14 @@ impl Carry {
         bytes: &[u8; 64],
         count: usize,
         wrong: &mut u64,
-    ) -> u64 {
+    ) -> (u64, u64) {
         let (valid, top) = (u64::MAX >> (64 - count), count - 1);
         // SAFETY: the caller guarantees the level.
         let Masks { quote, lf, cr } = unsafe { ops.masks(bytes) };
         let (quote, lf, cr) = (quote & valid, lf & valid, cr & valid);
         // SAFETY: as above.
         let mut delimiter = if FIELDS { unsafe { ops.delimiters(bytes) & valid } } else { 0 };
-        let mut outside = u64::MAX;
+        let (mut outside, mut doubled) = (u64::MAX, 0);
         if quote | self.inside | self.closing != 0 {
             if !FIELDS {
                 // SAFETY: as above.
@@ -87,7 +88,11 @@ impl Carry {
             let boundary = quote | delimiter | lf | cr;
             let closing = quote & !inside;
             *wrong |= quote & inside & !(boundary << 1 | u64::from(special.is_boundary(self.last)));
-            *wrong |= (closing << 1 | self.closing) & !boundary & valid;
+            let after_closing = closing << 1 | self.closing;
+            *wrong |= after_closing & !boundary & valid;
+            if FIELDS {
+                doubled = after_closing & quote;
+            }
             self.inside = ((inside << (63 - top)) as i64 >> 63) as u64;
             self.closing = closing >> top & 1;
             outside = !inside;
@@ -103,7 +108,7 @@ impl Carry {
             mask |= delimiter << 1 | self.delimiter;
             self.delimiter = delimiter >> top & 1;
         }
-        mask & valid
+        (mask & valid, doubled)
     }
 
     /// Returns whether a line end was inside quotes.
@@ -172,7 +177,8 @@ pub(super) unsafe trait Ops: Copy {
 }
 
 /// Appends the position after each line end of `block`, plus `start`, except one at the end of the block, which
-/// `carry` remembers. Returns false if the automaton has to examine the block; `ends` then has what it had before.
+/// `carry` remembers. With fields, it also appends the position of the second of each two quotes that stand for one to
+/// `doubled`. Returns false if the automaton has to examine the block; `ends` then has what it had before.
 ///
 /// # Safety
 /// - The CPU must support the level of `O`.
@@ -183,12 +189,13 @@ pub(super) unsafe fn append<O: Ops>(
     start: u32,
     carry: &mut Carry,
     ends: &mut Vec<u32>,
+    doubled: &mut Vec<u32>,
 ) -> bool {
     // SAFETY: guaranteed by the caller.
     unsafe {
         match special.fields {
-            true => append_some::<O, true>(special, block, start, carry, ends),
-            false => append_some::<O, false>(special, block, start, carry, ends),
+            true => append_some::<O, true>(special, block, start, carry, ends, doubled),
+            false => append_some::<O, false>(special, block, start, carry, ends, doubled),
         }
     }
 }
@@ -204,6 +211,7 @@ unsafe fn append_some<O: Ops, const FIELDS: bool>(
     start: u32,
     carry: &mut Carry,
     ends: &mut Vec<u32>,
+    doubled: &mut Vec<u32>,
 ) -> bool {
     debug_assert!(block.len() <= (u32::MAX - start) as usize);
     // Each step stores up to 64 lanes after the earlier ends, and there is at most one end for each byte and one for the
@@ -225,9 +233,12 @@ unsafe fn append_some<O: Ops, const FIELDS: bool>(
         // SAFETY: as above. `len` is at most the old length, the number of earlier bytes, and 1, and space for 64 more
         // was reserved.
         unsafe {
-            let mask = state.step::<O, FIELDS>(special, &mut ops, step, 64, &mut wrong);
+            let (mask, quotes) = state.step::<O, FIELDS>(special, &mut ops, step, 64, &mut wrong);
             ops.store(out.add(len), mask, at);
             len += mask.count_ones() as usize;
+            if FIELDS && quotes != 0 {
+                doubled.extend(Bits(quotes).map(|bit| at + bit));
+            }
         }
         // There are no ends after the end of the block, so a wrapped start is not used.
         at = start.wrapping_add((i as u32 + 1) * 64);
@@ -235,9 +246,10 @@ unsafe fn append_some<O: Ops, const FIELDS: bool>(
     if !rest.is_empty() {
         // SAFETY: as above.
         unsafe {
-            let mask = state.step::<O, FIELDS>(special, &mut ops, &last, rest.len(), &mut wrong);
+            let (mask, quotes) = state.step::<O, FIELDS>(special, &mut ops, &last, rest.len(), &mut wrong);
             ops.store(out.add(len), mask, at);
             len += mask.count_ones() as usize;
+            doubled.extend(Bits(quotes).map(|bit| at + bit));
         }
     }
     // SAFETY: as above.
@@ -248,6 +260,20 @@ unsafe fn append_some<O: Ops, const FIELDS: bool>(
     // SAFETY: `len` elements were stored, without gaps, within the capacity.
     unsafe { ends.set_len(len) };
     true
+}
+
+/// The numbers of the bits that are set, in order.
+struct Bits(u64);
+
+impl Iterator for Bits {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        let bit = self.0.trailing_zeros();
+        self.0 &= self.0.wrapping_sub(1);
+        (bit < u64::BITS).then_some(bit)
+    }
 }
 
 /// Returns the exclusive or of all bits up to each bit, by doubling the distance.
@@ -261,11 +287,10 @@ pub(super) fn parity(bits: u64) -> u64 {
 /// # Safety
 /// `at` must be valid for writes of one `u32` for each bit.
 #[inline]
-pub(super) unsafe fn store(at: *mut u32, mut mask: u64, start: u32) {
-    for i in 0..mask.count_ones() as usize {
+pub(super) unsafe fn store(at: *mut u32, mask: u64, start: u32) {
+    for (i, bit) in Bits(mask).enumerate() {
         // SAFETY: guaranteed by the caller.
-        unsafe { at.add(i).write(start.wrapping_add(mask.trailing_zeros())) };
-        mask &= mask.wrapping_sub(1);
+        unsafe { at.add(i).write(start.wrapping_add(bit)) };
     }
 }
 
@@ -345,7 +370,8 @@ pub(super) fn append_portable(
     start: u32,
     carry: &mut Carry,
     ends: &mut Vec<u32>,
+    doubled: &mut Vec<u32>,
 ) -> bool {
     // SAFETY: this level needs nothing of the CPU.
-    unsafe { append::<Portable>(special, block, start, carry, ends) }
+    unsafe { append::<Portable>(special, block, start, carry, ends, doubled) }
 }
