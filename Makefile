@@ -12,25 +12,25 @@ RUST := --workspace --features millstream/async,millstream/bson,millstream/serde
 # The benchmarks are a separate workspace, which shares the target directory.
 BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
 
-.PHONY: test test-deep lint lint-fuzz msrv deny package package-quick package-reproducible bench benchmarks instructions setup rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python python-threads julia miri \
+.PHONY: test test-deep lint lint-rust lint-cpp lint-node lint-python lint-fuzz msrv deny package package-quick package-reproducible bench benchmarks instructions setup setup-rust rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python python-threads julia miri \
 	miri-big-endian targets fuzz sweeps latency cluster cluster-deep
 
 # With several jobs, each target runs its own jobs; its commands must not use the job server of make.
 unexport MAKEFLAGS MAKELEVEL MFLAGS
 
 # All tests. They take minutes, or a quarter of an hour in a clean clone.
-test: rust-built loom cpp node python rust julia benchmarks
+test: rust-built setup loom cpp node python rust julia benchmarks
 
-rust-built: setup
+rust-built: setup-rust
 	cargo test $(RUST) --no-run
 
-rust: rust-built
+rust: rust-built setup
 	cargo test $(RUST) --no-fail-fast
 	cargo test --package millstream-remote --no-default-features --lib
 
 # Tests the benchmark tool and the answers of the Rust programs. With MILLSTREAM_DEEP=1, it tests the answers of all
 # programs, which requires building the packages for C, Node, Python and Julia.
-benchmarks: rust-built
+benchmarks: rust-built setup
 	cargo test $(BENCHMARKS) --no-fail-fast
 
 # The tests with data that the repository does not contain: MongoDB's BSON corpus, test files of BSON.jl, and the
@@ -43,7 +43,9 @@ corpus: setup
 # random cases.
 test-deep: setup cpp-deep python-threads instructions miri miri-big-endian targets fuzz sweeps latency cluster-deep msrv deny package-reproducible
 
-lint: setup
+lint: lint-rust lint-cpp lint-node lint-python
+
+lint-rust: setup-rust
 	tools/layers
 	cargo xtask generate --check
 	cargo fmt --all --check
@@ -53,9 +55,15 @@ lint: setup
 	cargo clippy $(BENCHMARKS) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc $(RUST) --no-deps --lib --exclude millstream-capi
 	RUSTDOCFLAGS="-D warnings" cargo doc $(BENCHMARKS) --no-deps --lib
+
+lint-cpp: setup
 	tools/cpp format
 	tools/cpp standards
+
+lint-node: setup
 	tools/node lint
+
+lint-python: setup
 	tools/python lint
 
 # The fuzz targets compile their own variant of everything.
@@ -108,13 +116,17 @@ instructions: setup
 	cargo test $(BENCHMARKS) --no-run
 	$(TARGET)/debug/millstream-bench instructions $(WRITE)
 
-# Installs missing tools. This is quick and silent if none is missing.
-setup:
+# Installs missing tools. This is quick and silent if none is missing. What only Rust needs comes first, so that compiling can
+# start while the other tools are installed.
+setup: setup-rust
 	tools/setup test
+
+setup-rust:
+	tools/setup rust
 
 # Checks the hand-over between the filler thread and the consumer in every possible order of two threads, which takes
 # seconds.
-loom: setup
+loom: setup-rust
 	RUSTFLAGS="--cfg loom" cargo test --release --target-dir $(TARGET)/loom --package millstream-loom --lib handover
 
 # The C++ front end; `cpp-deep` uses the other compiler and the sanitizers.

@@ -1,6 +1,6 @@
 //! Hostile BSON: the documents of the corpora, truncated at every byte and with every bit flipped, and hand-written
 //! attacks. Every case has a result, all decoders have the same result, and memory and time are limited. Every 97th
-//! document of the dump is used, and every 61st change of files over 8 KiB.
+//! document of the dump is used, and every 61st change of files over 8 KiB; except in deep runs, every fifth of these changes.
 //!
 //! The results are also compared with the results of the `bson` crate. If they differ, [`Reason`] is the cause, and the
 //! counts are printed; any other difference is a failure. Times are not measured: the limits only turn a hang into a
@@ -147,13 +147,18 @@ fn has_repeated_key_inside(value: &Value) -> bool {
     }
 }
 
-/// Returns a document truncated at every byte, complete, and with every bit flipped.
-fn each_change(whole: &[u8], mut visit: impl FnMut(&[u8])) {
-    for len in 0..=whole.len() {
+/// Deep runs test every change, other runs every fifth one, which covers each bit of a byte in turn.
+fn step() -> usize {
+    if std::env::var_os("MILLSTREAM_DEEP").is_some() { 1 } else { 5 }
+}
+
+/// Visits a document truncated at every byte, complete, and with every bit flipped, or every `step`th of these changes.
+fn each_change(whole: &[u8], step: usize, mut visit: impl FnMut(&[u8])) {
+    for len in (0..=whole.len()).step_by(step) {
         visit(&whole[..len]);
     }
     let mut bytes = whole.to_vec();
-    for bit in 0..bytes.len() * 8 {
+    for bit in (0..bytes.len() * 8).step_by(step) {
         bytes[bit / 8] ^= 1 << (bit % 8);
         visit(&bytes);
         bytes[bit / 8] ^= 1 << (bit % 8);
@@ -181,7 +186,7 @@ fn mongodb_documents() -> Vec<Vec<u8>> {
 fn compare_all(name: &str, documents: &[Vec<u8>]) {
     let mut tally = Tally::default();
     for document in documents {
-        each_change(document, |bytes| tally.compare(bytes));
+        each_change(document, step(), |bytes| tally.compare(bytes));
     }
     println!("{name}: {} documents, {tally:?}", documents.len());
     let is_empty = documents.is_empty(); // a plain clone has no corpus
@@ -219,29 +224,17 @@ fn julia_files_changed_everywhere() {
         let (short, long): (Vec<_>, Vec<_>) = documents.into_iter().partition(|bytes| bytes.len() <= 8192);
         compare_all("julia-bson", &short);
         let (mut graphs, mut refused) = (0, 0);
-        // Deep runs test every change, other runs every fifth one, which covers each bit of a byte in turn.
-        let step = if std::env::var_os("MILLSTREAM_DEEP").is_some() { 1 } else { 5 };
         for bytes in &short {
-            let mut number = 0;
-            each_change(bytes, |bytes| {
-                number += 1;
-                if number % step == 0 {
-                    match graph(bytes) {
-                        Ok(()) => graphs += 1,
-                        Err(_) => refused += 1,
-                    }
-                }
+            each_change(bytes, step(), |bytes| match graph(bytes) {
+                Ok(()) => graphs += 1,
+                Err(_) => refused += 1,
             });
         }
-        // Long documents are nearly all text, so they are tested with every 61st or every 305th change.
+        // Long documents are nearly all text.
         for bytes in &long {
-            let mut number = 0;
-            each_change(bytes, |bytes| {
-                number += 1;
-                if number % (61 * step) == 0 {
-                    let _ = our_answer(bytes);
-                    let _ = graph(bytes);
-                }
+            each_change(bytes, 61 * step(), |bytes| {
+                let _ = our_answer(bytes);
+                let _ = graph(bytes);
             });
         }
         println!("julia-bson: {graphs} graphs, {refused} refused; {} long files", long.len());
