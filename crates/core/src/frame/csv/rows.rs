@@ -15,6 +15,17 @@ pub struct CsvPositions {
     doubled: Vec<u32>,
 }
 
+/// How the contents of fields differ from their bytes.
+#[derive(Clone, Copy, Debug)]
+enum Contents {
+    /// They are the same.
+    Raw,
+    /// Some fields are in quotes, and the index has found where quotes are doubled.
+    Quoted(u8),
+    /// `unquote` has to find out, because the index could not be used.
+    Unknown,
+}
+
 impl CsvPositions {
     /// Creates empty memory.
     pub fn new() -> CsvPositions {
@@ -41,26 +52,27 @@ impl Csv {
     /// # Ok::<(), millstream::Error>(())
     /// ```
     pub fn rows<'a>(&'a self, batch: Batch<'a>, positions: &'a mut CsvPositions) -> CsvRows<'a> {
-        let is_indexed = self.find_fields(&batch, positions);
-        if !is_indexed {
+        let contents = self.find_fields(&batch, positions).unwrap_or_else(|| {
             positions.ends.clear();
+            positions.doubled.clear();
             (0..batch.len()).for_each(|i| self.find_fields_of(&batch, i, &mut positions.ends));
-        }
-        CsvRows { csv: self, batch, ends: &positions.ends, doubled: &positions.doubled, is_indexed, next: 0 }
+            Contents::Unknown
+        });
+        CsvRows { csv: self, batch, ends: &positions.ends, doubled: &positions.doubled, contents, next: 0 }
     }
 
-    /// Finds the position after each field of the batch with vector instructions. Returns false if the dialect or the bytes do
+    /// Finds the position after each field of the batch with vector instructions. Returns `None` if the dialect or the bytes do
     /// not allow that.
-    fn find_fields(&self, batch: &Batch<'_>, positions: &mut CsvPositions) -> bool {
+    fn find_fields(&self, batch: &Batch<'_>, positions: &mut CsvPositions) -> Option<Contents> {
         let CsvPositions { ends, doubled } = positions;
         ends.clear();
         doubled.clear();
-        let Some(mut index) = self.index.map(QuotedIndex::of_fields) else { return false };
+        let mut index = self.index.map(QuotedIndex::of_fields)?;
         let offsets = batch.offsets();
         let (mut at, end) = (offsets[0], offsets[offsets.len() - 1]);
         for block in batch.bytes()[at as usize..end as usize].chunks(QuotedIndex::BLOCK) {
             if !index.append_fields(block, at, ends, doubled) {
-                return false;
+                return None;
             }
             at += block.len() as u32;
         }
@@ -69,7 +81,7 @@ impl Csv {
             ends.extend(index.ends_field().then_some(end));
             ends.push(end);
         }
-        true
+        Some(self.dialect.quote.filter(|_| index.has_quotes()).map_or(Contents::Raw, Contents::Quoted))
     }
 
     /// Appends the position after each field of a record, one after another.
@@ -98,8 +110,7 @@ pub struct CsvRows<'a> {
     /// The positions of the records from `next` on, as in [`CsvPositions`].
     ends: &'a [u32],
     doubled: &'a [u32],
-    /// Whether they were found with vector instructions.
-    is_indexed: bool,
+    contents: Contents,
     next: usize,
 }
 
@@ -114,9 +125,7 @@ pub struct CsvRow<'a> {
     /// The positions of the record, as in [`CsvPositions`].
     ends: &'a [u32],
     doubled: &'a [u32],
-    /// The byte around quoted fields, if their positions were found with vector instructions. Otherwise `unquote` has to find
-    /// out what the content of a field is.
-    indexed: Option<u8>,
+    contents: Contents,
     /// The number of the record in the batch.
     index: usize,
 }
@@ -146,10 +155,8 @@ impl<'a> Iterator for CsvRows<'a> {
             }
             let (bytes, end) = (self.batch.bytes(), begin + content.len() as u32);
             let marked = (content.len() - self.csv.without_mark(content).len()) as u32;
-            // Without a quote, no field begins and ends with this byte.
-            let quote = self.csv.dialect.quote.unwrap_or(self.csv.dialect.delimiter);
-            let indexed = self.is_indexed.then_some(quote);
-            return Some(CsvRow { csv: self.csv, bytes, begin: begin + marked, end, ends, doubled, indexed, index });
+            let (begin, contents) = (begin + marked, self.contents);
+            return Some(CsvRow { csv: self.csv, bytes, begin, end, ends, doubled, contents, index });
         }
     }
 }
@@ -190,7 +197,11 @@ impl<'a> CsvRow<'a> {
     #[inline]
     pub fn content(&self, i: usize) -> Option<(u32, u32)> {
         let (begin, end) = self.bounds(i)?;
-        let quote = self.indexed?;
+        let quote = match self.contents {
+            Contents::Raw => return Some((begin, end)),
+            Contents::Quoted(quote) => quote,
+            Contents::Unknown => return None,
+        };
         if self.doubled.iter().any(|&at| begin < at && at < end) {
             return None;
         }

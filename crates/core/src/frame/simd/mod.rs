@@ -165,6 +165,11 @@ impl QuotedIndex {
         self.carry.has_inner()
     }
 
+    /// Returns whether there was a quote.
+    pub(super) fn has_quotes(&self) -> bool {
+        self.carry.has_quotes()
+    }
+
     /// Returns whether the last byte is a delimiter outside quotes, if fields are found.
     pub(super) fn ends_field(&self) -> bool {
         self.carry.ends_field()

@@ -51,10 +51,13 @@ pub(super) struct Carry {
     delimiter: u64,
     /// Not 0 if a line end was inside quotes.
     inner: u64,
+    /// Not 0 if there was a quote.
+    quotes: u64,
 }
 
 impl Carry {
-    pub(super) const START: Carry = Carry { inside: 0, last: None, closing: 0, lf: 0, cr: 0, delimiter: 0, inner: 0 };
+    pub(super) const START: Carry =
+        Carry { inside: 0, last: None, closing: 0, lf: 0, cr: 0, delimiter: 0, inner: 0, quotes: 0 };
 
     /// Examines the first `count` of 64 bytes, 1 or more. Returns a bit for each that follows a line end, or, with `FIELDS`,
     /// a delimiter; and, with `FIELDS`, a bit for the second of each two quotes that stand for one. In `wrong`, it sets a bit
@@ -97,6 +100,7 @@ impl Carry {
             self.closing = closing >> top & 1;
             outside = !inside;
             self.inner |= (lf | cr) & inside;
+            self.quotes |= quote;
         }
         self.last = Some(bytes[top]);
         let (lf, cr, any_lf) = (lf & outside, cr & outside, lf);
@@ -114,6 +118,11 @@ impl Carry {
     /// Returns whether a line end was inside quotes.
     pub(super) fn has_inner(&self) -> bool {
         self.inner != 0
+    }
+
+    /// Returns whether there was a quote.
+    pub(super) fn has_quotes(&self) -> bool {
+        self.quotes != 0
     }
 
     /// Returns whether the last byte is a delimiter outside quotes, if fields are found.
