@@ -22,7 +22,6 @@
 //! ns.
 
 use std::arch::asm;
-use std::arch::x86_64::{__m128i, _mm_storeu_si128};
 use std::mem::offset_of;
 
 use super::{TEN_TO_16, TENS, portable};
@@ -31,18 +30,11 @@ use super::{TEN_TO_16, TENS, portable};
 ///
 /// # Safety
 /// As many bytes as it has digits, and [`SLACK`](crate::put::SLACK) more, can be written at `at`, and the CPU supports
-/// AVX-512 F, IFMA and VBMI, and BMI2.
-#[inline(always)]
+/// AVX-512 F, VL, IFMA and VBMI, BMI2 and LZCNT.
+#[inline]
 pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> usize {
-    // SAFETY: guaranteed by the caller; the slack is 16 bytes.
-    unsafe {
-        if n >= TEN_TO_16 {
-            return put_long(at, n);
-        }
-        let (digits, len) = digits_of(n);
-        _mm_storeu_si128(at.cast(), digits);
-        len
-    }
+    // SAFETY: guaranteed by the caller.
+    unsafe { if n >= TEN_TO_16 { put_long(at, n) } else { put_short(at, n) } }
 }
 
 /// Writes numbers of more than sixteen digits, like [`put_u64`].
@@ -61,7 +53,7 @@ unsafe fn put_long(at: *mut u8, n: u64) -> usize {
     }
 }
 
-/// All data that [`digits_of`] reads.
+/// All data that [`put_short`] reads.
 #[repr(C, align(64))]
 struct Constants {
     /// floor(2^52 / 10^k), from k = 8 on.
@@ -72,14 +64,14 @@ struct Constants {
     lanes: [u8; 32],
     /// Powers of ten; the first is 0.
     tens: [u64; 20],
-    /// The minimum number of digits of numbers with this highest bit. 1233 / 4096 is slightly more than log10(2), and
-    /// exact enough for 64 bits.
-    least: [u8; 64],
+    /// The minimum number of digits of numbers with this many leading zeros, and 0 for the number 0. 1233 / 4096 is slightly
+    /// more than log10(2), and exact enough for 64 bits.
+    least: [u8; 65],
 }
 
 static CONSTANTS: Constants = {
     const ONE: u64 = 1 << 52;
-    let (mut c, mut lanes, mut least) = ([0; 8], [0; 32], [0; 64]);
+    let (mut c, mut lanes, mut least) = ([0; 8], [0; 32], [0; 65]);
     let (mut i, mut power) = (0, 1);
     while i < 8 {
         power *= 10;
@@ -91,23 +83,23 @@ static CONSTANTS: Constants = {
         if i < 16 {
             lanes[i] = 8 * i as u8;
         }
-        least[i] = (((i + 1) * 1233) >> 12) as u8;
+        least[i] = (((64 - i) * 1233) >> 12) as u8;
         i += 1;
     }
     Constants { c, zero: b'0' as u64, ten: 10, lanes, tens: TENS, least }
 };
 
-/// Returns the digits of `n < 10^16`, the first one in the lowest byte, and their number.
+/// Writes the digits of `n < 10^16`, without leading zeros, and returns their number.
 ///
 /// # Safety
-/// The CPU supports AVX-512 F, IFMA and VBMI, and BMI2.
+/// The conditions of [`put_u64`] apply.
 #[inline(always)]
-unsafe fn digits_of(n: u64) -> (__m128i, usize) {
+pub(super) unsafe fn put_short(at: *mut u8, n: u64) -> usize {
     debug_assert!(n < TEN_TO_16);
-    let (digits, len);
-    // SAFETY: the code reads only `CONSTANTS`, writes no memory, and declares which registers it changes. `len` is 1 to
-    // 16, so 16 bytes from `16 - len` on are within the lanes. Compilers that may not use AVX do not know the content
-    // of the upper parts of registers, so the code leaves zeros there.
+    let len;
+    // SAFETY: the code reads only `CONSTANTS`, writes 16 bytes at `at`, which the caller guarantees because the slack is 16
+    // bytes, and declares which registers it changes. `len` is 1 to 16, so 16 bytes from `16 - len` on are within the lanes.
+    // Compilers that may not use AVX-512 do not know the registers from 16 on, which need no `vzeroupper` either.
     unsafe {
         asm!(
             // upper = n / 10^8, which is n * 0xabcc_7711_8461_cefd / 2^90; lower is the rest
@@ -115,31 +107,29 @@ unsafe fn digits_of(n: u64) -> (__m128i, usize) {
             "shr {upper}, 26",
             "imul {lower}, {upper}, -100000000",
             "add {lower}, {n}",
-            // len = least[highest bit of n | 1], and one more if n has reached that power of ten
-            "mov {len}, {n}",
-            "or {len}, 1",
-            "bsr {len}, {len}",
-            "lea {at}, [rip + {k}]",
-            "movzx {len:e}, byte ptr [{at} + {len} + {least}]",
-            "cmp {n}, qword ptr [{at} + 8 * {len} + {tens}]",
+            // len = least[leading zeros of n], and one more if n has reached that power of ten
+            "lzcnt {len}, {n}",
+            "lea {table}, [rip + {k}]",
+            "movzx {len:e}, byte ptr [{table} + {len} + {least}]",
+            "cmp {n}, qword ptr [{table} + 8 * {len} + {tens}]",
             "sbb {len}, -1",
-            "sub {at}, {len}",
-            // the fractions, in zmm1 and zmm4
-            "vmovdqa64 zmm0, [rip + {k} + {c}]",
-            "vpbroadcastq zmm2, {upper}",
-            "vpbroadcastq zmm3, {lower}",
-            "vmovdqa64 zmm1, zmm0",
-            "vpmadd52luq zmm1, zmm0, zmm2",
-            "vmovdqa64 zmm4, zmm0",
-            "vpmadd52luq zmm4, zmm0, zmm3",
-            // the digits, in zmm2 and zmm3
-            "vpbroadcastq zmm2, [rip + {k} + {zero}]",
-            "vmovdqa64 zmm3, zmm2",
-            "vpmadd52huq zmm2, zmm1, [rip + {k} + {ten}]{{1to8}}",
-            "vpmadd52huq zmm3, zmm4, [rip + {k} + {ten}]{{1to8}}",
-            "vmovdqu xmm0, [{at} + {lanes} + 16]",
-            "vpermi2b zmm0, zmm2, zmm3",
-            "vzeroupper",
+            "sub {table}, {len}",
+            // the fractions, in zmm17 and zmm20
+            "vmovdqa64 zmm16, [rip + {k} + {c}]",
+            "vpbroadcastq zmm18, {upper}",
+            "vpbroadcastq zmm19, {lower}",
+            "vmovdqa64 zmm17, zmm16",
+            "vpmadd52luq zmm17, zmm16, zmm18",
+            "vmovdqa64 zmm20, zmm16",
+            "vpmadd52luq zmm20, zmm16, zmm19",
+            // the digits, in zmm18 and zmm19
+            "vpbroadcastq zmm18, [rip + {k} + {zero}]",
+            "vmovdqa64 zmm19, zmm18",
+            "vpmadd52huq zmm18, zmm17, [rip + {k} + {ten}]{{1to8}}",
+            "vpmadd52huq zmm19, zmm20, [rip + {k} + {ten}]{{1to8}}",
+            "vmovdqu64 xmm16, [{table} + {lanes} + 16]",
+            "vpermi2b zmm16, zmm18, zmm19",
+            "vmovdqu64 [{to}], xmm16",
             k = sym CONSTANTS,
             c = const offset_of!(Constants, c),
             zero = const offset_of!(Constants, zero),
@@ -152,13 +142,11 @@ unsafe fn digits_of(n: u64) -> (__m128i, usize) {
             len = out(reg) len,
             upper = out(reg) _,
             lower = out(reg) _,
-            at = out(reg) _,
-            out("xmm0") digits,
-            out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
-            out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _, out("xmm12") _, out("xmm13") _,
-            out("xmm14") _, out("xmm15") _,
-            options(pure, readonly, nostack),
+            table = out(reg) _,
+            to = in(reg) at,
+            out("xmm16") _, out("xmm17") _, out("xmm18") _, out("xmm19") _, out("xmm20") _,
+            options(nostack),
         );
     }
-    (digits, len)
+    len
 }

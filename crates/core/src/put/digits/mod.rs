@@ -4,9 +4,9 @@
 //! and this rarely changes in a stream of numbers. A branch on the exact count would be mispredicted for every other
 //! number.
 //!
-//! Each implementation for decimal digits is a module with a function `put_u64`, which returns a length. The
-//! implementation is looked up for each number, which takes a load from the cache and a branch that is always
-//! predicted.
+//! Each implementation for decimal digits is a module with a function `put_u64`, which returns a length. Each number is
+//! compared with a limit, which decides between the inlined implementation and the others: a load from the cache, and a
+//! branch that is nearly always predicted.
 
 #[cfg(target_arch = "x86_64")]
 mod ifma;
@@ -14,7 +14,7 @@ mod ifma;
 mod naive;
 mod portable;
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// The implementations for decimal digits, from the slowest to the fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,9 +31,11 @@ impl Way {
     fn best() -> Way {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512ifma")
             && is_x86_feature_detected!("avx512vbmi")
             && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
         {
             return Way::Ifma;
         }
@@ -41,12 +43,10 @@ impl Way {
     }
 
     /// Returns the implementation to use, which this CPU supports.
-    #[inline(always)]
+    #[inline]
     fn chosen() -> Way {
-        const PORTABLE: u8 = Way::Portable as u8;
         const IFMA: u8 = Way::Ifma as u8;
-        // The loaded value is independent of other memory, so no ordering is needed. The fastest implementation is
-        // checked first, because a comparison matters most for it.
+        // The loaded value is independent of other memory, so no ordering is needed.
         let chosen = CHOSEN.load(Ordering::Relaxed);
         if chosen == IFMA {
             Way::Ifma
@@ -61,6 +61,9 @@ impl Way {
     fn choose() -> Way {
         let way = Way::asked_for(std::env::var("MILLSTREAM_DIGITS").ok().as_deref());
         CHOSEN.store(way as u8, Ordering::Relaxed);
+        if way == Way::Ifma {
+            IFMA_BELOW.store(TEN_TO_16, Ordering::Relaxed);
+        }
         way
     }
 
@@ -75,6 +78,12 @@ impl Way {
 
 /// The chosen implementation, or 0 until the first number.
 static CHOSEN: AtomicU8 = AtomicU8::new(0);
+
+const PORTABLE: u8 = Way::Portable as u8;
+
+/// [`ifma`] puts the numbers below this one: none until the first number, and none if the CPU does not support it. So one
+/// comparison decides whether it is the way and whether a number is short enough.
+static IFMA_BELOW: AtomicU64 = AtomicU64::new(0);
 
 const TEN_TO_8: u64 = 100_000_000;
 const TEN_TO_16: u64 = 10_000_000_000_000_000;
@@ -139,18 +148,40 @@ pub(super) fn count_u128(n: u128) -> usize {
 /// As many bytes as it has digits, and [`SLACK`](super::SLACK) more, can be written at `at`.
 #[inline(always)]
 pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> *mut u8 {
-    // SAFETY: guaranteed by the caller; the CPU supports the implementation.
-    unsafe { put_u64_by(Way::chosen(), at, n) }
+    // SAFETY: guaranteed by the caller. If there are numbers below the limit, the CPU supports `ifma`, and they have at most
+    // 16 digits.
+    unsafe {
+        // Each result is a length. A pointer could come from either implementation, and the compiler would not see that the
+        // next record depends only on a sum.
+        #[cfg(target_arch = "x86_64")]
+        if n < IFMA_BELOW.load(Ordering::Relaxed) {
+            return at.add(ifma::put_short(at, n));
+        }
+        let len = match CHOSEN.load(Ordering::Relaxed) {
+            PORTABLE => portable::put_u64(at, n),
+            _ => put_otherwise(at, n),
+        };
+        at.add(len)
+    }
+}
+
+/// Writes the digits of a number of more than sixteen digits, or of the first number, and returns their number.
+///
+/// # Safety
+/// The conditions of [`put_u64`] apply.
+#[cold]
+#[inline(never)]
+unsafe fn put_otherwise(at: *mut u8, n: u64) -> usize {
+    // SAFETY: the same conditions hold; the CPU supports the implementation.
+    unsafe { put_u64_by(Way::chosen(), at, n).offset_from_unsigned(at) }
 }
 
 /// # Safety
 /// The conditions of [`put_u64`] apply, and this CPU supports that implementation.
-#[inline(always)] // one call instead of two
+#[inline]
 unsafe fn put_u64_by(way: Way, at: *mut u8, n: u64) -> *mut u8 {
     // SAFETY: the same conditions hold.
     unsafe {
-        // The result is a length. A pointer could come from either implementation, and the compiler would not see that
-        // the next record depends only on a sum.
         let len = match way {
             #[cfg(target_arch = "x86_64")]
             Way::Ifma => ifma::put_u64(at, n),
@@ -272,6 +303,8 @@ mod tests {
             let digits = put(expected.len(), |at| unsafe { put_u64_by(way, at, n) });
             assert_eq!(digits, expected, "{n}, {way:?}");
         }
+        // SAFETY: `put` provides the space.
+        assert_eq!(put(expected.len(), |at| unsafe { put_u64(at, n) }), expected, "{n}");
         assert_eq!(count_u64(n), expected.len(), "{n}");
         assert!(n > u32::MAX.into() || count_u32(n as u32) == expected.len(), "{n}");
         let expected = naive::digits(n.into(), 16);
