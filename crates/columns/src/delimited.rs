@@ -86,7 +86,6 @@ struct Column<'a> {
     stride: usize,
     index: usize,
     missing: Option<&'a [u8]>,
-    is_utf8: bool,
 }
 
 impl Column<'_> {
@@ -105,10 +104,6 @@ impl Texts for Column<'_> {
     fn get(&self, row: usize) -> Option<Content<'_>> {
         let Range { start, end } = self.range(row);
         Content::new(self.bytes, start, end).filter(|text| self.missing != Some(text.bytes()))
-    }
-
-    fn is_utf8(&self) -> bool {
-        self.is_utf8
     }
 
     fn byte_len(&self) -> usize {
@@ -306,13 +301,12 @@ impl Shape {
     fn parse(&self, block: &BatchCopy, scratch: &mut Scratch) -> Result<Parsed> {
         let mut wrong = self.split(block, scratch);
         let (batch, stride) = (block.batch(), self.fields.len() + 1);
-        let is_utf8 = str::from_utf8(batch.bytes()).is_ok();
         let mut rows = scratch.bounds.len() / stride;
         let mut arrays = Vec::new();
         let how = build::How { exact: false, rules: Rules::default(), nullable: true, goes_on: false };
         for (index, field) in self.columns() {
             let missing = self.missing.as_deref();
-            let texts = Column { bytes: batch.bytes(), bounds: &scratch.bounds, stride, index, missing, is_utf8 };
+            let texts = Column { bytes: batch.bytes(), bounds: &scratch.bounds, stride, index, missing };
             let (array, misfits) = build::array(&texts, field.data_type(), how)?;
             arrays.push(array);
             // A record with too few fields comes last, and the fields of a record are checked from the left.

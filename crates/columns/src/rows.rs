@@ -30,7 +30,6 @@ struct Column<'a> {
     spans: &'a [Span],
     stride: usize,
     index: usize,
-    is_utf8: bool,
 }
 
 impl Texts for Column<'_> {
@@ -41,10 +40,6 @@ impl Texts for Column<'_> {
     #[inline(always)]
     fn get(&self, row: usize) -> Option<Content<'_>> {
         self.spans[row * self.stride + self.index].get(self.bytes, self.decoded)
-    }
-
-    fn is_utf8(&self) -> bool {
-        self.is_utf8
     }
 
     fn byte_len(&self) -> usize {
@@ -136,18 +131,8 @@ impl Layout {
     /// Returns the columns of the texts, one for each column of the schema.
     fn columns<'a>(&'a self, block: &'a BatchCopy, scratch: &'a Scratch) -> impl Iterator<Item = Column<'a>> {
         let stride = self.picked.as_ref().map_or(self.fields, Vec::len);
-        let batch = block.batch();
-        let used = &batch.bytes()[..batch.offsets()[batch.len()] as usize];
-        let is_utf8 = self.is_ascii_dialect() && str::from_utf8(used).is_ok();
-        let (bytes, decoded, spans) = (batch.bytes(), &scratch.decoded[..], &scratch.spans[..]);
-        (0..stride).map(move |index| Column { bytes, decoded, spans, stride, index, is_utf8 })
-    }
-
-    /// Whether parts of valid UTF-8 between the bytes of the dialect are valid, too.
-    fn is_ascii_dialect(&self) -> bool {
-        self.csv().is_none_or(|csv| {
-            [Some(csv.delimiter()), csv.quote_byte(), csv.escape_byte()].iter().flatten().all(u8::is_ascii)
-        })
+        let (bytes, decoded, spans) = (block.batch().bytes(), &scratch.decoded[..], &scratch.spans[..]);
+        (0..stride).map(move |index| Column { bytes, decoded, spans, stride, index })
     }
 
     /// Passes the texts of the first rows to inference, and returns the number of these rows. Records with another number

@@ -77,6 +77,24 @@ fn a_value_that_a_given_type_does_not_have() {
 }
 
 #[test]
+fn text_that_is_not_utf8_has_its_place() {
+    // The bytes of both texts of b together are UTF-8.
+    let text = b"a,b\nx,\"y\"\n1,\xc3\n2,\xa4\n";
+    let options = Options::new().schema(
+        Schema::from_json(r#"{"fields": [{"name": "a", "type": "string"}, {"name": "b", "type": "string"}]}"#).unwrap(),
+    );
+    let stopped = read(text, 1 << 10, &options);
+    assert_eq!(stopped.rows.unwrap().num_rows(), 1);
+    let error = stopped.error.unwrap();
+    assert_eq!((error.kind(), error.line(), error.record()), (ErrorKind::Utf8Invalid, Some(3), Some(2)));
+    let skipped = read(text, 1 << 10, &options.on_bad(OnBad::Skip));
+    assert_eq!((skipped.rows.unwrap().num_rows(), skipped.rejects.len()), (1, 2));
+    let binary = r#"{"fields": [{"name": "b", "type": "binary"}]}"#;
+    let bytes = read(text, 1 << 10, &Options::new().schema(Schema::from_json(binary).unwrap())).rows.unwrap();
+    assert_eq!(bytes.column(0).as_binary::<i32>().value(1), b"\xc3");
+}
+
+#[test]
 fn columns_are_chosen_by_name() {
     let schema = r#"{"fields": [{"name": "c", "type": "int64"}, {"name": "a", "type": "string"}]}"#;
     let options = Options::new().schema(Schema::from_json(schema).unwrap());

@@ -26,11 +26,6 @@ impl Texts for Column<'_> {
         self.text.get(self.spans[row])
     }
 
-    /// Records that are not UTF-8 were left out.
-    fn is_utf8(&self) -> bool {
-        true
-    }
-
     fn byte_len(&self) -> usize {
         self.spans.iter().map(|span| span.len()).sum()
     }
