@@ -8,6 +8,7 @@ import lzma
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -53,6 +54,26 @@ def test_every_source_gives_the_same_records(text: File) -> None:
         reader = millstream.from_fd(file.fileno())
         assert list(reader) == expected
         os.fstat(file.fileno())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no leases")
+def test_a_file_with_a_lease_is_opened_when_its_holder_gives_it_up(text: File) -> None:
+    path = text(b"one\n")
+    holder = f"""
+import fcntl, os, signal
+file = os.open({os.fspath(path)!r}, os.O_RDWR)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print("ready", flush=True)
+signal.sigwait([signal.SIGIO])
+print("asked", flush=True)
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+"""
+    with subprocess.Popen([sys.executable, "-c", holder], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        assert millstream.open(path).read() == b"one\n"
+        assert process.stdout.read() == b"asked\n"
 
 
 def test_a_loop_and_single_calls_take_turns() -> None:

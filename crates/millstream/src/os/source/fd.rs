@@ -1,7 +1,7 @@
 //! Reads a file descriptor: a file, a pipe, a socket, a terminal or a device.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
 
@@ -75,12 +75,24 @@ impl FdSource {
         let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
         let mut options = std::fs::OpenOptions::new();
         options.read(true);
-        if wait.is_needed() && std::fs::metadata(path).map_err(open_failed)?.file_type().is_fifo() {
-            // A blocking open cannot be interrupted. The reads poll instead, and a FIFO without a writer is not
-            // readable.
-            options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+        if !wait.is_needed() {
+            return FdSource::starting_at(options.open(path).map_err(open_failed)?.into(), |_| 0);
         }
-        FdSource::starting_at(options.open(path).map_err(open_failed)?.into(), |_| 0)
+        // A blocking open of a FIFO cannot be interrupted. The reads poll instead, and a FIFO without a writer is not
+        // readable. The flag has no effect on a regular file, so its type need not be known before the open.
+        options.custom_flags(OFlags::NONBLOCK.bits() as i32);
+        let file = match options.open(path) {
+            // Another process holds a lease on the file, and has been asked for it. This open waits until the lease
+            // is given up.
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => options.custom_flags(0).open(path),
+            file => file,
+        };
+        let source = FdSource::starting_at(file.map_err(open_failed)?.into(), |_| 0)?;
+        if source.nature == Nature::Device {
+            let flags = rustix::fs::fcntl_getfl(&source.fd).map_err(self::open_failed)?;
+            rustix::fs::fcntl_setfl(&source.fd, flags - OFlags::NONBLOCK).map_err(self::open_failed)?;
+        }
+        Ok(source)
     }
 
     /// Makes the source continue at the end of a regular file as the file grows. `path` is watched for changes.
@@ -189,5 +201,28 @@ impl ByteSource for FdSource {
 
     fn pending(&self) -> usize {
         rustix::io::ioctl_fionread(&self.fd).unwrap_or(0) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rustix::fs::{CWD, Mode, fcntl_getfl, mkfifoat};
+
+    use super::*;
+
+    #[test]
+    fn only_a_fifo_is_opened_without_waiting() {
+        let fifo = std::env::temp_dir().join(format!("millstream-fifo-{}", std::process::id()));
+        mkfifoat(CWD, &fifo, Mode::RWXU).unwrap();
+        let wait = Wait::new(None, Some(Duration::from_secs(9)));
+        let is_nonblocking = |path: &Path| {
+            let source = FdSource::open(path, &wait).unwrap();
+            fcntl_getfl(&source.fd).unwrap().contains(OFlags::NONBLOCK)
+        };
+        assert!(is_nonblocking(&fifo));
+        assert!(!is_nonblocking(Path::new("/dev/null")));
+        std::fs::remove_file(fifo).unwrap();
     }
 }
