@@ -256,6 +256,8 @@ TEST(Columns, Options) {
     auto padded = columns_of("1,2\n3\n", options);
     EXPECT_EQ(padded.schema(), R"({"fields":[{"name":"0","type":"string"},{"name":"1","type":"string"}]})");
     EXPECT_TRUE(padded.next()->column<std::string_view>(1).is_null(1));
+    options.ragged = ms::csv_ragged::collect;
+    EXPECT_EQ(error_of([&] { columns_of("1,2\n3\n", options); }).kind(), ms::errc::invalid_option);
     EXPECT_EQ(error_of([] { columns_of("a,a\n"); }).kind(), ms::errc::shape_mismatch);
     const std::string with_nul("a\0b\n1\n", 6);
     EXPECT_EQ(error_of([&] { ms::columns(ms::memory{with_nul}); }).found(), "a NUL in the name of a column");

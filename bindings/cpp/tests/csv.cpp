@@ -219,6 +219,16 @@ TEST(Csv, MissingFieldsAreEmptyIfRaggedRecordsArePadded) {
     EXPECT_EQ(fields_of(moved.next().value()), (strings{"", "x", ""}));
 }
 
+TEST(Csv, AdditionalFieldsAreKeptIfRaggedRecordsAreCollected) {
+    ms::rows rows = rows_of("a,b\n1\n1,2,3,4\n1,2\n");
+    rows.ragged(ms::csv_ragged::collect).header();
+    EXPECT_EQ(fields_of(rows.next().value()), (strings{"1", ""}));
+    const ms::row row = rows.next().value();
+    EXPECT_EQ(fields_of(row), (strings{"1", "2", "3", "4"}));
+    EXPECT_EQ(row["b"], "2");
+    EXPECT_EQ(fields_of(rows.next().value()), (strings{"1", "2"}));
+}
+
 TEST(Csv, ErrorsOfNamesAndOptions) {
     ms::rows rows = rows_of("a,b\n1,2\n");
     const ms::error unread = error_of([&] { (void)(*rows.begin())["a"]; });

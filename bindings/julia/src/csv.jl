@@ -7,7 +7,8 @@ Iterates over the records of CSV, each a `Vector{String}` of its fields. Blank l
 works as in [`batches`](@ref); `framer` is a [`Csv`](@ref). If the loop ends early, the reader is positioned after the
 last record that the loop received.
 
-Once [`namedtuples`](@ref) or [`dicts`](@ref) have read the header, rows have as many fields, and `ragged` works as there. """
+Once [`namedtuples`](@ref) or [`dicts`](@ref) have read the header, rows have as many fields, and `ragged` works as there. With
+`ragged = :collect`, missing fields are empty, and a record with more fields than the header keeps them. """
 rows(source, framer::Framer = Csv(); options...) = rows_of(:rows, plain, false, source, framer; options...)
 
 """
@@ -49,6 +50,7 @@ end
 
 function rows_of(caller, make, has_header, source, framer; ragged = :error, options...)
     check_options(caller, options, (:ragged, options_for(source)...))
+    has_header && ragged === :collect && throw(ArgumentError("ragged = :collect needs rows(); $caller() has names for the fields of the header only"))
     ragged = choice(:ragged, ragged, choices.csv_ragged)
     Rows(batches_of(source, framer; options...), make, has_header, ragged, Vector{String}[], Int[])
 end

@@ -99,6 +99,11 @@ end
     @test failure(() -> first(rows(ragged))).kind == :field_count_mismatch
     @test collect(rows(codeunits("a,b\n1\n"); ragged = :pad)) == [["a", "b"], ["1"]]
     @test failure(() -> rows(codeunits(""); ragged = :skip)) isa ArgumentError
+    # Additional fields are kept if ragged records are collected.
+    longer = Reader(codeunits("a,b\n1,2\n3\n4,5,6\n"))
+    @test first(namedtuples(longer)) == (a = "1", b = "2")
+    @test collect(rows(longer; ragged = :collect)) == [["3", ""], ["4", "5", "6"]]
+    @test occursin("ragged = :collect needs rows()", failure(() -> dicts(longer; ragged = :collect)).msg)
     @test failure(() -> collect(rows(`sh -c 'echo a,b; exit 3'`))).kind == :command_failed
     @test failure(() -> collect(rows(people, Millstream.Lines()))).kind == :argument_invalid
     @test failure(() -> Csv(delimiter = '"')).found == "the byte '\\\"' as the delimiter and as the quote"

@@ -78,7 +78,8 @@ export interface RowFramer extends Framer {
 /** The options of `Reader.rows` and `Reader.objects`. */
 export interface RaggedOptions {
   /** What to do with a record that has another number of fields than the header, if that was read: by default an
-   * `"error"`. With `"pad"` fields that are missing at its end are empty; a record with more fields is still an error. */
+   * `"error"`. With `"pad"` fields that are missing at its end are empty; a record with more fields is still an error. With
+   * `"collect"`, which is only for `rows`, it keeps them. */
   ragged?: CsvRagged | undefined;
 }
 
@@ -149,8 +150,8 @@ class CsvFramer extends CoreFramer implements RowFramer, LinesFramer {
         continue;
       }
       const width = names?.length ?? row.length;
-      if (ragged === "pad") while (row.length < width) row.push(isText ? "" : new Uint8Array());
-      if (row.length !== width) {
+      if (ragged === "pad" || ragged === "collect") while (row.length < width) row.push(isText ? "" : new Uint8Array());
+      if (ragged === "collect" ? row.length < width : row.length !== width) {
         const found = `${row.length} field${row.length === 1 ? "" : "s"}`;
         const expected = `${width}, as in the header`;
         error = new MillstreamError(FIELD_COUNT_MISMATCH, {

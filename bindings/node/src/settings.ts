@@ -164,9 +164,11 @@ export type CsvRagged =
   /** It is an error: `field_count_mismatch`. */
   | "error"
   /** Fields that are missing at its end are empty; in columns they are null. A record with more fields is an error, so that no data is dropped silently. */
-  | "pad";
+  | "pad"
+  /** Fields that are missing at its end are empty, and a record with more fields keeps them after those of the header. Records that become values by the names of the header, and columns, have no place for such fields. */
+  | "collect";
 
-export const CSV_RAGGED: Rule = ["error", "pad"];
+export const CSV_RAGGED: Rule = ["error", "pad", "collect"];
 
 /** What to do with a value that does not fit its column. */
 export type OnMismatch =

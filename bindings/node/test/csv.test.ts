@@ -239,6 +239,20 @@ test("missing fields are empty if ragged records are padded", async () => {
   assert.deepEqual(object, { a: new Uint8Array([49]), b: new Uint8Array() });
 });
 
+test("additional fields are kept if ragged records are collected", async () => {
+  const reader = from("a,b\n1\n1,2,3,4\n1,2\n", { framer: csv() });
+  assert.throws(() => reader.objects({ ragged: "collect" }), {
+    kind: "invalid_option",
+    message: /found ragged: "collect", expected rows/,
+  });
+  assert.deepEqual(await reader.header(), ["a", "b"]);
+  assert.deepEqual(await toArray(reader.rows({ ragged: "collect" })), [
+    ["1", ""],
+    ["1", "2", "3", "4"],
+    ["1", "2"],
+  ]);
+});
+
 test("bytes that are not UTF-8", async () => {
   const bytes = Buffer.from('a,b\n1,"x\xff"\n2,\xc3\n\xa9,3\n', "latin1");
   assert.deepEqual(await toArray(from(bytes, { framer: csv() }).rows()), [

@@ -128,7 +128,10 @@ impl Reader {
         let ragged = match ragged {
             "error" => CsvRagged::Error,
             "pad" => CsvRagged::Pad,
-            other => return Err(error::refuse(py, format!("ragged={other:?}"), "\"error\" or \"pad\"")),
+            "collect" => CsvRagged::Collect,
+            other => {
+                return Err(error::refuse(py, format!("ragged={other:?}"), "\"error\", \"pad\" or \"collect\""));
+            }
         };
         Ok(Rows::new(slf, csv, has_header, ragged))
     }
@@ -823,7 +826,8 @@ impl Reader {
     /// An iterator over the records of CSV, each as a dict from the header's names to its fields. The header is the first
     /// record, which the reader keeps for later iterators. A record with another number of fields is an error, after which
     /// the iterator continues with the next record. With `ragged="pad"`, fields that are missing at its end are empty; a
-    /// record with more fields than the header is still an error.
+    /// record with more fields than the header is still an error. With `ragged="collect"`, it has them as a list with the
+    /// key `None`, as in `csv.DictReader`.
     #[pyo3(signature = (*, ragged = "error"))]
     fn dicts(slf: Py<Self>, py: Python<'_>, ragged: &str) -> PyResult<Rows> {
         Reader::new_rows(slf, py, true, ragged)

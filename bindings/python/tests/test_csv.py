@@ -165,7 +165,18 @@ def test_missing_fields_are_empty_if_ragged_records_are_padded() -> None:
         next(binary.rows())
     assert list(ms.from_bytes(b"a,b\n1\n", framer=ms.Framer.csv()).rows(ragged="pad")) == [[b"a", b"b"], [b"1"]]
     with pytest.raises(ValueError, match='ragged="skip"'):
-        reader.dicts(ragged="skip")  # type: ignore[arg-type]
+        reader.dicts(ragged="skip")  # type: ignore[call-overload]
+
+
+def test_additional_fields_are_kept_if_ragged_records_are_collected() -> None:
+    data = b"a,b\n1\n1,2,3,4\n5,6\n"
+    reader = ms.from_bytes(data, framer=ms.Framer.csv(), encoding="utf-8")
+    expected = list(csv.DictReader(io.StringIO(data.decode()), restval=""))
+    assert list(reader.dicts(ragged="collect")) == expected
+    assert expected[1] == {"a": "1", "b": "2", None: ["3", "4"]}
+    reader = ms.from_bytes(data, framer=ms.Framer.csv(), encoding="utf-8")
+    next(reader.dicts(ragged="pad"))
+    assert list(reader.rows(ragged="collect")) == [["1", "2", "3", "4"], ["5", "6"]]
 
 
 def test_errors_name_the_place() -> None:

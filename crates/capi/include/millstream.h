@@ -987,6 +987,11 @@ enum millstream_csv_ragged
      * that no data is dropped silently.
      */
     MILLSTREAM_CSV_RAGGED_PAD = 1,
+    /**
+     * Fields that are missing at its end are empty, and a record with more fields keeps them after those of the header.
+     * Records that become values by the names of the header, and columns, have no place for such fields.
+     */
+    MILLSTREAM_CSV_RAGGED_COLLECT = 2,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -2136,8 +2141,8 @@ millstream_code millstream_reader_give_back(millstream_reader *reader,
 
 /**
  * Succeeds if a record of the last batch may have `found` fields where the header has `width`. It may have `width` fields,
- * and with MILLSTREAM_CSV_RAGGED_PAD fewer, of which those that are missing at its end are empty. Otherwise the function
- * fails with MILLSTREAM_FIELD_COUNT_MISMATCH and the place of the record. The reader must not have been used since the
+ * with MILLSTREAM_CSV_RAGGED_PAD also fewer, of which those that are missing at its end are empty, and with
+ * MILLSTREAM_CSV_RAGGED_COLLECT any number. Otherwise the function fails with MILLSTREAM_FIELD_COUNT_MISMATCH and the place of the record. The reader must not have been used since the
  * batch, otherwise the error has no place. For row i of millstream_framer_rows(), `record` is records[i], and `found` is
  * starts[i + 1] - starts[i].
  */

@@ -335,9 +335,13 @@ pub enum millstream_csv_ragged {
     /// Fields that are missing at its end are empty; in columns they are null. A record with more fields is an error, so
     /// that no data is dropped silently.
     Pad = 1,
+    /// Fields that are missing at its end are empty, and a record with more fields keeps them after those of the header.
+    /// Records that become values by the names of the header, and columns, have no place for such fields.
+    Collect = 2,
 }
 
 choice!(millstream_csv_ragged is millstream::frame::CsvRagged {
     Error => millstream::frame::CsvRagged::Error,
     Pad => millstream::frame::CsvRagged::Pad,
+    Collect => millstream::frame::CsvRagged::Collect,
 });

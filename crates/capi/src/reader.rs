@@ -674,8 +674,8 @@ pub extern "C" fn millstream_reader_give_back(
 }
 
 /// Succeeds if a record of the last batch may have `found` fields where the header has `width`. It may have `width` fields,
-/// and with MILLSTREAM_CSV_RAGGED_PAD fewer, of which those that are missing at its end are empty. Otherwise the function
-/// fails with MILLSTREAM_FIELD_COUNT_MISMATCH and the place of the record. The reader must not have been used since the
+/// with MILLSTREAM_CSV_RAGGED_PAD also fewer, of which those that are missing at its end are empty, and with
+/// MILLSTREAM_CSV_RAGGED_COLLECT any number. Otherwise the function fails with MILLSTREAM_FIELD_COUNT_MISMATCH and the place of the record. The reader must not have been used since the
 /// batch, otherwise the error has no place. For row i of millstream_framer_rows(), `record` is records[i], and `found` is
 /// starts[i + 1] - starts[i].
 #[unsafe(no_mangle)]

@@ -8,7 +8,7 @@ use crate::rows;
 use crate::schema::Schema;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, SchemaRef};
-use millstream::frame::{Csv, Delimiter, Framer, JsonLines, Lines};
+use millstream::frame::{Csv, CsvRagged, Delimiter, Framer, JsonLines, Lines};
 use millstream::workers::{Work, Workers};
 use millstream::{BatchCopy, Error, ErrorKind, Reader, Result};
 use std::collections::VecDeque;
@@ -91,9 +91,14 @@ impl Batches {
     /// # Errors
     /// Returns the errors of reading the header and the records from which types are inferred;
     /// [`KeyMissing`](ErrorKind::KeyMissing) if the header lacks a column of the schema;
+    /// [`InvalidOption`](ErrorKind::InvalidOption) for [`CsvRagged::Collect`];
     /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) if it lacks a name, has one twice, or has one that an inferred schema
     /// lacks; [`Utf8Invalid`](ErrorKind::Utf8Invalid) if a name is not UTF-8.
     pub fn csv(mut reader: Reader, csv: Csv, options: &Options) -> Result<Batches> {
+        if options.ragged == CsvRagged::Collect {
+            let error = Error::new(ErrorKind::InvalidOption).with_found("fields without a name, in columns");
+            return Err(error.with_expected("CsvRagged::Error or CsvRagged::Pad").with_name(reader.name()));
+        }
         let (names, count) = names(&mut reader, &csv, options)?;
         let layout = Layout {
             format: Format::Csv(csv.clone()),

@@ -64,6 +64,7 @@ impl FromStr for Described {
                 "ragged" => match value {
                     "error" => Some(options.ragged(CsvRagged::Error)),
                     "pad" => Some(options.ragged(CsvRagged::Pad)),
+                    "collect" => Some(options.ragged(CsvRagged::Collect)),
                     _ => None,
                 },
                 "on_bad" => match value {

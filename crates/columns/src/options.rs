@@ -153,7 +153,7 @@ impl Options {
     }
 
     /// Sets what to do with a record of CSV that has another number of fields than the first one. With
-    /// [`CsvRagged::Pad`] missing fields are null.
+    /// [`CsvRagged::Pad`] missing fields are null. [`CsvRagged::Collect`] is refused.
     #[must_use]
     pub fn ragged(self, ragged: CsvRagged) -> Options {
         Options { ragged, ..self }

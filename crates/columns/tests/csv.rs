@@ -131,6 +131,9 @@ fn ragged_records() {
     let error = read(text, 1 << 10, &Options::new().ragged(CsvRagged::Pad)).error.unwrap();
     assert_eq!((error.kind(), error.line(), error.record()), (ErrorKind::FieldCountMismatch, Some(4), Some(3)));
     assert_eq!((error.found(), error.expected()), (Some("3 fields"), Some("2, as in the first record")));
+    let reader = Reader::memory(&text[..]).unwrap();
+    let error = Batches::csv(reader, Csv::new(), &Options::new().ragged(CsvRagged::Collect)).err().unwrap();
+    assert_eq!((error.kind(), error.found()), (ErrorKind::InvalidOption, Some("fields without a name, in columns")));
 }
 
 #[test]

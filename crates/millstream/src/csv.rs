@@ -48,8 +48,8 @@ impl Rows {
     }
 
     /// Sets what to do with a record that has another number of fields than the header. By default it is an error. With
-    /// [`CsvRagged::Pad`] missing fields are empty, and a record with more fields is still an error. If the header is not
-    /// read, records may have any number of fields.
+    /// [`CsvRagged::Pad`] missing fields are empty, and a record with more fields is still an error; with
+    /// [`CsvRagged::Collect`] it keeps them. If the header is not read, records may have any number of fields.
     ///
     /// ```
     /// use millstream::frame::{Csv, CsvRagged};
@@ -143,7 +143,7 @@ impl Rows {
                 return Err(self.lines.locate(error.with_name(self.reader.name()), line, 0));
             }
             // Missing fields are empty, at the end of the record.
-            self.fields.resize(names.len(), len..len);
+            self.fields.resize(self.fields.len().max(names.len()), len..len);
         }
         Ok(Some(Row { rows: self, line }))
     }
@@ -207,7 +207,7 @@ pub struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// Returns the number of fields, which is at least 1. After [`Rows::header`] it is that of the header, also if missing
-    /// fields are [empty](CsvRagged::Pad).
+    /// fields are [empty](CsvRagged::Pad), unless additional ones are [kept](CsvRagged::Collect).
     #[expect(clippy::len_without_is_empty, reason = "no record is without fields")]
     pub fn len(&self) -> usize {
         self.rows.fields.len()
@@ -227,7 +227,7 @@ impl<'a> Row<'a> {
     /// Returns [`ErrorKind::KeyMissing`] if the header has no such name, or was not read.
     pub fn named(&self, name: &str) -> Result<Cow<'a, [u8]>> {
         let index = self.rows.index_of(name)?;
-        Ok(self.field(index).expect("a record has as many fields as the header"))
+        Ok(self.field(index).expect("a record has at least the fields of the header"))
     }
 
     /// Returns an iterator over the contents of all fields.
@@ -255,9 +255,15 @@ impl<'a> Row<'a> {
     ///
     /// # Errors
     /// Returns [`ErrorKind::NumberInvalid`], [`ErrorKind::NumberOverflow`], [`ErrorKind::Utf8Invalid`] or
-    /// [`ErrorKind::ShapeMismatch`] with the text of the field and its place, as [`locate`](Row::locate) adds it.
+    /// [`ErrorKind::ShapeMismatch`] with the text of the field and its place, as [`locate`](Row::locate) adds it; and
+    /// [`ErrorKind::FieldCountMismatch`] for a record that has fields without a name in the header.
     #[cfg(feature = "serde")]
     pub fn deserialize<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
+        if let Some(Header { names, .. }) = &self.rows.header {
+            // The others would be left out.
+            let checked = CsvRagged::Error.check(self.len(), names.len(), "the header");
+            checked.map_err(|error| self.locate(error, None))?;
+        }
         let record: ::csv::ByteRecord = self.fields().collect();
         let names = self.rows.header.as_ref().map(|header| &header.record);
         record.deserialize(names).map_err(|error| self.explain(error.kind()))

@@ -99,6 +99,13 @@ fn missing_fields_are_empty_by_option_and_no_field_is_dropped() -> Result<()> {
     assert_eq!(texts(rows.next_row()?.unwrap().fields()), ["6", "7", "8"]);
     assert!(rows.next_row()?.is_none());
 
+    let mut rows = self::rows("a,b\n1\n2,3,4,\n5,6").ragged(CsvRagged::Collect);
+    assert_eq!(rows.header()?.len(), 2);
+    assert_eq!(texts(rows.next_row()?.unwrap().fields()), ["1", ""]);
+    let row = rows.next_row()?.unwrap();
+    assert_eq!((row.len(), &*row.named("b")?, row.field(2).as_deref()), (4, &b"3"[..], Some(&b"4"[..])));
+    assert_eq!(texts(rows.next_row()?.unwrap().fields()), ["5", "6"]);
+
     let mut rows = self::rows("1,2\n3\n4,5,6\n").ragged(CsvRagged::Pad);
     let mut lens = Vec::new();
     while let Some(row) = rows.next_row()? {
@@ -112,6 +119,16 @@ fn missing_fields_are_empty_by_option_and_no_field_is_dropped() -> Result<()> {
 mod values {
     use super::*;
     use serde::Deserialize;
+
+    #[test]
+    fn a_field_without_a_name_is_not_left_out() {
+        let mut rows = rows("a,b\n1,2,3\n4\n").ragged(CsvRagged::Collect);
+        let mut values = rows.deserialize::<(u8, Option<u8>)>();
+        let error = values.next().unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.line()), (ErrorKind::FieldCountMismatch, Some(2)));
+        assert_eq!((error.found(), error.expected()), (Some("3 fields"), Some("2, as in the header")));
+        assert_eq!(values.next().unwrap().unwrap(), (4, None));
+    }
 
     #[test]
     fn a_missing_field_is_none() -> Result<()> {

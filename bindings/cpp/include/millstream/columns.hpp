@@ -129,6 +129,7 @@ namespace detail {
 inline std::string text_of(const columns_options &options) {
     constexpr std::array<std::string_view, 5> formats = {"csv", "tsv", "lines", "jsonl", "json"};
     constexpr std::array<std::string_view, 3> members = {"error", "first", "last"};
+    constexpr std::array<std::string_view, 3> ragged = {"error", "pad", "collect"};
     std::string text;
     const auto add = [&text](std::string_view name, std::string_view value) {
         text.append(name).append("=").append(value).append(" ");
@@ -156,7 +157,7 @@ inline std::string text_of(const columns_options &options) {
     add("special_numbers", on(options.special_numbers));
     add("decimals", on(options.decimals));
     add("duplicates", members[static_cast<std::size_t>(options.duplicates)]);
-    add("ragged", options.ragged == csv_ragged::pad ? "pad" : "error");
+    add("ragged", ragged[static_cast<std::size_t>(options.ragged)]);
     add("on_bad", options.on_bad == on_bad_record::skip ? "skip" : "stop");
     if (options.threads)
         add("threads", std::to_string(*options.threads));

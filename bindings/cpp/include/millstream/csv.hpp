@@ -124,15 +124,15 @@ class rows {
     ~rows() = default;
 
     /// What to do with a record that has another number of fields than the header. By default it is an error. With
-    /// `csv_ragged::pad` missing fields are empty, and a record with more fields is still an error. If the header is
-    /// not read, records may have any number of fields.
+    /// `csv_ragged::pad` missing fields are empty, and a record with more fields is still an error; with
+    /// `csv_ragged::collect` it keeps them. If the header is not read, records may have any number of fields.
     rows &ragged(csv_ragged ragged) noexcept {
         ragged_ = ragged;
         return *this;
     }
 
     /// The names of the fields: the first call takes the next record as the header, and later calls return the same
-    /// names. Records after it must have the same number of fields, unless `ragged` allows fewer: another number is
+    /// names. Records after it must have the same number of fields, unless `ragged` allows others: another number is
     /// reported as `field_count_mismatch`, and the next call continues after this record. The names are empty if there
     /// is no record.
     const std::vector<std::string> &header() {
@@ -221,7 +221,7 @@ class rows {
                      static_cast<millstream_csv_ragged>(ragged_));
         const auto found = std::span(fields_).subspan(start, count);
         padded_.assign(found.begin(), found.end());
-        padded_.resize(header_.names.size());
+        padded_.resize(std::max(count, header_.names.size()));
         return row(padded_, header_);
     }
 

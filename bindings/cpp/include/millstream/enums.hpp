@@ -205,6 +205,9 @@ enum class csv_ragged : std::uint32_t {
     /// Fields that are missing at its end are empty; in columns they are null. A record with more fields is an error,
     /// so that no data is dropped silently.
     pad = MILLSTREAM_CSV_RAGGED_PAD,
+    /// Fields that are missing at its end are empty, and a record with more fields keeps them after those of the
+    /// header. Records that become values by the names of the header, and columns, have no place for such fields.
+    collect = MILLSTREAM_CSV_RAGGED_COLLECT,
 };
 
 } // namespace millstream

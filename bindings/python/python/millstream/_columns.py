@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ._native import Columns
-    from ._options import CsvRagged, Duplicates, OnBad
+    from ._options import Duplicates, OnBad
     from ._types import Buffer, Location
 
 #: The type of a column: its name, such as "int64", a list of one type, or a dict of members.
@@ -51,7 +51,7 @@ def columns(
     special_numbers: bool = False,
     decimals: bool = False,
     duplicates: Duplicates = "error",
-    ragged: CsvRagged = "error",
+    ragged: Literal["error", "pad"] = "error",
     on_bad: OnBad = "stop",
     threads: int | None = None,
 ) -> Columns:

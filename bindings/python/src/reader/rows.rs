@@ -147,8 +147,12 @@ impl Rows {
             return PyList::new(py, row).map(|row| Some(row.into_any()));
         }
         let dict = PyDict::new(py);
+        let additional = row.split_off(names.len());
         for (name, field) in names.iter().zip(row) {
             dict.set_item(name, field)?;
+        }
+        if !additional.is_empty() {
+            dict.set_item(py.None(), additional)?;
         }
         Ok(Some(dict.into_any()))
     }

@@ -601,6 +601,7 @@ static void csv(void) {
     MUST(millstream_reader_check_fields(reader, 1, 2, 3, MILLSTREAM_CSV_RAGGED_PAD, &error));
     FAILS(MILLSTREAM_FIELD_COUNT_MISMATCH,
           millstream_reader_check_fields(reader, 1, 2, 1, MILLSTREAM_CSV_RAGGED_PAD, &error));
+    MUST(millstream_reader_check_fields(reader, 1, 2, 1, MILLSTREAM_CSV_RAGGED_COLLECT, &error));
     FAILS(MILLSTREAM_INVALID_OPTION, millstream_reader_check_fields(reader, 1, 2, 2, (millstream_csv_ragged)9, &error));
     FAILS(MILLSTREAM_ARGUMENT_INVALID,
           millstream_reader_check_fields(NULL, 1, 2, 2, MILLSTREAM_CSV_RAGGED_ERROR, &error));

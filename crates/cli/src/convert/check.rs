@@ -4,7 +4,7 @@ use std::path::Path;
 
 use millstream::{Encode, Error, ErrorKind, Result};
 
-use crate::run::{Sink, Source, shown_url};
+use crate::run::{Ragged, Sink, Source, shown_url};
 
 use super::formats::{From, To, name};
 use super::options::{Infer, Options};
@@ -146,6 +146,9 @@ pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Optio
         if is_given && !has_use {
             return refused(format!("{option} with --from {}", name(from)), format!("--from {expected}"));
         }
+    }
+    if options.ragged == Some(Ragged::Collect) {
+        return refused("--ragged collect", "error or pad: fields without a name have no column; see also --rejects");
     }
     let of_to = [
         (options.compression.is_some(), "--compression"),

@@ -77,12 +77,14 @@ pub(crate) struct TableOptions {
 }
 
 /// [`CsvRagged`] as a value of an option.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Ragged {
     /// It is a bad record
     Error,
     /// Missing fields are empty, or null in columns; more fields than the header has make a bad record
     Pad,
+    /// Missing fields are empty, and more fields than the header has are kept; not for columns
+    Collect,
 }
 
 impl From<Ragged> for CsvRagged {
@@ -90,6 +92,7 @@ impl From<Ragged> for CsvRagged {
         match ragged {
             Ragged::Error => CsvRagged::Error,
             Ragged::Pad => CsvRagged::Pad,
+            Ragged::Collect => CsvRagged::Collect,
         }
     }
 }

@@ -109,6 +109,9 @@ fn lines_tabs_and_dialects() {
         .fails()
         .complains_of(&["r.csv: field count mismatch: found 1 field, expected 2", "line 3"]);
     convert(&place, "r.csv --to csv --ragged pad").fails().complains_of(&["found 3 fields", "line 4"]);
+    convert(&place, "r.csv --to csv --ragged collect")
+        .gets_refused()
+        .complains_of(&["--ragged collect", "error or pad"]);
     convert(&place, "r.csv --to jsonl --ragged pad --max-rejects 1")
         .exits(0)
         .prints("{\"a\":1,\"b\":2}\n{\"a\":3,\"b\":null}\n");

@@ -74,6 +74,10 @@ fn fields_are_those_of_the_record() {
     run("--stage fields:2", "a,b\nc\n").fails().complains_of(&error);
     run("--stage fields:2- --csv-ragged pad", "a,b,c\nd\n").succeeds().prints("b,c\n\"\"\n");
     run("--header --stage fields:a,b --csv-ragged pad", "a,b,c\n1,2,3\n4\n").succeeds().prints("a,b\n1,2\n4,\n");
+    let collecting = "--header --csv-ragged collect --stage";
+    let input = "a,b\n1\n2,3,4,5\n";
+    run(&format!("{collecting} fields:b"), input).succeeds().prints("b\n\"\"\n3\n");
+    run(&format!("{collecting} fields:2-"), input).succeeds().prints("b\n\"\"\n3,4,5\n");
     let run = |words: &str| place.run("none --csv").and(words).gets_refused();
     run("--stage fields:2:;").complains_of(&["a separator in --stage fields:2:; with --csv", "--csv-delimiter"]);
     run("--stage fields:a").complains_of(&["a name in --stage fields:a", "--csv with --header"]);
@@ -217,7 +221,8 @@ fn headers_are_matched_by_name() {
         .file("more", "id,text,\"the n\",x\n")
         .file("twice", "id,id,text\n")
         .file("ragged", "text,the n,id\n1,2\n")
-        .file("long", "text,the n,id\n1,2\n1,2,3,4\n");
+        .file("long", "text,the n,id\n1,2\n1,2,3,4\n")
+        .file("more_of", "id,text,the n\n");
     let b = "1,\"a,b\",x\n,,\n".repeat(1000);
     for jobs in ["", "-j 2"] {
         let run = |words: &str| place.run(jobs).and(words).and("--csv --header --header-by-name");
@@ -230,6 +235,8 @@ fn headers_are_matched_by_name() {
         run("a twice -o x").fails().complains_of(&["twice"]);
         run("a ragged -o x").fails().complains_of(&["found 2 fields, expected 3"]);
         run("a long --csv-ragged pad -o x").fails().complains_of(&["long", "found 4 fields, expected 3", "line 3"]);
+        run("ragged long --csv-ragged collect").succeeds().prints("text,the n,id\n1,2\n1,2\n1,2,3,4\n");
+        run("more_of long --csv-ragged collect").succeeds().prints("id,text,the n\n,1,2\n3,1,2,4\n");
         run("a ragged --csv-ragged pad --stage skip:30000").succeeds().prints("id,text,\"the n\"\n,1,2\n");
     }
     place.run("a b --csv --header-by-name").gets_refused().complains_of(&["--header"]);

@@ -34,8 +34,8 @@ impl Select {
     /// Appends the selected fields of a record, which has no line end, to `out`.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::FieldCountMismatch`] for a record with more fields than the header, and for one without all
-    /// of the fields, unless missing fields are empty, and [`ErrorKind::CsvInvalid`] for one that the dialect cannot represent.
+    /// Returns [`ErrorKind::FieldCountMismatch`] for a record with more fields than the header, unless they are kept, and
+    /// for one without all of the fields, unless missing fields are empty, and [`ErrorKind::CsvInvalid`] for one that the dialect cannot represent.
     pub(super) fn write(&self, record: &[u8], out: &mut Vec<u8>) -> Result<()> {
         let (line, mut first) = (out.len(), None);
         let mut add = |raw: &[u8]| {
@@ -124,7 +124,8 @@ impl Reorder {
         }
         self.select.check(raw.len())?;
         let (line, mut first) = (out.len(), None);
-        for &i in order {
+        // Fields without a name follow those of the header.
+        for i in order.iter().copied().chain(order.len()..raw.len()) {
             let field = raw.get(i).copied().unwrap_or_default();
             match first {
                 None => first = Some(field.len()),
