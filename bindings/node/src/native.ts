@@ -143,6 +143,7 @@ export interface NativePlanOptions {
   readonly pin: string;
   readonly decode: string;
   readonly index?: string | undefined;
+  readonly number: boolean;
 }
 
 interface Binding {

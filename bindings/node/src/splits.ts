@@ -12,6 +12,7 @@ import { OPEN_RULES, type OpenOptions, settings } from "./open.js";
 import {
   type Check,
   checkOptions,
+  FLAG,
   POSITIVE,
   type Rules,
   refuseTogether,
@@ -89,6 +90,11 @@ export interface PlanOptions {
   jsonDepth?: number | undefined;
   /** The index of a gzip file: by default that of the file with the suffix `.gzidx`, if it can be used. */
   index?: string | URL | undefined;
+  /** Whether each split has the number of its first record, so that errors have the numbers of records and lines in the
+   * whole file. Lines and delimiters need a pass for that. By default only other records, which need a pass anyway, are
+   * numbered.
+   */
+  number?: boolean | undefined;
   /** Ends the planning when it is triggered, with an error of kind `cancelled`. */
   signal?: AbortSignal | undefined;
 }
@@ -104,6 +110,7 @@ const PLAN_RULES: Rules<PlanOptions> = {
   pin: ["none", "identity", "ends", "full"],
   decode: DECODE,
   index: PATH,
+  number: FLAG,
   jsonElements: TEXT,
   jsonDepth: WHOLE,
   signal: SIGNAL,
@@ -125,7 +132,7 @@ export async function planSplits(path: string | URL | Remote, options: PlanOptio
   checkOptions("planSplits", options, [PLAN_RULES]);
   const place = placeOf("planSplits", path);
   const name = typeof place === "string" ? place : place.name;
-  const { framer = lineFramer(), size = 256 << 20, pin = "identity", decode = "auto", index, signal } = options;
+  const { framer = lineFramer(), size = 256 << 20, pin = "identity", decode = "auto", index, number, signal } = options;
   refuseTogether("planSplits", options, "framer", "jsonElements");
   const { jsonElements: pointer, jsonDepth } = options;
   if (jsonDepth !== undefined && pointer === undefined) {
@@ -137,7 +144,7 @@ export async function planSplits(path: string | URL | Remote, options: PlanOptio
   const { NativePlan } = neededBinding("planSplits");
   if (signal?.aborted) throw cancelled(signal, { stream: name });
   const waker = new Waker();
-  const given = { framing, size, pin, decode, index: index && pathOf("planSplits", index) };
+  const given = { framing, size, pin, decode, index: index && pathOf("planSplits", index), number: number === true };
   const plan =
     typeof place === "string"
       ? NativePlan.start(place, given, waker.wake)

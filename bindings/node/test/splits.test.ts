@@ -109,6 +109,14 @@ test("offsets and records count from the start of the file", async () => {
   assert.deepEqual([batch?.offset, batch?.length], [2, 1]);
 });
 
+test("lines are numbered by option", async () => {
+  writeFileSync(path, Array.from({ length: 100 }, (_, number) => `${number}\n`).join(""));
+  const plan = await planSplits(path, { size: 100, number: true });
+  assert.deepEqual([plan.records, plan.splits.map((split) => split.record)], [100, [0, 37, 70]]);
+  const error = await failure(toArray(openSplit(plan.splits[2], { recordLimit: 1 })));
+  assert.deepEqual([error.record, error.line], [70, 71]);
+});
+
 test("options of the reader apply, and delimiters can be kept", async () => {
   writeFileSync(path, "one\r\ntwo\r\n");
   const { splits } = await planSplits(path, { size: 5 });

@@ -65,6 +65,9 @@ impl Splits {
     /// `json_elements` divides a JSON document after elements of its array, with the limit `json_depth`; they are those of
     /// readers. All of the document is checked.
     ///
+    /// With `number=True`, each split has the number of its first record, so that errors have the numbers of records and
+    /// lines in the whole file. Lines and delimiters need a pass for that.
+    ///
     /// `pin` is what each split stores to detect another file or another version of it. `"none"`: nothing, only a shorter
     /// file is detected. `"identity"`: size, modification time and inode, for one machine. `"ends"`: size and a hash of
     /// 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the file is read
@@ -73,8 +76,8 @@ impl Splits {
     #[staticmethod]
     #[pyo3(
         signature = (path, framer = None, *, size = Whole(256 << 20), pin = "identity", decode = "auto", index = None,
-            json_elements = None, json_depth = None),
-        text_signature = "(path, framer=None, *, size=268435456, pin='identity', decode='auto', index=None, json_elements=None, json_depth=None)"
+            json_elements = None, json_depth = None, number = false),
+        text_signature = "(path, framer=None, *, size=268435456, pin='identity', decode='auto', index=None, json_elements=None, json_depth=None, number=False)"
     )]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn plan(
@@ -87,6 +90,7 @@ impl Splits {
         index: Option<Location>,
         json_elements: Option<String>,
         json_depth: Option<Whole<usize>>,
+        number: bool,
     ) -> PyResult<Splits> {
         let framing = match (framer, json_elements) {
             (Some(_), Some(_)) => return Err(error::refuse(py, "a framer and json_elements", "one of them")),
@@ -103,7 +107,7 @@ impl Splits {
         let framing = framing.map_err(|error| error::raise(py, &error))?;
         let builder = builder(py, pin, decode)?;
         let token = CancelToken::lazy();
-        let mut builder = builder.cancel(&token);
+        let mut builder = builder.cancel(&token).number(number);
         if let Some(index) = index {
             builder = builder.index(index.file(py, "an index")?);
         }

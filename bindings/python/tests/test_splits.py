@@ -44,6 +44,8 @@ def framer(words: str) -> Framer:
             )
         case ["bson"]:
             return Framer.bson()
+        case ["csv"]:
+            return Framer.csv()
         case other:
             raise AssertionError(f"this test does not know the framing {other}")
 
@@ -65,6 +67,16 @@ def test_shared_vectors(
         found.append(f"{split.begin}-{split.end}#{number}:{','.join(records) if records else '-'}")
         assert split.framer == framer(framing)
     assert (" ".join(found), outcome) == (splits, end), name
+
+
+def test_lines_are_numbered_by_option(text: Callable[[bytes], Path]) -> None:
+    path = text(b"".join(b"%d\n" % number for number in range(100)))
+    plan = Splits.plan(path, size=100, number=True)
+    assert [split.first_record for split in plan] == [0, 37, 70]
+    assert (plan.records, Splits.plan(path, size=100).records) == (100, None)
+    with pytest.raises(millstream.Error) as caught:
+        next(millstream.open_split(plan[2], record_limit=1))
+    assert (caught.value.record, caught.value.line) == (70, 71)
 
 
 def test_a_plan_is_a_sequence_of_splits(text: Callable[[bytes], Path]) -> None:

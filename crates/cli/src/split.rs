@@ -69,6 +69,13 @@ pub(crate) struct Options {
     #[command(flatten)]
     csv: CsvOptions,
 
+    /// Count the records, so that each element has the number of its first one
+    ///
+    /// Errors of 'run --split' then have the numbers of records and lines in the whole file. Lines and delimiters need one
+    /// pass over the file for that; all other records are numbered anyway.
+    #[arg(long, help_heading = "Records")]
+    number: bool,
+
     /// The first record is a header; every element contains it, for 'run --split ELEMENT --csv --header'
     #[arg(long, help_heading = "Records", requires = "csv")]
     header: bool,
@@ -101,7 +108,7 @@ pub(crate) fn run(options: &Options) -> Ending {
         Pin::Full => SplitPin::Full,
     };
     let decode = if options.decode == "off" { Decode::Off } else { Decode::Auto };
-    let mut builder = Splits::builder().pin(pin).decode(decode).header(options.header);
+    let mut builder = Splits::builder().pin(pin).decode(decode).header(options.header).number(options.number);
     if let Some(index) = &options.index {
         builder = builder.index(index);
     }

@@ -21,6 +21,7 @@ pub struct PlanOptions {
     pub pin: String,
     pub decode: String,
     pub index: Option<String>,
+    pub number: bool,
 }
 
 /// A plan that a thread makes.
@@ -104,7 +105,7 @@ fn make(
         _ => SplitPin::Identity,
     };
     let decode = if options.decode == "off" { Decode::Off } else { Decode::Auto };
-    let mut builder = Splits::builder().pin(pin).decode(decode).cancel(token);
+    let mut builder = Splits::builder().pin(pin).decode(decode).number(options.number).cancel(token);
     if let Some(index) = options.index {
         builder = builder.index(index);
     }

@@ -180,6 +180,7 @@ class Splits(Sequence[Split]):
         index: str | PathLike[str] | None = None,
         json_elements: str | None = None,
         json_depth: int | None = None,
+        number: bool = False,
     ) -> Splits:
         """Divides a regular file, or an object, into splits of about `size` bytes: 256 MiB by default. Records are
         lines by default.
@@ -196,6 +197,9 @@ class Splits(Sequence[Split]):
 
         `json_elements` divides a JSON document after elements of its array, with the limit `json_depth`; they are those
         of readers. All of the document is checked.
+
+        With `number=True`, each split has the number of its first record, so that errors have the numbers of records
+        and lines in the whole file. Lines and delimiters need a pass for that.
 
         `pin` is what each split stores to detect another file or another version of it. `"none"`: nothing, only a
         shorter file is detected. `"identity"`: size, modification time and inode, for one machine. `"ends"`: size and a
@@ -370,11 +374,15 @@ class Reader(Iterator[T], Generic[T]):
         """An iterator over the records of CSV, each as a list of its fields, for a reader with `Framer.csv`. Blank
         lines and comments are not records. Once `dicts` has read the header, rows have as many fields, and `ragged`
         works as in `dicts`."""
-    def dicts(self, *, ragged: CsvRagged = "error") -> Iterator[dict[T, T]]:
+    @overload
+    def dicts(self, *, ragged: Literal["error", "pad"] = "error") -> Iterator[dict[T, T]]: ...
+    @overload
+    def dicts(self, *, ragged: Literal["collect"]) -> Iterator[dict[T | None, T | list[T]]]:
         """An iterator over the records of CSV, each as a dict from the header's names to its fields. The header is the
         first record, which the reader keeps for later iterators. A record with another number of fields is an error,
         after which the iterator continues with the next record. With `ragged="pad"`, fields that are missing at its end
-        are empty; a record with more fields than the header is still an error."""
+        are empty; a record with more fields than the header is still an error. With `ragged="collect"`, it has them as
+        a list with the key `None`, as in `csv.DictReader`."""
     def json(self, loads: Callable[[bytes], Any] | None = None) -> Iterator[Any]:
         """An iterator over the records of JSON as values, for a reader with `Framer.json_lines` or `json_elements`.
         Blank lines are not records.

@@ -56,6 +56,17 @@ fn a_split_is_moved_like_a_file() {
 }
 
 #[test]
+fn errors_in_a_numbered_split_have_the_line_of_the_file() {
+    let place = Place::new().file("f", lines().replace("999\n", "too long\n"));
+    let fails = |words: &str, place_of_error: &str| {
+        let splits = split(&place, words);
+        place.run("--record-limit 3 --count --split").word(&splits[1]).fails().complains_of(&[place_of_error]);
+    };
+    fails("--size 2K --number f", "expected at most 3, at line 1000\n");
+    fails("--size 2K f", "at byte 3886, record 459");
+}
+
+#[test]
 fn a_copy_of_the_file() {
     let place = Place::new().file("f", lines()).file("copy", lines()).file("other", lines().replace('7', "6"));
     let ends = split(&place, "--pin ends f").remove(0);

@@ -19,7 +19,7 @@ use millstream_remote::{ListedObject, Version};
 use super::chunks::Chunks;
 use super::content::{Content, Location, current_version};
 use super::pin::Pinned;
-use super::walk::{Counts, Walked, walk, walk_elements};
+use super::walk::{Counts, Walked, count_before, walk, walk_elements};
 use super::{AssumedSplits, Encoded, Framing, JsonPlace, Split, SplitPin, Splits, Whole, source};
 
 /// The maximum number of splits of a plan.
@@ -51,6 +51,7 @@ pub struct SplitsBuilder {
     listed: Option<ListedObject>,
     cancel: Option<CancelToken>,
     header: bool,
+    number: bool,
     before_pass: Option<Report>,
     progress: Option<Report>,
 }
@@ -126,6 +127,27 @@ impl SplitsBuilder {
     /// ```
     pub fn header(mut self, header: bool) -> SplitsBuilder {
         self.header = header;
+        self
+    }
+
+    /// Sets whether each split has the number of its first record: [`Split::first_record`]. Lines and delimiters need a pass
+    /// for that, which counts them; all other records are numbered anyway. With it, errors and positions have the numbers of
+    /// records and lines that one reader of the whole file reports.
+    ///
+    /// Planning fails with [`ErrorKind::Unsupported`] for a compressed file that is divided before the records are known.
+    ///
+    /// ```
+    /// use millstream::splits::{Framing, Splits};
+    /// # let directory = tempfile::tempdir().unwrap();
+    /// # let path = directory.path().join("data.txt");
+    /// std::fs::write(&path, "one\ntwo\nthree\nfour\n")?;
+    /// let plan = Splits::builder().number(true).plan(&path, Framing::Lines, 8)?;
+    /// assert_eq!((plan.len(), plan.records()), (3, Some(4)));
+    /// assert_eq!(plan.iter().nth(1).unwrap().first_record(), Some(2));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn number(mut self, number: bool) -> SplitsBuilder {
+        self.number = number;
         self
     }
 
@@ -260,11 +282,17 @@ impl SplitsBuilder {
         let progress = |bytes| self.report(bytes);
         let (mut plan, format) = self.begin(content, location, framing, size, wait)?;
         let (mut records, mut note) = (None, None);
-        if self.pin == SplitPin::Full || plan.needs_pass(content, format.as_ref()) {
+        let counts = self.number && format.is_none() && plan.whole.framing.searchable().is_some();
+        if self.pin == SplitPin::Full || counts || plan.needs_pass(content, format.as_ref()) {
             self.before_pass.iter().for_each(|report| report(plan.size));
         }
         if let Some(format) = format {
             note = plan.by_pieces(content, format, wait)?;
+            if self.number && plan.splits.iter().any(|split| split.record.is_none()) {
+                return Err(Error::new(ErrorKind::Unsupported)
+                    .with_found("numbers of the records of a compressed file")
+                    .with_expected("a file that is not compressed, or a size for one split"));
+            }
         } else if plan.whole.index.is_some() {
             return Err(Error::new(ErrorKind::InvalidOption)
                 .with_found("an index for a file that is not decoded")
@@ -273,6 +301,9 @@ impl SplitsBuilder {
             plan.by_length(len as u64)?;
         } else if plan.whole.framing.searchable().is_some() {
             plan.by_search()?;
+            if counts {
+                records = Some(plan.number(content, wait, &progress)?);
+            }
         } else if matches!(plan.whole.framing, Framing::JsonElements { .. }) {
             records = Some(plan.by_elements(content, wait, &progress)?);
         } else {
@@ -447,6 +478,18 @@ impl Planning {
 
     fn by_search(&mut self) -> Result<()> {
         self.by_multiples(self.step, false, |begin| (begin == 0).then_some(0))
+    }
+
+    /// Finds the number of the first record of each split, which a delimiter ends. Returns the number of all records.
+    fn number(&mut self, content: &Content, wait: &Wait, progress: &dyn Fn(u64)) -> Result<u64> {
+        let whole = self.whole.clone();
+        let Some(delimiter) = whole.framing.searchable() else { return Ok(0) };
+        let begins = self.splits.iter().map(|split| split.begin).chain([self.size]);
+        let numbers = count_before(content, begins, delimiter, wait, progress)?;
+        for (split, &number) in self.splits.iter_mut().zip(&numbers) {
+            split.record = Some(number);
+        }
+        Ok(numbers.last().copied().unwrap_or(0))
     }
 
     /// Divides before the first record of each multiple of `step`. `follow` finds the records, as [`walk`] does. Returns their

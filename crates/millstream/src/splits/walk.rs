@@ -2,11 +2,13 @@
 
 use std::ops::{Add, Range};
 
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::frame::{Batch, Csv, Framer, RecordLines, Resume, Step};
 use crate::os::cancel::Wait;
+use crate::os::stamp::shrank;
 use crate::workers::processors;
 use millstream_core::internal::JsonElements;
 
@@ -219,6 +221,52 @@ fn part(
             }
         }
     }
+}
+
+/// Returns how many records begin before each of these offsets, which ascend. `delimiter` ends each record, and cannot overlap
+/// itself.
+///
+/// The memory is one block of 256 KiB.
+pub(super) fn count_before(
+    content: &Content,
+    offsets: impl Iterator<Item = u64> + Clone,
+    delimiter: &[u8],
+    wait: &Wait,
+    progress: &dyn Fn(u64),
+) -> Result<Vec<u64>> {
+    let finder = memmem::Finder::new(delimiter);
+    let count_in = |bytes: &[u8]| match delimiter {
+        &[byte] => memchr::memchr_iter(byte, bytes).count() as u64,
+        _ => finder.find_iter(bytes).count() as u64,
+    };
+    let mut cursor = content.cursor(Some(0), offsets.clone().last().unwrap_or(0), wait);
+    let mut block = vec![0; BLOCK.max(2 * delimiter.len())];
+    // The bytes before `at` have been searched; the last `kept` of them, at the start of the block, may begin a delimiter.
+    let (mut at, mut kept, mut count) = (0, 0, 0);
+    let mut next = CHUNK;
+    let mut numbers = Vec::new();
+    for offset in offsets {
+        // A record begins at the start, and after each delimiter.
+        while at + 1 < offset {
+            wait.check()?;
+            let len = (block.len() - kept).min(usize::try_from(offset - 1 - at).unwrap_or(usize::MAX));
+            let read = cursor.read_at(&mut block[kept..kept + len], at).map_err(Error::from_io)?;
+            if read == 0 {
+                return Err(shrank(at, offset));
+            }
+            at += read as u64;
+            let searched = kept + read;
+            count += count_in(&block[..searched]);
+            kept = searched.min(delimiter.len() - 1);
+            block.copy_within(searched - kept..searched, 0);
+            if at >= next {
+                progress(at);
+                next = at + CHUNK;
+            }
+        }
+        numbers.push(if offset == 0 { 0 } else { count + 1 });
+    }
+    Ok(numbers)
 }
 
 /// Appends bytes to the first ones of a record.

@@ -83,6 +83,21 @@ fn the_splits_of_a_compressed_file_are_the_file() {
 }
 
 #[test]
+fn the_records_of_a_compressed_file_are_numbered_only_if_it_is_one_split() {
+    let directory = tempfile::tempdir().unwrap();
+    let gz = directory.path().join("a.gz");
+    bgzf(&gz, &with_false_magics());
+    let plan = |framing, size| Splits::builder().number(true).plan(&gz, framing, size);
+    let error = plan(Framing::Lines, 100_000).unwrap_err();
+    assert_eq!(
+        (error.kind(), error.found()),
+        (ErrorKind::Unsupported, Some("numbers of the records of a compressed file"))
+    );
+    assert_eq!(plan(Framing::Lines, 1 << 30).unwrap().len(), 1);
+    assert!(plan(Framing::Fixed { len: 1000 }, 100_000).unwrap().iter().all(|split| split.first_record().is_some()));
+}
+
+#[test]
 fn damaged_files_give_the_same_error_at_the_same_offset() {
     let directory = tempfile::tempdir().unwrap();
     let content = with_false_magics();

@@ -123,6 +123,7 @@ struct Way {
     max: usize,
     pin: SplitPin,
     ahead: ReadAhead,
+    number: bool,
 }
 
 fn ways() -> impl Strategy<Value = Way> {
@@ -131,13 +132,8 @@ fn ways() -> impl Strategy<Value = Way> {
     let reads = (1..40usize, select(&[1, 2, usize::MAX][..]));
     let pins = select(&[SplitPin::None, SplitPin::Identity, SplitPin::Identity, SplitPin::Ends, SplitPin::Full][..]);
     let ahead = prop_oneof![30 => Just(ReadAhead::Off), 1 => Just(ReadAhead::On)];
-    (sizes, limits, reads, pins, ahead).prop_map(|(size, limit, (capacity, max), pin, ahead)| Way {
-        size,
-        limit,
-        capacity,
-        max,
-        pin,
-        ahead,
+    (sizes, limits, reads, pins, ahead, any::<bool>()).prop_map(|(size, limit, (capacity, max), pin, ahead, number)| {
+        Way { size, limit, capacity, max, pin, ahead, number }
     })
 }
 
@@ -154,7 +150,7 @@ pub(crate) fn rewrite<T>(content: &[u8], each: impl FnOnce(&Path) -> T) -> T {
 
 /// Checks that the splits in order return what one reader returns, and that their bytes are the file.
 fn check(framing: &Framing, content: &[u8], way: &Way) -> Result<(), TestCaseError> {
-    let &Way { size, limit, capacity, max, pin, ahead } = way;
+    let &Way { size, limit, capacity, max, pin, ahead, number } = way;
     rewrite(content, |path| {
         // If a document or a record of CSV is too long and also invalid, or its length is longer than the limit, the size of the
         // buffer decides which error is found first.
@@ -168,9 +164,15 @@ fn check(framing: &Framing, content: &[u8], way: &Way) -> Result<(), TestCaseErr
             _ => limit,
         };
         let options = || Reader::builder().decode(Decode::Off).record_limit(limit);
-        let builder = Splits::builder().decode(Decode::Off).pin(pin);
+        let builder = Splits::builder().decode(Decode::Off).pin(pin).number(number);
         let plan = builder.plan(path, framing.clone(), size).unwrap();
+        // `union` compares the numbers.
+        prop_assert!(!number || plan.iter().all(|split| split.first_record().is_some()));
         let expected = sequential(path, framing, options);
+        if let (true, Framing::Lines | Framing::Delimiter { .. }, Some(records)) = (number, framing, plan.records()) {
+            let found = unlimited.iter().filter(|event| matches!(event, Event::Record(_))).count();
+            prop_assert_eq!(records, found as u64);
+        }
         let read = union(&plan, max, || options().capacity(capacity).read_ahead(ahead));
         prop_assert_eq!(read, expected);
         // Without records, the bytes are those of the file.
