@@ -35,6 +35,7 @@ function framer(words: string): Framer {
   if (kind === "bytes") return delimiter(Buffer.from(of, "hex"));
   if (kind === "fixed") return fixed(Number(of));
   if (kind === "bson") return bson();
+  if (kind === "csv") return csv();
   assert.equal(kind, "prefix");
   const width = (Number.parseInt(of.slice(1), 10) / 8) as 1 | 2 | 4 | 8;
   return lengthPrefixed({

@@ -2,6 +2,7 @@
 
 use super::{Event, sequential, union};
 use data_encoding::HEXLOWER;
+use millstream::frame::CsvDialect;
 use millstream::splits::{Framing, Splits};
 use millstream::{Decode, Reader};
 
@@ -14,6 +15,7 @@ fn framing(words: &str) -> Framing {
         ["fixed", len] => Framing::Fixed { len: len.parse().unwrap() },
         ["prefix", text] => Framing::LengthPrefixed { prefix: text.parse().unwrap() },
         ["bson"] => Framing::Bson,
+        ["csv"] => Framing::Csv { dialect: CsvDialect::new() },
         _ => panic!("unknown framing {words}"),
     }
 }
