@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import millstream
 import pytest
@@ -125,6 +128,45 @@ def test_after_ctrl_c_nothing_is_lost() -> None:
         assert list(reader) == [b"two"]
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+MASKED = """
+import os, signal, millstream
+signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP})
+assert b"".join(millstream.command(["cat"], stdin=b"x" * 10**6)) == b"x" * 10**6
+# A command has a mask of its own: signals end it.
+for name in ("PIPE", "TERM"):
+    try:
+        list(millstream.command(["sh", "-c", f"kill -{name} $$; echo alive"]))
+    except millstream.CommandFailed as error:
+        assert error.returncode == -getattr(signal, f"SIG{name}"), error
+    else:
+        raise AssertionError(name)
+with millstream.command(["sleep", "60"]):
+    pass
+read, write = os.pipe()
+os.close(read)
+try:
+    with millstream.Writer.fd(write) as out:
+        out.write(b"x")
+except BrokenPipeError:
+    print("ended")
+"""
+
+
+def test_signals_that_the_program_has_masked() -> None:
+    done = subprocess.run([sys.executable, "-c", MASKED], capture_output=True, timeout=50, check=False)
+    assert (done.stdout, done.stderr) == (b"ended\n", b"")
+
+
+def test_what_has_a_position_cannot_be_pickled(tmp_path: Path) -> None:
+    reader = millstream.from_bytes(b"one\ntwo\n")
+    with millstream.Writer.path(tmp_path / "out") as writer:
+        for value in (reader, reader.next_batch(1), millstream.Framer.csv(), writer):
+            for duplicate in (pickle.dumps, copy.copy, copy.deepcopy):
+                with pytest.raises(TypeError, match="cannot pickle"):
+                    duplicate(value)
+    assert next(reader) == b"two"
 
 
 def test_a_handler_that_does_not_raise_is_called_and_the_wait_goes_on() -> None:
