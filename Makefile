@@ -12,7 +12,7 @@ RUST := --workspace --features millstream/async,millstream/bson,millstream/serde
 # The benchmarks are a separate workspace, which shares the target directory.
 BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
 
-.PHONY: test test-deep lint lint-rust lint-cpp lint-node lint-python lint-fuzz msrv deny package package-quick package-reproducible bench benchmarks instructions setup setup-rust rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python python-threads julia miri \
+.PHONY: test test-deep lint lint-rust lint-cpp lint-node lint-python lint-julia lint-fuzz msrv deny package package-quick package-reproducible bench benchmarks instructions setup setup-rust rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python python-threads julia miri \
 	miri-big-endian targets fuzz sweeps latency cluster cluster-deep
 
 # With several jobs, each target runs its own jobs; its commands must not use the job server of make.
@@ -43,7 +43,7 @@ corpus: setup
 # random cases.
 test-deep: setup cpp-deep python-threads instructions miri miri-big-endian targets fuzz sweeps latency cluster-deep msrv deny package-reproducible
 
-lint: lint-rust lint-cpp lint-node lint-python
+lint: lint-rust lint-cpp lint-node lint-python lint-julia
 
 lint-rust: setup-rust
 	tools/layers
@@ -65,6 +65,9 @@ lint-node: setup
 
 lint-python: setup
 	tools/python lint
+
+lint-julia: setup
+	tools/julia lint
 
 # The fuzz targets compile their own variant of everything.
 lint-fuzz: setup
