@@ -4,7 +4,7 @@ use clap::Args;
 use millstream::bson::Json;
 use millstream::{Error, Result, Writer};
 
-use crate::run::OnBad;
+use crate::run::{OnBad, SourceNetwork};
 use crate::signals::Signals;
 use crate::standard;
 
@@ -21,6 +21,9 @@ pub(super) struct Options {
 
     #[command(flatten)]
     limit: Limit,
+
+    #[command(flatten)]
+    network: SourceNetwork,
 
     /// Keep every type: {"$numberInt": "1"}
     #[arg(long, conflicts_with = "relaxed")]
@@ -39,7 +42,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let json = if options.canonical { Json::Canonical } else { Json::Relaxed };
     let mut input = options
         .stream
-        .open(options.limit.record_limit, signals, true)?
+        .open(options.limit.record_limit, &options.network, signals, true)?
         .with(|documents| documents.on_bad(options.on_bad.into()));
     let mut out = standard::output(Writer::builder().cancel(signals.token()))?;
     // Documents before an error are printed anyway.

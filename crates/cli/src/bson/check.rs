@@ -5,7 +5,7 @@ use millstream::Result;
 use millstream::bson::Checking;
 
 use crate::message;
-use crate::run::{OnBad, count_text};
+use crate::run::{OnBad, SourceNetwork, count_text};
 use crate::signals::Signals;
 
 use super::Done;
@@ -23,6 +23,9 @@ pub(super) struct Options {
     #[command(flatten)]
     limit: Limit,
 
+    #[command(flatten)]
+    network: SourceNetwork,
+
     /// How strict to be
     #[arg(long, value_name = "HOW", value_enum, default_value_t = Strictness::Standard)]
     strictness: Strictness,
@@ -37,7 +40,8 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
-    let mut input = options.stream.open(options.limit.record_limit, signals, false)?.with(|documents| {
+    let input = options.stream.open(options.limit.record_limit, &options.network, signals, false)?;
+    let mut input = input.with(|documents| {
         documents.rules(options.strictness.rules(options.depth)).checking(Checking::Ahead).on_bad(options.on_bad.into())
     });
     let (mut documents, mut bytes) = (0, 0);

@@ -35,11 +35,14 @@ pub(super) struct Options {
     #[command(flatten)]
     limit: Limit,
 
+    #[command(flatten)]
+    network: Network,
+
     /// The output format
     #[arg(long, value_name = "FORMAT", value_enum)]
     to: To,
 
-    /// The output: a file (visible when it is complete), '-', tcp:HOST:PORT or unix:PATH [default: standard output]
+    /// The output: a file or URL (visible when complete), '-', tcp:HOST:PORT or unix:PATH [default: standard output]
     #[arg(short, long, value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse))]
     output: Option<Sink>,
@@ -109,6 +112,7 @@ pub(super) struct Options {
 pub(crate) struct Conversion {
     pub(crate) source: Source,
     pub(crate) decoding: Decoding,
+    pub(crate) network: Network,
     pub(crate) progress: Show,
     pub(crate) record_limit: Option<usize>,
     pub(crate) to: To,
@@ -123,11 +127,24 @@ pub(crate) struct Conversion {
 #[cfg(feature = "parquet")]
 impl From<Conversion> for Options {
     fn from(wanted: Conversion) -> Options {
-        let Conversion { source, decoding, progress, record_limit, to, output, infer, parquet, null, on_bad, count } =
-            wanted;
+        let Conversion {
+            source,
+            decoding,
+            network,
+            progress,
+            record_limit,
+            to,
+            output,
+            infer,
+            parquet,
+            null,
+            on_bad,
+            count,
+        } = wanted;
         Options {
             stream: Stream::new(source, decoding, progress),
             limit: Limit { record_limit: record_limit.unwrap_or(DEFAULT_RECORD_LIMIT) },
+            network,
             to,
             output,
             column: Vec::new(),
@@ -318,9 +335,9 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     })?;
     let input = options
         .stream
-        .open(options.limit.record_limit, signals, true)?
+        .open(options.limit.record_limit, &options.network, signals, true)?
         .with(|documents| documents.on_bad(options.on_bad.into()));
-    let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()).encode(encode), &Network::default())?;
+    let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()).encode(encode), &options.network)?;
     let (documents, watch) = input.into_parts();
     let name = documents.reader().name().to_string();
     let converted = match formats::convert(documents, &formats, &mut out, |documents| watch.show(documents)) {

@@ -5,7 +5,7 @@ use millstream::Result;
 use millstream::frame::Bson;
 
 use crate::message;
-use crate::run::{DEFAULT_RECORD_LIMIT, count_text};
+use crate::run::{DEFAULT_RECORD_LIMIT, SourceNetwork, count_text};
 use crate::signals::Signals;
 
 use super::Done;
@@ -21,10 +21,13 @@ const STEP: u64 = 1024;
 pub(super) struct Options {
     #[command(flatten)]
     pub(super) stream: Stream,
+
+    #[command(flatten)]
+    network: SourceNetwork,
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
-    let mut input = options.stream.open(DEFAULT_RECORD_LIMIT, signals, false)?;
+    let mut input = options.stream.open(DEFAULT_RECORD_LIMIT, &options.network, signals, false)?;
     let mut count = || -> Result<()> {
         let mut documents = 0;
         // The documents' bytes are skipped, whatever the length of the documents.

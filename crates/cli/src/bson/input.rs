@@ -8,7 +8,9 @@ use millstream::bson::{Document, Documents, Element, Rules, Skipped, split_path}
 use millstream::frame::Bson;
 use millstream::{Error, ErrorKind, Reader, Result};
 
-use crate::run::{DEFAULT_RECORD_LIMIT, Decoding, Network, Progress, Settings, Show, Source, count_text, record_size};
+use crate::run::{
+    DEFAULT_RECORD_LIMIT, Decoding, Network, Progress, Settings, Show, Source, SourceNetwork, count_text, record_size,
+};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
@@ -21,7 +23,7 @@ const DOCUMENT_LIMIT: usize = i32::MAX as usize;
 /// One file, for commands that read one document.
 #[derive(Args)]
 pub(super) struct File {
-    /// The file, or '-' for standard input
+    /// The file, '-' for standard input, or a URL
     #[arg(value_name = "FILE", value_parser = OsStringValueParser::new().try_map(Source::parse))]
     #[arg(value_hint = ValueHint::FilePath)]
     source: Source,
@@ -36,12 +38,15 @@ pub(super) struct File {
     /// Fail at a document longer than this [default: 64M; 2G in an uncompressed file]
     #[arg(long, value_name = "SIZE", value_parser = record_size)]
     record_limit: Option<usize>,
+
+    #[command(flatten)]
+    network: SourceNetwork,
 }
 
 /// A stream of documents, for commands that read all of them.
 #[derive(Args)]
 pub(super) struct Stream {
-    /// The source of the documents: a file, '-', tcp:HOST:PORT or unix:PATH [default: standard input]
+    /// The source of the documents: a file, '-', a URL, tcp:HOST:PORT or unix:PATH [default: standard input]
     #[arg(value_name = "SOURCE", value_parser = OsStringValueParser::new().try_map(Source::parse))]
     #[arg(value_hint = ValueHint::FilePath, conflicts_with = "command")]
     source: Option<Source>,
@@ -104,9 +109,8 @@ impl File {
     pub(super) fn open(&self, signals: &mut Signals) -> Result<Opened> {
         let place = self.place();
         let limit = self.record_limit.unwrap_or(DEFAULT_RECORD_LIMIT);
-        let mut reader = self
-            .source
-            .open(self.decoding.reader().record_limit(limit).cancel(signals.token()), &Settings::default())?;
+        let builder = self.decoding.reader().record_limit(limit).cancel(signals.token());
+        let mut reader = self.source.open(builder, &Settings::of_network(&self.network))?;
         signals.watch()?;
         if let Source::File(path) = &self.source
             && std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
@@ -179,19 +183,19 @@ impl Stream {
     }
 
     /// Opens the source, and the progress line if one is requested.
-    pub(super) fn open(&self, limit: usize, signals: &mut Signals, prints: bool) -> Result<Input> {
+    pub(super) fn open(&self, limit: usize, network: &Network, signals: &mut Signals, prints: bool) -> Result<Input> {
         let source = match (&self.source, self.command.is_empty()) {
             (_, false) => Source::Command(self.command.clone()),
             (Some(source), true) => source.clone(),
             (None, true) => Source::Stdin,
         };
-        source.preview(&Network::default())?;
+        source.preview(network)?;
         if matches!(source, Source::Command(_)) {
             crate::guard::start();
             signals.watch()?;
         }
-        let reader =
-            source.open(self.decoding.reader().record_limit(limit).cancel(signals.token()), &Settings::default())?;
+        let builder = self.decoding.reader().record_limit(limit).cancel(signals.token());
+        let reader = source.open(builder, &Settings::of_network(network))?;
         signals.watch()?;
         let progress = self.progress.is_wanted(prints).then(|| Progress::start(reader.progress().source_size));
         if let Some(progress) = &progress {

@@ -52,6 +52,7 @@ fn as_bson(options: &Options, source: &Source, to: To) -> bson::Conversion {
     bson::Conversion {
         source: source.clone(),
         decoding: options.reading.decoding(),
+        network: options.reading.settings().network().clone(),
         progress: options.progress,
         record_limit: options.reading.record_limit(),
         to: match to {

@@ -83,7 +83,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(super) to: Option<To>,
 
-    /// The output: a file (visible when it is complete), '-', tcp:HOST:PORT or unix:PATH [default: standard output]
+    /// The output: a file or URL (visible when complete), '-', tcp:HOST:PORT or unix:PATH [default: standard output]
     #[arg(short, long, value_name = "OUTPUT", value_hint = ValueHint::FilePath)]
     #[arg(value_parser = OsStringValueParser::new().try_map(Sink::parse))]
     pub(super) output: Option<Sink>,

@@ -41,7 +41,7 @@ pub(crate) use csv::{CsvOptions, DialectOptions, Ragged};
 pub(crate) use framing::Records;
 pub(crate) use given::record_size;
 pub(crate) use json::JsonOptions;
-pub(crate) use network::Network;
+pub(crate) use network::{Network, SourceNetwork};
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
 #[cfg(feature = "parquet")]
 pub(crate) use overlap::check_outputs;

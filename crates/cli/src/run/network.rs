@@ -1,6 +1,7 @@
 //! The options for URLs, as sources and as outputs.
 
 use std::fs;
+use std::ops::Deref;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use millstream::options::REMOTE;
@@ -17,6 +18,13 @@ pub(crate) struct Network {
     http: Http,
 }
 
+/// The options for URLs of a command that writes none.
+#[derive(Clone, Default)]
+pub(crate) struct SourceNetwork(Network);
+
+/// The options that only an output has.
+const OF_OUTPUTS: [&str; 2] = ["part_size", "size_hint"];
+
 #[derive(Args, Clone, Default)]
 struct Http {
     /// Add a header to each request for a URL, or each line of a file as a header
@@ -31,13 +39,18 @@ struct Http {
 
 impl Args for Network {
     fn augment_args(command: Command) -> Command {
-        Http::augment_args(command)
-            .args(REMOTE.iter().filter_map(|option| arg(option).map(|arg| arg.help_heading("URLs"))))
+        augment(command, |_| true)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
         Network::augment_args(command)
     }
+}
+
+/// Adds the options that `wanted` accepts.
+fn augment(command: Command, wanted: impl Fn(&str) -> bool) -> Command {
+    let options = REMOTE.iter().filter(|option| wanted(option.name));
+    Http::augment_args(command).args(options.filter_map(|option| arg(option).map(|arg| arg.help_heading("URLs"))))
 }
 
 impl FromArgMatches for Network {
@@ -48,9 +61,42 @@ impl FromArgMatches for Network {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
-        self.given.add(matches, REMOTE.iter().map(|option| option.name));
-        self.http.update_from_arg_matches(matches)
+        self.update(matches, |_| true)
     }
+}
+
+impl Args for SourceNetwork {
+    fn augment_args(command: Command) -> Command {
+        augment(command, is_of_sources)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        SourceNetwork::augment_args(command)
+    }
+}
+
+impl FromArgMatches for SourceNetwork {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<SourceNetwork, clap::Error> {
+        let mut network = SourceNetwork::default();
+        network.update_from_arg_matches(matches)?;
+        Ok(network)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        self.0.update(matches, is_of_sources)
+    }
+}
+
+impl Deref for SourceNetwork {
+    type Target = Network;
+
+    fn deref(&self) -> &Network {
+        &self.0
+    }
+}
+
+fn is_of_sources(name: &str) -> bool {
+    !OF_OUTPUTS.contains(&name)
 }
 
 /// The headers of one option.
@@ -72,10 +118,16 @@ fn http_header(text: &str) -> std::result::Result<Headers, String> {
 }
 
 impl Network {
+    /// Sets the options that were given and that `wanted` accepts.
+    fn update(&mut self, matches: &ArgMatches, wanted: impl Fn(&str) -> bool) -> std::result::Result<(), clap::Error> {
+        self.given.add(matches, REMOTE.iter().map(|option| option.name).filter(|name| wanted(name)));
+        self.http.update_from_arg_matches(matches)
+    }
+
     /// Returns these options with the expected size of the output, unless the user has decided about it.
     pub(super) fn expecting(&self, size: Option<u64>) -> Network {
         let mut network = self.clone();
-        let is_decided = ["part_size", "size_hint"].iter().any(|name| self.given.has(name));
+        let is_decided = OF_OUTPUTS.iter().any(|name| self.given.has(name));
         if let Some(size) = size.filter(|_| !is_decided) {
             network.given.set("size_hint", Value::Number(size));
         }

@@ -33,6 +33,11 @@ impl Settings {
         self.given.apply(COMMAND, |_| true, guard::command(command))
     }
 
+    /// Returns settings in which only the options for URLs were given.
+    pub(crate) fn of_network(network: &Network) -> Settings {
+        Settings { network: network.clone(), ..Settings::default() }
+    }
+
     /// Returns the options for URLs.
     pub(crate) fn network(&self) -> &Network {
         &self.network
@@ -145,14 +150,14 @@ impl Reading {
         self.0.of_command()
     }
 
-    /// Returns the options that other subcommands have, too.
+    /// Returns the options for decoding, which other subcommands have, too.
     #[cfg(feature = "parquet")]
     pub(crate) fn decoding(&self) -> Decoding {
         let of_both = |name: &str| Decoding::NAMES.contains(&name);
         Decoding(Settings { given: self.0.given.only(of_both), ..Settings::default() })
     }
 
-    /// Returns the first option that [`decoding`](Reading::decoding) does not contain, except these.
+    /// Returns the first option that is neither for decoding nor for URLs, except these.
     #[cfg(feature = "parquet")]
     pub(crate) fn others(&self, except: &[&str]) -> Option<&'static str> {
         self.0.given.names().find(|name| !Decoding::NAMES.contains(name) && !except.contains(name))

@@ -5,6 +5,8 @@ use millstream::bson::{Rules, json_to_bson};
 use rustix::process::Signal;
 
 use crate::place::{Place, Words};
+#[cfg(feature = "remote")]
+use crate::store::{Dialect, Fault, Store, Stored};
 use crate::terminal::on_a_terminal;
 
 /// Returns documents from Extended JSON, one after another.
@@ -601,4 +603,50 @@ fn endless(place: &Place) -> std::process::ChildStdout {
     let path = place.path("orders.bson");
     shell.args(["-c", line]).current_dir(path.parent().unwrap()).stdout(std::process::Stdio::piped());
     shell.spawn().unwrap().stdout.unwrap()
+}
+
+/// A store with the object `a.bson`, which refuses requests that are signed or have no key.
+#[cfg(feature = "remote")]
+pub(crate) fn locked_store() -> Store {
+    let store = Store::new(Dialect::S3, |request| {
+        let has = |name: &str| request.headers.contains_key(name);
+        if has("x-key") && !has("authorization") { Fault::None } else { Fault::Status(403) }
+    });
+    let (key, bytes) = ("a.bson".to_string(), documents(&[r#"{"a": 1}"#, r#"{"a": 2}"#]));
+    store.content().objects.insert(key.clone(), Stored { key, bytes, ..Stored::default() });
+    store
+}
+
+/// Adds the options that this store needs.
+#[cfg(feature = "remote")]
+pub(crate) fn unlocked(words: Words, store: &Store) -> Words {
+    let words = words.word("--endpoint").word(format!("http://{}", store.address));
+    words.and("--anonymous --http-header").word("X-Key: open")
+}
+
+#[test]
+#[cfg(feature = "remote")]
+fn objects_are_requested_as_the_options_say() {
+    let (store, place) = (locked_store(), Place::new());
+    for (words, expected) in [
+        ("cat s3://bucket/a.bson", "{\"a\":1}\n{\"a\":2}\n"),
+        ("check s3://bucket/a.bson", "2 documents, 24 bytes: right\n"),
+        ("count s3://bucket/a.bson", "2 documents, 24 bytes\n"),
+        ("get s3://bucket/a.bson [1].a", "2\n"),
+        ("ls s3://bucket/a.bson a", "a  int  1\n"),
+        ("convert s3://bucket/a.bson --to ndjson -o s3://bucket/b.jsonl", ""),
+    ] {
+        unlocked(bson(&place, words), &store).succeeds().prints(expected);
+    }
+    assert_eq!(store.content().objects["b.jsonl"].bytes, b"{\"a\":1}\n{\"a\":2}\n");
+}
+
+#[test]
+fn options_of_outputs_are_refused_where_nothing_is_uploaded() {
+    let place = orders();
+    for command in ["ls", "get", "cat", "check", "count"] {
+        for option in ["--part-size", "--size-hint"] {
+            bson(&place, &format!("{command} orders.bson {option} 8M")).gets_refused().complains_of(&[option]);
+        }
+    }
 }

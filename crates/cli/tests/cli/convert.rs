@@ -3,8 +3,14 @@
 use rustix::process::Signal;
 
 use crate::bson::documents;
+#[cfg(feature = "remote")]
+use crate::bson::{locked_store, unlocked};
+#[cfg(feature = "remote")]
+use crate::killed::at_versitygw;
 use crate::place::{Place, Words};
 use crate::terminal::on_a_terminal;
+#[cfg(feature = "remote")]
+use crate::versitygw::versitygw;
 
 const TABLE: &str = "\
 id,name,x,day,at,flag
@@ -521,4 +527,38 @@ fn parts_of_a_failed_conversion_do_not_appear() {
     ] {
         convert(&place, words).gets_refused().complains_of(&[expected]);
     }
+}
+
+#[test]
+#[cfg(feature = "remote")]
+fn objects_of_bson_are_requested_as_the_options_say() {
+    let store = locked_store();
+    let long = format!("{{\"a\": \"{}\"}}", "x".repeat(1 << 20));
+    let place = Place::new().file("long.bson", documents(&[long.as_str(); 6]));
+    unlocked(convert(&place, "s3://bucket/a.bson -o s3://bucket/a.csv"), &store).succeeds();
+    assert_eq!(store.content().objects["a.csv"].bytes, b"a\n1\n2\n");
+    // Output that is longer than a part is an upload of several.
+    for (options, uploads) in [("--part-size 8M", 0), ("", 1)] {
+        let words = convert(&place, "long.bson -o s3://bucket/long.jsonl").and(options);
+        unlocked(words, &store).succeeds();
+        assert_eq!(store.content().created, uploads, "{options}");
+    }
+}
+
+#[test]
+#[cfg(feature = "remote")]
+fn an_object_becomes_another_one() {
+    let Some(server) = versitygw() else { return };
+    let bucket = server.path("objects/bucket");
+    std::fs::create_dir(&bucket).unwrap();
+    let place = table().file("bad.csv", format!("{TABLE}4,\""));
+    for name in ["t.csv", "bad.csv"] {
+        at_versitygw(place.run(&format!("{name} -o s3://bucket/{name}")), &server).succeeds();
+    }
+    let at_server = |words: &str| at_versitygw(convert(&place, words), &server);
+    at_server("s3://bucket/t.csv -o s3://bucket/t.parquet").succeeds();
+    std::fs::copy(bucket.join("t.parquet"), place.path("t.parquet")).unwrap();
+    convert(&place, "t.parquet --to csv").succeeds().prints(TABLE);
+    at_server("s3://bucket/bad.csv -o s3://bucket/bad.parquet").fails().complains_of(&["s3://bucket/bad.csv: "]);
+    assert!(!bucket.join("bad.parquet").exists());
 }

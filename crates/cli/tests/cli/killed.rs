@@ -45,9 +45,7 @@ impl Store {
     }
 
     fn stored(&self, words: Words) -> Words {
-        let endpoint = format!("http://{}", self.server.address);
-        let words = words.env("AWS_ENDPOINT_URL", &endpoint).env("AWS_REGION", REGION);
-        words.env("AWS_ACCESS_KEY_ID", KEY).env("AWS_SECRET_ACCESS_KEY", SECRET)
+        at_versitygw(words, &self.server)
     }
 
     /// Writes an object with the content of this version, and kills the command after this time.
@@ -93,6 +91,12 @@ impl Store {
         });
         removed
     }
+}
+
+/// Sets the variables that lead to a server.
+pub(crate) fn at_versitygw(words: Words, server: &Server) -> Words {
+    let words = words.env("AWS_ENDPOINT_URL", &server.url("")).env("AWS_REGION", REGION);
+    words.env("AWS_ACCESS_KEY_ID", KEY).env("AWS_SECRET_ACCESS_KEY", SECRET)
 }
 
 /// Returns the files in a folder and in those below it.

@@ -14,6 +14,9 @@ mod csv;
 mod each;
 mod endings;
 mod generated;
+#[cfg(feature = "remote")]
+#[path = "../../../millstream/tests/shared/http.rs"]
+mod http;
 mod index;
 mod json;
 #[cfg(feature = "remote")]
@@ -37,6 +40,9 @@ mod sources;
 mod split;
 mod stages;
 mod standard;
+#[cfg(feature = "remote")]
+#[path = "../../../millstream/tests/shared/store.rs"]
+mod store;
 mod terminal;
 #[cfg(feature = "remote")]
 mod uploads;
