@@ -130,7 +130,7 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
         }
         "allow_link_local" => ("Allow link-local addresses, where clouds keep the credentials of a machine", ""),
         "part_size" => (
-            "Upload objects in parts of this size, from 5M to 5G [default: 8M, 16M from part 501 on]",
+            "Upload objects in parts of this size, from 5M to 5G [default: 5M, 16M from part 501 on]",
             "An object has at most 10,000 parts: 150 GiB by default, or what --size-hint needs. Parts of up to 88 MiB together are in memory, or 5 parts.",
         ),
         "size_hint" => ("The expected size of an object that is uploaded [default: that of the source files]", ""),

@@ -190,7 +190,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "WORD", conflicts_with = "shell", value_hint = ValueHint::Other)]
     pub(crate) pipeline: Option<OsString>,
 
-    /// A file, '-', tcp:HOST:PORT or unix:PATH [default: standard output]
+    /// A file, a URL, '-', tcp:HOST:PORT or unix:PATH [default: standard output]
     ///
     /// A file appears under its name when it is complete, so that no other process ever sees part of it. Until then a
     /// new file has no name, and a replacement is written next to the old file as .NAME.millstream-XXXXXX.tmp, which
