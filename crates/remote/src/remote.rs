@@ -108,7 +108,8 @@ impl Remote {
     }
 
     /// Calls `function` if an upload was given up and could not be removed, for example because the connection is
-    /// broken. Such an upload is not visible as an object, but a store may charge for its parts.
+    /// broken. Such an upload is not visible as an object, but a store may charge for its parts. If it is unknown whether
+    /// the object was written, the error has the upload instead.
     pub fn on_unfinished(mut self, function: impl Fn(&UnfinishedUpload) + Send + Sync + 'static) -> Remote {
         self.on_unfinished = Some(Arc::new(function));
         self

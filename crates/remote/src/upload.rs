@@ -217,7 +217,7 @@ impl Upload {
         let end = Instant::now() + limit;
         let creation = self.creation.take().and_then(|creation| creation.wait(&mut until(end - limit / 2)).ok());
         let created = creation.and_then(Result::ok).map(Multipart::new);
-        self.completion = None;
+        let is_interrupted = self.completion.take().is_some();
         let Some(multipart) = self.multipart.take().or(created) else { return };
         // A part that arrives while the upload is removed brings it back in some stores, so parts that are being sent are
         // given half of the time.
@@ -228,7 +228,10 @@ impl Upload {
         };
         // Without a request that removes uploads, nothing can be done about it.
         let is_removable = self.target.protocol().is_ok_and(|protocol| protocol.uploads_query().is_some());
-        if let Some(report) = self.target.options.on_unfinished.as_ref().filter(|_| !is_removed && is_removable) {
+        // The error of a completion says how to look again, and its upload must not be removed before.
+        let is_reported = self.progress.may_complete() && !is_interrupted;
+        let is_left = !is_removed && is_removable && !is_reported;
+        if let Some(report) = self.target.options.on_unfinished.as_ref().filter(|_| is_left) {
             report(&UnfinishedUpload::new(self.target.options.url.clone(), multipart.upload));
         }
     }

@@ -2,10 +2,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::os::unix::process::ExitStatusExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::place::{Place, Words};
+use rustix::process::Signal;
+
+use crate::place::{Live, Place, Words, until};
+use crate::store::{Dialect, Fault, Store};
 
 /// A store that answers the requests of a single PUT, and keeps what arrives. `exists` is whether an object exists.
 fn store(exists: bool) -> (String, Arc<Mutex<Vec<String>>>) {
@@ -111,4 +116,114 @@ fn uploads_of_a_web_server_are_refused() {
     let seen = place.words("uploads ls az://container").env("AZURE_STORAGE_USE_EMULATOR", "true").fails();
     seen.complains_of(&["az://container: unsupported", "after a week"]);
     place.words("uploads abort s3://bucket").gets_refused().complains_of(&["--older-than"]);
+}
+
+/// Sets the variables that lead to a store in memory, which accepts requests without a signature.
+fn in_memory(words: Words, store: &Store) -> Words {
+    words.env("AWS_ENDPOINT_URL", &format!("http://{}", store.address)).env("AWS_SKIP_SIGNATURE", "true")
+}
+
+/// An object of two parts.
+fn long() -> Vec<u8> {
+    b"a line\n".repeat(1 << 20)
+}
+
+/// Returns the command that looks again, which the message has.
+fn look_again(place: &Place, store: &Store, message: &str) -> Words {
+    let command = message.split('`').nth(1).and_then(|command| command.strip_prefix("millstream "));
+    in_memory(place.words(command.unwrap_or_else(|| panic!("no command in {message}"))), store)
+}
+
+#[test]
+fn a_lost_answer_of_a_replaced_object_is_an_unknown_outcome() {
+    let store = Store::new(Dialect::S3, |request| if request.completes() { Fault::Replaced } else { Fault::None });
+    let place = Place::new().file("a", long());
+    let seen = in_memory(place.run("a -o s3://bucket/a"), &store).exits(3);
+    let seen = seen.complains_of(&["s3://bucket/a: outcome unknown: found no upload", "to look again"]);
+    let look = || look_again(&place, &store, &seen.stderr);
+    look().exits(3).prints("unknown\n").says("");
+    let own = store.content().history[0].clone();
+    store.content().objects.insert("a".into(), own);
+    look().succeeds().prints("written\n");
+}
+
+#[test]
+fn a_completion_without_any_answer_is_an_unknown_outcome() {
+    let store = Store::new(Dialect::S3, |request| if request.completes() { Fault::LostBefore } else { Fault::None });
+    let place = Place::new().file("a", long());
+    let seen = in_memory(place.run("a -o s3://bucket/a --retry-for 100ms"), &store).exits(3);
+    let seen = seen.complains_of(&["s3://bucket/a: outcome unknown"]);
+    look_again(&place, &store, &seen.stderr).exits(1).prints("not written\n").says("");
+    let content = store.content();
+    assert_eq!((content.objects.len(), content.uploads.len()), (0, 1));
+}
+
+/// Starts a command that writes an object and never ends, and waits until a part has arrived.
+fn uploading(place: &Place, store: &Store) -> Live {
+    let run = in_memory(place.run("-o s3://bucket/a"), store).shell("cat a; exec sleep 60").start();
+    until("a part has arrived", || {
+        let content = store.content();
+        content.uploads.values().any(|pending| !pending.parts.is_empty()).then_some(())
+    });
+    run
+}
+
+#[test]
+fn a_signal_while_an_object_is_uploaded_leaves_nothing() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let (store, place) = (Store::good(Dialect::S3), Place::new().file("a", long()));
+        let run = uploading(&place, &store);
+        run.send(signal);
+        run.dies_by(signal);
+        let content = store.content();
+        assert_eq!((content.objects.len(), content.uploads.len()), (0, 0));
+    }
+}
+
+#[test]
+fn an_upload_that_remains_after_a_signal_is_reported() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let is_reachable = Arc::new(AtomicBool::new(false));
+        let reachable = is_reachable.clone();
+        let store = Store::new(Dialect::S3, move |request| match request.method == "DELETE" {
+            true if !reachable.load(Ordering::SeqCst) => Fault::LostBefore,
+            _ => Fault::None,
+        });
+        let place = Place::new().file("a", long());
+        let run = uploading(&place, &store);
+        run.send(signal);
+        let seen = run.ends();
+        assert_eq!(seen.status.signal(), Some(signal.as_raw()), "{}", seen.stderr);
+        let advice = "uploads abort --older-than 0s 's3://bucket/a'";
+        let unfinished = "s3://bucket/a: an unfinished upload could not be removed: upload&00001";
+        let seen = seen.complains_of(&[unfinished, &format!("hint: remove it: millstream {advice}")]);
+        seen.prints("");
+        assert_eq!(store.content().objects.len(), 0);
+        is_reachable.store(true, Ordering::SeqCst);
+        let removed = in_memory(place.words(&advice.replace('\'', "")), &store).succeeds();
+        assert!(removed.stdout.ends_with(b"  upload&00001  s3://bucket/a\n"));
+        assert_eq!(store.content().uploads.len(), 0);
+    }
+}
+
+#[test]
+fn two_stores_have_an_object_or_neither_has() {
+    let (one, two) = (Store::good(Dialect::S3), Store::good(Dialect::Gcs));
+    let place = Place::new().file("a", long());
+    let both = || {
+        let words = in_memory(place.run("-o s3://bucket/a --tee gs://bucket/b"), &one);
+        words.env("GOOGLE_BASE_URL", &format!("http://{}", two.address)).env("GOOGLE_SKIP_SIGNATURE", "true")
+    };
+    both().and("-- cat a").succeeds();
+    for (store, key) in [(&one, "a"), (&two, "b")] {
+        assert!(store.content().objects[key].bytes == long(), "{key}");
+        store.clear();
+    }
+    for line in ["cat a; exit 3", "echo one; exit 3"] {
+        both().shell(line).fails().complains_of(&["exited with status 3"]);
+        for store in [&one, &two] {
+            let content = store.content();
+            assert_eq!((content.objects.len(), content.uploads.len()), (0, 0), "{line}");
+        }
+    }
 }
