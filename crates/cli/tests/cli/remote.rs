@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::place::{Place, Words};
@@ -371,4 +372,75 @@ fn long_lists_are_requested_while_objects_are_read() {
     run("", &two_pages(refused)).fails().prints(lines(1000)).complains_of(&["s3://bucket/", "403"]);
     run("-o out", &two_pages(refused)).fails();
     assert_eq!(place.names(), Vec::<String>::new());
+}
+
+/// Starts a server that sends a part of a body, and then nothing.
+fn stalling() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let mut open = Vec::new();
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\none\n");
+            open.push(stream);
+        }
+    });
+    address
+}
+
+#[test]
+fn a_signal_while_a_server_stalls_ends_the_run() {
+    let url = format!("http://{}/a", stalling());
+    for signal in [Signal::INT, Signal::TERM] {
+        let place = Place::new();
+        let mut run = place.run("-o out --tee - --idle-timeout 1h").word(&url).start();
+        run.prints("one\n");
+        run.send(signal);
+        run.dies_by(signal);
+        assert_eq!(place.names(), [""; 0]);
+    }
+}
+
+/// Starts a proxy that answers every request itself. Returns its address and the first lines of the requests.
+fn proxy() -> (String, mpsc::Receiver<String>) {
+    let (address, lines) = server(COMPLETE);
+    let (sender, requests) = mpsc::channel();
+    thread::spawn(move || {
+        let is_request = |line: &String| line.ends_with(" HTTP/1.1");
+        lines.iter().filter(is_request).for_each(|line| drop(sender.send(line)));
+    });
+    (address, requests)
+}
+
+#[test]
+fn proxies_of_the_environment_are_used() {
+    let (proxy, requests) = proxy();
+    let place = Place::new();
+    // No server of the domain name system knows this name.
+    let run = |url: &str| place.run("").word(url).env("HTTP_PROXY", &format!("http://{proxy}"));
+    run("http://host.invalid/a?b").succeeds().prints("one\ntwo\n");
+    assert_eq!(requests.recv().unwrap(), "GET http://host.invalid/a?b HTTP/1.1");
+    stored(run("s3://bucket/a"), "store.invalid").succeeds().prints("one\ntwo\n");
+    assert_eq!(requests.recv().unwrap(), "GET http://store.invalid/bucket/a HTTP/1.1");
+
+    let (address, _) = server("HTTP/1.1 200 OK\r\nContent-Length: 7\r\nConnection: close\r\n\r\ndirect\n");
+    let url = format!("http://{address}/a");
+    run(&url).env("NO_PROXY", "127.0.0.1").succeeds().prints("direct\n");
+    run(&url).env("NO_PROXY", "example.org").succeeds().prints("one\ntwo\n");
+    assert_eq!(requests.recv().unwrap(), format!("GET {url} HTTP/1.1"));
+}
+
+#[test]
+fn a_bucket_may_be_a_part_of_the_host_name() {
+    let (proxy, requests) = proxy();
+    let place = Place::new();
+    for (virtual_host, url) in
+        [("true", "http://bucket.store.invalid/a%20b"), ("false", "http://store.invalid/bucket/a%20b")]
+    {
+        let words = stored(place.run("").word("s3://bucket/a b"), "store.invalid");
+        let words = words.env("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", virtual_host);
+        words.env("HTTP_PROXY", &format!("http://{proxy}")).succeeds().prints("one\ntwo\n");
+        assert_eq!(requests.recv().unwrap(), format!("GET {url} HTTP/1.1"));
+    }
 }
