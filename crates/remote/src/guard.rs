@@ -49,16 +49,21 @@ impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
         Box::pin(async move {
             // The port is replaced by the URL's.
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            found.iter().try_for_each(|address| check_address(address.ip()))?;
-            Ok(Box::new(found.into_iter()) as Addrs)
+            Ok(checked(tokio::net::lookup_host((name.as_str(), 0)).await?.collect())?)
         })
     }
+}
+
+/// Returns the addresses of a name, unless one of them is refused.
+fn checked(found: Vec<SocketAddr>) -> Result<Addrs, Refused> {
+    found.iter().try_for_each(|address| check_address(address.ip()))?;
+    Ok(Box::new(found.into_iter()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::runtime;
 
     #[test]
     fn metadata_services_are_refused_however_they_are_written() {
@@ -78,5 +83,25 @@ mod tests {
         for host in ["127.0.0.1", "10.0.0.1", "[::1]", "example.org", "192.168.0.1"] {
             assert!(check(&Url::parse(&format!("http://{host}/")).unwrap()).is_ok(), "{host}");
         }
+    }
+
+    #[test]
+    fn names_that_lead_to_metadata_services_are_refused() {
+        let found = |addresses: &[&str]| addresses.iter().map(|address| address.parse().unwrap()).collect::<Vec<_>>();
+        let harmless = found(&["192.0.2.1:0", "[2001:db8::1]:0"]);
+        assert_eq!(checked(harmless.clone()).ok().map(Iterator::collect), Some(harmless));
+        for addresses in [
+            &["169.254.169.254:0"][..],
+            &["192.0.2.1:0", "169.254.169.254:0"],
+            &["[2001:db8::1]:0", "[fd00:ec2::254]:0"],
+            &["[::ffff:169.254.169.254]:0", "192.0.2.1:0"],
+        ] {
+            assert!(checked(found(addresses)).is_err(), "{addresses:?}");
+        }
+        // The system resolves a number as it resolves a name.
+        let resolve = |name: &str| runtime().unwrap().block_on(Guarded.resolve(name.parse().unwrap()));
+        let error = resolve("169.254.169.254").err().unwrap();
+        assert!(error.is::<Refused>(), "{error}");
+        assert!(resolve("127.0.0.1").is_ok());
     }
 }

@@ -58,17 +58,19 @@ impl Patience {
 
     /// Waits before the next attempt, or returns the error if there should be none.
     pub(crate) async fn wait(&mut self, failure: Failure) -> Result<(), Error> {
+        tokio::time::sleep(self.delay(failure)?).await;
+        Ok(())
+    }
+
+    /// Returns how long to wait before the next attempt, or the error if there should be none.
+    fn delay(&mut self, failure: Failure) -> Result<Duration, Error> {
         let (error, retry_after) = match failure {
             Failure::Lasting(error) => return Err(error),
             Failure::Passing { error, retry_after, .. } => (error, retry_after),
         };
         let since = *self.since.get_or_insert_with(Instant::now);
         let delay = self.delays.next().unwrap_or(LONGEST).max(retry_after.unwrap_or_default());
-        if since.elapsed() + delay > self.limit {
-            return Err(error);
-        }
-        tokio::time::sleep(delay).await;
-        Ok(())
+        if since.elapsed() + delay > self.limit { Err(error) } else { Ok(delay) }
     }
 }
 
@@ -81,4 +83,24 @@ fn delays(longest: Duration) -> ExponentialBackoff {
         .without_max_times()
         .with_jitter()
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use millstream_core::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_server_decides_how_long_to_wait_at_least() {
+        let failure = |seconds| Failure::Passing {
+            error: Error::new(ErrorKind::RemoteFailed),
+            retry_after: Some(Duration::from_secs(seconds)),
+            may_have_arrived: true,
+        };
+        let mut patience = Patience::new(Duration::from_secs(60));
+        assert_eq!(patience.delay(failure(20)).unwrap(), Duration::from_secs(20));
+        assert!(!patience.delay(failure(0)).unwrap().is_zero());
+        assert!(patience.delay(failure(61)).is_err());
+    }
 }

@@ -108,3 +108,33 @@ pub(crate) fn shown_status(status: StatusCode) -> String {
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn a_server_requests_a_delay_in_seconds() {
+        for (text, expected) in [
+            ("120", Some(120)),
+            (" 3 ", Some(3)),
+            ("0", Some(0)),
+            ("-1", None),
+            ("1.5", None),
+            ("", None),
+            ("Fri, 31 Dec 2100 23:59:59 GMT", None),
+        ] {
+            let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static(text))]);
+            let expected = expected.map(Duration::from_secs);
+            assert_eq!(retry_after(&headers), expected, "{text:?}");
+            for status in [StatusCode::TOO_MANY_REQUESTS, StatusCode::SERVICE_UNAVAILABLE] {
+                let answer = Answer { status, headers: headers.clone(), body: String::new() };
+                let Failure::Passing { retry_after, .. } = answer.failure() else { panic!("{status} is final") };
+                assert_eq!(retry_after, expected, "{status}: {text:?}");
+            }
+        }
+        assert_eq!(retry_after(&HeaderMap::new()), None);
+    }
+}

@@ -111,3 +111,17 @@ impl fmt::Debug for Version {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_secret_is_shown() {
+        let remote = Remote::new("http://me:s3cret@host/a?X-Amz-Signature=s3cret#s3cret");
+        let version = Version::known(remote.header("Authorization", "Bearer s3cret"), 3, "\"v1\"").unwrap();
+        let text = format!("{version:?}");
+        assert!(text.contains("http://host/a") && text.contains("v1"), "{text}");
+        assert!(!text.contains("s3cret"), "{text}");
+    }
+}

@@ -119,6 +119,37 @@ fn every_fault_in_every_request_is_repaired_or_reported() {
     }
 }
 
+/// A delay that is longer than requests are repeated is an error at once, and so the order of events shows that it is
+/// obeyed.
+#[test]
+fn a_delay_that_a_server_requests_is_obeyed() {
+    // The last one is not in seconds, and is not used.
+    let delays = [("3600", false), ("0", true), ("Fri, 31 Dec 2100 23:59:59 GMT", true)];
+    for (status, (delay, is_repeated)) in [429, 503].into_iter().flat_map(|status| delays.map(|delay| (status, delay)))
+    {
+        for bad in 0..2 {
+            let bytes = content(150);
+            let theirs = bytes.clone();
+            let server = Server::new(move |request, stream| match request.number == bad {
+                true => {
+                    let head = format!("HTTP/1.1 {status} X\r\nRetry-After: {delay}\r\nContent-Length: 0\r\n\r\n");
+                    let _ = stream.write_all(head.as_bytes());
+                }
+                false => answer(&theirs, &request, Fault::None, stream),
+            });
+            let (found, error) = read_all(open(server.remote("/a")));
+            match is_repeated {
+                true => assert!(error.is_none() && found == bytes, "{status}, {delay}, {bad}: {error:?}"),
+                false => {
+                    let error = error.unwrap().to_string();
+                    assert!(error.contains(&format!("the answer {status}")), "{delay}, {bad}: {error}");
+                    assert_eq!(server.requests.load(Ordering::SeqCst), bad + 1, "{status}, {delay}, {bad}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_cut_at_every_byte_loses_nothing() {
     let bytes = content(130);

@@ -30,6 +30,8 @@ const LOCATIONS: &str = r#"
     location /moved/302/a { return 307 http://localhost:PORT/moved/307; }
     location /moved/307 { return 308 http://127.0.0.1:PORT/files/a; }
     location /moved/again { return 302 /moved/again; }
+    location /moved/plain { return 302 http://127.0.0.1:PORT/files/a; }
+    location /moved/relative { return 302 /files/a; }
 "#;
 
 /// Starts nginx with the empty folder `files`.
@@ -124,7 +126,14 @@ fn the_certificate_of_an_authority_may_be_added() {
     let error = read_all(Remote::new(&*url).retry_for(Duration::ZERO)).1.expect("an unknown authority");
     assert_eq!(error.kind(), ErrorKind::OpenFailed, "{error}");
     assert!(error.to_string().contains("UnknownIssuer"), "{error}");
-    expect(Remote::new(&*url).ca_file(folder.path().join("ca.pem").to_str().unwrap()), b"one\n");
+    let trusting = |url: &str| Remote::new(url).ca_file(folder.path().join("ca.pem").to_str().unwrap());
+    expect(trusting(&url), b"one\n");
+    // A redirect may not lead to a connection that is not encrypted.
+    expect(Remote::new(server.url("/moved/plain")), b"one\n");
+    expect(trusting(&format!("https://127.0.0.1:{port}/moved/relative")), b"one\n");
+    let error = read_all(trusting(&format!("https://127.0.0.1:{port}/moved/plain"))).1.expect("a redirect to HTTP");
+    let expected = format!("found a redirect to {}, expected an address that is encrypted", server.url("/files/a"));
+    assert!(error.kind() == ErrorKind::RemoteFailed && error.to_string().contains(&expected), "{error}");
 }
 
 #[test]
