@@ -44,13 +44,12 @@ pub(crate) static S3: Interface = Interface {
 
 /// Opens a bucket.
 pub(crate) fn open(bucket: &str, options: &Remote) -> Result<Store> {
-    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
-    if let Some(endpoint) = &options.endpoint {
-        builder = builder.with_endpoint(endpoint);
-    }
+    let builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
     let value = |key| builder.get_config_value(&key);
     let region = value(AmazonS3ConfigKey::Region).unwrap_or_else(|| "us-east-1".into());
-    let endpoint = value(AmazonS3ConfigKey::Endpoint);
+    // The more specific one takes precedence.
+    let endpoint = options.endpoint.clone().or_else(|| value(AmazonS3ConfigKey::S3Endpoint));
+    let endpoint = endpoint.or_else(|| value(AmazonS3ConfigKey::Endpoint));
     let is_true = |key| store::is_true(value(key).as_deref());
     let in_host = is_true(AmazonS3ConfigKey::VirtualHostedStyleRequest);
     let is_unsigned = options.anonymous || is_true(AmazonS3ConfigKey::SkipSignature);

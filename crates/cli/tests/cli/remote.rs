@@ -444,3 +444,17 @@ fn a_bucket_may_be_a_part_of_the_host_name() {
         assert_eq!(requests.recv().unwrap(), format!("GET {url} HTTP/1.1"));
     }
 }
+
+#[test]
+fn the_most_specific_endpoint_is_used() {
+    let (address, _) = server(COMPLETE);
+    let (place, right) = (Place::new(), format!("http://{address}"));
+    let run = |options: &str, s3: &str, aws: &str| {
+        let words = stored(place.run(options).word("s3://bucket/a"), "127.0.0.1:1");
+        let words = words.env("AWS_ENDPOINT_URL", aws).env("AWS_ENDPOINT_URL_S3", s3);
+        words.succeeds().prints("one\ntwo\n")
+    };
+    let wrong = "http://127.0.0.1:1";
+    run("", &right, wrong);
+    run(&format!("--endpoint {right}"), wrong, wrong);
+}
