@@ -44,6 +44,14 @@ impl Remote {
     ///
     /// # Errors
     /// Always.
+    pub fn upload_limit(&self) -> Result<u64> {
+        Err(left_out())
+    }
+
+    /// Returns [`ErrorKind::Unsupported`].
+    ///
+    /// # Errors
+    /// Always.
     pub fn check_staging(&self) -> Result<()> {
         Err(left_out())
     }
@@ -252,6 +260,7 @@ mod tests {
         let errors = [
             ("check", remote().check().err()),
             ("check_upload", remote().check_upload().err()),
+            ("upload_limit", remote().upload_limit().err()),
             ("check_staging", remote().check_staging().err()),
             ("content", content(remote()).err()),
             ("remove", super::remove(remote()).err()),

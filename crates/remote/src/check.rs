@@ -108,6 +108,21 @@ impl Remote {
         self.checked_part_sizes().map(drop).map_err(|error| error.with_name(self.name()))
     }
 
+    /// Returns how many bytes an object has at most that is uploaded with these options.
+    ///
+    /// ```
+    /// use millstream_remote::Remote;
+    /// assert_eq!(Remote::new("s3://bucket/key").part_size(5 << 20).upload_limit()?, 50_000 << 20);
+    /// # Ok::<(), millstream_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`check_upload`](Self::check_upload).
+    pub fn upload_limit(&self) -> Result<u64> {
+        self.check_upload()?;
+        Ok(self.checked_part_sizes()?.total(self.part_limit))
+    }
+
     /// Checks that the object can be stored and appear later, without a request: see [`Upload::stage`](crate::Upload::stage).
     ///
     /// # Errors
@@ -184,6 +199,8 @@ mod tests {
         assert_eq!(default.equal().of(1), 16 << 20);
         // 150 GiB fit, and more needs other parts.
         assert_eq!(sizes(remote().size_hint(150 << 30)).unwrap(), default);
+        assert_eq!(remote().upload_limit().unwrap(), (2500 + 9500 * 16) << 20);
+        assert!(remote().size_hint(1 << 40).upload_limit().unwrap() >= 1 << 40);
         let large = sizes(remote().size_hint(1 << 40)).unwrap();
         assert_eq!((large.of(1) >> 20, large.of(10_000) >> 20), (105, 105));
         assert!(large.of(1) as u64 * 10_000 >= 1 << 40);

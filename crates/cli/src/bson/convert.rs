@@ -333,6 +333,9 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
         let expected = error.expected().unwrap_or_default();
         unusable(error.found().unwrap_or_default(), format!("{expected}, or no compression"))
     })?;
+    if options.stream.shows_progress(true) {
+        options.network.state_limit(sink);
+    }
     let input = options
         .stream
         .open(options.limit.record_limit, &options.network, signals, true)?

@@ -182,6 +182,11 @@ impl Stream {
         self.source.is_none() && self.command.is_empty()
     }
 
+    /// Returns whether a progress line is requested, depending on whether records are printed.
+    pub(super) fn shows_progress(&self, prints: bool) -> bool {
+        self.progress.is_wanted(prints)
+    }
+
     /// Opens the source, and the progress line if one is requested.
     pub(super) fn open(&self, limit: usize, network: &Network, signals: &mut Signals, prints: bool) -> Result<Input> {
         let source = match (&self.source, self.command.is_empty()) {
@@ -197,7 +202,7 @@ impl Stream {
         let builder = self.decoding.reader().record_limit(limit).cancel(signals.token());
         let reader = source.open(builder, &Settings::of_network(network))?;
         signals.watch()?;
-        let progress = self.progress.is_wanted(prints).then(|| Progress::start(reader.progress().source_size));
+        let progress = self.shows_progress(prints).then(|| Progress::start(reader.progress().source_size));
         if let Some(progress) = &progress {
             progress.source(reader.name());
         }

@@ -119,7 +119,11 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
         return print_schema(&how, opened);
     };
     let stats = options.stats.as_ref().map(|sink| Report::open(sink, network, signals)).transpose()?;
-    let progress = options.progress.is_wanted(sink == Sink::Stdout).then(|| Progress::start(size));
+    let shows_progress = options.progress.is_wanted(sink == Sink::Stdout);
+    if shows_progress {
+        network.state_limit(&sink);
+    }
+    let progress = shows_progress.then(|| Progress::start(size));
     let mut job = Job {
         options,
         signals,

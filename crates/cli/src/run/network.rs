@@ -4,12 +4,14 @@ use std::fs;
 use std::ops::Deref;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use indicatif::HumanBytes;
 use millstream::options::REMOTE;
 use millstream::{Remote, Result, Writer, WriterBuilder};
 
 use crate::message;
 
 use super::given::{Given, Value, arg};
+use super::sink::Sink;
 
 /// The options for URLs.
 #[derive(Clone, Default)]
@@ -153,6 +155,17 @@ impl Network {
     /// Checks an output without a request.
     pub(super) fn check_output(&self, url: &str) -> Result<()> {
         self.remote(url).check_upload()
+    }
+
+    /// Prints how long an output may be, if it is an object whose length is not known.
+    pub(crate) fn state_limit(&self, sink: &Sink) {
+        if let Sink::Url(url) = sink
+            && !self.given.has("size_hint")
+            && let Ok(limit) = self.remote(url).upload_limit()
+        {
+            let (name, limit) = (self.remote(url).name(), HumanBytes(limit));
+            message::say(&format!("{name}: up to {limit}, because its length is not known; see --size-hint"));
+        }
     }
 
     pub(super) fn write(&self, builder: WriterBuilder, url: &str) -> Result<Writer> {

@@ -9,6 +9,7 @@ use millstream::hash::Algorithm;
 use super::checksum::{Checksum, Hashed};
 use super::network::Network;
 use super::options::Options;
+use super::progress;
 use super::sink::Sink;
 
 /// The writers; the main output is the last one. If records are only counted, this is empty.
@@ -27,7 +28,11 @@ impl Outputs {
     pub(super) fn open(options: &Options, size: Option<u64>, token: &CancelToken) -> Result<Outputs> {
         let network = options.settings.network().expecting(size);
         let open = |(sink, hash)| Output::open(sink, hash, options, &network, token);
-        options.sinks().map(open).collect::<Result<_>>().map(Outputs)
+        let outputs = options.sinks().map(open).collect::<Result<_>>()?;
+        if progress::is_shown(options) {
+            options.sinks().for_each(|(sink, _)| network.state_limit(sink));
+        }
+        Ok(Outputs(outputs))
     }
 
     /// Writes `bytes` to each output.

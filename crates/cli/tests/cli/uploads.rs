@@ -227,3 +227,27 @@ fn two_stores_have_an_object_or_neither_has() {
         }
     }
 }
+
+#[test]
+fn the_limit_of_an_object_of_unknown_length_is_printed_with_the_progress() {
+    let store = Store::good(Dialect::S3);
+    let place = Place::new().file("a.csv", "a\n1\n");
+    let said = |words: &str| in_memory(place.words(words), &store).exits(0).stderr;
+    let limit = "millstream: s3://bucket/b: up to 150.88 GiB, because its length is not known; see --size-hint\n";
+    for words in [
+        "run -o s3://bucket/b --progress always -- cat a.csv",
+        "convert --progress always -o s3://bucket/b --to jsonl a.csv",
+    ] {
+        let said = said(words);
+        assert!(said.starts_with(limit), "{words}: {said}");
+    }
+    let smaller = said("run -o s3://bucket/b --part-size 5M --progress always -- cat a.csv");
+    assert!(smaller.starts_with("millstream: s3://bucket/b: up to 48.83 GiB, "), "{smaller}");
+    for words in [
+        "run -o s3://bucket/b --progress always a.csv",
+        "run -o s3://bucket/b --progress always --size-hint 1G -- cat a.csv",
+        "run -o s3://bucket/b -- cat a.csv",
+    ] {
+        assert!(!said(words).contains("up to"), "{words}");
+    }
+}
