@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import millstream as ms
 import pyarrow as pa
 import pyarrow.parquet as pq
+from millstream import bson
 
 #: The size of the splits: small enough that the files have many.
 SIZE = 64 << 10
@@ -53,6 +55,28 @@ def bad(path: Path, rows: int = ROWS) -> Path:
 
 def lines(path: Path, rows: int = ROWS) -> Path:
     path.write_bytes(b"".join(b"line %d\r of many\r\n" % n for n in range(rows)) + b"the last one")
+    return path
+
+
+def delimited(path: Path, rows: int = ROWS) -> Path:
+    """Text with `|` as the delimiter, and quotes that are part of the fields."""
+    path.write_text("id|text|price\n" + "".join(f'{n}|"{n}|{n / 4}\n' for n in range(rows)))
+    return path
+
+
+#: The types of `documents`.
+TYPES: dict[str, Any] = {"_id": "objectId", "price": "double", "at": "date", "tags": ["string"], "inner.n": "long!"}
+
+
+def documents(path: Path, rows: int = 1_000) -> Path:
+    """Documents of BSON."""
+
+    def document(n: int) -> dict[str, Any]:
+        at = datetime.datetime(2024, 1, 1, microsecond=n * 1000, tzinfo=datetime.UTC)
+        id = bson.ObjectId(n.to_bytes(12, "big"))
+        return {"_id": id, "price": n / 4, "at": at, "tags": ["a"] * (n % 3), "inner": {"n": n}}
+
+    path.write_bytes(b"".join(bson.dumps(document(n)) for n in range(rows)))
     return path
 
 

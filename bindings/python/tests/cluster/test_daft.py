@@ -9,8 +9,10 @@ from typing import Any
 
 import data
 import examples
+import millstream as ms
+import pyarrow as pa
 import pytest
-from millstream import arrow
+from millstream import arrow, bson
 from millstream import daft as source
 
 daft: Any = importlib.import_module("daft")
@@ -22,8 +24,8 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_frames_are_those_of_one_machine(tmp_path: Path) -> None:
-    def check(path: Path, frame: Any) -> None:
-        single = data.single(path)
+    def check(path: Path, frame: Any, single: pa.Table | None = None) -> None:
+        single = single or data.single(path)
         # Daft has only large strings.
         assert frame.to_arrow().cast(single.schema).equals(single)
 
@@ -33,6 +35,12 @@ def test_frames_are_those_of_one_machine(tmp_path: Path) -> None:
     check(path, source.read_jsonl(path, split_size=data.SIZE))
     path = data.lines(tmp_path / "a.txt")
     check(path, source.read_lines(path, split_size=data.SIZE))
+    path = data.delimited(tmp_path / "a.del")
+    whole = data.plain(ms.columns(path, ms.Framer.csv("|", quote=None)))
+    check(path, source.read_delimited(path, "|", split_size=data.SIZE), whole)
+    path = data.documents(tmp_path / "a.bson")
+    documents = source.read_bson(path, schema=data.TYPES, split_size=20_000)
+    check(path, documents, data.plain(bson.columns(path, schema=data.TYPES)))
 
 
 def test_bad_records(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import millstream as ms
 import objects
 import pyarrow as pa
 import pytest
-from millstream import _cluster
+from millstream import _cluster, bson
 from millstream import dask as source
 from millstream.arrow import count_rejects
 
@@ -66,6 +66,15 @@ def test_rows_are_those_of_one_machine(tmp_path: Path, monkeypatch: pytest.Monke
     frame = source.read_lines(path, split_size=data.SIZE)
     assert collect(frame) == data.single(path)
     assert len(frame) == data.ROWS + 1
+    path = data.delimited(tmp_path / "a.del")
+    whole = data.plain(ms.columns(path, ms.Framer.csv("|", quote=None)))
+    assert collect(source.read_delimited(path, "|", split_size=data.SIZE)) == whole
+    path = data.documents(tmp_path / "a.bson")
+    documents = source.read_bson(path, schema=data.TYPES, split_size=20_000)
+    assert documents.npartitions > 2
+    whole = data.plain(bson.columns(path, schema=data.TYPES))
+    # In pandas each column can have nulls.
+    assert collect(documents).cast(whole.schema) == whole
 
 
 def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import data
 import examples
 import millstream as ms
 import pytest
-from millstream import _cluster, arrow
+from millstream import _cluster, arrow, bson
 from millstream import polars as source
 
 pl: Any = importlib.import_module("polars")
@@ -23,6 +23,12 @@ def test_frames_are_those_of_one_machine(tmp_path: Path) -> None:
     assert source.scan_jsonl(path, split_size=data.SIZE).collect().equals(pl.from_arrow(data.single(path)))
     path = data.lines(tmp_path / "a.txt")
     assert source.scan_lines(path, split_size=data.SIZE).collect().equals(pl.from_arrow(data.single(path)))
+    path = data.delimited(tmp_path / "a.del")
+    whole = data.plain(ms.columns(path, ms.Framer.csv("|", quote=None)))
+    assert source.scan_delimited(path, "|", split_size=data.SIZE).collect().equals(pl.from_arrow(whole))
+    path = data.documents(tmp_path / "a.bson")
+    documents = source.scan_bson(path, schema=data.TYPES, split_size=20_000)
+    assert documents.collect().equals(pl.from_arrow(data.plain(bson.columns(path, schema=data.TYPES))))
 
 
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])

@@ -80,6 +80,9 @@ def test_rows_are_those_of_one_machine(tmp_path: Path, monkeypatch: pytest.Monke
     read = source.read_lines(path, split_size=data.SIZE)
     assert collect(read) == data.single(path)
     assert read.count() == data.ROWS + 1
+    path = data.delimited(tmp_path / "a.del")
+    whole = data.plain(ms.columns(path, ms.Framer.csv("|", quote=None)))
+    assert collect(source.read_delimited(path, "|", split_size=data.SIZE)) == whole
 
 
 @pytest.mark.usefixtures("cluster")

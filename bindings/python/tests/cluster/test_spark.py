@@ -24,7 +24,7 @@ import objects
 import other_readers
 import pyarrow as pa
 import pytest
-from millstream import _spark_filters, arrow, bson
+from millstream import _spark_filters, arrow
 from standalone import standalone
 
 filters: Any = importlib.import_module("pyspark.sql.datasource")
@@ -155,6 +155,10 @@ def test_options(spark: Any, tmp_path: Path) -> None:
         read(spark, path, "lines", header=False)
     with pytest.raises(Exception, match=r"framing=delimited without the option delimiter"):
         read(spark, path, "delimited")
+    with pytest.raises(Exception, match=r"a schema of Spark, expected the types as JSON in the option schema"):
+        spark.read.format("millstream").option("framing", "csv").schema("id long").load(str(path)).collect()
+    given = spark.read.format("millstream").option("framing", "csv").schema("id long, text string, price double")
+    assert given.load(str(path)).count() == ROWS
     with pytest.raises(Exception, match=r"the option order, expected it only for spark\.readStream"):
         read(spark, path, "csv", order="name").collect()
 
@@ -206,23 +210,9 @@ def test_options_are_those_of_other_engines(spark: Any, tmp_path: Path) -> None:
         read(spark, path, "lines", decode="off").collect()
 
 
-#: The types of `documents`.
-TYPES: dict[str, Any] = {"_id": "objectId", "price": "double", "at": "date", "tags": ["string"], "inner.n": "long!"}
-
-
-def documents(path: Path, rows: int = 1_000) -> Path:
-    def document(n: int) -> dict[str, Any]:
-        at = datetime.datetime(2024, 1, 1, microsecond=n * 1000, tzinfo=datetime.UTC)
-        id = bson.ObjectId(n.to_bytes(12, "big"))
-        return {"_id": id, "price": n / 4, "at": at, "tags": ["a"] * (n % 3), "inner": {"n": n}}
-
-    path.write_bytes(b"".join(bson.dumps(document(n)) for n in range(rows)))
-    return path
-
-
 def test_documents(spark: Any, tmp_path: Path) -> None:
-    path = documents(tmp_path / "a.bson")
-    frame = read(spark, path, "bson", schema=json.dumps(TYPES), splitSize=20_000)
+    path = data.documents(tmp_path / "a.bson")
+    frame = read(spark, path, "bson", schema=json.dumps(data.TYPES), splitSize=20_000)
     assert frame.rdd.getNumPartitions() > 2
     assert dict(frame.dtypes) == {
         "_id": "binary",
@@ -231,9 +221,9 @@ def test_documents(spark: Any, tmp_path: Path) -> None:
         "tags": "array<string>",
         "inner.n": "bigint",
     }
-    whole = arrow.read_bson(path, schema=TYPES).read_all().combine_chunks()
+    whole = arrow.read_bson(path, schema=data.TYPES).read_all().combine_chunks()
     assert collect(frame, whole.schema) == whole
-    assert read(spark, path, "bson", schema=json.dumps(TYPES), columns="price").columns == ["price"]
+    assert read(spark, path, "bson", schema=json.dumps(data.TYPES), columns="price").columns == ["price"]
     for wrong, found in {
         "": "framing=bson without the option schema, expected the types as JSON",
         "{": "schema='{' ",
@@ -244,13 +234,13 @@ def test_documents(spark: Any, tmp_path: Path) -> None:
         with pytest.raises(Exception, match=found):
             read(spark, path, "bson", **({"schema": wrong} if wrong else {}))
     with pytest.raises(Exception, match="rejects for BSON"):
-        read(spark, path, "bson", schema=json.dumps(TYPES), rejects=str(tmp_path / "bad"))
+        read(spark, path, "bson", schema=json.dumps(data.TYPES), rejects=str(tmp_path / "bad"))
     with pytest.raises(Exception, match=r"in price, (.|\n)*in split 0 of the plan"):
         read(spark, path, "bson", schema='{"price": "int"}').collect()
 
 
 def test_a_stream_of_documents(spark: Any, tmp_path: Path) -> None:
-    documents(tmp_path / "a.bson", 10)
+    data.documents(tmp_path / "a.bson", 10)
     reader = spark.readStream.format("millstream").options(framing="bson", schema='{"price": "double"}')
     writer = reader.load(f"{tmp_path}/*.bson").writeStream.format("millstream").option("framing", "csv")
     writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
@@ -584,6 +574,23 @@ def test_a_stream_in_a_store(spark: Any, store: Path, tmp_path: Path) -> None:
     copy = read(spark, f"s3://bucket/stream/out/{directory.name}/", "lines")
     assert copy.count() == 2 * (ROWS + 1)
     assert collect(copy, data.LINES) == pa.concat_tables([data.single(path)] * 2).combine_chunks()
+
+
+def test_an_object_of_a_batch_that_is_replaced(spark: Any, store: Path, tmp_path: Path) -> None:
+    path = data.lines(tmp_path / "a.txt", 100)
+    objects.put("s3://bucket/replaced/in/a.txt", path)
+    reader = spark.readStream.format("millstream").load("s3://bucket/replaced/in/*.txt")
+    writer = reader.writeStream.format("millstream").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer.start("s3://bucket/replaced/out").awaitTermination()
+    # The batch is repeated.
+    shutil.rmtree(tmp_path / "checkpoint/commits")
+    [directory] = (store / "replaced/out").iterdir()
+    shutil.rmtree(directory)
+    objects.put("s3://bucket/replaced/in/a.txt", data.lines(path, 99))
+    with pytest.raises(Exception, match="source changed"):
+        writer.start("s3://bucket/replaced/out").awaitTermination()
+    assert list((store / "replaced/out").glob("*/part-*")) == []
 
 
 def test_options_of_streams(spark: Any, tmp_path: Path) -> None:
