@@ -179,7 +179,7 @@ class Task:
     format: Literal["lines", "csv", "jsonl", "bson"]
     #: The columns that are returned.
     columns: tuple[str, ...]
-    #: The types of all columns that are read, as JSON.
+    #: The types of all columns, as JSON. See `_parsed`.
     types: str
     #: The names of the fields of a record of CSV.
     names: tuple[str, ...] = ()
@@ -205,6 +205,12 @@ class TablePlan:
     def size(self) -> int:
         """The number of bytes of all tasks."""
         return sum(task.size for task in self.tasks)
+
+    def select(self, columns: Sequence[str]) -> TablePlan:
+        """The plan of only these columns, in this order. If the types were given, others are not parsed."""
+        names = tuple(_chosen(self.schema, columns))
+        tasks = (dataclasses.replace(task, columns=names) for task in self.tasks)
+        return TablePlan(tuple(tasks), _selected(self.schema, names))
 
 
 def plan_lines(paths: Paths, **options: Unpack[LinesOptions]) -> TablePlan:
@@ -809,10 +815,23 @@ def _decoded(task: Task, columns: Columns) -> Iterator[pa.RecordBatch]:
 def _open(task: Task, threads: int) -> Columns | None:
     """The columns of the split; `None` if it has no rows."""
     split = Split.from_json(task.split)
+    types = _parsed(task)
     if task.format == "bson":
-        return document_columns(open_split(split), schema=json.loads(task.types), absent="null")
+        return document_columns(open_split(split), schema=types, absent="null")
     if task.header is not None and split.end is not None and split.end <= task.header:
         return None
     has_header = task.header is not None and split.begin <= task.header
     options = {field.name: getattr(task, field.name) for field in dataclasses.fields(task)}
+    options["types"] = json.dumps(types)
     return _records(open_split(split), split.framer, has_header, options, threads)
+
+
+def _parsed(task: Task) -> dict[str, Any]:
+    """The types of the columns that are parsed. These are all columns if the types were inferred, because each value
+    must fit, and if bad records are left out, because these must be the same whatever is selected."""
+    types: dict[str, Any] = json.loads(task.types)
+    if task.format == "bson":
+        return {name: of for name, of in types.items() if name in task.columns}
+    if types["inferred"] or task.rejects is not None:
+        return types
+    return {**types, "fields": [field for field in types["fields"] if field["name"] in task.columns]}

@@ -37,8 +37,13 @@ class _Source(_source.DataSource):  # type: ignore[misc]
         return _schemas.Schema.from_pyarrow_schema(self._plan.schema)
 
     async def get_tasks(self, pushdowns: Any) -> AsyncIterator[Any]:
-        for task in self._plan.tasks:
-            yield _Task(task, self.schema)
+        names = self._plan.schema.names
+        # The columns do not contain those of the filters. If there are none, only the rows are needed.
+        used = {*(pushdowns.columns or names), *pushdowns.filter_required_column_names()}
+        plan = self._plan.select([name for name in names if name in used])
+        schema = _Source(plan).schema
+        for task in plan.tasks:
+            yield _Task(task, schema)
 
 
 class _Task(_source.DataSourceTask):  # type: ignore[misc]

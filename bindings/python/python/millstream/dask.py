@@ -45,8 +45,10 @@ __all__ = [
 
 def _partition(task: Task, schema: Any, columns: Sequence[str] | None = None) -> Any:
     """The rows of a task. `columns` are those that the optimiser of Dask selects."""
-    table = _arrow.Table.from_batches(read_split(task), schema=schema)
-    return _frame(table if columns is None else table.select(list(columns)))
+    plan = TablePlan((task,), schema)
+    if columns is not None:
+        plan = plan.select(columns)
+    return _frame(_arrow.Table.from_batches(read_split(plan.tasks[0]), schema=plan.schema))
 
 
 def _frame(table: Any) -> Any:

@@ -2,8 +2,8 @@
 
     millstream.polars.scan_csv("orders/*.csv").select(polars.col("price").sum()).collect()
 
-Files are read split by split when the frame is collected. Only the columns that are used become frames, and reading
-stops after the rows that are needed. The extra is `millstream[polars]`."""
+Files are read split by split when the frame is collected. Only the columns that are used become frames, and with a
+schema only these are parsed. Reading stops after the rows that are needed. The extra is `millstream[polars]`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def scan_plan(plan: TablePlan) -> Any:
         columns: list[str] | None, predicate: Any | None, rows: int | None, batch_size: int | None
     ) -> Iterator[Any]:
         threads = len(os.sched_getaffinity(0))
-        for task in plan.tasks:
+        # The columns contain those of the predicate.
+        for task in plan.tasks if columns is None else plan.select(columns).tasks:
             if rows == 0:
                 return
             for batch in read_split(task, threads=threads):
@@ -40,7 +41,7 @@ def scan_plan(plan: TablePlan) -> Any:
                     rows -= frame.height
                 if predicate is not None:
                     frame = frame.filter(predicate)
-                yield frame if columns is None else frame.select(columns)
+                yield frame
                 if rows == 0:
                     return
 

@@ -61,9 +61,22 @@ def test_projections_predicates_and_limits(tmp_path: Path) -> None:
         lambda frame: frame.where(number % 100 == 7).select("text"),
         lambda frame: frame.where(price > 100).select("price", "id").limit(5),
         lambda frame: frame.limit(3),
+        lambda frame: frame.select(daft.lit(1).alias("one")),
     ]
     for query in queries:
         assert query(frame).to_pydict() == query(whole).to_pydict()
+
+
+def test_columns_that_are_not_used_are_not_parsed(tmp_path: Path) -> None:
+    """With given types."""
+    path = tmp_path / "a.csv"
+    path.write_text("n,id,text\nx,1,a\ny,2,b\n")
+    frame = source.read_csv(path, schema={"n": "int64", "id": "int64", "text": "string"})
+    assert frame.select("text", "id").to_pydict() == {"text": ["a", "b"], "id": [1, 2]}
+    assert frame.where(daft.col("id") > 1).select("text").to_pydict() == {"text": ["b"]}
+    for query in (frame, frame.where(daft.col("n") > 1).select("text")):
+        with pytest.raises(daft.exceptions.DaftCoreException, match="in n, at line 2, column 1"):
+            query.collect()
 
 
 def test_errors(tmp_path: Path) -> None:

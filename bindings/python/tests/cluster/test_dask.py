@@ -77,6 +77,17 @@ def test_rows_are_those_of_one_machine(tmp_path: Path, monkeypatch: pytest.Monke
     assert collect(documents).cast(whole.schema) == whole
 
 
+def test_columns_that_are_not_used_are_not_parsed(tmp_path: Path) -> None:
+    """With given types."""
+    path = tmp_path / "a.csv"
+    path.write_text("n,id\nx,1\ny,2\n")
+    frame = source.read_csv(path, schema={"n": "int64", "id": "int64"})
+    assert frame["id"].sum().compute() == 3
+    assert len(frame[["id"]].compute()) == 2
+    with pytest.raises(ms.Error, match="in n, at line 2, column 1"):
+        frame.compute()
+
+
 def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
     path = data.csv(tmp_path / "a.csv")
     marker = tmp_path / "killed"

@@ -20,7 +20,7 @@ import data
 import millstream as ms
 import pyarrow as pa
 import pytest
-from millstream import _cluster, _engines, arrow
+from millstream import _cluster, _engines, arrow, bson
 from millstream._errors import from_native
 
 
@@ -286,6 +286,41 @@ def test_compressed_files(tmp_path: Path) -> None:
     with ms.Writer.path(tmp_path / "a.csv.gz") as writer:
         writer.write(text)
     assert read(arrow.plan_csv(tmp_path / "a.csv.gz", split_size=1000)) == data.single(tmp_path / "a.csv")
+
+
+#: Two records whose column `n` is not a number, and the types that they are read with.
+MISFITS: list[tuple[str, bytes, dict[str, Any]]] = [
+    ("csv", b"n,id\nx,1\ny,2\n", {"n": "int64", "id": "int64"}),
+    ("jsonl", b'{"n": "x", "id": 1}\n{"n": "y", "id": 2}\n', {"n": "int64", "id": "int64"}),
+    ("bson", bson.dumps({"n": "x", "id": 1}) + bson.dumps({"n": "y", "id": 2}), {"n": "int", "id": "int"}),
+]
+
+
+@pytest.mark.parametrize(("format", "content", "schema"), MISFITS, ids=[format for format, _, _ in MISFITS])
+def test_columns_that_are_not_selected(tmp_path: Path, format: str, content: bytes, schema: dict[str, Any]) -> None:
+    """Those of given types are not parsed."""
+    path = tmp_path / f"a.{format}"
+    path.write_bytes(content)
+    function: Any = getattr(arrow, f"plan_{format}")
+    plan = function(path, schema=schema, split_size=10)
+    assert read(plan.select(["id"])) == read(function(path, schema=schema, columns=["id"]))
+    assert read(plan.select(["id"]))["id"].to_pylist() == [1, 2]
+    assert read(plan.select([])).num_rows == 2
+    for names in (["n"], ["id", "n"]):
+        _, error = failure(plan.select(names))
+        assert error.path == "n"
+    with pytest.raises(ms.OptionError, match="the column 'b'"):
+        plan.select(["b"])
+    if format == "bson":
+        return
+    # Bad records are the same ones, whatever is selected.
+    rejecting = function(path, schema=schema, rejects=tmp_path / "bad")
+    assert read(rejecting.select(["id"])).num_rows == 0
+    assert arrow.count_rejects(tmp_path / "bad") == 2
+    # Inferred types must fit.
+    path.write_bytes(content.replace(b'"x"', b"5").replace(b"x", b"5"))
+    _, error = failure(function(path, infer=1).select(["id"]))
+    assert error.path == "n"
 
 
 def test_bson(tmp_path: Path) -> None:

@@ -60,6 +60,20 @@ def test_projections_predicates_and_limits(tmp_path: Path, monkeypatch: pytest.M
     assert read == [0]
 
 
+@pytest.mark.parametrize("engine", ["in-memory", "streaming"])
+def test_columns_that_are_not_used_are_not_parsed(tmp_path: Path, engine: str) -> None:
+    """With given types."""
+    path = tmp_path / "a.csv"
+    path.write_text("n,id,text\nx,1,a\ny,2,b\n")
+    scan = source.scan_csv(path, schema={"n": "int64", "id": "int64", "text": "string"})
+    number = pl.col("id")
+    assert scan.select("text", "id").collect(engine=engine).rows() == [("a", 1), ("b", 2)]
+    assert scan.filter(number > 1).select("text").collect(engine=engine).rows() == [("b",)]
+    for query in (scan, scan.filter(pl.col("n") > 1).select("text")):
+        with pytest.raises((ms.Error, pl.exceptions.ComputeError), match="in n, at line 2, column 1"):
+            query.collect(engine=engine)
+
+
 def test_bad_records(tmp_path: Path) -> None:
     path = data.bad(tmp_path / "a.csv")
     scan = source.scan_csv(path, split_size=data.SIZE, rejects=tmp_path / "bad")
