@@ -1,4 +1,4 @@
-"""The programs of docs/cluster.md, which have the same output."""
+"""The programs of docs/cluster.md."""
 
 from __future__ import annotations
 
@@ -10,18 +10,36 @@ PAGE = Path(__file__).resolve().parents[4] / "docs" / "cluster.md"
 PROGRAMS: list[str] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
-def check(imported: str, directory: Path, capsys: Any, *, writes: bool = False) -> None:
-    """Runs the program with this import that writes or only reads. It finds a session of its engine if there is one."""
-    programs = [program for program in PROGRAMS if f"import {imported}\n" in program]
-    [program] = [program for program in programs if (".write_" in program) == writes]
+def write_orders(directory: Path) -> None:
     orders = directory / "orders"
     orders.mkdir()
     for part in range(3):
         rows = "".join(f'{n},"an order,\nwith ""quotes""",{n / 4}\n' for n in range(part * 1000, part * 1000 + 1000))
         (orders / f"{part}.csv").write_text(f"id,text,price\n{rows}")
-    capsys.readouterr()
-    program = program.replace('"orders/', f'"{orders}/')
-    for name in ("copy", "bad"):
+
+
+def _run(program: str, directory: Path, names: dict[str, Any]) -> None:
+    """Runs a program whose files are in this directory."""
+    program = program.replace('"orders/', f'"{directory}/orders/')
+    for name in ("copy", "bad", "checkpoint"):
         program = program.replace(f'"{name}"', f'"{directory / name}"')
-    exec(program, {"__name__": "program"})
+    exec(program, names)
+
+
+def check(imported: str, directory: Path, capsys: Any, *, writes: bool = False) -> None:
+    """Runs the program with this import that writes or only reads, and prints the number of orders and the sum of their
+    prices. It finds a session of its engine if there is one."""
+    programs = [program for program in PROGRAMS if f"import {imported}\n" in program and "print(" in program]
+    [program] = [program for program in programs if (".write_" in program) == writes]
+    write_orders(directory)
+    capsys.readouterr()
+    _run(program, directory, {"__name__": "program"})
     assert capsys.readouterr().out.splitlines()[-1] == f"3000 {sum(range(3000)) / 4}"
+
+
+def run(words: str, directory: Path, **names: Any) -> dict[str, Any]:
+    """Runs the program with these words that continues others, whose names it has, and returns all names."""
+    [program] = [program for program in PROGRAMS if words in program and "print(" not in program]
+    names["__name__"] = "program"
+    _run(program, directory, names)
+    return names

@@ -362,6 +362,25 @@ def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     examples.check("millstream.spark", tmp_path, capsys)
 
 
+def test_the_other_examples(spark: Any, tmp_path: Path) -> None:
+    examples.write_orders(tmp_path)
+    names = examples.run("filterPushdown", tmp_path, spark=spark)
+    try:
+        assert names["orders"].count() == 2000
+        examples.run("orders.write.", tmp_path, **names)
+        assert read(spark, tmp_path / "copy", "csv").count() == 2000
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+    data.documents(tmp_path / "orders/a.bson", 10)
+    names = examples.run('"objectId"', tmp_path, spark=spark)
+    assert [row.price for row in names["orders"].collect()] == [n / 4 for n in range(10)]
+    shutil.rmtree(tmp_path / "copy")
+    query = examples.run("readStream", tmp_path, spark=spark)["query"]
+    query.processAllAvailable()
+    query.stop()
+    assert read(spark, tmp_path / "copy/*/part-*.csv", "csv").count() == 3000
+
+
 def engine(spark: Any) -> objects.Engine:
     def rows(format: str, url: str, size: int) -> Any:
         return read(spark, url, format, splitSize=size)
