@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
+
+import data
+import pytest
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "cluster.md"
 PROGRAMS: list[str] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -43,3 +47,20 @@ def run(words: str, directory: Path, **names: Any) -> dict[str, Any]:
     names["__name__"] = "program"
     _run(program, directory, names)
     return names
+
+
+def check_command(words: str, directory: Path, **names: Any) -> None:
+    """Runs the program with these words whose tasks read the output of a command. If one command fails, nothing is
+    written."""
+    write_orders(directory)
+    names = run("millstream.command(", directory, **names)
+    run(words, directory, **names)
+    rows = data.written(directory / "copy")
+    assert rows.to_pydict() == {"id": list(range(3000)), "price": [n / 4 for n in range(3000)]}
+    shutil.rmtree(directory / "copy")
+    path = directory / "orders/1.csv"
+    # It fails after most of its output.
+    path.write_bytes(path.read_bytes() + b'2000,"\x81",0\n')
+    with pytest.raises(Exception, match=r"the command `iconv .* exited with status 1"):
+        run(words, directory, **names)
+    assert list((directory / "copy").iterdir()) == []

@@ -140,6 +140,10 @@ def test_rows_are_written_once(tmp_path: Path) -> None:
     assert list(failed.iterdir()) == []
 
 
+def test_the_example_with_commands(tmp_path: Path) -> None:
+    examples.check_command("import millstream.dask", tmp_path)
+
+
 def test_the_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     examples.check("millstream.dask", tmp_path, capsys)
 

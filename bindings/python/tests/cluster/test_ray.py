@@ -172,6 +172,11 @@ def test_the_example_that_writes(tmp_path: Path, capsys: pytest.CaptureFixture[s
     examples.check("millstream.ray", tmp_path, capsys, writes=True)
 
 
+@pytest.mark.usefixtures("cluster")
+def test_the_example_with_commands(tmp_path: Path) -> None:
+    examples.check_command("import ray.data", tmp_path)
+
+
 def fail(dataset: Any) -> Any:
     """The same rows, of which the later ones fail."""
 

@@ -381,6 +381,10 @@ def test_the_other_examples(spark: Any, tmp_path: Path) -> None:
     assert read(spark, tmp_path / "copy/*/part-*.csv", "csv").count() == 3000
 
 
+def test_the_example_with_commands(spark: Any, tmp_path: Path) -> None:
+    examples.check_command("mapInArrow(", tmp_path, spark=spark)
+
+
 def engine(spark: Any) -> objects.Engine:
     def rows(format: str, url: str, size: int) -> Any:
         return read(spark, url, format, splitSize=size)
