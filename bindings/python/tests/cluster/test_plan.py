@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gzip
 import http.server
 import json
 import os
@@ -286,6 +287,31 @@ def test_compressed_files(tmp_path: Path) -> None:
     with ms.Writer.path(tmp_path / "a.csv.gz") as writer:
         writer.write(text)
     assert read(arrow.plan_csv(tmp_path / "a.csv.gz", split_size=1000)) == data.single(tmp_path / "a.csv")
+
+
+def test_gzip_with_and_without_an_index(tmp_path: Path) -> None:
+    names = {"csv": data.csv, "jsonl": data.jsonl, "lines": data.lines}
+    wholes = {name: data.single(write(tmp_path / name), format=name) for name, write in names.items()}
+    for name in names:
+        (tmp_path / f"{name}.gz").write_bytes(gzip.compress((tmp_path / name).read_bytes()))
+
+    def plan(name: str) -> arrow.TablePlan:
+        function: Any = getattr(arrow, f"plan_{name}")
+        made: arrow.TablePlan = function(f"{tmp_path}/{name}*.gz", split_size=data.SIZE)
+        assert read(made) == wholes[name]
+        return made
+
+    assert [len(plan(name).tasks) for name in names] == [1, 1, 1]
+    for name in names:
+        index = [sys.executable, "-m", "millstream", "index", "--spacing", "100K", str(tmp_path / f"{name}.gz")]
+        subprocess.run(index, check=True, capture_output=True)
+    # The records of CSV are found while it is decoded.
+    assert len(plan("csv").tasks) == 1
+    assert min(len(plan(name).tasks) for name in ("jsonl", "lines")) > 1
+    planned = plan("lines")
+    (tmp_path / "lines.gz.gzidx").unlink()
+    with pytest.raises(FileNotFoundError, match=r"lines\.gz\.gzidx"):
+        read(planned)
 
 
 #: Two records whose column `n` is not a number, and the types that they are read with.
