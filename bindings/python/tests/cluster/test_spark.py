@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,13 @@ source: Any = importlib.import_module("millstream.spark")
 pytest_plugins = ["servers"]
 
 
+class KillingStream(source._StreamWriter):  # type: ignore[misc]
+    marker = ""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Any:
+        return kill.once(super().write(iterator), self.marker)
+
+
 class Killing(source.MillstreamSource):  # type: ignore[misc]
     """Kills the process of one task after it has written its part."""
 
@@ -47,6 +54,13 @@ class Killing(source.MillstreamSource):  # type: ignore[misc]
         writer = super().writer(schema, overwrite)
         writer._output = kill.AfterWriting(writer._output, marker)
         return writer
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> Any:
+        marker = self.options.pop("marker")
+        writer = super().streamWriter(schema, overwrite)
+        killing = KillingStream(writer._path, writer._format)
+        killing.marker = marker
+        return killing
 
 
 class Committing(source.MillstreamSource):  # type: ignore[misc]
@@ -497,12 +511,12 @@ class Stream:
             staged.write_text(f"name,n\n{name},1\n{name},2\n")
             staged.rename(self.input / f"{name}.csv")
 
-    def run(self) -> None:
-        """Runs until all files that exist are read."""
+    def run(self, change: Callable[[Any], Any] = lambda frame: frame, name: str = "millstream", **options: str) -> None:
+        """Runs until all files that exist are read. The rows are changed before they are written in this format."""
         schema = '{"fields": [{"name": "name", "type": "string"}, {"name": "n", "type": "int32"}]}'
         reader = self.spark.readStream.format("millstream").options(framing="csv", schema=schema)
         frame = reader.options(**self.options).load(f"{self.input}/*.csv")
-        writer = frame.writeStream.format("millstream").option("framing", "csv")
+        writer = change(frame).writeStream.format(name).options(framing="csv", **options)
         writer = writer.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True)
         writer.start(str(self.out)).awaitTermination()
 
@@ -571,6 +585,24 @@ def test_a_batch_that_is_repeated_is_visible_once(spark: Any, tmp_path: Path) ->
     stream.add("late")
     stream.run()
     assert stream.batches() == [["a", "b"], ["late"]]
+
+
+def test_a_task_of_a_stream_that_is_killed(spark: Any, tmp_path: Path) -> None:
+    """Before it has written its part, and after it."""
+    stream = Stream(spark, tmp_path)
+    before, after = str(tmp_path / "before"), str(tmp_path / "after")
+
+    def killed(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield kill.once(batch, before)
+
+    stream.add("a", "b")
+    stream.run(lambda frame: frame.mapInArrow(killed, frame.schema))
+    stream.add("c", "d")
+    stream.run(name="killing", marker=after)
+    assert Path(before).exists()
+    assert Path(after).exists()
+    assert stream.batches() == [["a", "b"], ["c", "d"]]
 
 
 def test_a_batch_whose_file_has_changed(spark: Any, tmp_path: Path) -> None:
