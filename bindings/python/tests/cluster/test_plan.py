@@ -11,7 +11,6 @@ import pickle
 import subprocess
 import sys
 import threading
-import tomllib
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ import data
 import millstream as ms
 import pyarrow as pa
 import pytest
-from millstream import _cluster, _engines, arrow, bson
+from millstream import _cluster, arrow, bson
 from millstream._errors import from_native
 
 
@@ -410,20 +409,6 @@ def test_no_retry_after_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert next(reading) == 1  # pyright: ignore
     with pytest.raises(OSError, match="broken"):
         next(reading)
-
-
-def test_extras(monkeypatch: pytest.MonkeyPatch) -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    for extra, (distribution, first, beyond) in _engines.TESTED.items():
-        pins = [pin for pin in extras[extra] if pin.partition(">")[0].partition("[")[0] == distribution]
-        assert [pin.partition(">")[2] for pin in pins] == [f"={first},<{beyond}"]
-        _engines.load(extra, distribution)
-        monkeypatch.setitem(_engines.TESTED, extra, (distribution, "0.1", "0.2"))
-        with pytest.warns(UserWarning, match=rf"{extra} runs with {distribution} .* tested with 0\.1"):
-            _engines.load(extra, distribution)
-    with pytest.raises(ModuleNotFoundError, match=r"millstream\.ray needs nothing: install millstream\[ray\]"):
-        _engines.load("ray", "nothing")
 
 
 class Lists(http.server.BaseHTTPRequestHandler):
