@@ -24,23 +24,22 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_frames_are_those_of_one_machine(tmp_path: Path) -> None:
-    def check(path: Path, frame: Any, single: pa.Table | None = None) -> None:
-        single = single or data.single(path)
+    def check(frame: Any, whole: pa.Table) -> None:
         # Daft has only large strings.
-        assert frame.to_arrow().cast(single.schema).equals(single)
+        assert frame.to_arrow().cast(whole.schema).equals(whole)
 
     path = data.csv(tmp_path / "a.csv")
-    check(path, source.read_csv(path, split_size=data.SIZE))
+    check(source.read_csv(path, split_size=data.SIZE), data.single(path))
     path = data.jsonl(tmp_path / "a.jsonl")
-    check(path, source.read_jsonl(path, split_size=data.SIZE))
+    check(source.read_jsonl(path, split_size=data.SIZE), data.single(path))
     path = data.lines(tmp_path / "a.txt")
-    check(path, source.read_lines(path, split_size=data.SIZE))
+    check(source.read_lines(path, split_size=data.SIZE), data.single(path))
     path = data.delimited(tmp_path / "a.del")
     whole = data.plain(ms.columns(path, ms.Framer.csv("|", quote=None)))
-    check(path, source.read_delimited(path, "|", split_size=data.SIZE), whole)
+    check(source.read_delimited(path, "|", split_size=data.SIZE), whole)
     path = data.documents(tmp_path / "a.bson")
     documents = source.read_bson(path, schema=data.TYPES, split_size=20_000)
-    check(path, documents, data.plain(bson.columns(path, schema=data.TYPES)))
+    check(documents, data.plain(bson.columns(path, schema=data.TYPES)))
 
 
 def test_bad_records(tmp_path: Path) -> None:
