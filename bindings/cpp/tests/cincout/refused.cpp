@@ -1,4 +1,5 @@
-// Uses of the streams that compile with <iostream> and that cincout.hpp lists as compile errors. USE selects one; 0 is none.
+// Uses of the streams that compile with <iostream> and that cincout.hpp lists as compile errors. USE selects one; 0 is
+// none.
 #ifdef WITH_CINCOUT
 #include <millstream/cincout.hpp>
 #else
