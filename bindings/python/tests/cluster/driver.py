@@ -19,20 +19,22 @@ from millstream import _jobs
 
 
 def main(engine: str, when: str, path: str, out: str, address: str = "") -> None:
+    if engine == "spark":
+        from test_spark import start
+
+        session = start()
+        killing = session.read.format("millstream").option("splitSize", 64 << 10).load(path).write.format("committing")
+        killing.option("when", when).option("group", os.getpgid(0)).mode("append").save(out)
+        return
+    source: Any = importlib.import_module(f"millstream.{engine}")
+    begin: Any = _jobs.Output.begin
+    _jobs.Output.begin = lambda *words: kill.WhileCommitting(begin(*words), when, os.getpgid(0))  # type: ignore[assignment]
+    # The tasks of Dask are threads of this process.
     if engine == "ray":
         ray: Any = importlib.import_module("ray")
-        source: Any = importlib.import_module("millstream.ray")
-        begin: Any = _jobs.Output.begin
-        _jobs.Output.begin = lambda *words: kill.WhileCommitting(begin(*words), when, os.getpgid(0))  # type: ignore[assignment]
         ray.cloudpickle.register_pickle_by_value(kill)
         ray.init(address=address, log_to_driver=False)
-        source.write_lines(source.read_lines(path, split_size=64 << 10), out)
-        return
-    from test_spark import start
-
-    session = start()
-    killing = session.read.format("millstream").option("splitSize", 64 << 10).load(path).write.format("committing")
-    killing.option("when", when).option("group", os.getpgid(0)).mode("append").save(out)
+    source.write_lines(source.read_lines(path, split_size=64 << 10), out)
 
 
 def check(engine: str, when: str, path: Path, out: Path, address: str = "") -> None:

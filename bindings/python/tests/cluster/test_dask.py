@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import data
+import driver
 import examples
 import kill
 import millstream as ms
@@ -138,6 +139,11 @@ def test_rows_are_written_once(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         source.write_parquet(fail(frame), failed)
     assert list(failed.iterdir()) == []
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_killed_driver(when: str, tmp_path: Path) -> None:
+    driver.check("dask", when, data.lines(tmp_path / "a.txt"), tmp_path / "out")
 
 
 def test_the_example_with_commands(tmp_path: Path) -> None:

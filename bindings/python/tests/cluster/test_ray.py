@@ -96,14 +96,18 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_killed_node_changes_nothing(cluster: Any, tmp_path: Path) -> None:
-    """Blocks that were on the node are read again."""
+    """Blocks that were on the node are read again, also if they are to be written."""
     path = data.csv(tmp_path / "a.csv")
     node = cluster.add_node(**NODE, resources={"doomed": 100})
     plan = plan_csv(path, split_size=data.SIZE)
     read = source.read_plan(plan, resources={"doomed": 1}).materialize()
     cluster.remove_node(node, allow_graceful=False)
-    cluster.add_node(**NODE, resources={"doomed": 100})
+    node = cluster.add_node(**NODE, resources={"doomed": 100})
     assert collect(read) == data.single(path)
+    cluster.remove_node(node, allow_graceful=False)
+    cluster.add_node(**NODE, resources={"doomed": 100})
+    source.write_parquet(read, tmp_path / "out")
+    assert data.written(tmp_path / "out") == data.single(path)
 
 
 @pytest.mark.usefixtures("cluster")
