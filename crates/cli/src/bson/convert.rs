@@ -334,7 +334,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
         unusable(error.found().unwrap_or_default(), format!("{expected}, or no compression"))
     })?;
     if options.stream.shows_progress(true) {
-        options.network.state_limit(sink);
+        sink.state_limit(&options.network);
     }
     let input = options
         .stream

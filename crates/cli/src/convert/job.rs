@@ -121,7 +121,7 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
     let stats = options.stats.as_ref().map(|sink| Report::open(sink, network, signals)).transpose()?;
     let shows_progress = options.progress.is_wanted(sink == Sink::Stdout);
     if shows_progress {
-        network.state_limit(&sink);
+        sink.state_limit(network);
     }
     let progress = shows_progress.then(|| Progress::start(size));
     let mut job = Job {

@@ -11,7 +11,6 @@ use millstream::{Remote, Result, Writer, WriterBuilder};
 use crate::message;
 
 use super::given::{Given, Value, arg};
-use super::sink::Sink;
 
 /// The options for URLs.
 #[derive(Clone, Default)]
@@ -157,10 +156,9 @@ impl Network {
         self.remote(url).check_upload()
     }
 
-    /// Prints how long an output may be, if it is an object whose length is not known.
-    pub(crate) fn state_limit(&self, sink: &Sink) {
-        if let Sink::Url(url) = sink
-            && !self.given.has("size_hint")
+    /// Prints how long an object may be, if its length is not known.
+    pub(super) fn state_limit(&self, url: &str) {
+        if !self.given.has("size_hint")
             && let Ok(limit) = self.remote(url).upload_limit()
         {
             let (name, limit) = (self.remote(url).name(), HumanBytes(limit));

@@ -9,7 +9,6 @@ use millstream::hash::Algorithm;
 use super::checksum::{Checksum, Hashed};
 use super::network::Network;
 use super::options::Options;
-use super::progress;
 use super::sink::Sink;
 
 /// The writers; the main output is the last one. If records are only counted, this is empty.
@@ -24,13 +23,18 @@ struct Output {
 
 impl Outputs {
     /// Opens all outputs or none: if opening one fails, the already opened ones are removed. `size` is the expected size of
-    /// an output.
-    pub(super) fn open(options: &Options, size: Option<u64>, token: &CancelToken) -> Result<Outputs> {
+    /// an output. If `states_limits` is true, prints how long outputs may be whose length is not known.
+    pub(super) fn open(
+        options: &Options,
+        size: Option<u64>,
+        states_limits: bool,
+        token: &CancelToken,
+    ) -> Result<Outputs> {
         let network = options.settings.network().expecting(size);
         let open = |(sink, hash)| Output::open(sink, hash, options, &network, token);
         let outputs = options.sinks().map(open).collect::<Result<_>>()?;
-        if progress::is_shown(options) {
-            options.sinks().for_each(|(sink, _)| network.state_limit(sink));
+        if states_limits {
+            options.sinks().for_each(|(sink, _)| sink.state_limit(&network));
         }
         Ok(Outputs(outputs))
     }

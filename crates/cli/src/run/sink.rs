@@ -88,6 +88,13 @@ impl Sink {
         }
     }
 
+    /// Prints how long the output may be, if it is an object whose length is not known.
+    pub(crate) fn state_limit(&self, network: &Network) {
+        if let Sink::Url(url) = self {
+            network.state_limit(url);
+        }
+    }
+
     /// Returns whether the output appears when it is complete: an object or a regular file, as opposed to a FIFO, a device
     /// or a socket.
     pub(super) fn appears_at_end(&self) -> bool {

@@ -121,7 +121,9 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
     let stats =
         options.stats.as_ref().map(|sink| Report::open(sink, options.settings.network(), signals)).transpose()?;
     let rejects = Rejects::open(&options.bad, signals.token())?;
-    let outputs = Outputs::open(options, previews.iter().map(|preview| preview.size).sum(), signals.token())?;
+    let expected = previews.iter().map(|preview| preview.size).sum();
+    let shows_progress = progress::is_shown(options);
+    let outputs = Outputs::open(options, expected, shows_progress, signals.token())?;
     let size = previews.iter().enumerate().map(|(i, preview)| match i {
         0 if index.is_none() => first.progress().source_size,
         _ => preview.size,
@@ -145,7 +147,7 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Result<Moved> {
         }
         None => Destination::Outputs(outputs),
     };
-    let progress = progress::is_shown(options).then(|| Progress::start(size.sum()));
+    let progress = shows_progress.then(|| Progress::start(size.sum()));
     let transfer = Transfer {
         options,
         signals,
