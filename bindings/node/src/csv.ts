@@ -85,6 +85,9 @@ export interface RaggedOptions {
 
 export const RAGGED_RULES: Rules<RaggedOptions> = { ragged: CSV_RAGGED };
 
+/** Objects have names for the fields of the header only. */
+export const RAGGED_OBJECT_RULES: Rules<RaggedOptions> = { ragged: ["error", "pad"] };
+
 /** The names of the header, once it has been read. */
 export interface Header {
   names?: string[];

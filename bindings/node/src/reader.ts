@@ -16,18 +16,16 @@
  */
 
 import { Batch, type InvalidUtf8 } from "./batch.js";
-import { type Header, RAGGED_RULES, type RaggedOptions, type RowFramer, type Rows } from "./csv.js";
-import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError, misuse } from "./error.js";
 import {
-  CLOSED,
-  CONTENT_MISMATCH,
-  FRAME_TRUNCATED,
-  INTERNAL,
-  INVALID_OPTION,
-  IO,
-  RECORD_TOO_LONG,
-  UTF8_INVALID,
-} from "./errors.js";
+  type Header,
+  RAGGED_OBJECT_RULES,
+  RAGGED_RULES,
+  type RaggedOptions,
+  type RowFramer,
+  type Rows,
+} from "./csv.js";
+import { type CommandEnd, cancelled, changed, fromSystem, MillstreamError, misuse } from "./error.js";
+import { CLOSED, CONTENT_MISMATCH, FRAME_TRUNCATED, INTERNAL, IO, RECORD_TOO_LONG, UTF8_INVALID } from "./errors.js";
 import { forgotten } from "./forgotten.js";
 import {
   batchOf,
@@ -430,11 +428,7 @@ export class Reader<T extends string | Uint8Array = string> implements AsyncIter
   }
 
   #viewOfRows(call: string, given: RaggedOptions, asObjects: boolean): View & { readonly framer: RowFramer } {
-    checkOptions(call, given, [RAGGED_RULES]);
-    if (asObjects && given.ragged === "collect") {
-      const expected = 'rows({ ragged: "collect" }): objects have names for the fields of the header only';
-      throw misuse({ stream: call, found: 'ragged: "collect"', expected }, INVALID_OPTION);
-    }
+    checkOptions(call, given, [asObjects ? RAGGED_OBJECT_RULES : RAGGED_RULES]);
     const framer = this.#framerOf<RowFramer>(call, "split", "CSV", "csv()");
     const { as } = this.#view;
     const options = {

@@ -101,7 +101,7 @@ test("a bundle contains only what its program uses", async () => {
     [5_000, "browser.js", "column"],
     [9_500, "browser.js", "csv, fixed, collect"],
     [28_600, "browser.js", "lines"],
-    [45_200, "browser.js", "lines, pipe, map"],
+    [45_300, "browser.js", "lines, pipe, map"],
     [10_000, "index.js", "column"],
     [34_800, "index.js", "open"],
     [54_300, "index.js", "open, lines, pipe, map"],
