@@ -19,7 +19,8 @@ const BYTES = /* @__PURE__ */ new TextDecoder("latin1");
  *
  * Columns are separated by any amount of white space, or by exactly one character: with `","`, the second column of
  * `a,,b` is empty, which is not a number. A number is a decimal number with an optional exponent, `inf` or `nan`. Unlike
- * `Number`, it accepts no empty text, no `0x10` and no blanks, and does not turn digits into `Infinity`.
+ * `Number`, it accepts no empty text, no `0x10` and no blanks, and does not turn digits into `Infinity`. Quotes have no
+ * meaning: for CSV with quotes use the framer `csv()`.
  *
  * An error has the column of the number in the line, `column`; in a stage of a pipeline, it is also that of the stage's
  * error, which has the line.

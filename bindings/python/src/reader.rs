@@ -881,7 +881,8 @@ impl Reader {
     /// `None` for a field to ignore. A field equal to `missing` (for example `""`) is a missing value; any other field
     /// that is not of its type raises a `NumberError` or `EncodingError` with the line and column, and the column's name
     /// as `path`; the earlier rows are in its `partial`. Fields after the last column are ignored; too few are an error.
-    /// `workers` threads build the columns, including this one: up to four by default.
+    /// Quotes have no meaning: for CSV with quotes use `millstream.columns`. `workers` threads build the columns, including
+    /// this one: up to four by default.
     #[pyo3(signature = (sep, types, *, missing = None, max_records = None, workers = None))]
     fn columns(
         &self,

@@ -45,7 +45,8 @@
 //!
 //! (Functions that append to an open document belong to the first family: [`append_element`], [`append_document`],
 //! [`Builder`]. [`Map::from_slice`] and [`Map::to_vec`] need neither.) Strict rules are checked by the two functions
-//! that take a document: functions that read bytes use the default rules.
+//! that take a document, [`decode_document`] by reference and [`from_document`] by value: functions that read bytes use the
+//! default rules.
 //!
 //! The cursor gives these guarantees: every length is checked before it is used; nothing is allocated for a length
 //! whose bytes do not exist; skipping is iterative; nesting is limited ([`Rules::depth`]). An error contains what was

@@ -2768,7 +2768,8 @@ millstream_code millstream_reader_rest_of_line(millstream_reader *reader,
 
 /**
  * Gets the number in one column of the next line, a whole number from 0 to 2^32 - 1; the first column is 0. The other
- * columns need not contain numbers. A header is skipped with millstream_reader_next_line(). At the end of the input,
+ * columns need not contain numbers. Quotes have no meaning: for CSV with quotes use millstream_framer_rows(). A header is
+ * skipped with millstream_reader_next_line(). At the end of the input,
  * `end` is set to true. After an error the line has been read, and the next call continues after it; the error has the
  * line and the column in bytes.
  *

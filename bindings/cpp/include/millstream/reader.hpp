@@ -337,7 +337,7 @@ class reader {
 
     /// Returns the number in one column of the next line (the first column is 0), or nothing at the end. Columns are
     /// separated by exactly one `separator` or, without one, by any amount of white space. The other columns need not
-    /// contain numbers.
+    /// contain numbers. Quotes have no meaning: for CSV with quotes use `millstream::rows`.
     ///
     ///     while (std::optional<double> score = reader.next_column<double>(2, '\t'))
     ///         sum += *score;

@@ -407,7 +407,8 @@ class Reader(Iterator[T], Generic[T]):
         and `None` for a field to ignore. A field equal to `missing` (for example `""`) is a missing value; any other
         field that is not of its type raises a `NumberError` or `EncodingError` with the line and column, and the
         column's name as `path`; the earlier rows are in its `partial`. Fields after the last column are ignored; too
-        few are an error. `workers` threads build the columns, including this one: up to four by default."""
+        few are an error. Quotes have no meaning: for CSV with quotes use `millstream.columns`. `workers` threads build
+        the columns, including this one: up to four by default."""
     def skip_record(self) -> bool:
         """Skips a record, however long, and returns whether there was one."""
     def read(self, size: int | None = -1, /) -> T:

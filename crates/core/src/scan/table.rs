@@ -53,6 +53,7 @@ impl<'a> Iterator for Fields<'a> {
 impl FusedIterator for Fields<'_> {}
 
 /// Returns the number in one column of a line; the first column is 0. The content of the other columns does not matter.
+/// Quotes have no meaning: a quoted field of CSV that contains the separator is several columns.
 ///
 /// # Errors
 /// Returns the errors of [`columns`], and [`ValueMissing`](crate::ErrorKind::ValueMissing) for a line with too few

@@ -879,7 +879,8 @@ impl Reader {
     }
 
     /// Returns the number in one column of the next line (the first column is 0), or `None` at the end. The content of
-    /// the other columns does not matter; see [`scan::column`](crate::scan::column).
+    /// the other columns does not matter; see [`scan::column`](crate::scan::column). Quotes have no meaning: for CSV with
+    /// quotes use [`csv::Rows`](crate::csv::Rows).
     ///
     /// ```
     /// use millstream::{Reader, scan::Separator};
