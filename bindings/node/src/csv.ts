@@ -154,7 +154,7 @@ class CsvFramer extends CoreFramer implements RowFramer, LinesFramer {
       }
       const width = names?.length ?? row.length;
       if (ragged === "pad" || ragged === "collect") while (row.length < width) row.push(isText ? "" : new Uint8Array());
-      if (ragged === "collect" ? row.length < width : row.length !== width) {
+      if (row.length !== width && ragged !== "collect") {
         const found = `${row.length} field${row.length === 1 ? "" : "s"}`;
         const expected = `${width}, as in the header`;
         error = new MillstreamError(FIELD_COUNT_MISMATCH, {

@@ -97,7 +97,7 @@ impl Batches {
     pub fn csv(mut reader: Reader, csv: Csv, options: &Options) -> Result<Batches> {
         if options.ragged == CsvRagged::Collect {
             let error = Error::new(ErrorKind::InvalidOption).with_found("fields without a name, in columns");
-            return Err(error.with_expected("CsvRagged::Error or CsvRagged::Pad").with_name(reader.name()));
+            return Err(error.with_expected("ragged records that are errors, or padded").with_name(reader.name()));
         }
         let (names, count) = names(&mut reader, &csv, options)?;
         let layout = Layout {

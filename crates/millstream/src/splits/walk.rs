@@ -239,7 +239,8 @@ pub(super) fn count_before(
         &[byte] => memchr::memchr_iter(byte, bytes).count() as u64,
         _ => finder.find_iter(bytes).count() as u64,
     };
-    let mut cursor = content.cursor(Some(0), offsets.clone().last().unwrap_or(0), wait);
+    let end = offsets.clone().last().unwrap_or(0);
+    let mut cursor = content.cursor(Some(0), end, wait);
     let mut block = vec![0; BLOCK.max(2 * delimiter.len())];
     // The bytes before `at` have been searched; the last `kept` of them, at the start of the block, may begin a delimiter.
     let (mut at, mut kept, mut count) = (0, 0, 0);
@@ -252,7 +253,7 @@ pub(super) fn count_before(
             let len = (block.len() - kept).min(usize::try_from(offset - 1 - at).unwrap_or(usize::MAX));
             let read = cursor.read_at(&mut block[kept..kept + len], at).map_err(Error::from_io)?;
             if read == 0 {
-                return Err(shrank(at, offset));
+                return Err(shrank(at, end));
             }
             at += read as u64;
             let searched = kept + read;

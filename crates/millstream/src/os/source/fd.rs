@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_fifo_is_opened_without_waiting() {
+    fn a_device_does_not_keep_the_flag_that_the_open_of_a_fifo_needs() {
         let fifo = std::env::temp_dir().join(format!("millstream-fifo-{}", std::process::id()));
         mkfifoat(CWD, &fifo, Mode::RWXU).unwrap();
         let wait = Wait::new(None, Some(Duration::from_secs(9)));
