@@ -61,8 +61,9 @@ impl Way {
     fn choose() -> Way {
         let way = Way::asked_for(std::env::var("MILLSTREAM_DIGITS").ok().as_deref());
         CHOSEN.store(way as u8, Ordering::Relaxed);
-        if way == Way::Ifma {
-            IFMA_BELOW.store(TEN_TO_16, Ordering::Relaxed);
+        match way {
+            Way::Portable => PORTABLE_BELOW.store(TEN_TO_8, Ordering::Relaxed),
+            Way::Ifma => IFMA_BELOW.store(TEN_TO_16, Ordering::Relaxed),
         }
         way
     }
@@ -84,6 +85,10 @@ const PORTABLE: u8 = Way::Portable as u8;
 /// [`ifma`] puts the numbers below this one: none until the first number, and none if the CPU does not support it. So one
 /// comparison decides whether it is the way and whether a number is short enough.
 static IFMA_BELOW: AtomicU64 = AtomicU64::new(0);
+
+/// [`portable`] puts the numbers below this one in place: none until the first number, and none if another implementation
+/// was chosen.
+static PORTABLE_BELOW: AtomicU64 = AtomicU64::new(0);
 
 const TEN_TO_8: u64 = 100_000_000;
 const TEN_TO_16: u64 = 10_000_000_000_000_000;
@@ -157,20 +162,18 @@ pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> *mut u8 {
         if n < IFMA_BELOW.load(Ordering::Relaxed) {
             return at.add(ifma::put_short(at, n));
         }
-        let len = match CHOSEN.load(Ordering::Relaxed) {
-            PORTABLE => portable::put_u64(at, n),
-            _ => put_otherwise(at, n),
-        };
-        at.add(len)
+        if n < PORTABLE_BELOW.load(Ordering::Relaxed) {
+            return at.add(portable::put_short(at, n));
+        }
+        at.add(put_otherwise(at, n))
     }
 }
 
-/// Writes the digits of a number of more than sixteen digits, or of the first number, and returns their number.
+/// Writes the digits of a number that is not put in place, or of the first number, and returns their number.
 ///
 /// # Safety
 /// The conditions of [`put_u64`] apply.
-#[cold]
-#[inline(never)]
+#[inline(never)] // too long to be repeated for each number that is put
 unsafe fn put_otherwise(at: *mut u8, n: u64) -> usize {
     // SAFETY: the same conditions hold; the CPU supports the implementation.
     unsafe { put_u64_by(Way::chosen(), at, n).offset_from_unsigned(at) }
