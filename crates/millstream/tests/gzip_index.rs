@@ -1,8 +1,11 @@
 //! Seek points of gzip files: decoding from any offset gives the bytes that sequential decoding gives.
 #![cfg(feature = "compression")]
 
+mod skip;
+
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -185,6 +188,99 @@ fn without_checksums(directory: &TempDir, index: &GzipIndex) -> GzipIndex {
     let without = GzipIndex::load(&path).unwrap();
     assert!(without != *index && without.offsets().eq(index.offsets()));
     without
+}
+
+/// Returns a command of `.venv`, where `tools/setup test` installs the programs that have the same format.
+fn other_program(name: &str) -> Option<Command> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.venv/bin").join(name);
+    if !path.exists() {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{} is missing: see tools/setup", path.display());
+        skip::say(&format!(".venv/bin/{name} is missing, which tools/setup installs"));
+        return None;
+    }
+    Some(Command::new(path))
+}
+
+/// Returns what a program prints.
+fn printed(command: &mut Command) -> Vec<u8> {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Prints 100 bytes from each offset. Without `auto_build`, it fails if the index does not cover them.
+const READ: &str = "
+import sys, indexed_gzip
+path, index, *offsets = sys.argv[1:]
+with indexed_gzip.IndexedGzipFile(path, index_file=index, auto_build=False) as file:
+    for offset in offsets:
+        file.seek(int(offset))
+        sys.stdout.buffer.write(file.read(100))
+";
+
+const WRITE: &str = "
+import sys, indexed_gzip
+with indexed_gzip.IndexedGzipFile(sys.argv[1], spacing=65536) as file:
+    file.build_full_index()
+    file.export_index(sys.argv[2])
+";
+
+/// Files with one member and with several, and their data.
+fn files_for_others() -> [(Vec<u8>, Vec<u8>); 3] {
+    let data = sample(900_001, 7);
+    let members = [gzip(&data[..500_000], 9), gzip(&data[500_000..700_000], 1), gzip(&data[700_000..], 6)].concat();
+    [(gzip(&data, 6), data.clone()), (gzip(&data, 0), data.clone()), (members, data)]
+}
+
+#[test]
+fn other_programs_read_the_index() {
+    let directory = tempfile::tempdir().unwrap();
+    let stored = directory.path().join("x.gzidx");
+    for (file, data) in files_for_others() {
+        let path = put(&directory, &file);
+        let index = GzipIndex::build(&path, SPACING, |_, _| Ok(())).unwrap();
+        assert!(index.offsets().len() > 4, "{}", index.offsets().len());
+        index.write(std::fs::File::create(&stored).unwrap()).unwrap();
+        let around = index.offsets().flat_map(|at| [at.saturating_sub(1), at, at + 1]);
+        let offsets: Vec<usize> = around.chain([900_000, 0, 600_000]).map(|at| at as usize).collect();
+        let expected: Vec<u8> = offsets.iter().flat_map(|&at| &data[at..data.len().min(at + 100)]).copied().collect();
+        if let Some(mut python) = other_program("python3") {
+            let read = python.args(["-c", READ]).args([&path, &stored]).args(offsets.iter().map(usize::to_string));
+            assert!(printed(read) == expected, "indexed_gzip");
+        }
+        if let Some(mut rapidgzip) = other_program("rapidgzip") {
+            let import = rapidgzip.args(["-d", "-c", "--import-index"]).args([&stored, &path]);
+            assert!(printed(import) == data, "rapidgzip");
+        }
+    }
+}
+
+#[test]
+fn an_index_of_another_program_is_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let stored = directory.path().join("x.gzidx");
+    for (file, data) in files_for_others() {
+        let path = put(&directory, &file);
+        let is_read = |program: &str| {
+            let index = GzipIndex::load(&stored).unwrap();
+            assert_eq!((index.compressed_len(), index.decoded_len()), (file.len() as u64, data.len() as u64));
+            assert!(index.offsets().len() > 4, "{program}: {}", index.offsets().len());
+            let around = index.offsets().flat_map(|at| [at.saturating_sub(1), at, at + 1]);
+            for offset in around.filter(|&at| at <= 900_001).chain([900_001, 600_000]) {
+                assert!(read_from(&index, &path, offset).unwrap() == data[offset as usize..], "{program}, {offset}");
+            }
+            std::fs::remove_file(&stored).unwrap();
+        };
+        if let Some(mut python) = other_program("python3") {
+            printed(python.args(["-c", WRITE]).args([&path, &stored]));
+            is_read("indexed_gzip");
+        }
+        if let Some(mut rapidgzip) = other_program("rapidgzip") {
+            let export = ["--index-format", "indexed_gzip", "--chunk-size", "128", "-d", "-c", "--export-index"];
+            assert!(printed(rapidgzip.args(export).args([&stored, &path])) == data);
+            is_read("rapidgzip");
+        }
+    }
 }
 
 #[test]

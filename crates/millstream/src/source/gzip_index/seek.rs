@@ -37,7 +37,9 @@ impl<'a> GzipAt<'a> {
             &format_args!("the offset {offset}"),
             &format_args!("one of at most {}, the length of the decoded data", index.decoded),
         )])?;
-        let number = index.points.partition_point(|point| point.decoded <= offset) - 1;
+        // Indexes of other programs have a point at the end of the file, from which nothing can be decoded.
+        let is_usable = |decoded| decoded <= offset && decoded < index.decoded;
+        let number = index.points.partition_point(|point| is_usable(point.decoded)).saturating_sub(1);
         let point = &index.points[number];
         let window = point.window.as_deref().unwrap_or_default();
         let entry = Entry { compressed: point.compressed, bits: point.bits, window, check: point.check };
