@@ -76,8 +76,8 @@ export interface PlanOptions {
   size?: number | undefined;
   /** What each split stores to detect another file or another version of it. `"none"`: nothing, only a shorter file is
    * detected. `"identity"`, the default: size, modification time and inode, for one machine. `"ends"`: size and a hash of
-   * 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the file is read
-   * once. For an object, each split stores the size and the ETag, and every request requires them.
+   * 64 KiB at both ends, and at the start of each split if planning reads the file, for copies on other machines.
+   * `"full"`: also a hash of each split, for which the file is read once. For an object, each split stores the size and the ETag, and every request requires them.
    */
   pin?: "none" | "identity" | "ends" | "full" | undefined;
   /** Whether a compressed file is decoded, which is the default, or divided as it is. */

@@ -70,9 +70,9 @@ impl Splits {
     ///
     /// `pin` is what each split stores to detect another file or another version of it. `"none"`: nothing, only a shorter
     /// file is detected. `"identity"`: size, modification time and inode, for one machine. `"ends"`: size and a hash of
-    /// 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the file is read
-    /// once. For an object, each split stores the size and the ETag, and every request requires them. The server must have
-    /// ranges and send a strong ETag.
+    /// 64 KiB at both ends, and at the start of each split if planning reads the file, for copies on other machines.
+    /// `"full"`: also a hash of each split, for which the file is read once. For an object, each split stores the size and
+    /// the ETag, and every request requires them. The server must have ranges and send a strong ETag.
     #[staticmethod]
     #[pyo3(
         signature = (path, framer = None, *, size = Whole(256 << 20), pin = "identity", decode = "auto", index = None,

@@ -90,7 +90,8 @@ enum Pin {
     None,
     /// Size, modification time and inode, for one machine; for an object, size and ETag
     Identity,
-    /// Size and a hash of 64 KiB at both ends, for copies on other machines
+    /// Size and a hash of 64 KiB at both ends, and at the start of each split if planning reads the file, for copies on other
+    /// machines
     Ends,
     /// Also a hash of each split, for which the file is read once
     Full,

@@ -203,9 +203,9 @@ class Splits(Sequence[Split]):
 
         `pin` is what each split stores to detect another file or another version of it. `"none"`: nothing, only a
         shorter file is detected. `"identity"`: size, modification time and inode, for one machine. `"ends"`: size and a
-        hash of 64 KiB at both ends, for copies on other machines. `"full"`: also a hash of each split, for which the
-        file is read once. For an object, each split stores the size and the ETag, and every request requires them.
-        The server must have ranges and send a strong ETag."""
+        hash of 64 KiB at both ends, and at the start of each split if planning reads the file, for copies on other
+        machines. `"full"`: also a hash of each split, for which the file is read once. For an object, each split stores
+        the size and the ETag, and every request requires them. The server must have ranges and send a strong ETag."""
     @classmethod
     def from_json(cls, json: str) -> Splits:
         """A plan from JSON."""

@@ -65,7 +65,7 @@ impl Divided {
 
 impl AssumedSplits {
     /// Returns a split whose first record begins at the start of the range.
-    fn split(&self, range: Range<u64>) -> Split {
+    pub(super) fn split(&self, range: Range<u64>) -> Split {
         Split {
             whole: self.whole.clone(),
             begin: range.start,
@@ -77,6 +77,7 @@ impl AssumedSplits {
             json: None,
             encoded: None,
             hash: None,
+            boundary_hash: None,
         }
     }
 }

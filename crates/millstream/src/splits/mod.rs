@@ -46,6 +46,7 @@ mod stored;
 mod table;
 mod walk;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,6 +66,9 @@ use crate::source::gzip_index::Mark;
 use content::Location;
 use pin::Pinned;
 pub(crate) use source::Opened;
+
+/// The maximum number of bytes before and after the start of a split that are hashed.
+const BOUNDARY: u64 = 32 << 10;
 
 /// A plan: the splits of a file, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,6 +107,8 @@ pub struct Split {
     encoded: Option<Encoded>,
     /// The hash of the split's bytes.
     hash: Option<String>,
+    /// The hash of the bytes around `begin`: see [`Split::boundary`].
+    boundary_hash: Option<String>,
 }
 
 /// The facts about a file that all of its splits share.
@@ -400,6 +406,13 @@ impl Split {
             begin => elements.after(&place.objects, begin, self.record.unwrap_or(0))?,
         };
         Ok(Some((elements, place.kept)))
+    }
+
+    /// Returns the bytes of the file around the start of the split that are hashed: at most 32 KiB before and 32 KiB after it,
+    /// and not more than the split has, so that all of them are at most twice the file.
+    fn boundary(&self) -> Range<u64> {
+        let reach = self.end.map_or(0, |end| end - self.begin).min(BOUNDARY);
+        self.begin.saturating_sub(reach)..self.begin + reach
     }
 
     /// Returns whether the split ends between two elements of a JSON document.

@@ -1,5 +1,7 @@
 //! What a plan knows about the content of its file, and the check that the file still has it.
 
+use std::ops::Range;
+
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +33,9 @@ pub enum SplitPin {
     /// show (often 4 ms).
     #[default]
     Identity,
-    /// The size, and a hash of the first and last 64 KiB, for copies of the file on other machines. Not detected: a
-    /// change in the middle that keeps the size, made before a split is opened.
+    /// The size, and a hash of the first and last 64 KiB, for copies of the file on other machines. If planning reads the
+    /// file (it is not compressed, and records are followed or numbered), each split also has a hash of up to 32 KiB before
+    /// and 32 KiB after its start. Not detected: a change elsewhere that keeps the size, made before a split is opened.
     Ends,
     /// [`Ends`](SplitPin::Ends), and a hash of the bytes of each split, for which planning reads the whole file. A
     /// split is hashed while it is read, and compared at its end. A change to bytes that are read is detected, unless
@@ -143,12 +146,18 @@ pub(super) fn text_of(hash: blake3::Hash) -> String {
     HEXLOWER.encode(hash.as_bytes())
 }
 
-/// Returns the BLAKE3 hash of the first 64 KiB and the last 64 KiB; a shorter file is hashed twice.
+/// Returns the hash of the first 64 KiB and the last 64 KiB; a shorter file is hashed twice.
 fn hash_of_ends(content: &Content, size: u64, wait: &Wait) -> Result<String> {
+    let len = size.min(END);
+    hash_of(content, &[0..len, size - len..size], wait)
+}
+
+/// Returns the BLAKE3 hash of some bytes of the content.
+pub(super) fn hash_of(content: &Content, ranges: &[Range<u64>], wait: &Wait) -> Result<String> {
     let mut hasher = blake3::Hasher::new();
-    let mut bytes = vec![0; size.min(END) as usize];
-    for offset in [0, size - bytes.len() as u64] {
-        content.read_exact_at(&mut bytes, offset, wait).map_err(|error| match error.kind() {
+    for Range { start, end } in ranges {
+        let mut bytes = vec![0; (end - start) as usize];
+        content.read_exact_at(&mut bytes, *start, wait).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => Error::new(ErrorKind::SourceShrank),
             _ => Error::from_io(error),
         })?;

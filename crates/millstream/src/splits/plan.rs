@@ -18,7 +18,7 @@ use millstream_remote::{ListedObject, Version};
 
 use super::chunks::Chunks;
 use super::content::{Content, Location, current_version};
-use super::pin::Pinned;
+use super::pin::{Pinned, hash_of};
 use super::walk::{Counts, Walked, count_before, walk, walk_elements};
 use super::{AssumedSplits, Encoded, Framing, JsonPlace, Split, SplitPin, Splits, Whole, source};
 
@@ -328,6 +328,11 @@ impl SplitsBuilder {
         size: u64,
         wait: &Wait,
     ) -> Result<(Planning, Option<Guess>)> {
+        // A change while the content is planned is detected by its time, because the pin may contain no hash of these bytes.
+        let version = match self.pin {
+            SplitPin::None => Pinned::None,
+            _ => Pinned::new(SplitPin::Identity, content, wait)?,
+        };
         let pin = Pinned::new(self.pin, content, wait)?;
         let index = self.index.as_ref().map(std::path::absolute).transpose().map_err(Error::from_io)?;
         let decodes = self.decode != Some(Decode::Off);
@@ -340,7 +345,7 @@ impl SplitsBuilder {
             _ => None,
         };
         let whole = Whole { location: Some(location), pin, framing, index, header };
-        let plan = Planning { whole: Arc::new(whole), size: content.size()?, step: size, splits: Vec::new() };
+        let plan = Planning { whole: Arc::new(whole), size: content.size()?, step: size, splits: Vec::new(), version };
         Ok((plan, is_encoded.then(|| guess(&first, true))))
     }
 
@@ -359,6 +364,8 @@ pub(super) struct Planning {
     /// The requested size of a split.
     pub(super) step: u64,
     splits: Vec<Split>,
+    /// The version of the content that is planned.
+    version: Pinned,
 }
 
 impl Planning {
@@ -382,7 +389,19 @@ impl Planning {
         let whole = self.whole.clone();
         let is_json = matches!(whole.framing, Framing::JsonElements { .. });
         let json = is_json.then(|| JsonPlace { last: true, ..JsonPlace::default() });
-        Split { whole, begin, end, is_exact, record, line: None, rows: None, json, encoded: None, hash: None }
+        Split {
+            whole,
+            begin,
+            end,
+            is_exact,
+            record,
+            line: None,
+            rows: None,
+            json,
+            encoded: None,
+            hash: None,
+            boundary_hash: None,
+        }
     }
 
     /// Returns the whole content as one split.
@@ -518,14 +537,22 @@ impl Planning {
         Ok(walked.counts.records)
     }
 
-    /// Fails if the content has changed since the plan began.
+    /// Adds what the pin needs of each split. Fails if the content has changed since the plan began.
     pub(super) fn finish(
-        self,
+        mut self,
         content: &Content,
         records: Option<u64>,
         note: Option<String>,
         wait: &Wait,
     ) -> Result<Splits> {
+        if let (Some(_), Pinned::Ends { .. }) = (records, &self.whole.pin) {
+            // A pass has read these bytes.
+            for split in self.splits.iter_mut().filter(|split| split.begin > 0) {
+                wait.check()?;
+                split.boundary_hash = Some(hash_of(content, &[split.boundary()], wait)?);
+            }
+        }
+        self.version.check(content, wait)?;
         self.whole.pin.check(content, wait)?;
         let now = content.size()?;
         if now < self.size {

@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -21,7 +22,7 @@ use crate::source::{ByteSource, Counted, Nature, Pin, Resume};
 
 use super::Split;
 use super::content::{Content, Location, current_version};
-use super::pin::{Pinned, mismatch, text_of};
+use super::pin::{Pinned, hash_of, mismatch, text_of};
 
 /// The number of bytes that are read at a time while the first record is searched.
 const PIECE: usize = 32 << 10;
@@ -173,7 +174,16 @@ pub(super) fn open(split: &Split, wait: &Wait) -> Result<Content> {
 pub(super) fn check(split: &Split, content: &Content, wait: &Wait) -> Result<()> {
     split.whole.pin.check(content, wait)?;
     let (now, least) = (content.size()?, split.least_size());
-    if now < least { Err(shrank(now, least)) } else { Ok(()) }
+    if now < least {
+        return Err(shrank(now, least));
+    }
+    match &split.boundary_hash {
+        Some(hash) if hash_of(content, &[split.boundary()], wait)? != *hash => {
+            let Range { start, end } = split.boundary();
+            Err(mismatch(format!("other bytes from {start} to {end}"), "the bytes of the plan"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the hash of a split's bytes.

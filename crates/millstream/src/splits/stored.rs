@@ -54,6 +54,9 @@ pub(super) struct StoredSplit<'a> {
     encoded: Option<Encoded>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hash: Option<Cow<'a, str>>,
+    /// The hash of the bytes around `begin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    boundary_hash: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -112,6 +115,7 @@ impl Split {
             state: self.json.as_ref().map(Cow::Borrowed),
             encoded: self.encoded.clone(),
             hash: self.hash.as_deref().map(Cow::Borrowed),
+            boundary_hash: self.boundary_hash.as_deref().map(Cow::Borrowed),
         }
     }
 
@@ -149,6 +153,9 @@ impl StoredSplit<'_> {
             Some(end) if end < self.begin => Some("that ends before it begins"),
             _ if !self.exact && framing.searchable().is_none() => Some("whose first record cannot be searched for"),
             None if self.encoded.is_none() => Some("without an end"),
+            _ if self.encoded.is_some() && self.boundary_hash.is_some() => {
+                Some("of an encoded file with a hash of decoded bytes")
+            }
             _ if self.encoded.as_ref().is_some_and(|encoded| encoded.decoded > self.begin) => {
                 Some("before its encoded bytes")
             }
@@ -183,6 +190,7 @@ impl StoredSplit<'_> {
             json: self.state.map(Cow::into_owned),
             encoded: self.encoded,
             hash: self.hash.map(Cow::into_owned),
+            boundary_hash: self.boundary_hash.map(Cow::into_owned),
         };
         split.elements()?;
         Ok(split)
