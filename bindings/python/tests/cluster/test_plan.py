@@ -21,6 +21,7 @@ import millstream as ms
 import pyarrow as pa
 import pytest
 from millstream import _cluster, arrow, bson
+from millstream._cluster import version_of, with_version
 from millstream._errors import from_native
 
 
@@ -279,6 +280,21 @@ def test_objects(store: str, tmp_path: Path) -> None:
     put("tables/a.csv", csv.read_bytes() + b"\n")
     with pytest.raises(ms.FileError, match=r"s3://bucket/tables/a\.csv: .* the version with the ETag"):
         read(plan)
+
+
+@pytest.mark.parametrize("lines", [50, 200])
+@pytest.mark.usefixtures("store")
+def test_objects_of_which_another_version_was_divided(lines: int) -> None:
+    """A stream divides the current version, and requires that of its offset."""
+    url = "s3://bucket/a.txt"
+    put("a.txt", b"a line\n" * 100)
+    versions = {url: version_of(url)}
+    tasks = [with_version(task, versions) for task in arrow.plan_lines(url, split_size=64).tasks]
+    assert sum(batch.num_rows for task in tasks for batch in arrow.read_split(task)) == 100
+    put("a.txt", b"a line\n" * lines)
+    for task in arrow.plan_lines(url, split_size=64).tasks:
+        with pytest.raises(ms.FileError, match="source changed"):
+            list(arrow.read_split(with_version(task, versions)))
 
 
 def test_compressed_files(tmp_path: Path) -> None:

@@ -175,7 +175,11 @@ pub(super) fn check(split: &Split, content: &Content, wait: &Wait) -> Result<()>
     split.whole.pin.check(content, wait)?;
     let (now, least) = (content.size()?, split.least_size());
     if now < least {
-        return Err(shrank(now, least));
+        return Err(match split.whole.pin {
+            Pinned::None => shrank(now, least),
+            // The size is that of the pin, which a stream keeps, but a longer version of the object was divided.
+            _ => mismatch(format!("{least} bytes or more"), format!("the {now} bytes of the plan")),
+        });
     }
     match &split.boundary_hash {
         Some(hash) if hash_of(content, &[split.boundary()], wait)? != *hash => {
