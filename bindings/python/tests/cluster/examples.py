@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,11 @@ import pytest
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "cluster.md"
 PROGRAMS: list[str] = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+MAIN = 'if __name__ == "__main__":'
+
+#: What the programs print.
+TOTAL = f"3000 {sum(range(3000)) / 4}"
 
 
 def write_orders(directory: Path) -> None:
@@ -34,11 +41,21 @@ def check(imported: str, directory: Path, capsys: Any, *, writes: bool = False) 
     """Runs the program with this import that writes or only reads, and prints the number of orders and the sum of their
     prices. It finds a session of its engine if there is one."""
     programs = [program for program in PROGRAMS if f"import {imported}\n" in program and "print(" in program]
-    [program] = [program for program in programs if (".write_" in program) == writes]
+    [program] = [program for program in programs if (".write_" in program) == writes and MAIN not in program]
     write_orders(directory)
     capsys.readouterr()
     _run(program, directory, {"__name__": "program"})
-    assert capsys.readouterr().out.splitlines()[-1] == f"3000 {sum(range(3000)) / 4}"
+    assert capsys.readouterr().out.splitlines()[-1] == TOTAL
+
+
+def check_script(directory: Path) -> None:
+    """Runs the program that starts processes, which import it."""
+    [program] = [program for program in PROGRAMS if MAIN in program]
+    write_orders(directory)
+    script = directory / "program.py"
+    script.write_text(program, encoding="utf-8")
+    ended = subprocess.run([sys.executable, script], cwd=directory, stdout=subprocess.PIPE, text=True, check=True)
+    assert ended.stdout == f"{TOTAL}\n"
 
 
 def run(words: str, directory: Path, **names: Any) -> dict[str, Any]:

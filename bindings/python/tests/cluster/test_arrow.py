@@ -69,3 +69,7 @@ def test_no_rows_and_no_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize("imported", ["pyarrow.compute as pc\n\nimport millstream.arrow", "duckdb", "pathlib"])
 def test_the_examples(tmp_path: Path, capsys: pytest.CaptureFixture[str], imported: str) -> None:
     examples.check(imported, tmp_path, capsys)
+
+
+def test_the_example_with_processes(tmp_path: Path) -> None:
+    examples.check_script(tmp_path)
