@@ -14,7 +14,7 @@ use crate::run::{Network, OnBad, Show, Sink, count_text};
 use crate::signals::Signals;
 use crate::{Ending, message};
 
-use crate::tables::{Packing, ParquetOptions};
+use crate::tables::{BinaryOptions, Packing};
 
 use super::formats::{self, Format};
 use super::get::is_seen;
@@ -73,7 +73,9 @@ pub(super) struct Options {
     #[arg(long, value_name = "HOW", value_enum, requires = "column")]
     absent: Option<Absent>,
 
-    /// The compression of Parquet: zstd, zstd:LEVEL, snappy or none [default: zstd:3]
+    /// The compression of Parquet [default: zstd:3] or Arrow [default: none]: zstd, zstd:LEVEL, snappy, lz4 or none
+    ///
+    /// snappy is for Parquet only, and lz4 for Arrow only. A compressed Arrow file cannot be mapped without decoding it.
     #[arg(long, value_name = "HOW", value_parser = Packing::parse)]
     compression: Option<Packing>,
 
@@ -98,9 +100,9 @@ pub(super) struct Options {
     #[arg(long)]
     count: bool,
 
-    /// How Parquet is written, apart from the compression.
+    /// How Parquet and Arrow are written, apart from the compression.
     #[arg(skip)]
-    parquet: ParquetOptions,
+    binary: BinaryOptions,
 
     /// Whether `millstream convert` has been called, which has fewer options.
     #[arg(skip)]
@@ -118,7 +120,7 @@ pub(crate) struct Conversion {
     pub(crate) to: To,
     pub(crate) output: Option<Sink>,
     pub(crate) infer: Option<u32>,
-    pub(crate) parquet: ParquetOptions,
+    pub(crate) binary: BinaryOptions,
     pub(crate) null: Option<String>,
     pub(crate) on_bad: Option<OnBad>,
     pub(crate) count: bool,
@@ -136,7 +138,7 @@ impl From<Conversion> for Options {
             to,
             output,
             infer,
-            parquet,
+            binary,
             null,
             on_bad,
             count,
@@ -158,7 +160,7 @@ impl From<Conversion> for Options {
             canonical: false,
             on_bad: on_bad.unwrap_or(OnBad::Stop),
             count,
-            parquet,
+            binary,
             is_general: true,
         }
     }
@@ -247,16 +249,24 @@ impl Options {
             (self.mixed.is_some(), "--mixed", "a format with columns", columns),
             (self.mismatch.is_some(), "--mismatch", "a format with columns", columns),
             (self.unknown.is_some(), "--unknown", "a format with columns", columns),
-            (self.compression.is_some(), "--compression", "--to parquet", self.to == To::Parquet),
+            (self.compression.is_some(), "--compression", "--to parquet or arrow", self.is_binary()),
             (self.null.is_some(), "--null", "--to csv", self.to == To::Csv),
         ];
-        match rows.into_iter().find(|&(given, _, _, has_use)| given && !has_use) {
-            None => Ok(()),
-            Some((_, option, expected, _)) => {
-                let to = self.to.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default();
-                Err(unusable(format!("{option} with --to {to}"), expected))
-            }
+        let to = || self.to.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default();
+        if let Some((_, option, expected, _)) = rows.into_iter().find(|&(given, _, _, has_use)| given && !has_use) {
+            return Err(unusable(format!("{option} with --to {}", to()), expected));
         }
+        let packing = self.compression.or(self.binary.packing);
+        match packing.and_then(|packing| Some((packing, packing.instead(self.to == To::Parquet)?))) {
+            Some((packing, instead)) => {
+                Err(unusable(format!("--compression {} with --to {}", packing.name(), to()), instead))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn is_binary(&self) -> bool {
+        matches!(self.to, To::Parquet | To::Arrow | To::ArrowStream)
     }
 
     fn as_formats(&self) -> Result<formats::Options> {
@@ -292,9 +302,9 @@ impl Options {
             Some(Absent::Null) => OnAbsent::Null,
             Some(Absent::Error) | None => OnAbsent::Error,
         };
-        options.parquet = self.parquet;
+        options.binary = self.binary;
         if let Some(packing) = self.compression {
-            options.parquet.packing = packing;
+            options.binary.packing = Some(packing);
         }
         options.json = if self.canonical { Json::Canonical } else { Json::Relaxed };
         // A column usually takes at most four times the memory of its values.

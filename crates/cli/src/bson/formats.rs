@@ -23,7 +23,7 @@ use millstream::{Error, ErrorKind, Result, Writer};
 use crate::tables::csv::{CsvText, empty_line, separate};
 #[cfg(feature = "parquet")]
 use crate::tables::{self, Table, TextOptions};
-use crate::tables::{ParquetOptions, left_out};
+use crate::tables::{BinaryOptions, left_out};
 
 use super::json::Style;
 
@@ -78,7 +78,7 @@ pub struct Options {
     pub absent: OnAbsent,
     /// How Parquet is written.
     #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
-    pub parquet: ParquetOptions,
+    pub binary: BinaryOptions,
     /// The kind of Extended JSON to write.
     pub json: Json,
     /// The maximum size of the columns of one batch, less than 2 GiB.
@@ -101,7 +101,7 @@ impl Options {
             mismatch: OnMismatch::Error,
             unknown: OnUnknown::Error,
             absent: OnAbsent::Error,
-            parquet: ParquetOptions::default(),
+            binary: BinaryOptions::default(),
             json: Json::Relaxed,
             memory_limit: 1 << 30,
             null: String::new(),
@@ -291,7 +291,7 @@ fn tables(
         let schema = batches.batches().columns().schema().to_arrow();
         let name = [batches.batches().documents().reader().name().to_string()];
         let source = tables::source_metadata(&name);
-        let mut table = Table::new(kind, &schema, &options.parquet, &TextOptions::default(), &source, sink)?;
+        let mut table = Table::new(kind, &schema, &options.binary, &TextOptions::default(), &source, sink)?;
         let mut rows = 0;
         while let Some(batch) = batches.next_batch()? {
             table.write(&batch)?;

@@ -150,16 +150,23 @@ pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Optio
     if options.ragged == Some(Ragged::Collect) {
         return refused("--ragged collect", "error or pad: fields without a name have no column; see also --rejects");
     }
+    let arrow = matches!(to, Some(To::Arrow | To::ArrowStream));
     let of_to = [
-        (options.compression.is_some(), "--compression"),
-        (options.row_group_size.is_some(), "--row-group-size"),
-        (options.dictionary.is_some(), "--dictionary"),
+        (options.compression.is_some(), "--compression", "--to parquet or arrow", parquet || arrow),
+        (options.row_group_size.is_some(), "--row-group-size", "--to parquet", parquet),
+        (options.dictionary.is_some(), "--dictionary", "--to parquet", parquet),
     ];
-    if let Some((_, option)) = of_to.into_iter().find(|(is_given, _)| *is_given && !parquet) {
-        return match to {
-            Some(to) => refused(format!("{option} with --to {}", name(to)), "--to parquet"),
-            None => refused(format!("{option} with --print-schema"), "one of them"),
-        };
+    for (is_given, option, expected, has_use) in of_to {
+        match to {
+            Some(to) if is_given && !has_use => return refused(format!("{option} with --to {}", name(to)), expected),
+            None if is_given => return refused(format!("{option} with --print-schema"), "one of them"),
+            _ => {}
+        }
+    }
+    if let (Some(packing), Some(to)) = (options.compression, to)
+        && let Some(instead) = packing.instead(parquet)
+    {
+        return refused(format!("--compression {} with --to {}", packing.name(), name(to)), instead);
     }
     let infers = options.schema.is_none() && options.infer != Some(Infer::Off);
     for (is_given, option) in [(options.decimals, "--decimals"), (options.special_numbers, "--special-numbers")] {

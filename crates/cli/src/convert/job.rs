@@ -10,7 +10,7 @@ use crate::run::{
 };
 use crate::signals::Signals;
 use crate::standard::{STANDARD_OUTPUT, Stream};
-use crate::tables::{Kind, ParquetOptions, TextOptions};
+use crate::tables::{BinaryOptions, Kind, TextOptions};
 use crate::{Ending, bson, guard, message};
 
 use super::check;
@@ -64,17 +64,17 @@ fn as_bson(options: &Options, source: &Source, to: To) -> bson::Conversion {
         },
         output: options.output.clone(),
         infer: if let Some(Infer::First(count)) = options.infer { Some(count as u32) } else { None },
-        parquet: parquet_options(options),
+        binary: binary_options(options),
         null: options.null.first().cloned(),
         on_bad: options.on_bad,
         count: options.count,
     }
 }
 
-fn parquet_options(options: &Options) -> ParquetOptions {
-    let default = ParquetOptions::default();
-    ParquetOptions {
-        packing: options.compression.unwrap_or_default(),
+fn binary_options(options: &Options) -> BinaryOptions {
+    let default = BinaryOptions::default();
+    BinaryOptions {
+        packing: options.compression,
         group_rows: options.row_group_size.map_or(default.group_rows, |rows| rows as usize),
         dictionary: options.dictionary != Some(Switch::Off),
         threads: options.jobs.unwrap_or(1).into(),
@@ -150,9 +150,9 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
             To::Jsonl => Kind::JsonLines,
         };
         let cancel = job.signals.token().clone();
-        let parquet = parquet_options(options);
+        let binary = binary_options(options);
         let network = network.clone();
-        let how = TableOptions { kind, parquet, text, encode, network, cancel };
+        let how = TableOptions { kind, binary, text, encode, network, cancel };
         Output::open(how, place, input.schema(), job.names.clone())
     });
     job.finish(moved, stats, &sink)

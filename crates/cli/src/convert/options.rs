@@ -165,16 +165,18 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NUMBER", help_heading = "Records", value_parser = MaxRejects::parse)]
     pub(super) max_rejects: Option<MaxRejects>,
 
-    /// The compression of Parquet: zstd, zstd:LEVEL, snappy or none [default: zstd:3]
-    #[arg(long, value_name = "HOW", help_heading = "Parquet", value_parser = Packing::parse)]
+    /// The compression of Parquet [default: zstd:3] or Arrow [default: none]: zstd, zstd:LEVEL, snappy, lz4 or none
+    ///
+    /// snappy is for Parquet only, and lz4 for Arrow only. A compressed Arrow file cannot be mapped without decoding it.
+    #[arg(long, value_name = "HOW", help_heading = "Parquet and Arrow", value_parser = Packing::parse)]
     pub(super) compression: Option<Packing>,
 
     /// The most rows of a row group; it also ends when it takes 64 MiB of memory [default: 1048576]
-    #[arg(long, value_name = "ROWS", help_heading = "Parquet", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "ROWS", help_heading = "Parquet and Arrow", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) row_group_size: Option<u32>,
 
     /// Whether repeated values are stored once, in a dictionary for each row group [default: on]
-    #[arg(long, value_name = "WHEN", help_heading = "Parquet", value_enum)]
+    #[arg(long, value_name = "WHEN", help_heading = "Parquet and Arrow", value_enum)]
     pub(super) dictionary: Option<Switch>,
 
     #[command(flatten)]

@@ -13,7 +13,7 @@ use millstream::{CancelToken, Encode, Error, ErrorKind, Result, Writer};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::run::{Network, Sink};
-use crate::tables::{self, Kind, ParquetOptions, Table, TextOptions};
+use crate::tables::{self, BinaryOptions, Kind, Table, TextOptions};
 
 /// The names of the parts: a path with `{}` in the place of the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl Pattern {
 /// How the tables are written.
 pub(super) struct TableOptions {
     pub(super) kind: Kind,
-    pub(super) parquet: ParquetOptions,
+    pub(super) binary: BinaryOptions,
     pub(super) text: TextOptions,
     pub(super) encode: Encode,
     pub(super) network: Network,
@@ -125,7 +125,7 @@ impl Output {
         };
         let source = tables::source_metadata(&self.sources);
         let out = Counted { writer, path, written: self.written.clone() };
-        Table::new(self.options.kind, &self.schema, &self.options.parquet, &self.options.text, &source, out)
+        Table::new(self.options.kind, &self.schema, &self.options.binary, &self.options.text, &source, out)
     }
 
     /// Adds rows, before which this number of records has been rejected.

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
-use millstream::Result;
+use millstream::{Error, ErrorKind, Result};
 
-use super::failed;
+use super::{Packing, failed};
 
 /// The rows and the memory of a joined batch.
 const ROWS: usize = 1 << 16;
@@ -46,6 +47,23 @@ impl Joined {
     }
 }
 
+/// Returns the options for this compression.
+fn options(packing: Option<Packing>) -> Result<IpcWriteOptions> {
+    let options = IpcWriteOptions::default();
+    match packing {
+        None | Some(Packing::None) => Ok(options),
+        Some(Packing::Lz4) => options.try_with_compression(Some(CompressionType::LZ4_FRAME)).map_err(failed),
+        Some(Packing::Zstd(level)) => options
+            .try_with_compression(Some(CompressionType::ZSTD))
+            .and_then(|options| options.try_with_compression_level(Some(level.into())))
+            .map_err(failed),
+        Some(Packing::Snappy) => {
+            let error = Error::new(ErrorKind::InvalidOption).with_found("snappy for Arrow IPC");
+            Err(error.with_expected("lz4, zstd or no compression"))
+        }
+    }
+}
+
 /// An Arrow IPC file.
 pub(crate) struct ArrowFile<W: Write> {
     joined: Joined,
@@ -53,8 +71,9 @@ pub(crate) struct ArrowFile<W: Write> {
 }
 
 impl<W: Write> ArrowFile<W> {
-    pub(super) fn new(schema: &SchemaRef, out: W) -> Result<ArrowFile<W>> {
-        Ok(ArrowFile { joined: Joined::new(schema), writer: FileWriter::try_new(out, schema).map_err(failed)? })
+    pub(super) fn new(schema: &SchemaRef, packing: Option<Packing>, out: W) -> Result<ArrowFile<W>> {
+        let writer = FileWriter::try_new_with_options(out, schema, options(packing)?).map_err(failed)?;
+        Ok(ArrowFile { joined: Joined::new(schema), writer })
     }
 
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
@@ -80,11 +99,16 @@ pub(crate) struct ArrowStream<W: Write> {
 }
 
 impl<W: Write> ArrowStream<W> {
-    pub(super) fn new(schema: &SchemaRef, source: &[(String, String)], out: W) -> Result<ArrowStream<W>> {
+    pub(super) fn new(
+        schema: &SchemaRef,
+        source: &[(String, String)],
+        packing: Option<Packing>,
+        out: W,
+    ) -> Result<ArrowStream<W>> {
         let mut metadata = schema.metadata().clone();
         metadata.extend(source.iter().cloned());
         let described = Arc::new(schema.as_ref().clone().with_metadata(metadata));
-        let writer = StreamWriter::try_new(out, &described).map_err(failed)?;
+        let writer = StreamWriter::try_new_with_options(out, &described, options(packing)?).map_err(failed)?;
         Ok(ArrowStream { joined: Joined::new(schema), writer })
     }
 

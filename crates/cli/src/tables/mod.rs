@@ -24,54 +24,75 @@ pub(crate) use table::{Kind, Table, TextOptions};
 
 use millstream::{Error, ErrorKind};
 
-/// How Parquet is compressed.
+/// How Parquet and Arrow IPC are compressed.
 #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Packing {
     /// zstd with this level.
     Zstd(u8),
-    /// snappy, for readers that support nothing else.
+    /// snappy, for readers of Parquet that support nothing else.
     Snappy,
+    /// LZ4, which Arrow IPC has without levels.
+    Lz4,
     /// No compression.
     None,
 }
 
-impl Default for Packing {
-    /// zstd, level 3: smaller output than snappy in slightly more time, and supported by every current reader.
-    fn default() -> Packing {
-        Packing::Zstd(3)
-    }
-}
+/// The level of zstd by default.
+const LEVEL: u8 = 3;
 
-/// How Parquet is written.
+/// How Parquet and Arrow IPC are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
-pub(crate) struct ParquetOptions {
-    pub(crate) packing: Packing,
-    /// The most rows of a row group. A row group also ends when it takes 64 MiB of memory.
+pub(crate) struct BinaryOptions {
+    /// By default, Parquet has zstd, level 3: smaller output than snappy in slightly more time, and supported by every
+    /// current reader. Arrow IPC is not compressed, so that it can be mapped.
+    pub(crate) packing: Option<Packing>,
+    /// The most rows of a row group of Parquet. A row group also ends when it takes 64 MiB of memory.
     pub(crate) group_rows: usize,
-    /// Whether values are encoded with dictionaries, where these are smaller.
+    /// Whether values of Parquet are encoded with dictionaries, where these are smaller.
     pub(crate) dictionary: bool,
-    /// The number of threads that encode columns.
+    /// The number of threads that encode columns of Parquet.
     pub(crate) threads: usize,
 }
 
-impl Default for ParquetOptions {
-    fn default() -> ParquetOptions {
-        ParquetOptions { packing: Packing::default(), group_rows: 1 << 20, dictionary: true, threads: 1 }
+impl Default for BinaryOptions {
+    fn default() -> BinaryOptions {
+        BinaryOptions { packing: None, group_rows: 1 << 20, dictionary: true, threads: 1 }
     }
 }
 
 impl Packing {
-    /// Parses `zstd`, `zstd:LEVEL`, `snappy` or `none`.
+    /// Parses `zstd`, `zstd:LEVEL`, `snappy`, `lz4` or `none`.
     pub(crate) fn parse(text: &str) -> std::result::Result<Packing, String> {
         let level = |text: &str| text.parse().ok().filter(|level| (1..=22).contains(level));
         match text.split_once(':') {
-            None if text == "zstd" => Ok(Packing::default()),
+            None if text == "zstd" => Ok(Packing::Zstd(LEVEL)),
             None if text == "snappy" => Ok(Packing::Snappy),
+            None if text == "lz4" => Ok(Packing::Lz4),
             None if text == "none" => Ok(Packing::None),
             Some(("zstd", text)) => level(text).map(Packing::Zstd).ok_or("expected a level from 1 to 22".to_string()),
-            _ => Err("expected zstd, zstd:LEVEL, snappy or none".to_string()),
+            Some((name @ ("snappy" | "lz4" | "none"), _)) => Err(format!("expected {name} without a level")),
+            _ => Err("expected zstd, zstd:LEVEL, snappy, lz4 or none".to_string()),
+        }
+    }
+
+    /// Returns what Parquet or Arrow IPC has instead, if it does not have this compression.
+    pub(crate) fn instead(self, is_parquet: bool) -> Option<&'static str> {
+        match (self, is_parquet) {
+            (Packing::Lz4, true) => Some("--compression zstd, snappy or none"),
+            (Packing::Snappy, false) => Some("--compression lz4, zstd or none"),
+            _ => None,
+        }
+    }
+
+    /// Returns the word for it in the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Packing::Zstd(_) => "zstd",
+            Packing::Snappy => "snappy",
+            Packing::Lz4 => "lz4",
+            Packing::None => "none",
         }
     }
 }

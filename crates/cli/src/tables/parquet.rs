@@ -17,7 +17,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 
-use super::{Packing, ParquetOptions, failed};
+use super::{BinaryOptions, LEVEL, Packing, failed};
 
 /// The memory of a row group before it is written. The written size is smaller.
 const GROUP_BYTES: usize = 64 << 20;
@@ -91,11 +91,15 @@ impl Column {
 }
 
 impl<W: Write + Send> Parquet<W> {
-    pub(super) fn new(schema: &SchemaRef, options: &ParquetOptions, out: W) -> Result<Parquet<W>> {
-        let compression = match options.packing {
+    pub(super) fn new(schema: &SchemaRef, options: &BinaryOptions, out: W) -> Result<Parquet<W>> {
+        let compression = match options.packing.unwrap_or(Packing::Zstd(LEVEL)) {
             Packing::Zstd(level) => Compression::ZSTD(ZstdLevel::try_new(level.into()).map_err(failed)?),
             Packing::Snappy => Compression::SNAPPY,
             Packing::None => Compression::UNCOMPRESSED,
+            Packing::Lz4 => {
+                let error = Error::new(ErrorKind::InvalidOption).with_found("LZ4 for Parquet");
+                return Err(error.with_expected("zstd, snappy or no compression"));
+            }
         };
         let properties =
             WriterProperties::builder().set_compression(compression).set_dictionary_enabled(options.dictionary).build();
@@ -249,7 +253,7 @@ mod tests {
             Field::new("t", DataType::Utf8, true),
         ]));
         for threads in [1, 3] {
-            let options = ParquetOptions { group_rows: 70_000, threads, ..ParquetOptions::default() };
+            let options = BinaryOptions { group_rows: 70_000, threads, ..BinaryOptions::default() };
             let mut table = Parquet::new(&schema, &options, Vec::new()).unwrap();
             for first in (0..200_000).step_by(40_000) {
                 let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + 40_000));

@@ -10,7 +10,7 @@ use super::arrow::{ArrowFile, ArrowStream};
 use super::csv::CsvText;
 use super::json::JsonTable;
 use super::parquet::Parquet;
-use super::{ParquetOptions, csv};
+use super::{BinaryOptions, csv};
 
 /// The formats of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,15 +52,15 @@ impl<W: Write + Send> Table<W> {
     pub(crate) fn new(
         kind: Kind,
         schema: &SchemaRef,
-        parquet: &ParquetOptions,
+        binary: &BinaryOptions,
         text: &TextOptions,
         source: &[(String, String)],
         out: W,
     ) -> Result<Table<W>> {
         Ok(match kind {
-            Kind::Arrow => Table::Arrow(Box::new(ArrowFile::new(schema, out)?)),
-            Kind::ArrowStream => Table::ArrowStream(Box::new(ArrowStream::new(schema, source, out)?)),
-            Kind::Parquet => Table::Parquet(Box::new(Parquet::new(schema, parquet, out)?)),
+            Kind::Arrow => Table::Arrow(Box::new(ArrowFile::new(schema, binary.packing, out)?)),
+            Kind::ArrowStream => Table::ArrowStream(Box::new(ArrowStream::new(schema, source, binary.packing, out)?)),
+            Kind::Parquet => Table::Parquet(Box::new(Parquet::new(schema, binary, out)?)),
             Kind::Csv => {
                 let text = CsvText { null: text.null.clone(), is_seen: text.is_seen };
                 Table::Csv(Box::new(csv::CsvTable::new(schema, text, out)?))

@@ -42,7 +42,12 @@ fn values_and_types_come_back_from_every_format() {
         ("small.parquet", "--compression zstd:19 --row-group-size 2 -j 3"),
         ("t.arrow", ""),
         ("t.feather", "-j 2"),
+        ("lz4.arrow", "--compression lz4"),
+        ("zstd.arrow", "--compression zstd:19"),
+        ("plain.arrow", "--compression none"),
         ("t.arrows", ""),
+        ("lz4.arrows", "--compression lz4"),
+        ("zstd.arrows", "--compression zstd"),
         ("t.arrows.gz", ""),
     ] {
         convert(&place, &format!("t.csv -o {output}")).and(words).succeeds();
@@ -190,6 +195,12 @@ fn what_does_not_fit_together_is_refused_before_anything_is_opened() {
         ("--from parquet --to csv", &["--from parquet with standard input"]),
         ("a.csv --to csv --compression snappy", &["--compression with --to csv"]),
         ("a.csv -o a.parquet --compression zstd:40", &["expected a level from 1 to 22"]),
+        ("a.csv -o a.arrow --compression lz4:3", &["expected lz4 without a level"]),
+        ("a.csv -o a.parquet --compression snappy:1", &["expected snappy without a level"]),
+        ("a.csv -o a.arrow --compression snappy", &["--compression snappy with --to arrow", "lz4, zstd or none"]),
+        ("a.csv -o a.parquet --compression lz4", &["--compression lz4 with --to parquet", "zstd, snappy or none"]),
+        ("a.csv -o a.arrow --dictionary off", &["--dictionary with --to arrow", "--to parquet"]),
+        ("a.csv --print-schema --compression lz4", &["--compression with --print-schema"]),
         ("a.csv -o a.parquet.gz", &["a name that implies compression"]),
         ("a.csv -o a.parquet --stop-grace 1s", &["--stop-grace without a command"]),
         ("a.csv -o b.csv --max-rejects 101%", &["expected a number, or a share"]),
@@ -272,6 +283,23 @@ fn bad_input_leaves_nothing() {
     convert(&place, "late.csv --infer all -o late.parquet --count")
         .succeeds()
         .prints(format!("20001 rows, {} bytes\n", place.read("late.csv").len()));
+}
+
+#[test]
+fn arrow_can_be_compressed() {
+    let rows: String = (0..20_000).map(|row| format!("{row},value {}\n", row % 7)).collect();
+    let place = Place::new().file("a.csv", format!("n,s\n{rows}"));
+    let size = |words: &str| {
+        convert(&place, &format!("a.csv --to arrow -o out {words}")).succeeds();
+        convert(&place, "out --from arrow --to csv").succeeds().prints(&format!("n,s\n{rows}"));
+        place.read("out").len()
+    };
+    let plain = size("");
+    assert_eq!(plain, size("--compression none"));
+    for words in ["--compression lz4", "--compression zstd", "--compression zstd:19"] {
+        let compressed = size(words);
+        assert!(compressed < plain * 2 / 3, "{words}: {compressed} of {plain} bytes");
+    }
 }
 
 #[test]

@@ -65,8 +65,8 @@ fn arrow_comes_back() {
 #[test]
 fn parquet_comes_back() {
     for packing in [Packing::Zstd(3), Packing::Snappy, Packing::None] {
-        let parquet = ParquetOptions { packing, ..ParquetOptions::default() };
-        let (bytes, _) = converted(orders(), &Options { parquet, ..Options::new(Format::Parquet) });
+        let binary = BinaryOptions { packing: Some(packing), ..BinaryOptions::default() };
+        let (bytes, _) = converted(orders(), &Options { binary, ..Options::new(Format::Parquet) });
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), bytes).unwrap();
         let builder = ParquetRecordBatchReaderBuilder::try_new(file.reopen().unwrap()).unwrap();
