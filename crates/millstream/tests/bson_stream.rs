@@ -65,6 +65,26 @@ fn one_by_one(documents: &mut Documents) -> Outcome {
     }
 }
 
+/// Also returns the bytes of each skipped place that is reported.
+fn with_kept(documents: Documents, most: usize) -> (Outcome, Vec<Vec<u8>>) {
+    let (mut documents, mut all, mut kept) = (documents.keep_bad(most), Vec::new(), Vec::new());
+    loop {
+        match documents.next() {
+            Ok(Some(document)) => all.push((document.offset(), document.as_bytes().to_vec())),
+            Ok(None) => return ((all, None), kept),
+            Err(error) => match documents.take_rejected() {
+                Some(raw) => {
+                    let place = *documents.skipped().places().last().unwrap();
+                    assert_eq!((error.kind(), error.record()), (place.kind, Some(place.record)));
+                    assert_eq!((error.offset(), raw.len() as u64), (Some(place.wrong_at), place.len.min(most as u64)));
+                    kept.push(raw);
+                }
+                None => return ((all, Some(error.kind())), kept),
+            },
+        }
+    }
+}
+
 fn by_batches(documents: &mut Documents) -> Outcome {
     let mut all = Vec::new();
     loop {
@@ -146,7 +166,12 @@ fn every_bit_turned_over() {
                 );
                 assert_eq!(documents.reader().position().records, sample.len() as u64);
             }
-            assert_eq!(by_batches(&mut open()), (found, error));
+            assert_eq!(by_batches(&mut open()), (found.clone(), error));
+            let (outcome, kept) = with_kept(open(), usize::MAX);
+            assert_eq!(outcome, (found, error));
+            // At the end of the stream, the error says that data is missing.
+            let is_kept = !is_delivered && error.is_none();
+            assert_eq!(kept, if is_kept { vec![damaged[start..start + len].to_vec()] } else { vec![] }, "bit {bit}");
 
             // Without skipping, the result is all earlier documents, then the error, then the end.
             let mut documents = Documents::new(in_pieces(damaged.clone(), piece)).checking(Checking::Ahead);
@@ -185,10 +210,14 @@ fn the_next_document_is_found_after_a_gap() {
     for hole in [vec![0; 300], vec![0xff; 300], (0..=255).collect(), b"\x05\0\0\0".repeat(75)] {
         for missing in [4, 30] {
             let bytes = [&before[..before.len() - missing], &hole, &after].concat();
-            let mut documents = Documents::new(in_pieces(bytes, 64)).on_bad(OnBad::Skip);
+            let open = || Documents::new(in_pieces(bytes.clone(), 64)).on_bad(OnBad::Skip);
+            let mut documents = open();
             let (found, error) = one_by_one(&mut documents);
             assert_eq!(error, None);
             assert_eq!(found.len(), 2 * sample.len() - 1, "{missing}");
+            let start = before.len() - sample.last().unwrap().len();
+            let (outcome, kept) = with_kept(open(), 100);
+            assert_eq!((outcome, kept), ((found, error), vec![bytes[start..start + 100].to_vec()]));
             assert_eq!(documents.skipped().count(), 1);
             let len = (sample.last().unwrap().len() - missing + hole.len()) as u64;
             assert_eq!(documents.skipped().bytes(), len);

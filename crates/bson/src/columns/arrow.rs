@@ -4,7 +4,8 @@
 //! `timestamp`. JSON text has the extension type `arrow.json`. All arrays are created with the safe constructors of
 //! the `arrow` crates, which check lengths and UTF-8 again.
 
-use super::{Batches, Bits, Column, Columns, DataType, Field, Pieces, Schema, Values};
+use super::schema::MOST_DEPTH;
+use super::{Batches, Bits, Column, Columns, DataType, Field, Pieces, Reject, Schema, Values};
 use crate::wire::cursor::Key;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
 use arrow_array::types::{Float64Type, Int32Type, Int64Type, TimestampMillisecondType, UInt64Type};
@@ -30,6 +31,68 @@ impl Schema {
     pub fn to_arrow(&self) -> SchemaRef {
         Arc::new(arrow_schema::Schema::new(fields(self.fields())))
     }
+
+    /// Converts Arrow's types back: the inverse of [`to_arrow`](Schema::to_arrow). Each column is found by its name.
+    ///
+    /// ```
+    /// use millstream::bson::columns::{DataType, Field, Schema};
+    /// let id = Field::of_key("_id", DataType::ObjectId);
+    /// let schema = Schema::new([id, Field::of_key("n", DataType::Int64).required()])?;
+    /// assert_eq!(Schema::from_arrow(&schema.to_arrow())?, schema);
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`InvalidOption`](ErrorKind::InvalidOption) for a type that is not one of [`DataType`], and as for
+    /// [`Schema::new`].
+    pub fn from_arrow(schema: &arrow_schema::Schema) -> Result<Schema> {
+        Schema::new(fields_of(schema.fields(), 0)?)
+    }
+}
+
+/// The recursion ends where [`Schema::new`] refuses the depth.
+fn fields_of(fields: &Fields, depth: usize) -> Result<Vec<Field>> {
+    let field_of = |field: &Arc<ArrowField>| {
+        let of = Field::of_key(field.name(), type_of(field, depth)?);
+        Ok(if field.is_nullable() { of } else { of.required() })
+    };
+    fields.iter().map(field_of).collect()
+}
+
+fn type_of(field: &ArrowField, depth: usize) -> Result<DataType> {
+    let metadata = |key: &str| field.metadata().get(key).map(String::as_str);
+    let of = match (field.data_type(), metadata("bson")) {
+        (ArrowType::Null, _) => DataType::Null,
+        (ArrowType::Boolean, _) => DataType::Bool,
+        (ArrowType::Int32, _) => DataType::Int32,
+        (ArrowType::Int64, _) => DataType::Int64,
+        (ArrowType::Float64, _) => DataType::Double,
+        (ArrowType::Utf8, _) if metadata("ARROW:extension:name") == Some("arrow.json") => DataType::Json,
+        (ArrowType::Utf8, _) => DataType::String,
+        (ArrowType::Binary, _) => DataType::Binary,
+        (ArrowType::FixedSizeBinary(12), Some("objectId")) => DataType::ObjectId,
+        (ArrowType::FixedSizeBinary(16), Some("decimal")) => DataType::Decimal128,
+        (ArrowType::UInt64, Some("timestamp")) => DataType::Timestamp,
+        (ArrowType::Timestamp(TimeUnit::Millisecond, Some(zone)), _) if &**zone == "UTC" => DataType::DateTime,
+        (ArrowType::List(item), _) if item.is_nullable() && depth <= MOST_DEPTH => {
+            DataType::List(Box::new(type_of(item, depth + 1)?))
+        }
+        (ArrowType::Struct(members), _) if depth <= MOST_DEPTH => DataType::Struct(fields_of(members, depth + 1)?),
+        (other, _) => {
+            let found = match other {
+                ArrowType::List(item) if !item.is_nullable() => "a list whose elements are never null".to_string(),
+                ArrowType::List(_) | ArrowType::Struct(_) => format!("types nested deeper than {MOST_DEPTH}"),
+                other => format!("the type {other}"),
+            };
+            return Err(Error::new(ErrorKind::InvalidOption)
+                .with_found(format!("{found} in column {:?}", field.name()))
+                .with_expected(
+                    "a type of BSON: null, bool, int32, int64, float64, string, binary, timestamp[ms, UTC], \
+                     bson.objectId, bson.decimal, bson.timestamp, json, or a list or struct of them",
+                ));
+        }
+    };
+    Ok(of)
 }
 
 fn fields(fields: &[Field]) -> Fields {
@@ -196,6 +259,11 @@ impl<R: ReadRecords> RecordBatches<R> {
     /// Returns the underlying batches, positioned after the last one that was read.
     pub fn into_batches(self) -> Batches<R> {
         self.batches
+    }
+
+    /// Takes the documents that were left out: see [`Batches::take_rejects`].
+    pub fn take_rejects(&mut self) -> Vec<Reject> {
+        self.batches.take_rejects()
     }
 
     /// Returns the next batch; `None` at the end, which means that the source succeeded.

@@ -49,8 +49,8 @@ use super::Document;
 use append::{Counts, Walk};
 #[cfg(doc)]
 use millstream_core::ErrorKind;
-use millstream_core::Result;
 use millstream_core::internal::refuse;
+use millstream_core::{Error, Result};
 
 /// What to do with a value that does not fit its column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +102,23 @@ pub struct LostTypes {
     pub subtype: u64,
     /// Undefined values, which became null.
     pub undefined: u64,
+}
+
+/// A document that was left out.
+#[derive(Debug)]
+pub struct Reject {
+    /// The reason, with the place.
+    pub error: Error,
+    /// The beginning of the document, or of the bytes that are not documents.
+    pub raw: Vec<u8>,
+}
+
+impl Reject {
+    /// An estimate of its memory in bytes.
+    fn size(&self) -> usize {
+        // The error has a name, a path and other texts.
+        512 + self.raw.len()
+    }
 }
 
 /// Options for converting documents to columns.
@@ -239,6 +256,11 @@ impl Columns {
     /// Whether the rows have reached the size of a batch, so that they should be [taken](Columns::take).
     pub fn is_full(&self) -> bool {
         self.walk.counts.used >= self.walk.options.batch_bytes
+    }
+
+    /// The size in bytes from which they are full.
+    fn batch_bytes(&self) -> usize {
+        self.walk.options.batch_bytes
     }
 
     /// The schema.

@@ -1,6 +1,6 @@
 //! The first documents of a stream, stored so that they can be read twice.
 
-use super::{Inference, OnMixed, Schema};
+use super::{Inference, OnMixed, Reject, Schema};
 use crate::{Document, Documents, Rules};
 use millstream_core::{ReadRecords, Result};
 
@@ -15,7 +15,7 @@ use millstream_core::{ReadRecords, Result};
 /// assert_eq!((sample.len(), sample.infer(OnMixed::Json)?.to_string()), (2, "n: int".to_string()));
 /// # Ok::<(), millstream::Error>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Sample {
     bytes: Vec<u8>,
     /// For each document, its end in `bytes`, its offset in the stream, and its record number.
@@ -23,6 +23,8 @@ pub struct Sample {
     rules: Rules,
     /// The number of documents that have been popped.
     popped: usize,
+    /// Invalid documents that were left out.
+    pub(super) rejects: Vec<Reject>,
 }
 
 impl Sample {
@@ -38,13 +40,24 @@ impl Sample {
 
     /// Reads more documents until there are `count`, until their total size reaches `bytes` bytes, or until the end.
     /// This function can be called again after an error that is
-    /// [resumable](millstream_core::ErrorKind::is_resumable).
+    /// [resumable](millstream_core::ErrorKind::is_resumable). Skipped places that are [kept](Documents::keep_bad)
+    /// count as documents.
     ///
     /// # Errors
     /// Returns the errors of [`Documents::next`].
     pub fn extend<R: ReadRecords>(&mut self, documents: &mut Documents<R>, count: usize, bytes: usize) -> Result<()> {
-        while self.places.len() < count && self.bytes.len() < bytes {
-            let Some(document) = documents.next()? else { break };
+        let mut rejected: usize = self.rejects.iter().map(Reject::size).sum();
+        while self.places.len() + self.rejects.len() < count && self.bytes.len() + rejected < bytes {
+            let document = match documents.next() {
+                Ok(Some(document)) => document,
+                Ok(None) => break,
+                Err(error) => {
+                    let Some(raw) = documents.take_rejected() else { return Err(error) };
+                    self.rejects.push(Reject { error, raw });
+                    rejected += self.rejects.last().map_or(0, Reject::size);
+                    continue;
+                }
+            };
             self.bytes.extend_from_slice(document.as_bytes());
             self.rules = document.rules();
             let offset = document.offset();

@@ -85,7 +85,7 @@ impl Schema {
 }
 
 /// The maximum nesting of types.
-const MOST_DEPTH: usize = 64;
+pub(super) const MOST_DEPTH: usize = 64;
 
 fn check_fields(fields: &[Field], depth: usize) -> Result<()> {
     let refuse = |found: String, expected: &str| {

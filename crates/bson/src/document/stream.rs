@@ -110,6 +110,10 @@ pub struct Documents<R> {
     /// The number of bytes examined around invalid places, including repeated examination.
     looked_at: u64,
     skipped: Skipped,
+    /// How many bytes of a skipped place are kept, if its error is returned.
+    kept: Option<usize>,
+    /// The bytes of the skipped place whose error was returned last.
+    rejected: Option<Vec<u8>>,
     /// The offsets of the last batch.
     offsets: Vec<u32>,
 }
@@ -124,6 +128,8 @@ struct Search {
     /// Whether it began where the stream appears to end inside a document. A complete document inside the invalid data
     /// could then be the last one, so reaching the end after it does not confirm the position.
     is_cut: bool,
+    /// The bytes since then that are kept.
+    raw: Vec<u8>,
 }
 
 impl<R: ReadRecords> Documents<R> {
@@ -139,6 +145,8 @@ impl<R: ReadRecords> Documents<R> {
             search: None,
             looked_at: 0,
             skipped: Skipped::default(),
+            kept: None,
+            rejected: None,
             offsets: Vec::new(),
         }
     }
@@ -156,6 +164,36 @@ impl<R: ReadRecords> Documents<R> {
     /// Sets what to do with an invalid document.
     pub fn on_bad(self, on_bad: OnBad) -> Documents<R> {
         Documents { on_bad, ..self }
+    }
+
+    /// With [`OnBad::Skip`], returns an error for each skipped place. The next call continues after it.
+    /// [`take_rejected`](Documents::take_rejected) distinguishes these errors from others, and returns the first
+    /// `most` bytes of the place.
+    ///
+    /// ```
+    /// use millstream::Reader;
+    /// use millstream::bson::{Documents, OnBad};
+    /// let reader = Reader::memory(b"\x0c\0\0\0\x77n\0\x2a\0\0\0\0\x0c\0\0\0\x10n\0\x2b\0\0\0\0")?;
+    /// let mut documents = Documents::new(reader).on_bad(OnBad::Skip).keep_bad(1 << 20);
+    /// let error = documents.next().unwrap_err();
+    /// assert_eq!((error.record(), error.offset()), (Some(0), Some(4)));
+    /// assert_eq!(documents.take_rejected().map(|raw| raw.len()), Some(12));
+    /// assert_eq!(documents.next()?.unwrap().get("n")?, Some(43));
+    /// # Ok::<(), millstream::Error>(())
+    /// ```
+    pub fn keep_bad(self, most: usize) -> Documents<R> {
+        Documents { kept: Some(most), ..self }
+    }
+
+    /// Returns the bytes of the place that was skipped, if the last error reported one and they have not been taken.
+    /// `None` if reading failed for another reason.
+    pub fn take_rejected(&mut self) -> Option<Vec<u8>> {
+        self.rejected.take()
+    }
+
+    /// How many bytes of a bad document are kept, if [`keep_bad`](Documents::keep_bad) was called.
+    pub(crate) fn kept(&self) -> Option<usize> {
+        self.kept
     }
 
     /// Returns the next document; `None` at the end, which means that the source succeeded and ended at the end of a
@@ -377,8 +415,24 @@ impl<R: ReadRecords> Documents<R> {
         }
         let error = self.here(error);
         self.skipped.add(self.reader.offset(), len as u64, self.reader.record(), &error);
-        self.reader.take_records(len, 1, len);
-        Ok(())
+        let bytes = self.reader.take_records(len, 1, len);
+        let raw = self.kept.map(|most| bytes[..len.min(most)].to_vec());
+        self.reject(error, raw)
+    }
+
+    /// Returns the error of a skipped place, if these are returned.
+    fn reject(&mut self, error: Error, raw: Option<Vec<u8>>) -> Result<()> {
+        self.rejected = raw;
+        if self.rejected.is_some() { Err(error) } else { Ok(()) }
+    }
+
+    /// Removes bytes from the buffer that are not a document.
+    fn discard(&mut self, count: usize) {
+        if let (Some(most), Some(search)) = (self.kept, &mut self.search) {
+            let more = count.min(most.saturating_sub(search.raw.len()));
+            search.raw.extend_from_slice(&self.reader.buffer()[..more]);
+        }
+        self.reader.consume(count);
     }
 
     /// Handles data at the beginning of the buffer that has no known end or is not a document.
@@ -389,9 +443,9 @@ impl<R: ReadRecords> Documents<R> {
             return Err(error);
         }
         let is_cut = error.kind() == ErrorKind::FrameTruncated && self.is_cut(0);
-        self.search = Some(Search { offset: self.reader.offset(), error, is_cut });
+        self.search = Some(Search { offset: self.reader.offset(), error, is_cut, raw: Vec::new() });
         // There is no document here, so continue with the next byte.
-        self.reader.consume(1);
+        self.discard(1);
         Ok(())
     }
 
@@ -401,19 +455,19 @@ impl<R: ReadRecords> Documents<R> {
             let Some(offset) = self.search.as_ref().map(|search| search.offset) else { return Ok(()) };
             let input = self.reader.buffer();
             let candidate = input.windows(5).position(|start| self.begins(start, 6));
-            self.reader.consume(candidate.unwrap_or(input.len().saturating_sub(4)));
+            let passed = candidate.unwrap_or(input.len().saturating_sub(4));
+            self.discard(passed);
             let here = self.reader.offset();
             let passed = here - offset;
             // This is checked before each candidate, because a document that is found does not reset the count.
             if candidate.is_some() && self.looked_at < SEARCH_BYTES.saturating_add(here.saturating_mul(16)) {
                 if self.is_document()? {
-                    if let Some(search) = self.search.take() {
-                        self.skipped.add(offset, passed, self.reader.record(), &search.error);
-                        self.reader.take_records(0, 1, 0);
-                    }
-                    return Ok(());
+                    let Some(Search { error, raw, .. }) = self.search.take() else { return Ok(()) };
+                    self.skipped.add(offset, passed, self.reader.record(), &error);
+                    self.reader.take_records(0, 1, 0);
+                    return self.reject(error, self.kept.map(|_| raw));
                 }
-                self.reader.consume(1);
+                self.discard(1);
                 continue;
             }
             if candidate.is_none() && !self.ended {
