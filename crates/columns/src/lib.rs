@@ -44,3 +44,5 @@ pub use described::Described;
 pub use options::KEPT_REJECTS;
 pub use options::{Duplicates, Infer, OnBad, Options, Reject};
 pub use schema::Schema;
+#[doc(hidden)] // for the command line
+pub use schema::{document_schema_from_json, document_schema_to_json};

@@ -72,7 +72,7 @@ impl Schema {
     /// of [`Schema::from_json`].
     pub fn new(arrow: SchemaRef) -> Result<Schema> {
         let schema = Schema { arrow, is_inferred: false };
-        check(schema.arrow.fields(), 0)?;
+        check(schema.arrow.fields(), 0, false)?;
         Ok(schema)
     }
 
@@ -124,11 +124,7 @@ impl Schema {
     /// Returns [`JsonInvalid`](ErrorKind::JsonInvalid) for text that is not JSON of this form, and
     /// [`InvalidOption`](ErrorKind::InvalidOption) for a type that does not exist.
     pub fn from_json(text: &str) -> Result<Schema> {
-        let stored: StoredSchema = serde_json::from_str(text).map_err(|error| {
-            Error::new(ErrorKind::JsonInvalid)
-                .with_found(error.to_string())
-                .with_expected(r#"a schema such as {"fields": [{"name": "id", "type": "int64"}]}"#)
-        })?;
+        let stored = parse_stored(text)?;
         let schema = Schema::new(Arc::new(arrow_schema::Schema::new(fields(stored.fields)?)))?;
         Ok(Schema { is_inferred: stored.inferred, ..schema })
     }
@@ -143,7 +139,38 @@ impl Schema {
     }
 }
 
-fn check(fields: &Fields, depth: usize) -> Result<()> {
+/// Parses a schema of documents of BSON: [`Schema::from_json`] with the types `bson.objectId`, `bson.decimal` and
+/// `bson.timestamp`.
+///
+/// # Errors
+/// Returns the errors of [`Schema::from_json`].
+#[doc(hidden)] // for the command line
+pub fn document_schema_from_json(text: &str) -> Result<SchemaRef> {
+    let fields = fields(parse_stored(text)?.fields)?;
+    check(&fields, 0, true)?;
+    Ok(Arc::new(arrow_schema::Schema::new(fields)))
+}
+
+/// Returns a schema as JSON: the inverse of [`document_schema_from_json`].
+///
+/// # Errors
+/// Returns [`InvalidOption`](ErrorKind::InvalidOption) for types that it does not have.
+#[doc(hidden)] // for the command line
+pub fn document_schema_to_json(schema: &SchemaRef) -> Result<String> {
+    check(schema.fields(), 0, true)?;
+    Ok(Schema { arrow: schema.clone(), is_inferred: false }.to_json())
+}
+
+fn parse_stored(text: &str) -> Result<StoredSchema> {
+    serde_json::from_str(text).map_err(|error| {
+        Error::new(ErrorKind::JsonInvalid)
+            .with_found(error.to_string())
+            .with_expected(r#"a schema such as {"fields": [{"name": "id", "type": "int64"}]}"#)
+    })
+}
+
+/// Fails for types without a name. Those of BSON have one if `has_bson` is true.
+fn check(fields: &Fields, depth: usize, has_bson: bool) -> Result<()> {
     if depth > MOST_DEPTH {
         return Err(refused(format!("types nested deeper than {MOST_DEPTH}"), "fewer levels"));
     }
@@ -152,18 +179,23 @@ fn check(fields: &Fields, depth: usize) -> Result<()> {
         if !names.insert(field.name()) {
             return Err(refused(format!("two columns {:?}", field.name()), "a different name for each"));
         }
-        check_type(field, depth)?;
+        check_type(field, depth, has_bson)?;
     }
     Ok(())
 }
 
-fn check_type(field: &Field, depth: usize) -> Result<()> {
-    match field.data_type() {
-        DataType::Struct(members) => check(members, depth + 1),
-        DataType::List(item) if depth < MOST_DEPTH => check_type(item, depth + 1),
-        DataType::List(_) => check(&Fields::empty(), depth + 1),
-        plain if name(plain).is_some() => Ok(()),
-        other => {
+fn check_type(field: &Field, depth: usize, has_bson: bool) -> Result<()> {
+    match (field.data_type(), bson_name(field)) {
+        (DataType::Struct(members), _) => check(members, depth + 1, has_bson),
+        (DataType::List(item), _) if depth < MOST_DEPTH => check_type(item, depth + 1, has_bson),
+        (DataType::List(_), _) => check(&Fields::empty(), depth + 1, has_bson),
+        (_, Some(_)) if has_bson => Ok(()),
+        (_, Some(name)) => Err(refused(
+            format!("the type {name} of column {:?}, which only documents of BSON have", field.name()),
+            "a type that docs/types.md names",
+        )),
+        (plain, None) if name(plain).is_some() => Ok(()),
+        (other, None) => {
             Err(refused(format!("the type {other} of column {:?}", field.name()), "a type that docs/types.md names"))
         }
     }
@@ -181,6 +213,11 @@ fn field(name: String, stored: StoredType) -> Result<Field> {
     let StoredType { r#type, nullable, fields: members, item } = stored;
     let unexpected =
         |what: &str| refused(format!("\"{what}\" of column {name:?}, whose type is {}", r#type), "neither");
+    if let (Some((_, kind, data_type)), None, None) = (BSON.iter().find(|(name, ..)| *name == r#type), &members, &item)
+    {
+        let metadata = HashMap::from([("bson".to_string(), (*kind).to_string())]);
+        return Ok(Field::new(name, data_type.clone(), nullable).with_metadata(metadata));
+    }
     let data_type = match (&*r#type, members, item) {
         ("struct", Some(members), None) => DataType::Struct(fields(members)?),
         ("struct", ..) => return Err(refused(format!("the struct {name:?} without its members"), "\"fields\"")),
@@ -212,9 +249,23 @@ fn store_type(field: &Field) -> StoredType {
             "list".to_string()
         }
         _ if is_json(field) => "json".to_string(),
-        plain => name(plain).unwrap_or_default(),
+        plain => bson_name(field).map(str::to_string).or_else(|| name(plain)).unwrap_or_default(),
     };
     StoredType { r#type: name, nullable: field.is_nullable(), fields: members, item }
+}
+
+/// The types that only documents of BSON have: the name, the value of the metadata `bson`, and the type of Arrow.
+const BSON: [(&str, &str, DataType); 3] = [
+    ("bson.objectId", "objectId", DataType::FixedSizeBinary(12)),
+    ("bson.decimal", "decimal", DataType::FixedSizeBinary(16)),
+    ("bson.timestamp", "timestamp", DataType::UInt64),
+];
+
+/// Returns the name of a type that only documents of BSON have.
+fn bson_name(field: &Field) -> Option<&'static str> {
+    let kind = field.metadata().get("bson")?;
+    let mut types = BSON.iter();
+    types.find(|(_, name, of)| name == kind && of == field.data_type()).map(|(name, ..)| *name)
 }
 
 /// Returns a column of JSON text.
