@@ -16,6 +16,7 @@ mod commit;
 mod convert;
 mod ending;
 mod escape;
+mod extended_json;
 mod forgotten;
 mod generate;
 #[allow(unsafe_code)] // fork(2), and what the child closes
@@ -59,7 +60,7 @@ pub fn main_with(args: impl IntoIterator<Item = impl Into<OsString>>, closed: Cl
     message::advise_with(arguments::has_option, arguments::see_help);
     let ending = match arguments::parse(args.into_iter().map(Into::into).collect()) {
         Ok(Arguments { subcommand: Subcommand::Run(options) }) => run::run(options),
-        Ok(Arguments { subcommand: Subcommand::Bson(options) }) => bson::run(&options.0),
+        Ok(Arguments { subcommand: Subcommand::Bson(options) }) => bson::run(options.0),
         Ok(Arguments { subcommand: Subcommand::Convert(options) }) => convert::run(options.0),
         Ok(Arguments { subcommand: Subcommand::Index(options) }) => index::run(&options.0),
         Ok(Arguments { subcommand: Subcommand::Split(options) }) => split::run(&options.0),

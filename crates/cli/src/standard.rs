@@ -7,7 +7,7 @@
 //! After a signal, writes to standard error do not block: a full pipe, or a terminal that has been stopped, must not
 //! block the process.
 
-use std::io;
+use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -74,6 +74,11 @@ pub(crate) fn set_closed(closed: Closed) {
 /// Sets the token that interrupts waits for standard error; with `None`, they cannot be interrupted.
 pub(crate) fn set_token(token: Option<CancelToken>) {
     process(|process| process.token = token);
+}
+
+/// Returns whether standard output is a terminal, which would interpret control characters.
+pub(crate) fn is_seen() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// One of the standard streams.

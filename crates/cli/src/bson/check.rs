@@ -1,11 +1,10 @@
 //! `millstream bson check`: checks that every byte of a stream is valid.
 
 use clap::Args;
-use millstream::Result;
 use millstream::bson::Checking;
 
 use crate::message;
-use crate::run::{OnBad, SourceNetwork, count_text};
+use crate::run::{RejectOptions, SourceNetwork, count_text};
 use crate::signals::Signals;
 
 use super::Done;
@@ -34,30 +33,24 @@ pub(super) struct Options {
     #[arg(long, value_name = "LEVELS", default_value_t = 200, value_parser = clap::value_parser!(u16).range(1..=1000))]
     depth: u16,
 
-    /// What to do with a document that is not valid BSON: stop, or leave it out and report its position
-    #[arg(long, value_name = "HOW", alias = "on-error", value_enum, default_value_t = OnBad::Stop)]
-    on_bad: OnBad,
+    #[command(flatten)]
+    bad: RejectOptions,
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
-    let input = options.stream.open(options.limit.record_limit, &options.network, signals, false)?;
-    let mut input = input.with(|documents| {
-        documents.rules(options.strictness.rules(options.depth)).checking(Checking::Ahead).on_bad(options.on_bad.into())
-    });
-    let (mut documents, mut bytes) = (0, 0);
-    let mut look = || -> Result<()> {
-        while let Some(batch) = input.documents.next_batch()? {
-            documents += batch.len() as u64;
-            bytes += batch.as_batch().bytes().len() as u64;
-            input.show();
-        }
+    let input = options.stream.open_documents(&options.limit, &options.network, &options.bad, signals, false)?;
+    let rules = options.strictness.rules(options.depth);
+    let mut input = input.with(|documents| documents.rules(rules).checking(Checking::Ahead));
+    let mut bytes = 0;
+    let looked = input.read(|_, batch| {
+        bytes += batch.as_batch().bytes().len() as u64;
         Ok(())
-    };
-    let looked = look();
-    let ending = input.close(looked)?;
+    });
+    let documents = input.count();
+    let left_out = input.close(looked)?;
     let line = format!("{}, {}: right\n", count_text(documents, "document"), count_text(bytes, "byte"));
     match message::print(line.as_bytes()) {
-        crate::Ending::COMPLETE => Ok(ending),
+        crate::Ending::COMPLETE => left_out.map(|()| crate::Ending::COMPLETE),
         other => Ok(other),
     }
 }

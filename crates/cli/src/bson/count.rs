@@ -27,21 +27,21 @@ pub(super) struct Options {
 }
 
 pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
-    let mut input = options.stream.open(DEFAULT_RECORD_LIMIT, &options.network, signals, false)?;
+    let (mut reader, watch) = options.stream.open(DEFAULT_RECORD_LIMIT, &options.network, signals, false)?;
     let mut count = || -> Result<()> {
         let mut documents = 0;
         // The documents' bytes are skipped, whatever the length of the documents.
-        while input.documents.reader_mut().skip_record(&mut Bson::new())? {
+        while reader.skip_record(&mut Bson::new())? {
             documents += 1;
             if documents % STEP == 0 {
-                input.show();
+                watch.show(&reader);
             }
         }
         Ok(())
     };
     let counted = count();
-    let position = input.documents.reader().position();
-    input.close(counted)?;
+    let position = reader.position();
+    watch.close(reader, counted)?;
     let line = format!("{}, {}\n", count_text(position.records, "document"), count_text(position.bytes, "byte"));
     Ok(message::print(line.as_bytes()))
 }

@@ -5,15 +5,14 @@ use millstream::bson::julia::{Graph, Kind};
 use millstream::bson::{Document, Element, ElementType, Json, ValueRef, join_path};
 use millstream::{Error, Result, Writer};
 use std::fmt::{self, Write as _};
-use std::io::IsTerminal;
 use std::ops::Range;
 
 use crate::escape::{visible, visible_lines};
+use crate::extended_json::Style;
 use crate::signals::Signals;
 use crate::{Ending, size, standard};
 
 use super::input::{File, Opened, element, next_document};
-use super::json::Style;
 use super::{Done, julia, npy, unusable};
 
 /// Print one value
@@ -66,7 +65,10 @@ pub(super) fn run(options: &Options, signals: &mut Signals) -> Done {
     let task = Task {
         keys: &place.keys,
         form: options.form,
-        style: Style { json: if options.canonical { Json::Canonical } else { Json::Relaxed }, is_seen: is_seen() },
+        style: Style {
+            json: if options.canonical { Json::Canonical } else { Json::Relaxed },
+            is_seen: standard::is_seen(),
+        },
         memory: options.memory_limit.unwrap_or(MEMORY_LIMIT),
     };
     let token = signals.token().clone();
@@ -194,14 +196,9 @@ fn write_julia(graph: &Graph<'_>, out: &mut Writer) -> Result<()> {
             if self.result.is_ok() { Ok(()) } else { Err(fmt::Error) }
         }
     }
-    let mut text = Text { out, is_seen: is_seen(), result: Ok(()) };
+    let mut text = Text { out, is_seen: standard::is_seen(), result: Ok(()) };
     // The sink's error is the reason for stopping.
     let _ = write!(text, "{graph}");
     text.result?;
     out.write(b"\n")
-}
-
-/// Returns whether the output is a terminal, which would interpret control characters.
-pub(crate) fn is_seen() -> bool {
-    std::io::stdout().is_terminal()
 }

@@ -4,15 +4,15 @@ use std::ffi::OsString;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
-use millstream::bson::{Document, Documents, Element, Rules, Skipped, split_path};
+use millstream::bson::{Document, DocumentBatch, Documents, Element, OnBad, Rules, split_path};
 use millstream::frame::Bson;
 use millstream::{Error, ErrorKind, Reader, Result};
 
 use crate::run::{
-    DEFAULT_RECORD_LIMIT, Decoding, Network, Progress, Settings, Show, Source, SourceNetwork, count_text, record_size,
+    DEFAULT_RECORD_LIMIT, Decoding, MOST_RAW, Network, Progress, Reject, RejectOptions, Rejects, Settings, Show, Sink,
+    Source, SourceNetwork, check_outputs, record_size,
 };
 use crate::signals::Signals;
-use crate::{Ending, message};
 
 use super::absent::{no_document, no_value};
 use super::image::{self, Image};
@@ -164,14 +164,6 @@ pub(super) fn element<'a>(document: Document<'a>, keys: &[String]) -> Result<Ele
 }
 
 impl Stream {
-    #[cfg(feature = "parquet")]
-    pub(super) fn new(source: Source, decoding: Decoding, progress: Show) -> Stream {
-        match source {
-            Source::Command(command) => Stream { source: None, command, decoding, progress },
-            source => Stream { source: Some(source), command: Vec::new(), decoding, progress },
-        }
-    }
-
     /// Returns the words after `--`.
     pub(super) fn command(&self) -> &[OsString] {
         &self.command
@@ -182,18 +174,23 @@ impl Stream {
         self.source.is_none() && self.command.is_empty()
     }
 
-    /// Returns whether a progress line is requested, depending on whether records are printed.
-    pub(super) fn shows_progress(&self, prints: bool) -> bool {
-        self.progress.is_wanted(prints)
-    }
-
-    /// Opens the source, and the progress line if one is requested.
-    pub(super) fn open(&self, limit: usize, network: &Network, signals: &mut Signals, prints: bool) -> Result<Input> {
-        let source = match (&self.source, self.command.is_empty()) {
+    fn source(&self) -> Source {
+        match (&self.source, self.command.is_empty()) {
             (_, false) => Source::Command(self.command.clone()),
             (Some(source), true) => source.clone(),
             (None, true) => Source::Stdin,
-        };
+        }
+    }
+
+    /// Opens the source, and the progress line if one is requested, which depends on whether records are printed.
+    pub(super) fn open(
+        &self,
+        limit: usize,
+        network: &Network,
+        signals: &mut Signals,
+        prints: bool,
+    ) -> Result<(Reader, Watch)> {
+        let source = self.source();
         source.preview(network)?;
         if matches!(source, Source::Command(_)) {
             crate::guard::start();
@@ -202,17 +199,39 @@ impl Stream {
         let builder = self.decoding.reader().record_limit(limit).cancel(signals.token());
         let reader = source.open(builder, &Settings::of_network(network))?;
         signals.watch()?;
-        let progress = self.shows_progress(prints).then(|| Progress::start(reader.progress().source_size));
+        let progress = self.progress.is_wanted(prints).then(|| Progress::start(reader.progress().source_size));
         if let Some(progress) = &progress {
             progress.source(reader.name());
         }
-        Ok(Input { documents: Documents::new(reader), watch: Watch { progress } })
+        Ok((reader, Watch { progress }))
+    }
+
+    /// Opens the source like [`open`](Stream::open), and the file of bad documents.
+    pub(super) fn open_documents(
+        &self,
+        limit: &Limit,
+        network: &Network,
+        bad: &RejectOptions,
+        signals: &mut Signals,
+        prints: bool,
+    ) -> Result<Input> {
+        bad.check()?;
+        let identity = self.source().preview(network)?.identity;
+        let file = bad.file().map(|path| Sink::File(path.into()));
+        check_outputs(std::iter::empty(), file.iter(), &[identity])?;
+        let (reader, watch) = self.open(limit.record_limit, network, signals, prints)?;
+        let documents = Documents::new(reader);
+        let documents = if bad.skips() { documents.on_bad(OnBad::Skip).keep_bad(MOST_RAW) } else { documents };
+        Ok(Input { documents, count: 0, rejects: Rejects::limited(bad, signals.token())?, watch })
     }
 }
 
-/// A stream that is being read.
+/// Documents that are being read.
 pub(super) struct Input {
-    pub(super) documents: Documents,
+    documents: Documents,
+    /// The number of documents that were read and not left out.
+    count: u64,
+    rejects: Rejects,
     watch: Watch,
 }
 
@@ -222,20 +241,47 @@ impl Input {
         Input { documents: change(self.documents), ..self }
     }
 
-    /// Returns the parts, for a caller that takes ownership of the documents.
-    pub(super) fn into_parts(self) -> (Documents, Watch) {
-        (self.documents, self.watch)
+    /// Returns the number of documents that were read and not left out.
+    pub(super) fn count(&self) -> u64 {
+        self.count
     }
 
-    /// Shows the progress.
-    pub(super) fn show(&self) {
-        self.watch.show(&self.documents);
+    /// Reads all documents. `take` also gets the name of the source.
+    pub(super) fn read(&mut self, mut take: impl FnMut(&str, DocumentBatch<'_>) -> Result<()>) -> Result<()> {
+        let name = self.documents.reader().name().to_string();
+        loop {
+            match self.documents.next_batch() {
+                Ok(Some(batch)) => {
+                    self.count += batch.len() as u64;
+                    take(&name, batch)?;
+                }
+                Ok(None) => return self.rejects.check(self.count, true).map_err(advised),
+                Err(error) => {
+                    let Some(raw) = self.documents.take_rejected() else { return Err(error) };
+                    self.rejects.add(Reject::new(error, &raw))?;
+                    self.rejects.check(self.count, false).map_err(advised)?;
+                }
+            }
+            self.watch.show(self.documents.reader());
+        }
     }
 
-    /// Ends the progress line and the source, and reports the skipped data, even if reading has failed.
-    pub(super) fn close(self, read: Result<()>) -> Result<Ending> {
-        self.watch.close(self.documents, read)
+    /// Ends the progress line, the source and the file of bad documents, even if reading has failed. If documents were
+    /// left out and no option permits it, the inner result is an error.
+    pub(super) fn close(self, read: Result<()>) -> Result<Result<()>> {
+        match self.watch.close(self.documents.into_reader(), read) {
+            Ok(()) => self.rejects.close().map(|left_out| left_out.map_err(advised)),
+            Err(error) => {
+                self.rejects.abandon();
+                Err(error)
+            }
+        }
     }
+}
+
+/// Adds advice about the number of bad documents.
+fn advised(error: Error) -> Error {
+    error.with_advice("check the program that wrote the documents, or see --rejects and --max-rejects")
 }
 
 /// The progress line, if there is one.
@@ -244,53 +290,24 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Shows the progress of the documents.
-    pub(super) fn show(&self, documents: &Documents) {
+    /// Shows the progress of a reader.
+    pub(super) fn show(&self, reader: &Reader) {
         if let Some(progress) = &self.progress {
-            let reader = documents.reader();
             let position = reader.position();
             progress.update(position.bytes, position.records, reader.progress().source_bytes);
         }
     }
 
-    /// Ends the progress line and reports the data that was skipped before reading failed.
-    pub(super) fn fail(self, name: &str, skipped: &Skipped) {
-        drop(self.progress);
-        tell(name, skipped);
-    }
-
-    /// Ends the progress line and the source, and reports the skipped data, even if reading has failed.
-    pub(super) fn close(self, documents: Documents, read: Result<()>) -> Result<Ending> {
+    /// Ends the progress line and the source, even if reading has failed.
+    pub(super) fn close(self, reader: Reader, read: Result<()>) -> Result<()> {
         if read.is_ok() {
-            self.show(&documents);
+            self.show(&reader);
         }
         match self.progress {
             Some(progress) if read.is_ok() => progress.finish(),
             progress => drop(progress),
         }
-        let skipped = documents.skipped().clone();
-        let reader = documents.into_reader();
-        let name = reader.name().to_string();
-        let closed = read.and_then(|()| reader.close());
-        tell(&name, &skipped);
-        closed?;
-        Ok(if skipped.count() == 0 { Ending::COMPLETE } else { Ending::FAILED })
-    }
-}
-
-/// Reports the skipped data, one line per place.
-fn tell(name: &str, skipped: &Skipped) {
-    for place in skipped.places() {
-        let bytes = count_text(place.len, "byte");
-        let reason = place.kind.name().replace('_', " ");
-        message::say(&format!(
-            "{name}: skipped {bytes} at byte {}, record {}: {reason} at byte {}",
-            place.offset, place.record, place.wrong_at
-        ));
-    }
-    let told = skipped.places().len() as u64;
-    if told < skipped.count() {
-        message::say(&format!("{name}: and {} more", count_text(skipped.count() - told, "place")));
+        read.and_then(|()| reader.close().map(drop))
     }
 }
 

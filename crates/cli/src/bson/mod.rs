@@ -1,19 +1,16 @@
 //! `millstream bson`: inspect, check and convert streams of BSON documents.
 //!
-//! Each subcommand has its own file; `input` defines what the subcommands read and which document is selected. All
+//! Each subcommand has its own file, except `convert`, which is `millstream convert --from bson`; `input` defines what the subcommands read and which document is selected. All
 //! input is read by the library's reader, so compressed files, pipes and commands work, and a failed source is never
 //! mistaken for the end.
 
 mod absent;
 mod cat;
 mod check;
-mod convert;
 mod count;
-mod formats;
 mod get;
 mod image;
 mod input;
-mod json;
 mod julia;
 mod ls;
 mod npy;
@@ -25,12 +22,7 @@ use millstream::{Error, ErrorKind, Result};
 
 use crate::signals::Signals;
 use crate::standard::{STANDARD_OUTPUT, Stream};
-use crate::{Ending, message};
-
-#[cfg(feature = "parquet")]
-pub(crate) use convert::{Conversion, To};
-#[cfg(feature = "parquet")]
-pub(crate) use get::is_seen;
+use crate::{Ending, convert, message};
 
 /// The end of `--help` and of the manual page.
 const MORE_HELP: &str = "\
@@ -79,6 +71,7 @@ enum Action {
     Ls(ls::Options),
     Get(get::Options),
     Cat(cat::Options),
+    /// Convert documents into Parquet, Arrow, CSV or JSON lines: the same as 'millstream convert --from bson'
     Convert(Box<convert::Options>),
     Check(check::Options),
     Count(count::Options),
@@ -87,19 +80,24 @@ enum Action {
 impl Options {
     /// Returns the words after `--`, if they are a command.
     pub(crate) fn command(&self) -> Option<&[OsString]> {
-        self.stream().map(input::Stream::command)
+        match &self.action {
+            Action::Convert(options) => options.command(),
+            _ => self.stream().map(input::Stream::command),
+        }
     }
 
     /// Returns whether standard input is the source because no other is given.
     pub(crate) fn reads_input(&self) -> bool {
-        self.stream().is_some_and(input::Stream::reads_input)
+        match &self.action {
+            Action::Convert(options) => options.reads_input(),
+            _ => self.stream().is_some_and(input::Stream::reads_input),
+        }
     }
 
     fn stream(&self) -> Option<&input::Stream> {
         match &self.action {
-            Action::Ls(_) | Action::Get(_) => None,
+            Action::Ls(_) | Action::Get(_) | Action::Convert(_) => None,
             Action::Cat(options) => Some(&options.stream),
-            Action::Convert(options) => Some(&options.stream),
             Action::Check(options) => Some(&options.stream),
             Action::Count(options) => Some(&options.stream),
         }
@@ -107,31 +105,27 @@ impl Options {
 }
 
 /// Runs the requested subcommand.
-pub(crate) fn run(options: &Options) -> Ending {
+pub(crate) fn run(options: Options) -> Ending {
+    let action = match options.action {
+        Action::Convert(options) => return convert::run_bson(*options),
+        action => action,
+    };
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => return message::fail(&error),
     };
-    // Only `convert` has other outputs.
-    let prints = !matches!(options.action, Action::Convert(_));
-    if let Some(error) = prints.then(|| Stream::Output.check()).and_then(Result::err) {
+    if let Err(error) = Stream::Output.check() {
         return message::fail(&error);
     }
-    let done = match &options.action {
+    let done = match &action {
         Action::Ls(options) => ls::run(options, &mut signals),
         Action::Get(options) => get::run(options, &mut signals),
         Action::Cat(options) => cat::run(options, &mut signals),
-        Action::Convert(options) => convert::run(options, &mut signals),
         Action::Check(options) => check::run(options, &mut signals),
         Action::Count(options) => count::run(options, &mut signals),
+        Action::Convert(_) => unreachable!("returned above"),
     };
     signals.or(done.unwrap_or_else(|error| explain(&error, &signals)))
-}
-
-/// Runs a conversion that was requested by `millstream convert`.
-#[cfg(feature = "parquet")]
-pub(crate) fn convert(conversion: Conversion) -> Ending {
-    run(&Options { action: Action::Convert(Box::new(conversion.into())) })
 }
 
 /// Reports why the subcommand failed, unless the user or the reader of the output caused the failure.

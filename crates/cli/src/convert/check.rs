@@ -118,7 +118,7 @@ pub(super) fn encode(to: To, sink: &Sink) -> Result<Encode> {
 pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Option<To>) -> Result<()> {
     let text = !from.is_typed();
     let parquet = to == Some(To::Parquet);
-    let rejects = options.rejects.is_some() || options.max_rejects.is_some();
+    let of_bad = options.bad.first_given();
     let dialect = options.dialect.first_given();
     let infers = from.is_csv() || from.is_json();
     let has_null = (text && !from.is_json()) || to == Some(To::Csv);
@@ -129,18 +129,16 @@ pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Optio
         (options.json_pointer.is_some(), "--json-pointer", "json", from == From::Json),
         (options.json_duplicates.is_some(), "--json-duplicates", "json or jsonl", from.is_json()),
         (options.infer.is_some(), "--infer", "csv, tsv, json, jsonl or bson", infers || from == From::Bson),
-        (options.schema.is_some(), "--schema", "lines, csv, tsv, json or jsonl", text),
+        (options.schema.is_some(), "--schema", "lines, csv, tsv, json, jsonl or bson", text || from == From::Bson),
         (options.decimals, "--decimals", "csv, tsv, json or jsonl", infers),
         (options.special_numbers, "--special-numbers", "csv or tsv", from.is_csv()),
         (!options.null.is_empty(), "--null", "lines, csv or tsv, or --to csv", has_null),
         (
-            rejects,
-            if options.rejects.is_some() { "--rejects" } else { "--max-rejects" },
-            "lines, csv, tsv, json or jsonl",
-            text,
+            of_bad.is_some(),
+            of_bad.unwrap_or_default(),
+            "lines, csv, tsv, json, jsonl or bson",
+            text || from == From::Bson,
         ),
-        (options.on_bad.is_some(), "--on-bad", "lines, csv, tsv, json, jsonl or bson", text || from == From::Bson),
-        (options.print_schema, "--print-schema", "another format", from != From::Bson),
     ];
     for (is_given, option, expected, has_use) in of_from {
         if is_given && !has_use {
@@ -195,10 +193,7 @@ pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Optio
     if let Some(option) = options.reading.of_command().filter(|_| options.command.is_empty()) {
         return refused(format!("--{} without a command", option.replace('_', "-")), "a command after --");
     }
-    if from == From::Bson {
-        check_bson(options, sources)?;
-    }
-    Ok(())
+    check_documents(options, from, to)
 }
 
 /// Fails unless all sources are regular files.
@@ -220,26 +215,34 @@ fn check_files(sources: &[Source], option: &str, expected: &str) -> Result<()> {
     Ok(())
 }
 
-/// Fails for what `bson convert` does not have.
-fn check_bson(options: &Options, sources: &[Source]) -> Result<()> {
-    if sources.len() > 1 {
-        return refused("several sources of BSON", "one source; the documents of several files can be joined: 'cat'");
+/// Fails if an option for documents of BSON has no use.
+fn check_documents(options: &Options, from: From, to: Option<To>) -> Result<()> {
+    let documents = &options.documents;
+    let of_columns = documents.of_columns();
+    if from != From::Bson {
+        return match of_columns.or(documents.canonical.then_some("--canonical")) {
+            Some(option) => refused(format!("{option} with --from {}", name(from)), "--from bson"),
+            None => Ok(()),
+        };
     }
-    if let Some(Infer::Off | Infer::All) = options.infer {
-        return refused("--infer off or all with --from bson", "a number of documents, or 'bson convert --column'");
+    let is_whole = to == Some(To::Jsonl);
+    if documents.canonical && !is_whole {
+        let found = match to {
+            Some(to) => format!("--canonical with --to {}", name(to)),
+            None => "--canonical with --print-schema".to_string(),
+        };
+        return refused(found, "--to jsonl");
     }
-    if options.null.len() > 1 {
-        return refused("several texts for null", "--null once: the text for null in the output");
+    let types = [(options.infer.is_some(), "--infer"), (options.schema.is_some(), "--schema")];
+    let types = types.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option);
+    if let Some(option) = of_columns.or(types).filter(|_| is_whole) {
+        return refused(
+            format!("{option} with --from bson and --to jsonl"),
+            "a format with columns: JSON lines have the documents as they are",
+        );
     }
-    if options.stats.is_some() {
-        return refused("--stats with --from bson", "--count");
-    }
-    if options.parts.is_some() {
-        return refused("--parts with --from bson", "one output, or JSON lines first: 'bson convert --to ndjson'");
-    }
-    let unused = options.reading.others(&["record_limit"]);
-    if let Some(option) = unused {
-        return refused(format!("--{} with --from bson", option.replace('_', "-")), "another format");
+    if documents.absent.is_some() && documents.column.is_empty() && options.schema.is_none() {
+        return refused("--absent without columns", "--column or --schema");
     }
     Ok(())
 }

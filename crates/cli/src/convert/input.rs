@@ -10,11 +10,12 @@ use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result};
 use millstream_columns::{self as columns, Batches, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use crate::run::Source;
+use crate::run::{Reject, Source};
 use crate::tables::read_failed;
 
-use super::formats::From;
-use super::options::{Duplicates, Infer, Options};
+use super::documents::{DocumentInput, DocumentPlan};
+use super::formats::{From, To};
+use super::options::{Duplicates, Infer, Options, read_text};
 
 /// The size of the buffer, which is the size of the blocks that become batches.
 const CAPACITY: usize = 1 << 20;
@@ -31,6 +32,8 @@ pub(super) struct How<'a> {
     columns: columns::Options,
     /// The schema of `--schema`.
     schema: Option<Schema>,
+    /// How documents of BSON are read, if the sources contain them.
+    documents: Option<DocumentPlan<'a>>,
     token: CancelToken,
 }
 
@@ -40,15 +43,19 @@ impl<'a> How<'a> {
     pub(super) fn new(
         options: &'a Options,
         from: From,
+        to: Option<To>,
         sources: &'a [Source],
-        skips: bool,
         token: &CancelToken,
     ) -> Result<How<'a>> {
         let dialect = match from {
             From::Tsv => CsvDialect::new().delimiter(b'\t'),
             _ => CsvDialect::new(),
         };
-        let schema = options.schema.as_deref().map(read_schema).transpose()?;
+        let skips = options.bad.skips();
+        let (schema, documents) = match from {
+            From::Bson => (None, Some(DocumentPlan::new(options, to, skips)?)),
+            _ => (options.schema.as_deref().map(read_schema).transpose()?, None),
+        };
         let mut of_columns = columns::Options::new()
             .threads(options.jobs.unwrap_or(1).into())
             .header(!options.no_header)
@@ -69,7 +76,7 @@ impl<'a> How<'a> {
             Some(Infer::All) | None => {}
         }
         let csv = options.dialect.framer(dialect)?;
-        Ok(How { options, from, sources, csv, columns: of_columns, schema, token: token.clone() })
+        Ok(How { options, from, sources, csv, columns: of_columns, schema, documents, token: token.clone() })
     }
 
     fn builder(&self) -> ReaderBuilder {
@@ -78,6 +85,14 @@ impl<'a> How<'a> {
             From::Json => builder.json_elements(self.options.json_pointer.as_deref().unwrap_or_default()),
             _ => builder,
         }
+    }
+
+    /// Returns a message about the columns that no document of any source has.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::KeyMissing`] if the columns were given, depending on the options.
+    pub(super) fn check_absent(&self, absent: &[String], name: &str) -> Result<Option<String>> {
+        self.documents.as_ref().map_or(Ok(None), |plan| plan.check_absent(absent, name))
     }
 
     /// Opens a source.
@@ -103,25 +118,28 @@ impl<'a> How<'a> {
     ///
     /// # Errors
     /// Returns the errors of reading, and other columns than those of `first`.
-    pub(super) fn begin(&self, opened: Opened, first: Option<&Schema>) -> Result<Input> {
-        match opened {
-            Opened::Reader(reader) if self.from == From::ArrowStream => {
+    pub(super) fn begin(&self, opened: Opened, first: Option<&Columns>) -> Result<Input> {
+        let settings = self.options.reading.settings();
+        let all = || self.sources.iter().map(|source| source.open(self.builder(), settings));
+        match (opened, &self.documents) {
+            (Opened::Reader(reader), Some(plan)) => {
+                let first = if let Some(Columns::Documents(schema)) = first { Some(schema) } else { None };
+                plan.begin(*reader, first, all).map(Input::Documents)
+            }
+            (Opened::Reader(reader), None) if self.from == From::ArrowStream => {
                 let name = reader.name().to_string();
                 let stream = StreamReader::try_new(*reader, None).map_err(read_failed);
                 Ok(Input::ArrowStream(Box::new(stream.map_err(|error| error.with_name(name))?)))
             }
-            Opened::Reader(reader) => {
+            (Opened::Reader(reader), None) => {
+                let first = if let Some(Columns::Records(schema)) = first { Some(schema) } else { None };
                 let schema = match (&self.schema, first) {
                     (Some(schema), _) | (None, Some(schema)) => Some(schema.clone()),
-                    (None, None) if self.options.infer == Some(Infer::All) => {
-                        let settings = self.options.reading.settings();
-                        let all = self.sources.iter().map(|source| source.open(self.builder(), settings));
-                        Some(match self.from {
-                            From::Jsonl => Batches::infer_json_lines(all, &self.columns)?,
-                            From::Json => Batches::infer_json_elements(all, &self.columns)?,
-                            _ => Batches::infer_csv(all, self.csv.clone(), &self.columns)?,
-                        })
-                    }
+                    (None, None) if self.options.infer == Some(Infer::All) => Some(match self.from {
+                        From::Jsonl => Batches::infer_json_lines(all(), &self.columns)?,
+                        From::Json => Batches::infer_json_elements(all(), &self.columns)?,
+                        _ => Batches::infer_csv(all(), self.csv.clone(), &self.columns)?,
+                    }),
                     (None, None) => None,
                 };
                 let options = match schema {
@@ -147,13 +165,13 @@ impl<'a> How<'a> {
                 }
                 Ok(Input::Records(Box::new(batches)))
             }
-            Opened::File { file, name, size } if self.from == From::Parquet => {
+            (Opened::File { file, name, size }, _) if self.from == From::Parquet => {
                 let reader = ParquetRecordBatchReaderBuilder::try_new(file)
                     .and_then(|builder| builder.with_batch_size(ROWS).build())
                     .map_err(|error| read_failed(error).with_name(&name))?;
                 Ok(Input::Parquet { reader, table: FileTable { name, size, is_done: false } })
             }
-            Opened::File { file, name, size } => {
+            (Opened::File { file, name, size }, _) => {
                 let reader = FileReaderBuilder::new()
                     .build(std::io::BufReader::new(file))
                     .map_err(|error| read_failed(error).with_name(&name))?;
@@ -164,10 +182,7 @@ impl<'a> How<'a> {
 }
 
 fn read_schema(path: &std::path::Path) -> Result<Schema> {
-    let name = path.display().to_string();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Error::new(ErrorKind::OpenFailed).with_name(&name).with_io(error))?;
-    Schema::from_json(&text).map_err(|error| error.with_name(name))
+    Schema::from_json(&read_text(path)?).map_err(|error| error.with_name(path.display().to_string()))
 }
 
 /// A source that is open.
@@ -198,9 +213,17 @@ impl Opened {
     }
 }
 
+/// The columns of a source, for the next one.
+#[derive(Clone)]
+pub(super) enum Columns {
+    Records(Schema),
+    Documents(millstream::bson::columns::Schema),
+}
+
 /// A source whose columns are known.
 pub(super) enum Input {
     Records(Box<Batches>),
+    Documents(DocumentInput),
     Parquet { reader: ParquetRecordBatchReader, table: FileTable },
     Arrow { reader: Box<arrow_ipc::reader::FileReader<std::io::BufReader<File>>>, table: FileTable },
     ArrowStream(Box<StreamReader<Reader>>),
@@ -226,15 +249,20 @@ impl Input {
     pub(super) fn schema(&self) -> SchemaRef {
         match self {
             Input::Records(batches) => batches.schema().arrow().clone(),
+            Input::Documents(documents) => documents.schema(),
             Input::Parquet { reader, .. } => arrow_array::RecordBatchReader::schema(reader),
             Input::Arrow { reader, .. } => reader.schema(),
             Input::ArrowStream(reader) => reader.schema(),
         }
     }
 
-    /// Returns the schema for the next source.
-    pub(super) fn columns(&self) -> Option<&Schema> {
-        if let Input::Records(batches) = self { Some(batches.schema()) } else { None }
+    /// Returns the columns for the next source.
+    pub(super) fn columns(&self) -> Option<Columns> {
+        match self {
+            Input::Records(batches) => Some(Columns::Records(batches.schema().clone())),
+            Input::Documents(documents) => documents.columns().cloned().map(Columns::Documents),
+            Input::Parquet { .. } | Input::Arrow { .. } | Input::ArrowStream(_) => None,
+        }
     }
 
     /// Returns the next batch; `None` at the end, which means that the source succeeded.
@@ -244,6 +272,7 @@ impl Input {
     pub(super) fn next(&mut self) -> Result<Option<RecordBatch>> {
         match self {
             Input::Records(batches) => batches.next_batch(),
+            Input::Documents(documents) => documents.next(),
             Input::Parquet { reader, table } => table.counted(reader.next().transpose().map_err(read_failed)),
             Input::Arrow { reader, table } => table.counted(reader.next().transpose().map_err(read_failed)),
             Input::ArrowStream(reader) => {
@@ -261,8 +290,16 @@ impl Input {
     }
 
     /// Takes the bad records that were left out since the last call.
-    pub(super) fn take_rejects(&mut self) -> Vec<columns::Reject> {
-        if let Input::Records(batches) = self { batches.take_rejects() } else { Vec::new() }
+    pub(super) fn take_rejects(&mut self) -> Vec<Reject> {
+        match self {
+            Input::Records(batches) => {
+                batches.take_rejects().into_iter().map(|reject| Reject::new(reject.error, &reject.raw)).collect()
+            }
+            Input::Documents(documents) => {
+                documents.take_rejects().into_iter().map(|reject| Reject::new(reject.error, &reject.raw)).collect()
+            }
+            Input::Parquet { .. } | Input::Arrow { .. } | Input::ArrowStream(_) => Vec::new(),
+        }
     }
 
     pub(super) fn position(&self) -> Position {
@@ -270,6 +307,7 @@ impl Input {
             |reader: &Reader| Position { bytes: reader.position().bytes, source_bytes: reader.progress().source_bytes };
         match self {
             Input::Records(batches) => of_reader(batches.reader()),
+            Input::Documents(documents) => of_reader(documents.reader()),
             Input::ArrowStream(reader) => of_reader(reader.get_ref()),
             Input::Parquet { table, .. } | Input::Arrow { table, .. } => {
                 let bytes = if table.is_done { table.size } else { 0 };
@@ -285,6 +323,7 @@ impl Input {
     pub(super) fn close(self) -> Result<()> {
         match self {
             Input::Records(batches) => batches.into_reader().close().map(drop),
+            Input::Documents(documents) => documents.into_reader().close().map(drop),
             Input::ArrowStream(mut reader) => reader.get_mut().try_close().map(drop),
             Input::Parquet { .. } | Input::Arrow { .. } => Ok(()),
         }

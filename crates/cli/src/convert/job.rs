@@ -2,21 +2,21 @@
 
 use std::time::{Duration, Instant};
 
+use millstream::bson::Json;
 use millstream::{Error, ErrorKind, Result, show_argv};
+use millstream_columns::document_schema_to_json;
 use serde::Serialize;
 
-use crate::run::{
-    BadOptions, Failure, Progress, Reject, Rejects, Report, Show, Sink, Source, check_outputs, count_text,
-};
+use crate::run::{Failure, Progress, Rejects, Report, Show, Sink, Source, check_outputs, count_text};
 use crate::signals::Signals;
 use crate::standard::{STANDARD_OUTPUT, Stream};
 use crate::tables::{BinaryOptions, Kind, TextOptions};
-use crate::{Ending, bson, guard, message};
+use crate::{Ending, guard, message, standard};
 
 use super::check;
 use super::formats::{From, To};
-use super::input::{How, Input, Opened};
-use super::options::{Infer, MaxRejects, Options, Switch};
+use super::input::{Columns, How, Input, Opened};
+use super::options::{Options, Switch};
 use super::output::{Complete, Output, TableOptions};
 
 /// The time after the death of a command in which a signal to this process may arrive.
@@ -33,9 +33,6 @@ pub(super) fn run(options: &Options) -> Ending {
         Ok(chosen) => chosen,
         Err(error) => return message::fail(&error),
     };
-    if let (From::Bson, Some(to)) = (from, to) {
-        return bson::convert(as_bson(options, &sources[0], to));
-    }
     let mut signals = match Signals::new() {
         Ok(signals) => signals,
         Err(error) => return message::fail(&error),
@@ -45,30 +42,6 @@ pub(super) fn run(options: &Options) -> Ending {
         Err(error) => explain(&error, options, from, &signals),
     };
     signals.or(ending)
-}
-
-/// Returns the same request for `bson convert`.
-fn as_bson(options: &Options, source: &Source, to: To) -> bson::Conversion {
-    bson::Conversion {
-        source: source.clone(),
-        decoding: options.reading.decoding(),
-        network: options.reading.settings().network().clone(),
-        progress: options.progress,
-        record_limit: options.reading.record_limit(),
-        to: match to {
-            To::Parquet => bson::To::Parquet,
-            To::Arrow => bson::To::Arrow,
-            To::ArrowStream => bson::To::ArrowStream,
-            To::Csv => bson::To::Csv,
-            To::Jsonl => bson::To::Ndjson,
-        },
-        output: options.output.clone(),
-        infer: if let Some(Infer::First(count)) = options.infer { Some(count as u32) } else { None },
-        binary: binary_options(options),
-        null: options.null.first().cloned(),
-        on_bad: options.on_bad,
-        count: options.count,
-    }
 }
 
 fn binary_options(options: &Options) -> BinaryOptions {
@@ -84,24 +57,18 @@ fn binary_options(options: &Options) -> BinaryOptions {
 /// Converts all sources. When this returns, all commands have ended, and incomplete outputs have been removed.
 fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, signals: &mut Signals) -> Result<Ending> {
     let started = Instant::now();
-    let bad = BadOptions::new(options.on_bad, options.rejects.clone());
-    bad.check()?;
+    options.bad.check()?;
     let sink = options.output.clone().unwrap_or(Sink::Stdout);
     let network = options.reading.settings().network();
     let writing = match to {
         Some(to) => Some((to, check::encode(to, &sink)?, check::place(options)?)),
         None => None,
     };
-    if options.max_rejects.is_some() && options.on_bad == Some(crate::run::OnBad::Stop) {
-        return Err(Error::new(ErrorKind::InvalidOption)
-            .with_found("--max-rejects with --on-bad stop")
-            .with_expected("one of them"));
-    }
-    let how = How::new(options, from, sources, bad.skips() || options.max_rejects.is_some(), signals.token())?;
+    let how = How::new(options, from, to, sources, signals.token())?;
     check_standard_streams(options, to.map(|_| &sink))?;
     let previews = sources.iter().map(|source| source.preview(network)).collect::<Result<Vec<_>>>()?;
     let identities: Vec<_> = previews.iter().map(|preview| preview.identity.clone()).collect();
-    let rejects_sink = options.rejects.clone().map(Sink::File);
+    let rejects_sink = options.bad.file().map(|path| Sink::File(path.into()));
     check_outputs(to.map(|_| &sink).into_iter(), options.stats.iter().chain(&rejects_sink), &identities)?;
 
     // Opening a FIFO or a connection may wait, and there is nothing to clean up yet, so until then a signal has its
@@ -129,10 +96,12 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
         signals,
         how,
         started,
-        rejects: Rejects::open(&bad, signals.token())?,
+        rejects: Rejects::limited(&options.bad, signals.token())?,
         progress,
         names: sources.iter().map(label).collect(),
         ended: Vec::new(),
+        absent: None,
+        notes: Vec::new(),
         rows: 0,
         bytes: 0,
         source_bytes: 0,
@@ -140,13 +109,15 @@ fn convert(options: &Options, sources: &[Source], from: From, to: Option<To>, si
     let moved = job.run(sources, opened, |job, input| {
         let text = TextOptions {
             null: options.null.first().cloned().unwrap_or_default(),
-            is_seen: sink == Sink::Stdout && bson::is_seen(),
+            is_seen: sink == Sink::Stdout && standard::is_seen(),
+            json: if options.documents.canonical { Json::Canonical } else { Json::Relaxed },
         };
         let kind = match to {
             To::Parquet => Kind::Parquet,
             To::Arrow => Kind::Arrow,
             To::ArrowStream => Kind::ArrowStream,
             To::Csv => Kind::Csv,
+            To::Jsonl if from == From::Bson => Kind::ExtendedJson,
             To::Jsonl => Kind::JsonLines,
         };
         let cancel = job.signals.token().clone();
@@ -176,12 +147,12 @@ fn print_schema(how: &How<'_>, opened: Opened) -> Result<Ending> {
     let name = opened.name().to_string();
     let input = how.begin(opened, None)?;
     let schema = match input.columns() {
-        Some(schema) => schema.clone(),
-        None => millstream_columns::Schema::new(input.schema()).map_err(|error| error.with_name(name))?,
+        Some(Columns::Records(schema)) => schema.to_json(),
+        _ => document_schema_to_json(&input.schema()).map_err(|error| error.with_name(name))?,
     };
     // The rest of the source is not needed, so it does not matter how it ends.
     let _ = input.close();
-    Ok(message::print(format!("{}\n", schema.to_json()).as_bytes()))
+    Ok(message::print(format!("{schema}\n").as_bytes()))
 }
 
 /// Returns the name of a source in metadata.
@@ -209,6 +180,10 @@ struct Job<'a> {
     progress: Option<Progress>,
     names: Vec<String>,
     ended: Vec<SourceStats>,
+    /// The columns that no document of a source so far has had.
+    absent: Option<Vec<String>>,
+    /// What to print about the sources after the output has appeared.
+    notes: Vec<String>,
     rows: u64,
     /// The bytes of the sources that have ended, after and before decoding.
     bytes: u64,
@@ -250,7 +225,7 @@ impl Job<'_> {
         self.show_name(&first);
         let mut input = self.how.begin(first, None)?;
         let schema = input.schema();
-        let columns = input.columns().cloned();
+        let columns = input.columns();
         let mut output = create(self, &input)?;
         let mut rest = sources[1..].iter();
         loop {
@@ -267,7 +242,10 @@ impl Job<'_> {
                     .with_expected(format!("those of {}", self.names[0])));
             }
         }
-        self.check_rejects(true)?;
+        self.rejects.check(self.rows, true)?;
+        if let Some(absent) = &self.absent {
+            self.notes.extend(self.how.check_absent(absent, &self.names[0])?);
+        }
         output.finish(self.rejects.count())
     }
 
@@ -282,10 +260,10 @@ impl Job<'_> {
         let (rows, rejected) = (self.rows, self.rejects.count());
         let copied = loop {
             let batch = input.next();
-            for columns in input.take_rejects() {
-                self.rejects.add(Reject::new(columns.error, &columns.raw))?;
+            for reject in input.take_rejects() {
+                self.rejects.add(reject)?;
             }
-            self.check_rejects(false)?;
+            self.rejects.check(self.rows, false)?;
             let position = input.position();
             if let Some(progress) = &self.progress {
                 progress.update(
@@ -295,6 +273,8 @@ impl Job<'_> {
                 );
             }
             match batch {
+                // All records were bad.
+                Ok(Some(batch)) if batch.num_rows() == 0 => {}
                 Ok(Some(batch)) => {
                     self.rows += batch.num_rows() as u64;
                     output.write(&batch, self.rejects.count())?;
@@ -304,6 +284,13 @@ impl Job<'_> {
             }
             self.signals.check()?;
         };
+        if let Input::Documents(documents) = &input {
+            self.notes.extend(documents.notes());
+            if let Some(mut absent) = documents.absent() {
+                absent.retain(|path| self.absent.as_ref().is_none_or(|others| others.contains(path)));
+                self.absent = Some(absent);
+            }
+        }
         let closed = input.close();
         let position = copied?;
         closed?;
@@ -317,24 +304,6 @@ impl Job<'_> {
             source_bytes: position.source_bytes,
         });
         Ok(())
-    }
-
-    /// Fails if there are more bad records than permitted. A share is known only at the end.
-    fn check_rejects(&self, is_end: bool) -> Result<()> {
-        let count = self.rejects.count();
-        let expected = match self.options.max_rejects {
-            Some(MaxRejects::Count(most)) if count > most => format!("at most {most}, because of --max-rejects"),
-            Some(MaxRejects::Percent(most)) if is_end => {
-                let records = count + self.rows;
-                if count as f64 * 100.0 <= most * records as f64 {
-                    return Ok(());
-                }
-                format!("at most {most}% of {}, because of --max-rejects", count_text(records, "record"))
-            }
-            _ => return Ok(()),
-        };
-        let kind = self.rejects.first().unwrap_or(ErrorKind::ShapeMismatch);
-        Err(Error::new(kind).with_found(count_text(count, "bad record")).with_expected(expected))
     }
 
     /// Completes the outputs, or removes them.
@@ -366,9 +335,8 @@ impl Job<'_> {
             }
         };
         let left_out = closed.as_ref().ok().and_then(|left_out| left_out.as_ref().err());
-        let is_permitted = self.options.max_rejects.is_some();
         if let Some(report) = stats {
-            let error = closed.as_ref().err().or(left_out.filter(|_| !is_permitted));
+            let error = closed.as_ref().err().or(left_out);
             let written = report.write(&Stats {
                 complete: error.is_none(),
                 error: error.map(Failure::from),
@@ -383,6 +351,10 @@ impl Job<'_> {
             }
         }
         let left_out = closed?;
+        // They are part of the output: without them, omitted data would be lost silently.
+        for note in &self.notes {
+            message::note(message::printable(&format!("millstream: {note}")).as_bytes())?;
+        }
         let prints = *sink == Sink::Stdout;
         let mut line = format!("{}, {}", count_text(self.rows, "row"), count_text(self.bytes, "byte"));
         if self.options.parts.is_some() {
@@ -401,10 +373,7 @@ impl Job<'_> {
             false if Show::Auto.is_wanted(prints) => drop(message::note(line.as_bytes())),
             false => {}
         }
-        match left_out {
-            Err(error) if !is_permitted => Err(error),
-            _ => Ok(Ending::COMPLETE),
-        }
+        left_out.map(|()| Ending::COMPLETE)
     }
 }
 
@@ -447,11 +416,15 @@ enum Advice {
 
 /// Returns advice about a record that does not fit, in terms of this command's options.
 fn advice(error: &Error, options: &Options, from: From) -> Advice {
+    let is_repeated =
+        from == From::Bson && error.expected().is_some_and(|expected| expected.starts_with("each key once"));
     let is_of_value = error.path().is_some() && (error.record().is_some() || error.line().is_some());
     match error.kind() {
+        ErrorKind::ShapeMismatch if is_repeated => Advice::Of("--unknown count keeps the first value"),
         ErrorKind::InvalidOption | ErrorKind::ShapeMismatch if !is_of_value => Advice::None,
         // It is about the number of such records.
         _ if error.name().is_none() => Advice::None,
+        _ if from == From::Bson => of_documents(error, options),
         _ if from.is_typed() => Advice::Usual,
         ErrorKind::ShapeMismatch => {
             Advice::Of("raise --infer, give the type with --schema, or keep such records apart with --rejects")
@@ -474,6 +447,24 @@ fn advice(error: &Error, options: &Options, from: From) -> Advice {
             if is_of_value =>
         {
             Advice::Of("check the value, change the type in --schema, or keep such records apart with --rejects")
+        }
+        _ => Advice::Usual,
+    }
+}
+
+/// Returns advice about a document that does not fit.
+fn of_documents(error: &Error, options: &Options) -> Advice {
+    let is_given = options.schema.is_some() || !options.documents.column.is_empty();
+    match error.kind() {
+        ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange if is_given => {
+            Advice::Of("name another type with --column or --schema, or see --mismatch, --unknown and --rejects")
+        }
+        ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange => {
+            Advice::Of("raise --infer, name the columns with --column, or see --mismatch, --unknown and --rejects")
+        }
+        ErrorKind::MemoryLimit => Advice::Of("raise --record-limit if the source is trusted"),
+        ErrorKind::KeyMissing if error.record().is_none() => {
+            Advice::Of("check the path, or make it a column of nulls with --absent null")
         }
         _ => Advice::Usual,
     }

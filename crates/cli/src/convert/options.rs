@@ -7,10 +7,11 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 
 use crate::escape::is_trick;
-use crate::run::{DialectOptions, OnBad, Patterns, Ragged, Reading, Show, Sink, Source};
+use crate::run::{DialectOptions, Patterns, Ragged, Reading, RejectOptions, Show, Sink, Source};
 use crate::size;
 use crate::tables::Packing;
 
+use super::document_options::DocumentOptions;
 use super::formats::{From, To};
 
 /// The end of `--help` and of the manual page.
@@ -18,7 +19,7 @@ const MORE_HELP: &str = "\
 Formats by name:
   .txt .log         lines      one column, 'line'
   .csv, .tsv .tab   csv, tsv   columns named by the header
-  .bson             bson       documents, as 'bson convert' reads them
+  .bson             bson       documents, as mongodump writes them
   .parquet          parquet
   .arrow .feather   arrow      a file of Arrow IPC
   .arrows           arrow-stream
@@ -101,13 +102,14 @@ pub(crate) struct Options {
 
     /// From how many records types are inferred, 'all', or 'off' for text [default: 10000]
     ///
-    /// At most 64 MiB of records. With 'all', the sources are read twice, so they must be files.
+    /// At most 64 MiB of records. With 'all', the sources are read twice, so they must be files. With 'off', columns of
+    /// JSON and BSON are the JSON of their values.
     #[arg(long, value_name = "COUNT", help_heading = "Types", value_parser = Infer::parse)]
     pub(super) infer: Option<Infer>,
 
     /// The columns and their types: a file of JSON as --print-schema prints it
     ///
-    /// Columns of CSV and members of JSON are found by name; those without a field in the schema are left out.
+    /// Columns of CSV and members of JSON and BSON are found by name; those without a field in the schema are left out.
     #[arg(long, value_name = "FILE", help_heading = "Types", value_hint = ValueHint::FilePath)]
     #[arg(conflicts_with = "infer")]
     pub(super) schema: Option<PathBuf>,
@@ -151,19 +153,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "WHICH", help_heading = "Records", value_enum)]
     pub(super) json_duplicates: Option<Duplicates>,
 
-    /// What to do with a record that is invalid or does not fit its columns [default: stop]
-    #[arg(long, value_name = "HOW", help_heading = "Records", value_enum)]
-    pub(super) on_bad: Option<OnBad>,
+    #[command(flatten)]
+    pub(super) bad: RejectOptions,
 
-    /// Write such records to this file, and succeed: one line of JSON for each
-    ///
-    /// The lines are those of 'run --rejects'. The file appears when it is complete, before the output.
-    #[arg(long, value_name = "FILE", help_heading = "Records", value_hint = ValueHint::FilePath)]
-    pub(super) rejects: Option<PathBuf>,
-
-    /// Leave out such records, and fail if there are more than this number, or than this share, such as 1%
-    #[arg(long, value_name = "NUMBER", help_heading = "Records", value_parser = MaxRejects::parse)]
-    pub(super) max_rejects: Option<MaxRejects>,
+    #[command(flatten)]
+    pub(super) documents: DocumentOptions,
 
     /// The compression of Parquet [default: zstd:3] or Arrow [default: none]: zstd, zstd:LEVEL, snappy, lz4 or none
     ///
@@ -222,24 +216,6 @@ impl Infer {
     }
 }
 
-/// How many records may be left out.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum MaxRejects {
-    Count(u64),
-    /// Of all records.
-    Percent(f64),
-}
-
-impl MaxRejects {
-    fn parse(text: &str) -> Result<MaxRejects, String> {
-        let limit = match text.strip_suffix('%') {
-            Some(text) => text.parse().ok().filter(|share| (0.0..=100.0).contains(share)).map(MaxRejects::Percent),
-            None => text.parse().ok().map(MaxRejects::Count),
-        };
-        limit.ok_or_else(|| "expected a number, or a share from 0% to 100%".to_string())
-    }
-}
-
 /// Which of several members of an object with the same name is taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Duplicates {
@@ -253,6 +229,17 @@ pub(super) enum Duplicates {
 pub(super) enum Switch {
     On,
     Off,
+}
+
+/// Reads a file that an option names.
+///
+/// # Errors
+/// Returns the errors of reading, and text that is not UTF-8.
+#[cfg(feature = "parquet")]
+pub(super) fn read_text(path: &std::path::Path) -> millstream::Result<String> {
+    std::fs::read_to_string(path).map_err(|error| {
+        millstream::Error::new(millstream::ErrorKind::OpenFailed).with_name(path.display().to_string()).with_io(error)
+    })
 }
 
 fn part_size(text: &str) -> Result<u64, String> {

@@ -195,18 +195,6 @@ impl Given {
         self.0.push((name, value));
     }
 
-    /// Returns only the options that `wanted` accepts.
-    #[cfg(feature = "parquet")]
-    pub(super) fn only(&self, wanted: impl Fn(&str) -> bool) -> Given {
-        Given(self.0.iter().filter(|(name, _)| wanted(name)).cloned().collect())
-    }
-
-    /// Returns the names.
-    #[cfg(feature = "parquet")]
-    pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.0.iter().map(|&(name, _)| name)
-    }
-
     fn get(&self, name: &str) -> Option<&Value> {
         self.0.iter().find(|(given, _)| *given == name).map(|(_, value)| value)
     }

@@ -43,13 +43,10 @@ pub(crate) use given::record_size;
 pub(crate) use json::JsonOptions;
 pub(crate) use network::{Network, SourceNetwork};
 pub(crate) use options::{DEFAULT_RECORD_LIMIT, IN_SUMMARY, Options, Show};
-#[cfg(feature = "parquet")]
 pub(crate) use overlap::check_outputs;
 pub(crate) use pattern::Patterns;
 pub(crate) use progress::Progress;
-pub(crate) use rejects::OnBad;
-#[cfg(feature = "parquet")]
-pub(crate) use rejects::{BadOptions, Reject, Rejects};
+pub(crate) use rejects::{MOST_RAW, Reject, RejectOptions, Rejects};
 pub(crate) use settings::{Decoding, Reading, Settings};
 pub(crate) use sink::Sink;
 pub(crate) use source::Source;

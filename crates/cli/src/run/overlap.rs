@@ -25,7 +25,6 @@ pub(super) fn check(options: &Options, sources: &[Option<Identity>]) -> Result<(
 }
 
 /// Fails like [`check`], for outputs that appear when they are complete, and others that must not replace a source.
-#[cfg(feature = "parquet")]
 pub(crate) fn check_outputs<'a>(
     complete: impl Iterator<Item = &'a Sink>,
     others: impl Iterator<Item = &'a Sink>,

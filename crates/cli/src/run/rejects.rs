@@ -1,4 +1,4 @@
-//! `--on-bad` and `--rejects`: what happens to records that are invalid, too long, or lack a field.
+//! `--on-bad`, `--rejects` and `--max-rejects`: what happens to records that are invalid, too long, or do not fit.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::message;
 use super::count_text;
 
 /// The maximum number of bytes of a record that are kept.
-const MOST: usize = 1 << 20;
+pub(crate) const MOST_RAW: usize = 1 << 20;
 
 /// The number of records that are reported one by one.
 const REPORTED: u64 = 10;
@@ -37,31 +37,88 @@ pub(crate) struct BadOptions {
     rejects: Option<PathBuf>,
 }
 
-/// What happens to a bad record. `bson` uses the same words.
+/// What happens to a bad record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnBad {
+enum OnBad {
     /// Report an error and stop
     Stop,
     /// Leave it out, report its position, complete the output, and exit with status 1
     Skip,
 }
 
-impl From<OnBad> for millstream::bson::OnBad {
-    fn from(on_bad: OnBad) -> millstream::bson::OnBad {
-        match on_bad {
-            OnBad::Stop => millstream::bson::OnBad::Stop,
-            OnBad::Skip => millstream::bson::OnBad::Skip,
+/// What happens to bad records, for subcommands that can limit their number.
+#[derive(Args)]
+pub(crate) struct RejectOptions {
+    /// What to do with a record that is invalid or does not fit its columns [default: stop]
+    #[arg(long, value_name = "HOW", help_heading = "Records", alias = "on-error", value_enum)]
+    on_bad: Option<OnBad>,
+
+    /// Write such records to this file, and succeed: one line of JSON for each
+    ///
+    /// The lines are those of 'run --rejects'. The file appears when it is complete, before the output.
+    #[arg(long, value_name = "FILE", help_heading = "Records", value_hint = ValueHint::FilePath)]
+    rejects: Option<PathBuf>,
+
+    /// Leave out such records, and fail if there are more than this number, or than this share, such as 1%
+    #[arg(long, value_name = "NUMBER", help_heading = "Records", value_parser = MaxRejects::parse)]
+    max_rejects: Option<MaxRejects>,
+}
+
+/// How many records may be left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum MaxRejects {
+    Count(u64),
+    /// Of all records.
+    Percent(f64),
+}
+
+impl MaxRejects {
+    fn parse(text: &str) -> std::result::Result<MaxRejects, String> {
+        let limit = match text.strip_suffix('%') {
+            Some(text) => text.parse().ok().filter(|share| (0.0..=100.0).contains(share)).map(MaxRejects::Percent),
+            None => text.parse().ok().map(MaxRejects::Count),
+        };
+        limit.ok_or_else(|| "expected a number, or a share from 0% to 100%".to_string())
+    }
+}
+
+impl RejectOptions {
+    /// Returns whether reading continues after a bad record.
+    pub(crate) fn skips(&self) -> bool {
+        self.rejects.is_some() || self.max_rejects.is_some() || self.on_bad == Some(OnBad::Skip)
+    }
+
+    /// Returns the file of `--rejects`.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.rejects.as_deref()
+    }
+
+    /// Returns the first option that was given.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn first_given(&self) -> Option<&'static str> {
+        match self {
+            RejectOptions { rejects: Some(_), .. } => Some("--rejects"),
+            RejectOptions { max_rejects: Some(_), .. } => Some("--max-rejects"),
+            RejectOptions { on_bad: Some(_), .. } => Some("--on-bad"),
+            _ => None,
+        }
+    }
+
+    /// Fails if the options contradict each other.
+    pub(crate) fn check(&self) -> Result<()> {
+        let limits = [(self.rejects.is_some(), "--rejects"), (self.max_rejects.is_some(), "--max-rejects")];
+        match limits.into_iter().find(|(is_given, _)| *is_given && self.on_bad == Some(OnBad::Stop)) {
+            Some((_, option)) => Err(with_stop(option)),
+            None => Ok(()),
         }
     }
 }
 
-impl BadOptions {
-    /// Creates the options of a command that has them in another form.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn new(on_bad: Option<OnBad>, rejects: Option<PathBuf>) -> BadOptions {
-        BadOptions { on_bad, rejects }
-    }
+fn with_stop(option: &str) -> Error {
+    Error::new(ErrorKind::InvalidOption).with_found(format!("{option} with --on-bad stop")).with_expected("one of them")
+}
 
+impl BadOptions {
     /// Returns whether reading continues after a bad record.
     pub(crate) fn skips(&self) -> bool {
         self.rejects.is_some() || self.on_bad == Some(OnBad::Skip)
@@ -75,9 +132,7 @@ impl BadOptions {
     /// Fails if the options contradict each other.
     pub(crate) fn check(&self) -> Result<()> {
         match (&self.rejects, self.on_bad) {
-            (Some(_), Some(OnBad::Stop)) => Err(Error::new(ErrorKind::InvalidOption)
-                .with_found("--rejects with --on-bad stop")
-                .with_expected("one of them")),
+            (Some(_), Some(OnBad::Stop)) => Err(with_stop("--rejects")),
             _ => Ok(()),
         }
     }
@@ -101,9 +156,9 @@ impl Reject {
         }
     }
 
-    /// Creates a reject from a record and the error of a stage.
+    /// Creates a reject from a record, or its beginning, and its error.
     pub(crate) fn new(error: Error, record: &[u8]) -> Reject {
-        Reject { error, raw: record[..record.len().min(MOST)].to_vec() }
+        Reject { error, raw: record[..record.len().min(MOST_RAW)].to_vec() }
     }
 
     /// Skips the record at which reading has failed. Also returns the number of its bytes.
@@ -112,7 +167,7 @@ impl Reject {
     /// Returns the errors of reading.
     pub(super) fn skip<F: Framer + ?Sized>(reader: &mut Reader, framer: &mut F, error: Error) -> Result<(Reject, u64)> {
         let mut raw = Vec::new();
-        let len = reader.skip_record_into(framer, &mut raw, MOST)?;
+        let len = reader.skip_record_into(framer, &mut raw, MOST_RAW)?;
         Ok((Reject { error, raw }, len.unwrap_or(0)))
     }
 }
@@ -135,16 +190,27 @@ pub(crate) struct Rejects {
     file: Option<(Writer, PathBuf)>,
     count: u64,
     first: Option<ErrorKind>,
+    most: Option<MaxRejects>,
 }
 
 impl Rejects {
     /// # Errors
     /// Returns the errors of creating the file.
-    pub(crate) fn open(options: &BadOptions, token: &CancelToken) -> Result<Rejects> {
-        let open = |path: &PathBuf| {
-            Writer::builder().cancel(token).encode(Encode::Off).path(path).map(|writer| (writer, path.clone()))
+    pub(super) fn open(options: &BadOptions, token: &CancelToken) -> Result<Rejects> {
+        Rejects::with(options.file(), None, token)
+    }
+
+    /// # Errors
+    /// Returns the errors of creating the file.
+    pub(crate) fn limited(options: &RejectOptions, token: &CancelToken) -> Result<Rejects> {
+        Rejects::with(options.file(), options.max_rejects, token)
+    }
+
+    fn with(path: Option<&Path>, most: Option<MaxRejects>, token: &CancelToken) -> Result<Rejects> {
+        let open = |path: &Path| {
+            Writer::builder().cancel(token).encode(Encode::Off).path(path).map(|writer| (writer, path.to_path_buf()))
         };
-        Ok(Rejects { file: options.rejects.as_ref().map(open).transpose()?, count: 0, first: None })
+        Ok(Rejects { file: path.map(open).transpose()?, count: 0, first: None, most })
     }
 
     /// # Errors
@@ -180,13 +246,29 @@ impl Rejects {
         self.count
     }
 
-    /// Returns the kind of the first error.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn first(&self) -> Option<ErrorKind> {
-        self.first
+    /// Fails if there are more bad records than permitted, after this number of others. A share is known only at the
+    /// end.
+    ///
+    /// # Errors
+    /// Returns the kind of the first bad record.
+    pub(crate) fn check(&self, others: u64, is_end: bool) -> Result<()> {
+        let count = self.count;
+        let expected = match self.most {
+            Some(MaxRejects::Count(most)) if count > most => format!("at most {most}, because of --max-rejects"),
+            Some(MaxRejects::Percent(most)) if is_end => {
+                let records = count + others;
+                if count as f64 * 100.0 <= most * records as f64 {
+                    return Ok(());
+                }
+                format!("at most {most}% of {}, because of --max-rejects", count_text(records, "record"))
+            }
+            _ => return Ok(()),
+        };
+        let kind = self.first.unwrap_or(ErrorKind::ShapeMismatch);
+        Err(Error::new(kind).with_found(count_text(count, "bad record")).with_expected(expected))
     }
 
-    /// Completes the file. Without one, bad records are an error.
+    /// Completes the file. Without one, and without a limit, bad records are an error.
     ///
     /// # Errors
     /// Returns the errors of completing the file.
@@ -201,6 +283,9 @@ impl Rejects {
         let Some((writer, path)) = self.file else {
             if self.count > REPORTED {
                 message::say(&format!("left out: {} more", self.count - REPORTED));
+            }
+            if self.most.is_some() {
+                return Ok(Ok(()));
             }
             return Ok(Err(Error::new(first).with_found(count).with_expected("none; the output lacks them")));
         };

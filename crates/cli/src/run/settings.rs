@@ -150,19 +150,6 @@ impl Reading {
         self.0.of_command()
     }
 
-    /// Returns the options for decoding, which other subcommands have, too.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn decoding(&self) -> Decoding {
-        let of_both = |name: &str| Decoding::NAMES.contains(&name);
-        Decoding(Settings { given: self.0.given.only(of_both), ..Settings::default() })
-    }
-
-    /// Returns the first option that is neither for decoding nor for URLs, except these.
-    #[cfg(feature = "parquet")]
-    pub(crate) fn others(&self, except: &[&str]) -> Option<&'static str> {
-        self.0.given.names().find(|name| !Decoding::NAMES.contains(name) && !except.contains(name))
-    }
-
     /// Returns the maximum length of a record, if it was given.
     #[cfg(feature = "parquet")]
     pub(crate) fn record_limit(&self) -> Option<usize> {

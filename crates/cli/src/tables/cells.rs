@@ -4,6 +4,7 @@
 //! zone with an offset have that offset; those of a named zone are in UTC.
 
 use std::collections::HashSet;
+use std::io::Write as _;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
@@ -11,7 +12,7 @@ use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, StringArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use data_encoding::{BASE64, HEXLOWER};
-use millstream::bson::join_path;
+use millstream::bson::{Decimal128, join_path};
 use millstream::put::{self, Part, Spare};
 use millstream::{Error, ErrorKind, Result};
 use time::{Date, UtcOffset};
@@ -48,6 +49,8 @@ enum Values {
     Binary(BinaryArray),
     /// Ids of BSON, which are written in hexadecimal.
     Ids(BinaryArray),
+    /// Decimal numbers of BSON, 16 bytes each.
+    BsonDecimals(BinaryArray),
     List(OffsetBuffer<i32>, Box<Column>),
     Struct(Vec<Member>),
 }
@@ -122,6 +125,11 @@ impl Column {
             Values::Text(texts) | Values::Json(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
             Values::Binary(pieces) => append_encoded(out, &BASE64, pieces.value(row)),
             Values::Ids(pieces) => append_encoded(out, &HEXLOWER, pieces.value(row)),
+            Values::BsonDecimals(pieces) => {
+                let bytes = pieces.value(row).first_chunk().copied().unwrap_or_default();
+                // Writing to a vector cannot fail.
+                let _ = write!(out, "{}", Decimal128(bytes));
+            }
             Values::List(..) | Values::Struct(_) => self.append_json(row, out)?,
         }
         Ok(())
@@ -142,7 +150,12 @@ impl Column {
             Values::Float64(values) if !values.value(row).is_finite() => return Err(not_json(values.value(row))),
             Values::Text(texts) => append_text(out, texts.value(row)),
             Values::Json(texts) => append_checked(out, texts.value(row))?,
-            Values::Date(_) | Values::Time(..) | Values::Stamp(..) | Values::Binary(_) | Values::Ids(_) => {
+            Values::Date(_)
+            | Values::Time(..)
+            | Values::Stamp(..)
+            | Values::Binary(_)
+            | Values::Ids(_)
+            | Values::BsonDecimals(_) => {
                 // None of their characters is escaped.
                 out.push(b'"');
                 self.append(row, out)?;
@@ -255,8 +268,11 @@ fn values(field: &Field, array: &ArrayRef) -> Result<Values> {
         T::BinaryView => Values::Binary(array.as_binary_view().iter().collect()),
         T::FixedSizeBinary(_) => {
             let pieces: BinaryArray = array.as_fixed_size_binary().iter().collect();
-            let is_id = field.metadata().get("bson").is_some_and(|name| name == "objectId");
-            if is_id { Values::Ids(pieces) } else { Values::Binary(pieces) }
+            match field.metadata().get("bson").map(String::as_str) {
+                Some("objectId") => Values::Ids(pieces),
+                Some("decimal") => Values::BsonDecimals(pieces),
+                _ => Values::Binary(pieces),
+            }
         }
         T::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();

@@ -2,12 +2,17 @@
 //!
 //! It is implemented here, because the `csv` crate cannot quote one empty field and leave another without quotes.
 
-use millstream::{Error, ErrorKind};
+use std::io::Write;
 
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use millstream::{Error, ErrorKind, Result};
+
+use super::cells::{Column, flat_names};
 use crate::escape::visible_lines;
 
-#[cfg(feature = "parquet")]
-pub(crate) use rows::CsvTable;
+/// The bytes that are collected before they are written.
+const LOT: usize = 64 << 10;
 
 /// How fields of CSV are written.
 #[derive(Clone, Debug, Default)]
@@ -70,77 +75,62 @@ pub(crate) fn empty_line(name: &str) -> Error {
         .with_expected("a column that every row has, or a text for null: --null TEXT")
 }
 
-#[cfg(feature = "parquet")]
-mod rows {
-    use std::io::Write;
+/// CSV that is being written. Each member of a struct is a column, which is named by its path; lists are JSON.
+pub(crate) struct CsvTable<W> {
+    text: CsvText,
+    schema: SchemaRef,
+    names: Vec<String>,
+    out: W,
+    lines: Vec<u8>,
+    value: Vec<u8>,
+    rows: u64,
+}
 
-    use arrow_array::RecordBatch;
-    use arrow_schema::SchemaRef;
-    use millstream::{Error, Result};
-
-    use super::super::cells::{Column, flat_names};
-    use super::{CsvText, empty_line, separate};
-
-    /// The bytes that are collected before they are written.
-    const LOT: usize = 64 << 10;
-
-    /// CSV that is being written. Each member of a struct is a column, which is named by its path; lists are JSON.
-    pub(crate) struct CsvTable<W> {
-        text: CsvText,
-        schema: SchemaRef,
-        names: Vec<String>,
-        out: W,
-        lines: Vec<u8>,
-        value: Vec<u8>,
-        rows: u64,
+impl<W: Write> CsvTable<W> {
+    pub(crate) fn new(schema: &SchemaRef, text: CsvText, out: W) -> Result<CsvTable<W>> {
+        let names = flat_names(schema)?;
+        let mut lines = Vec::new();
+        text.append_names(&mut lines, names.iter().map(String::as_str));
+        Ok(CsvTable { text, schema: schema.clone(), names, out, lines, value: Vec::new(), rows: 0 })
     }
 
-    impl<W: Write> CsvTable<W> {
-        pub(crate) fn new(schema: &SchemaRef, text: CsvText, out: W) -> Result<CsvTable<W>> {
-            let names = flat_names(schema)?;
-            let mut lines = Vec::new();
-            text.append_names(&mut lines, names.iter().map(String::as_str));
-            Ok(CsvTable { text, schema: schema.clone(), names, out, lines, value: Vec::new(), rows: 0 })
+    pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut columns = Vec::with_capacity(self.names.len());
+        for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
+            Column::new(field, array)?.flatten(None, &mut columns);
         }
-
-        pub(crate) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-            let mut columns = Vec::with_capacity(self.names.len());
-            for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
-                Column::new(field, array)?.flatten(None, &mut columns);
-            }
-            let located = |error: Error, i: usize, row: usize, rows: u64| {
-                error.with_path(&*self.names[i]).with_record(rows + row as u64)
-            };
-            for row in 0..batch.num_rows() {
-                let start = self.lines.len();
-                for (i, column) in columns.iter().enumerate() {
-                    separate(&mut self.lines, i);
-                    if column.is_null(row) {
-                        self.text.append_null(&mut self.lines);
-                    } else if column.is_text() {
-                        self.value.clear();
-                        column.append(row, &mut self.value).map_err(|error| located(error, i, row, self.rows))?;
-                        self.text.append(&mut self.lines, &self.value);
-                    } else {
-                        column.append(row, &mut self.lines).map_err(|error| located(error, i, row, self.rows))?;
-                    }
-                }
-                if self.lines.len() == start && columns.len() == 1 {
-                    return Err(empty_line(&self.names[0]));
-                }
-                self.lines.push(b'\n');
-                if self.lines.len() > LOT {
-                    self.out.write_all(&self.lines).map_err(Error::from_io)?;
-                    self.lines.clear();
+        let located = |error: Error, i: usize, row: usize, rows: u64| {
+            error.with_path(&*self.names[i]).with_record(rows + row as u64)
+        };
+        for row in 0..batch.num_rows() {
+            let start = self.lines.len();
+            for (i, column) in columns.iter().enumerate() {
+                separate(&mut self.lines, i);
+                if column.is_null(row) {
+                    self.text.append_null(&mut self.lines);
+                } else if column.is_text() {
+                    self.value.clear();
+                    column.append(row, &mut self.value).map_err(|error| located(error, i, row, self.rows))?;
+                    self.text.append(&mut self.lines, &self.value);
+                } else {
+                    column.append(row, &mut self.lines).map_err(|error| located(error, i, row, self.rows))?;
                 }
             }
-            self.rows += batch.num_rows() as u64;
-            Ok(())
+            if self.lines.len() == start && columns.len() == 1 {
+                return Err(empty_line(&self.names[0]));
+            }
+            self.lines.push(b'\n');
+            if self.lines.len() > LOT {
+                self.out.write_all(&self.lines).map_err(Error::from_io)?;
+                self.lines.clear();
+            }
         }
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
 
-        pub(crate) fn finish(mut self) -> Result<W> {
-            self.out.write_all(&self.lines).map_err(Error::from_io)?;
-            Ok(self.out)
-        }
+    pub(crate) fn finish(mut self) -> Result<W> {
+        self.out.write_all(&self.lines).map_err(Error::from_io)?;
+        Ok(self.out)
     }
 }

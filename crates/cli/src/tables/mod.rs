@@ -1,13 +1,16 @@
-//! Writes tables: Parquet, Arrow IPC, CSV and JSON lines. `bson convert` and `convert` share these writers.
+//! Writes tables: Parquet, Arrow IPC, CSV and JSON lines, for `convert`.
 //!
 //! A writer holds at most a row group of Parquet, or a batch. The output is complete when `finish` returns; the caller
-//! opens and closes it. Everything but the fields of CSV requires the feature `parquet`.
+//! opens and closes it. Everything but the options requires the feature `parquet`.
 
 #[cfg(feature = "parquet")]
 mod arrow;
 #[cfg(feature = "parquet")]
 mod cells;
-pub(crate) mod csv;
+#[cfg(feature = "parquet")]
+mod csv;
+#[cfg(feature = "parquet")]
+mod documents;
 #[cfg(feature = "parquet")]
 mod failure;
 #[cfg(feature = "parquet")]
@@ -21,8 +24,6 @@ mod table;
 pub(crate) use failure::{failed, read_failed};
 #[cfg(feature = "parquet")]
 pub(crate) use table::{Kind, Table, TextOptions};
-
-use millstream::{Error, ErrorKind};
 
 /// How Parquet and Arrow IPC are compressed.
 #[cfg_attr(not(feature = "parquet"), allow(dead_code))]
@@ -109,11 +110,4 @@ pub(crate) fn metadata(names: &[String], rows: u64, rejected: u64) -> Vec<(Strin
     let counts = [("millstream.rows", rows), ("millstream.rejected", rejected)];
     let counts = counts.map(|(key, count)| (key.to_string(), count.to_string()));
     source_metadata(names).into_iter().chain(counts).collect()
-}
-
-/// Returns the error for Arrow and Parquet, which are optional because they take as long to compile as all other code.
-pub(crate) fn left_out(others: &str) -> Error {
-    Error::new(ErrorKind::Unsupported)
-        .with_found("Arrow or Parquet, which this build of millstream does not include")
-        .with_expected(format!("{others}a build with all features: cargo install --path crates/cli --features full"))
 }

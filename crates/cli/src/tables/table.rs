@@ -5,9 +5,13 @@ use std::io::Write;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use millstream::Result;
+use millstream::bson::Json;
+
+use crate::extended_json::Style;
 
 use super::arrow::{ArrowFile, ArrowStream};
 use super::csv::CsvText;
+use super::documents::ExtendedJson;
 use super::json::JsonTable;
 use super::parquet::Parquet;
 use super::{BinaryOptions, csv};
@@ -24,15 +28,19 @@ pub(crate) enum Kind {
     Csv,
     /// A JSON object per line.
     JsonLines,
+    /// Documents of BSON as Extended JSON, one per line. The only column has their bytes.
+    ExtendedJson,
 }
 
 /// How formats of text are written.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct TextOptions {
     /// The text for null in CSV.
     pub(crate) null: String,
     /// Whether the text is printed on a terminal.
     pub(crate) is_seen: bool,
+    /// The kind of Extended JSON.
+    pub(crate) json: Json,
 }
 
 /// A table that is being written.
@@ -42,6 +50,7 @@ pub(crate) enum Table<W: Write + Send> {
     Parquet(Box<Parquet<W>>),
     Csv(Box<csv::CsvTable<W>>),
     JsonLines(Box<JsonTable<W>>),
+    ExtendedJson(ExtendedJson<W>),
 }
 
 impl<W: Write + Send> Table<W> {
@@ -66,6 +75,10 @@ impl<W: Write + Send> Table<W> {
                 Table::Csv(Box::new(csv::CsvTable::new(schema, text, out)?))
             }
             Kind::JsonLines => Table::JsonLines(Box::new(JsonTable::new(schema, text.is_seen, out)?)),
+            Kind::ExtendedJson => {
+                let style = Style { json: text.json, is_seen: text.is_seen };
+                Table::ExtendedJson(ExtendedJson::new(style, out))
+            }
         })
     }
 
@@ -80,6 +93,7 @@ impl<W: Write + Send> Table<W> {
             Table::Parquet(table) => table.write(batch),
             Table::Csv(table) => table.write(batch),
             Table::JsonLines(table) => table.write(batch),
+            Table::ExtendedJson(table) => table.write(batch),
         }
     }
 
@@ -87,7 +101,7 @@ impl<W: Write + Send> Table<W> {
     pub(crate) fn pending(&self) -> usize {
         match self {
             Table::Parquet(table) => table.pending(),
-            Table::Arrow(_) | Table::ArrowStream(_) | Table::Csv(_) | Table::JsonLines(_) => 0,
+            Table::Arrow(_) | Table::ArrowStream(_) | Table::Csv(_) | Table::JsonLines(_) | Table::ExtendedJson(_) => 0,
         }
     }
 
@@ -102,6 +116,7 @@ impl<W: Write + Send> Table<W> {
             Table::Parquet(table) => table.finish(metadata),
             Table::Csv(table) => table.finish(),
             Table::JsonLines(table) => table.finish(),
+            Table::ExtendedJson(table) => Ok(table.finish()),
         }
     }
 }

@@ -367,15 +367,15 @@ fn check_reports_errors_and_their_positions() {
     let place = place.file("bad.bson", &bytes);
     let where_it_is = format!("utf8 invalid: found 0xff, expected UTF-8, in name, at byte {at}, record 1");
     bson(&place, "check bad.bson").fails().prints("").complains_of(&["bad.bson", &where_it_is]);
-    bson(&place, "check bad.bson --on-bad skip")
-        .fails()
-        .prints("1 document, 85 bytes: right\n")
-        .complains_of(&["skipped 78 bytes at byte 85, record 1: utf8 invalid"]);
+    let seen = bson(&place, "check bad.bson --on-bad skip").fails().prints("1 document, 85 bytes: right\n");
+    for said in [format!("left out: bad.bson: {where_it_is}"), "found 1 bad record, expected none".to_string()] {
+        assert!(seen.stderr.contains(&said), "{}", seen.stderr);
+    }
     bson(&place, "cat bad.bson").fails().complains_of(&["in name"]);
     // The stream may also be truncated after the invalid document.
     let place = place.file("cut.bson", [&bytes[85..], &bytes[..85], &bytes[..40]].concat());
     for line in ["check cut.bson --on-bad skip", "cat cut.bson --on-bad skip"] {
-        let skipped = "cut.bson: skipped 78 bytes at byte 0, record 0: utf8 invalid";
+        let skipped = "left out: cut.bson: utf8 invalid: found 0xff, expected UTF-8, in name";
         let seen = bson(&place, line).fails();
         assert!(seen.stderr.contains(skipped) && seen.stderr.contains("cut.bson: frame truncated"), "{}", seen.stderr);
     }
@@ -385,24 +385,79 @@ fn check_reports_errors_and_their_positions() {
     bson(&twice, "check twice.bson --depth 0").gets_refused();
 }
 
-/// The formats that this build writes: without the feature `parquet`, no Arrow formats.
-fn built<'a>(formats: &[&'a str]) -> Vec<&'a str> {
-    let is_built = |format: &&str| cfg!(feature = "parquet") || ["csv", "ndjson"].contains(format);
-    formats.iter().copied().filter(is_built).collect()
+/// Returns three documents, of which the second is not UTF-8.
+fn with_a_bad_one() -> (Place, Vec<u8>) {
+    let mut bytes = documents(&[r#"{"n": 1}"#, r#"{"s": "x"}"#, r#"{"n": 3}"#]);
+    let at = bytes.iter().position(|&byte| byte == b'x').unwrap();
+    bytes[at] = 0xff;
+    let bad = bytes[12..bytes.len() - 12].to_vec();
+    (Place::new().file("a.bson", bytes), bad)
+}
+
+#[test]
+fn bad_documents_are_kept_in_a_file() {
+    let (place, bad) = with_a_bad_one();
+    for (words, printed) in
+        [("cat a.bson", "{\"n\":1}\n{\"n\":3}\n"), ("check a.bson", "2 documents, 24 bytes: right\n")]
+    {
+        bson(&place, words)
+            .and("--rejects bad.jsonl")
+            .exits(0)
+            .prints(printed)
+            .says("millstream: 1 bad record: see bad.jsonl\n");
+        let line: serde_json::Value = serde_json::from_str(&place.text("bad.jsonl")).unwrap();
+        assert_eq!((&line["source"], &line["record"]), (&"a.bson".into(), &1.into()));
+        assert_eq!((&line["byte"], &line["kind"]), (&23.into(), &"utf8_invalid".into()));
+        assert_eq!(line["raw"], data_encoding::BASE64.encode(&bad));
+        assert!(line["message"].as_str().unwrap().contains("in s"), "{line}");
+        std::fs::remove_file(place.path("bad.jsonl")).unwrap();
+        for limit in ["--max-rejects 1", "--max-rejects 34%"] {
+            let seen = bson(&place, words).and(limit).exits(0).prints(printed);
+            assert!(seen.stderr.starts_with("millstream: left out: a.bson: utf8 invalid"), "{}", seen.stderr);
+            assert_eq!(seen.stderr.lines().count(), 1, "{}", seen.stderr);
+        }
+        for limit in ["--max-rejects 0", "--max-rejects 33%", "--max-rejects 0 --rejects bad.jsonl"] {
+            let seen = bson(&place, words).and(limit).fails();
+            assert!(seen.stderr.contains("found 1 bad record, expected at most"), "{}", seen.stderr);
+        }
+        for option in ["--rejects b", "--max-rejects 1"] {
+            bson(&place, words).and(option).and("--on-bad stop").gets_refused().complains_of(&["with --on-bad stop"]);
+        }
+        bson(&place, words).and("--rejects a.bson").fails().prints("").complains_of(&["one of the sources"]);
+    }
+    // A file without bad documents is empty; one of a failed command does not appear.
+    bson(&orders().file("none", ""), "check orders.bson --rejects bad.jsonl").succeeds();
+    let mut cut = place.read("a.bson");
+    cut.pop();
+    let place = place.file("cut.bson", cut);
+    bson(&place, "check cut.bson --rejects bad.jsonl").fails().prints("").complains_of(&["frame truncated"]);
+    assert_eq!(place.names(), ["a.bson", "cut.bson"]);
+}
+
+#[test]
+fn bytes_between_documents_are_one_bad_record() {
+    let good = documents(&[r#"{"n": 1}"#]);
+    let garbage = [0xee; 40];
+    let place = Place::new().file("a.bson", [&good[..], &garbage, &good.repeat(2)].concat());
+    bson(&place, "check a.bson --rejects bad.jsonl").exits(0).prints("3 documents, 36 bytes: right\n");
+    let line: serde_json::Value = serde_json::from_str(&place.text("bad.jsonl")).unwrap();
+    assert_eq!((&line["byte"], &line["record"]), (&12.into(), &1.into()));
+    assert_eq!(line["raw"], data_encoding::BASE64.encode(&garbage));
 }
 
 #[test]
 #[cfg(not(feature = "parquet"))]
-fn a_missing_format_is_reported_with_advice() {
+fn a_missing_feature_is_reported_with_advice() {
     let place = Place::new().file("a.bson", documents(&[r#"{"n": 1}"#]));
-    for to in ["parquet", "arrow", "arrow-stream"] {
+    for to in ["parquet", "arrow", "ndjson"] {
         let words = format!("convert a.bson --to {to} -o out");
-        bson(&place, &words).fails().prints("").complains_of(&["does not include", "--features full"]);
+        bson(&place, &words).fails().prints("").complains_of(&["does not include", "bson cat", "--features full"]);
     }
     assert_eq!(place.names(), ["a.bson"]);
 }
 
 #[test]
+#[cfg(feature = "parquet")]
 fn convert_writes_other_formats() {
     let place =
         Place::new().file("a.bson", documents(&[r#"{"n": 1, "s": "x,y", "in": {"d": 0.5}}"#, r#"{"n": 2, "in": {}}"#]));
@@ -411,7 +466,7 @@ fn convert_writes_other_formats() {
     bson(&place, "convert --to csv -- cat a.bson").succeeds().prints(csv);
     bson(&place, "convert a.bson --to ndjson -o a.json").succeeds().prints("");
     assert_eq!(place.text("a.json"), "{\"n\":1,\"s\":\"x,y\",\"in\":{\"d\":0.5}}\n{\"n\":2,\"in\":{}}\n");
-    for to in built(&["parquet", "arrow"]) {
+    for to in ["parquet", "arrow"] {
         let written = bson(&place, &format!("convert a.bson --to {to}")).succeeds().stdout;
         let mark: &[u8] = if to == "parquet" { b"PAR1" } else { b"ARROW1" };
         assert!(written.starts_with(mark) && written.ends_with(mark), "{to}");
@@ -423,9 +478,10 @@ fn convert_writes_other_formats() {
 }
 
 #[test]
+#[cfg(feature = "parquet")]
 fn a_value_that_does_not_fit_a_column_is_an_error_without_output() {
     let place = Place::new().file("a.bson", documents(&[r#"{"n": 1}"#, r#"{"n": "x"}"#, r#"{"m": 1}"#]));
-    for to in built(&["csv", "parquet"]) {
+    for to in ["csv", "parquet"] {
         bson(&place, &format!("convert a.bson --to {to} -o a.out --column n:long")).fails().prints("").complains_of(&[
             "found a value of type string",
             "in n",
@@ -447,9 +503,10 @@ fn a_value_that_does_not_fit_a_column_is_an_error_without_output() {
 }
 
 #[test]
+#[cfg(feature = "parquet")]
 fn a_key_that_repeats_is_an_error_or_counted() {
     let place = Place::new().file("a.bson", documents(&[r#"{"a": 1, "a": 2}"#]));
-    for to in built(&["csv", "parquet", "arrow", "arrow-stream"]) {
+    for to in ["csv", "parquet", "arrow", "arrow-stream"] {
         for column in ["", "--column a:int"] {
             let line = format!("convert a.bson --to {to} -o out {column}");
             bson(&place, &line).fails().complains_of(&["found the key \"a\" twice", "--unknown count", "record 0"]);
@@ -473,6 +530,7 @@ fn a_key_that_repeats_is_an_error_or_counted() {
 }
 
 #[test]
+#[cfg(feature = "parquet")]
 fn data_that_columns_cannot_represent_is_named() {
     let types = [
         r#"{"t": {"$symbol": "x"}, "b": {"$binary": {"base64": "", "subType": "05"}}}"#,
@@ -501,13 +559,14 @@ fn data_that_columns_cannot_represent_is_named() {
         .prints("m,x.y\n1,\n")
         .complains_of(&["only nulls in x.y, which no document has"]);
     let place = Place::new().file("e.bson", documents(&["{}", "{}"]));
-    for to in built(&["csv", "parquet"]) {
+    for to in ["csv", "parquet"] {
         let words = format!("convert e.bson --to {to} -o e.out");
         bson(&place, &words).fails().complains_of(&["documents without a member"]);
     }
 }
 
 #[test]
+#[cfg(feature = "parquet")]
 fn columns_that_change_after_inference_name_the_helpful_option() {
     let texts = [r#"{"n": 1, "d": {"x": 1}}"#, r#"{"n": {"$numberLong": "4294967296"}, "d": {"x": 1}}"#, r#"{"d": 5}"#];
     let place = Place::new().file("a.bson", documents(&texts[..2])).file("b.bson", documents(&[texts[0], texts[2]]));
@@ -518,7 +577,7 @@ fn columns_that_change_after_inference_name_the_helpful_option() {
         "raise --infer, name the columns with --column",
     ]);
     // Arrow stores d unchanged, and CSV stores its members: neither loses the 5.
-    for to in built(&["arrow", "csv"]) {
+    for to in ["arrow", "csv"] {
         let line = format!("convert b.bson --to {to} --infer 1 -o out");
         bson(&place, &line).fails().complains_of(&["in d,", "record 1"]);
     }
@@ -528,20 +587,6 @@ fn columns_that_change_after_inference_name_the_helpful_option() {
 fn options_without_a_use_are_refused_before_opening() {
     let place = Place::new();
     for (words, complaint) in [
-        ("convert none --to ndjson --column a:int", "--column with --to ndjson"),
-        ("convert none --to ndjson --infer 3", "--infer with --to ndjson"),
-        ("convert none --to ndjson --mixed error", "--mixed with --to ndjson"),
-        ("convert none --to ndjson --mismatch null", "--mismatch with --to ndjson"),
-        ("convert none --to ndjson --unknown count", "--unknown with --to ndjson"),
-        ("convert none --to csv --compression zstd", "--compression with --to csv, expected --to parquet or arrow"),
-        ("convert none --to arrow --compression snappy", "expected --compression lz4, zstd or none"),
-        ("convert none --to parquet --compression lz4", "expected --compression zstd, snappy or none"),
-        ("convert none --to parquet --null NA", "--null with --to parquet"),
-        ("convert none --to csv --canonical", "--canonical with --to csv"),
-        ("convert none --to csv --null a,b", "expected a text without commas"),
-        ("convert none --to csv --absent null", "--column"),
-        ("convert none --to csv --infer 0", "0 is not in 1.."),
-        ("convert none --to csv --mixed error --column a:int", "cannot be used with"),
         ("get none a --canonical --as npy", "--canonical with --as npy"),
         ("get none a --canonical --as raw", "--canonical with --as raw"),
         ("get none a --canonical --as julia", "--canonical with --as julia"),
@@ -553,30 +598,64 @@ fn options_without_a_use_are_refused_before_opening() {
 }
 
 #[test]
+#[cfg(feature = "parquet")]
+fn options_of_convert_without_a_use_are_refused_before_opening() {
+    let place = Place::new();
+    for (words, complaint) in [
+        ("none --to ndjson --column a:int", "--column with --from bson and --to jsonl"),
+        ("none --to ndjson --infer 3", "--infer with --from bson and --to jsonl"),
+        ("none --to ndjson --mixed error", "--mixed with --from bson and --to jsonl"),
+        ("none --to ndjson --mismatch null", "--mismatch with --from bson and --to jsonl"),
+        ("none --to ndjson --unknown count", "--unknown with --from bson and --to jsonl"),
+        ("none --to jsonl --schema s", "--schema with --from bson and --to jsonl"),
+        ("none --to csv --compression zstd", "--compression with --to csv"),
+        ("none --to arrow --compression none", "expected --to parquet"),
+        ("none --to parquet --null NA", "--null with --from bson"),
+        ("none --to csv --canonical", "--canonical with --to csv"),
+        ("none --print-schema --canonical", "--canonical with --print-schema"),
+        ("none --to csv --null a,b", "expected a text without commas"),
+        ("none --to csv --absent null", "--absent without columns"),
+        ("none --to csv --infer 0", "expected a number, 'all' or 'off'"),
+        ("none --to csv --mixed error --column a:int", "cannot be used with"),
+        ("none --to csv --schema s --column a:int", "cannot be used with"),
+        ("none --to csv --no-header", "--no-header with --from bson"),
+        ("none --to csv --csv-quote x", "--csv-quote with --from bson"),
+        ("none --to csv --from csv", "--from csv with 'bson convert'"),
+        ("none --to csv --rejects r --on-bad stop", "--rejects with --on-bad stop"),
+    ] {
+        bson(&place, "convert").and(words).gets_refused().complains_of(&[complaint]);
+    }
+    for option in ["--column a:int", "--mixed error", "--unknown count", "--canonical"] {
+        place.words("convert a.csv --to jsonl").and(option).gets_refused().complains_of(&["--from bson"]);
+    }
+}
+
+#[test]
+#[cfg(feature = "parquet")]
 fn convert_reports_counts_and_skipped_data() {
     let [good, worse] = [r#"{"n": 1}"#, r#"{"n": "x"}"#].map(|text| documents(&[text]));
     let mut bad = good.clone();
     bad[4] = 0x77;
     let place = Place::new().file("a.bson", good.repeat(3)).file("b.bson", [&good[..], &bad, &worse].concat());
-    for to in built(&["parquet", "ndjson"]) {
+    for to in ["parquet", "ndjson"] {
         let line = format!("convert a.bson --to {to} --count");
-        bson(&place, &format!("{line} -o a.out")).succeeds().prints("3 documents, 36 bytes\n");
-        let seen = bson(&place, &line).exits(0).says("3 documents, 36 bytes\n");
-        assert!(!seen.stdout.starts_with(b"3 documents"));
+        bson(&place, &format!("{line} -o a.out")).succeeds().prints("3 rows, 36 bytes\n");
+        let seen = bson(&place, &line).exits(0).says("3 rows, 36 bytes\n");
+        assert!(!seen.stdout.starts_with(b"3 rows"));
     }
     let shown = on_a_terminal(bson(&place, "convert a.bson --to csv -o a.csv"), false);
-    assert!(shown.ends_with("3 documents, 36 bytes\r\n"), "{shown}");
-    bson(&place, "convert b.bson --to ndjson --on-bad skip --count -o b.out")
-        .fails()
-        .prints("2 documents, 26 bytes\n")
-        .complains_of(&["skipped 12 bytes"]);
-    for to in built(&["parquet", "csv", "arrow"]) {
-        // The error follows the report of the skipped data.
-        let line = format!("convert b.bson --to {to} --on-error skip --column n:long -o c.out");
-        let seen = bson(&place, &line).fails().prints("");
-        let (skipped, error) = seen.stderr.split_once('\n').unwrap();
-        assert!(skipped.contains("b.bson: skipped 12 bytes at byte 12, record 1: document invalid"), "{skipped}");
-        assert!(error.contains("found a value of type string"), "{error}");
+    assert!(shown.ends_with("3 rows, 36 bytes\r\n"), "{shown}");
+    // Lines of JSON have no columns that a value must fit.
+    let seen = bson(&place, "convert b.bson --to ndjson --on-bad skip --count -o b.out").fails();
+    let seen = seen.prints("2 rows, 38 bytes, 1 bad record\n");
+    assert!(seen.stderr.starts_with("millstream: left out: b.bson: document invalid"), "{}", seen.stderr);
+    assert!(seen.stderr.contains("found 1 bad record, expected none"), "{}", seen.stderr);
+    for to in ["parquet", "csv", "arrow"] {
+        let line = format!("convert b.bson --to {to} --on-error skip --column n:long --count -o b.out");
+        let seen = bson(&place, &line).fails().prints("1 row, 38 bytes, 2 bad records\n");
+        for said in ["left out: b.bson: document invalid", "record 1 ", "found a value of type string", "record 2 "] {
+            assert!(seen.stderr.contains(said), "{}", seen.stderr);
+        }
     }
 }
 
@@ -635,11 +714,14 @@ fn objects_are_requested_as_the_options_say() {
         ("count s3://bucket/a.bson", "2 documents, 24 bytes\n"),
         ("get s3://bucket/a.bson [1].a", "2\n"),
         ("ls s3://bucket/a.bson a", "a  int  1\n"),
-        ("convert s3://bucket/a.bson --to ndjson -o s3://bucket/b.jsonl", ""),
     ] {
         unlocked(bson(&place, words), &store).succeeds().prints(expected);
     }
-    assert_eq!(store.content().objects["b.jsonl"].bytes, b"{\"a\":1}\n{\"a\":2}\n");
+    #[cfg(feature = "parquet")]
+    {
+        unlocked(bson(&place, "convert s3://bucket/a.bson --to ndjson -o s3://bucket/b.jsonl"), &store).succeeds();
+        assert_eq!(store.content().objects["b.jsonl"].bytes, b"{\"a\":1}\n{\"a\":2}\n");
+    }
 }
 
 #[test]

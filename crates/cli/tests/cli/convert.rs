@@ -205,9 +205,6 @@ fn what_does_not_fit_together_is_refused_before_anything_is_opened() {
         ("a.csv -o a.parquet --stop-grace 1s", &["--stop-grace without a command"]),
         ("a.csv -o b.csv --max-rejects 101%", &["expected a number, or a share"]),
         ("a.csv -o b.csv --max-rejects 1 --on-bad stop", &["--max-rejects with --on-bad stop"]),
-        ("a.bson b.bson -o b.csv", &["several sources of BSON"]),
-        ("a.bson -o b-{}.csv --parts 1M", &["--parts with --from bson", "one output"]),
-        ("a.bson -o b.csv --infer all", &["--infer off or all with --from bson", "a number of documents"]),
         ("a.csv --print-schema --to csv", &["cannot be used with"]),
         ("a.csv b.csv --expect-bytes 3 -o c.csv", &["--expect-bytes with several sources"]),
         ("a.parquet --expect-records 3 --to csv", &["--expect-records with --from parquet"]),
@@ -437,8 +434,247 @@ fn bson_is_converted_as_by_its_own_command() {
     assert_eq!(place.text("a.bson.jsonl").lines().count(), 2);
     convert(&place, "--from bson --to csv --null NA --infer 1 --count -o c.csv -- cat a.bson")
         .succeeds()
-        .prints(format!("2 documents, {} bytes\n", place.read("a.bson").len()));
+        .prints(format!("2 rows, {} bytes\n", place.read("a.bson").len()));
     assert_eq!(place.text("c.csv"), "n,s,d.e\n1,x,\"[1,2]\"\n2,NA,[]\n");
+}
+
+#[test]
+fn embedded_documents_are_columns_of_csv() {
+    let place = Place::new().file(
+        "a.bson",
+        documents(&[
+            r#"{"customer": {"name": "Grüße", "city": "Köln"}, "total": 1.5,
+                "items": [{"sku": "a", "n": 1}, {"sku": "b"}], "at": {"$date": "2020-01-02T03:04:05Z"}}"#,
+            r#"{"customer": {"name": "x, \"y\"", "city": null}, "total": "1.5", "items": [], "at": null, "s": ""}"#,
+        ]),
+    );
+    let csv = "customer.name,customer.city,total,items,at,s\n\
+        Grüße,Köln,1.5,\"[{\"\"sku\"\":\"\"a\"\",\"\"n\"\":1},{\"\"sku\"\":\"\"b\"\"}]\",2020-01-02T03:04:05Z,\n\
+        \"x, \"\"y\"\"\",,\"\"\"1.5\"\"\",[],,\"\"\n";
+    convert(&place, "a.bson --to csv").succeeds().prints(csv);
+}
+
+#[test]
+fn no_document_and_no_value() {
+    let place = Place::new()
+        .file("none.bson", "")
+        .file("null.bson", documents(&[r#"{"a": null, "l": [], "d": {}}"#]))
+        .file("empty.bson", documents(&["{}", "{}"]));
+    for to in ["parquet", "arrow", "arrow-stream", "csv", "jsonl"] {
+        for (name, rows) in [("none", "0 rows"), ("null", "1 row"), ("empty", "2 rows")] {
+            let words = format!("{name}.bson --to {to} -o {name}.{to} --count");
+            if name == "empty" && ["parquet", "csv"].contains(&to) {
+                convert(&place, &words).fails().complains_of(&["empty.bson: ", "documents without a member"]);
+                continue;
+            }
+            let seen = convert(&place, &words).succeeds();
+            assert!(seen.stdout.starts_with(rows.as_bytes()), "{to} {name}: {}", String::from_utf8_lossy(&seen.stdout));
+        }
+    }
+    assert_eq!(place.text("empty.jsonl"), "{}\n{}\n");
+}
+
+#[test]
+fn documents_of_several_sources_are_joined() {
+    let place = Place::new()
+        .file("1.bson", documents(&[r#"{"n": 1, "s": "x"}"#]))
+        .file("2.bson", documents(&[r#"{"s": "y", "n": 2}"#, r#"{"n": 3}"#]))
+        .file("more.bson", documents(&[r#"{"n": 1, "more": true}"#]))
+        .file("types.bson", documents(&[r#"{"n": 0.5, "s": "x"}"#]))
+        .file("cut.bson", &documents(&[r#"{"n": 1}"#])[..11]);
+    let names = place.names();
+    for to in ["parquet", "arrow", "csv"] {
+        let seen = convert(&place, &format!("1.bson 2.bson -o out.{to} --count --stats s.json")).succeeds();
+        let bytes = place.read("1.bson").len() + place.read("2.bson").len();
+        seen.prints(format!("3 rows, {bytes} bytes\n"));
+        let csv = "n,s\n1,x\n2,y\n3,\n";
+        match to {
+            "csv" => assert_eq!(place.text("out.csv"), csv),
+            _ => drop(convert(&place, &format!("out.{to} --to csv")).succeeds().prints(csv)),
+        }
+        let stats: serde_json::Value = serde_json::from_str(&place.text("s.json")).unwrap();
+        assert_eq!((&stats["rows"], &stats["complete"]), (&3.into(), &true.into()));
+        let rows: Vec<_> = stats["sources"].as_array().unwrap().iter().map(|source| source["rows"].clone()).collect();
+        assert_eq!(rows, [1, 2]);
+        std::fs::remove_file(place.path(&format!("out.{to}"))).unwrap();
+        std::fs::remove_file(place.path("s.json")).unwrap();
+    }
+    let lines = "{\"n\":1,\"s\":\"x\"}\n{\"s\":\"y\",\"n\":2}\n{\"n\":3}\n";
+    convert(&place, "1.bson 2.bson --to jsonl").succeeds().prints(lines);
+    let two = Place::new().file("1.bson", place.read("1.bson")).file("2.bson", place.read("2.bson"));
+    convert(&two, "*.bson --to jsonl").succeeds().prints(lines);
+    place.words("bson convert 1.bson --to jsonl -- cat 2.bson").succeeds().prints(lines);
+    for (sources, parts) in [
+        ("1.bson more.bson", &["more.bson: shape mismatch", "in more", "record 0"][..]),
+        ("1.bson types.bson", &["types.bson: value out of range: found 0.5", "in n"]),
+        ("1.bson cut.bson", &["cut.bson: frame truncated"]),
+        ("1.bson nowhere.bson", &["nowhere.bson: open failed"]),
+    ] {
+        convert(&place, sources).and("-o out.parquet").fails().complains_of(parts);
+        assert_eq!(place.names(), names, "{sources}");
+    }
+    convert(&place, "1.bson types.bson more.bson --infer all --to csv")
+        .succeeds()
+        .prints("n,s,more\n1.0,x,\n0.5,x,\n1.0,,true\n");
+    convert(&place, "1.bson types.bson --infer off --to csv")
+        .succeeds()
+        .prints("n,s\n1,\"\"\"x\"\"\"\n0.5,\"\"\"x\"\"\"\n");
+    // A column of --column may be in any of the sources.
+    convert(&place, "1.bson more.bson --column n:int --column more:bool --to csv")
+        .succeeds()
+        .prints("n,more\n1,\n1,true\n");
+    convert(&place, "1.bson 2.bson --column n:int --column more:bool -o out.csv").fails().complains_of(&[
+        "key missing",
+        "in more",
+        "--absent null",
+    ]);
+    assert_eq!(place.names(), names);
+}
+
+#[test]
+fn bad_documents_are_counted_and_kept() {
+    let mut bytes = documents(&[r#"{"n": 1}"#, r#"{"s": "x"}"#, r#"{"n": "y"}"#, r#"{"n": 4, "m": 5}"#, r#"{"n": 6}"#]);
+    let at = bytes.iter().position(|&byte| byte == b'x').unwrap();
+    bytes[at] = 0xff;
+    let place = Place::new().file("a.bson", &bytes).file("b.bson", documents(&[r#"{"n": 7}"#]));
+    for to in ["parquet", "csv", "arrow"] {
+        let words = format!("a.bson b.bson --infer 1 --to {to} -o out --rejects bad.jsonl --count --stats s.json");
+        convert(&place, &words)
+            .exits(0)
+            .prints(format!("3 rows, {} bytes, 3 bad records\n", bytes.len() + 12))
+            .says("millstream: 3 bad records: see bad.jsonl\n");
+        convert(&place, &format!("out --from {to} --to csv")).succeeds().prints("n\n1\n6\n7\n");
+        let lines: Vec<serde_json::Value> =
+            place.text("bad.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let kinds: Vec<_> = lines.iter().map(|line| (line["record"].as_u64(), line["kind"].as_str())).collect();
+        let kind = |record, kind| (Some(record), Some(kind));
+        assert_eq!(kinds, [kind(1, "utf8_invalid"), kind(2, "shape_mismatch"), kind(3, "shape_mismatch")]);
+        // All of the input is in the output or in the file.
+        let raw: Vec<u8> = lines
+            .iter()
+            .flat_map(|line| data_encoding::BASE64.decode(line["raw"].as_str().unwrap().as_bytes()).unwrap())
+            .collect();
+        assert_eq!(raw, bytes[12..bytes.len() - 12]);
+        let stats: serde_json::Value = serde_json::from_str(&place.text("s.json")).unwrap();
+        assert_eq!((&stats["rejected"], &stats["sources"][0]["rejected"]), (&3.into(), &3.into()));
+        for limit in ["--max-rejects 3", "--max-rejects 50%"] {
+            convert(&place, &format!("a.bson b.bson --infer 1 --to {to} -o few {limit}")).exits(0);
+            convert(&place, &format!("few --from {to} --to csv")).succeeds().prints("n\n1\n6\n7\n");
+        }
+        for limit in ["--max-rejects 2", "--max-rejects 49%", "--max-rejects 2 --rejects none.jsonl"] {
+            let seen = convert(&place, &format!("a.bson b.bson --infer 1 --to {to} -o none {limit}")).fails();
+            assert!(seen.stderr.contains("bad records, expected at most"), "{}", seen.stderr);
+        }
+    }
+    // With JSON lines, every valid document is a row.
+    convert(&place, "a.bson -o out.jsonl --rejects bad.jsonl").exits(0);
+    assert_eq!(place.text("out.jsonl"), "{\"n\":1}\n{\"n\":\"y\"}\n{\"n\":4,\"m\":5}\n{\"n\":6}\n");
+    assert_eq!(place.text("bad.jsonl").lines().count(), 1);
+    // Values that may become null, and members that may be left out, are not bad.
+    convert(&place, "a.bson -o out.csv --infer 1 --null NA --mismatch null --unknown count --max-rejects 1").exits(0);
+    assert_eq!(place.text("out.csv"), "n\n1\nNA\n4\n6\n");
+    convert(&place, "a.bson -o a.csv --infer 1").fails().complains_of(&["a.bson: ", "record 1"]);
+    convert(&place, "a.bson --infer 1 -o a.csv --rejects a.bson").fails().complains_of(&["one of the sources"]);
+    assert!(!place.names().iter().any(|name| name.starts_with("none") || name == "a.csv"), "{:?}", place.names());
+}
+
+#[test]
+fn a_file_of_only_bad_documents_takes_little_memory() {
+    let (good, mut bad) = (documents(&[r#"{"n": 1}"#]), documents(&[r#"{"s": "x"}"#]));
+    let at = bad.iter().position(|&byte| byte == b'x').unwrap();
+    bad[at] = 0xff;
+    let place = Place::new().file("a.bson", [&good[..], &bad.repeat(500_000), &good].concat());
+    for to in ["csv", "jsonl"] {
+        convert(&place, &format!("a.bson --to {to} --rejects bad.jsonl -o out")).within(192).exits(0);
+        assert_eq!(place.text("bad.jsonl").lines().count(), 500_000);
+        assert_eq!(place.text("out").lines().count(), if to == "csv" { 3 } else { 2 });
+    }
+}
+
+#[test]
+fn parts_of_documents() {
+    let texts: Vec<String> = (0..20_000).map(|n| format!("{{\"n\": {n}, \"s\": \"text of {n}\"}}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let place = Place::new().file("a.bson", documents(&texts));
+    convert(&place, "a.bson --to jsonl -o all.jsonl").succeeds();
+    convert(&place, "a.bson --parts 100K -o {}.jsonl").succeeds();
+    let parts: Vec<String> = place.names().into_iter().filter(|name| name.starts_with("000")).collect();
+    assert!(parts.len() > 1, "{parts:?}");
+    assert_eq!(parts.iter().map(|part| place.text(part)).collect::<String>(), place.text("all.jsonl"));
+}
+
+#[test]
+fn documents_have_a_schema() {
+    let text = r#"{"_id": {"$oid": "57e193d7a9cc81b4027498b5"}, "i": 1, "l": {"$numberLong": "2"}, "d": 0.5, "s": "x",
+        "b": true, "at": {"$date": "2020-01-02T03:04:05.678Z"}, "dec": {"$numberDecimal": "1.50"},
+        "ts": {"$timestamp": {"t": 1, "i": 2}}, "bin": {"$binary": {"base64": "AQID", "subType": "00"}},
+        "in": {"x": [1, 2], "y": null}, "any": [1, "x"]}"#;
+    let place = Place::new().file("a.bson", documents(&[text]));
+    let schema = "{\"fields\":[{\"name\":\"_id\",\"type\":\"bson.objectId\"},{\"name\":\"i\",\"type\":\"int32\"},\
+        {\"name\":\"l\",\"type\":\"int64\"},{\"name\":\"d\",\"type\":\"float64\"},{\"name\":\"s\",\"type\":\"string\"},\
+        {\"name\":\"b\",\"type\":\"bool\"},{\"name\":\"at\",\"type\":\"timestamp[ms, UTC]\"},\
+        {\"name\":\"dec\",\"type\":\"bson.decimal\"},{\"name\":\"ts\",\"type\":\"bson.timestamp\"},\
+        {\"name\":\"bin\",\"type\":\"binary\"},{\"name\":\"in\",\"type\":\"struct\",\"fields\":[\
+        {\"name\":\"x\",\"type\":\"list\",\"item\":{\"type\":\"int32\"}},{\"name\":\"y\",\"type\":\"null\"}]},\
+        {\"name\":\"any\",\"type\":\"list\",\"item\":{\"type\":\"json\"}}]}\n";
+    convert(&place, "a.bson --print-schema").succeeds().prints(schema);
+    let place = place.file("s.json", schema);
+    for output in ["t.parquet", "t.arrow"] {
+        convert(&place, &format!("a.bson -o inferred-{output}")).succeeds();
+        convert(&place, &format!("a.bson --schema s.json -o {output}")).succeeds();
+        assert!(place.read(output) == place.read(&format!("inferred-{output}")));
+        // The types are in the metadata of the columns.
+        convert(&place, &format!("{output} --print-schema")).succeeds().prints(schema);
+    }
+    let csv = "_id,i,l,d,s,b,at,dec,ts,bin,in.x,in.y,any\n\
+        57e193d7a9cc81b4027498b5,1,2,0.5,x,true,2020-01-02T03:04:05.678Z,1.50,4294967298,AQID,\"[1,2]\",,\"[1,\"\"x\"\"]\"\n";
+    convert(&place, "a.bson --schema s.json --to csv").succeeds().prints(csv);
+    convert(&place, "a.bson --to csv").succeeds().prints(csv);
+    let lines = "\"_id\":\"57e193d7a9cc81b4027498b5\"";
+    let seen = convert(&place, "t.parquet --to jsonl").succeeds();
+    let printed = String::from_utf8(seen.stdout).unwrap();
+    assert!(printed.contains(lines) && printed.contains("\"dec\":\"1.50\""), "{printed}");
+}
+
+#[test]
+fn a_schema_chooses_the_columns_of_documents() {
+    let place = Place::new()
+        .file("a.bson", documents(&[r#"{"n": 1, "in": {"x": 1, "y": 2}}"#, r#"{"n": 2, "other": 3}"#, r#"{"n": "x"}"#]))
+        .file("s.json", r#"{"fields": [{"name": "in", "type": "struct", "fields": [{"name": "y", "type": "int64"}]}]}"#)
+        .file("n.json", r#"{"fields": [{"name": "n", "type": "int64"}]}"#)
+        .file("must.json", r#"{"fields": [{"name": "in", "type": "json", "nullable": false}]}"#)
+        .file("no.json", r#"{"fields": [{"name": "m", "type": "int64"}]}"#)
+        .file("u8.json", r#"{"fields": [{"name": "n", "type": "uint8"}]}"#)
+        .file("csv.json", r#"{"fields": [{"name": "n", "type": "bson.objectId"}]}"#)
+        .file("t.csv", "n\n1\n");
+    convert(&place, "a.bson --schema s.json --to csv --null NA").succeeds().prints("in.y\n2\nNA\nNA\n");
+    convert(&place, "a.bson --schema n.json -o out.csv").fails().complains_of(&[
+        "found a value of type string, expected a 64-bit integer",
+        "in n",
+        "record 2",
+        "--schema",
+    ]);
+    convert(&place, "a.bson --schema n.json -o out.csv --rejects bad.jsonl").exits(0);
+    assert_eq!((&*place.text("out.csv"), place.text("bad.jsonl").lines().count()), ("n\n1\n2\n", 1));
+    convert(&place, "a.bson --schema must.json -o must.csv --max-rejects 2").exits(0);
+    assert_eq!(place.text("must.csv"), "in\n\"{\"\"x\"\":1,\"\"y\"\":2}\"\n");
+    convert(&place, "a.bson --schema no.json -o no.parquet").fails().complains_of(&[
+        "key missing",
+        "in m",
+        "--absent null",
+    ]);
+    convert(&place, "a.bson --schema no.json -o no.csv --absent null --null NA")
+        .exits(0)
+        .complains_of(&["only nulls in m, which no document has"]);
+    // What documents cannot have is refused before anything is opened.
+    convert(&place, "nowhere.bson --schema u8.json -o no.csv").gets_refused().complains_of(&[
+        "u8.json: ",
+        "the type UInt8 in column \"n\"",
+        "a type of BSON: ",
+    ]);
+    convert(&place, "t.csv --schema csv.json -o no.csv")
+        .gets_refused()
+        .complains_of(&["the type bson.objectId of column \"n\", which only documents of BSON have"]);
 }
 
 #[test]
@@ -551,7 +787,6 @@ fn parts_of_a_failed_conversion_do_not_appear() {
         ("t.csv --parts 1M --to csv -o -", "'{}' in its name"),
         ("t.csv --parts 1M --to csv", "--output"),
         ("t.csv --parts 0 -o {}.csv", "--parts"),
-        ("t.bson --parts 1M -o {}.parquet", "--from bson"),
     ] {
         convert(&place, words).gets_refused().complains_of(&[expected]);
     }

@@ -138,6 +138,7 @@ fn a_peer_that_has_sent_data_still_gets_all_bytes() {
         ("run in -o ADDRESS", "a record\n".repeat(30_000)),
         ("run in --stall-timeout 20s --tee ADDRESS -o out", "a record\n".repeat(30_000)),
         ("run in --hash crc32c -o ADDRESS", "a record\n".repeat(30_000)),
+        #[cfg(feature = "parquet")]
         ("bson convert doc --to ndjson -o ADDRESS", "{}\n".into()),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -289,6 +290,7 @@ fn a_name_that_implies_an_unsupported_format_is_refused() {
     }
     assert_eq!(place.names(), ["a"]);
     // This command has no such option.
+    #[cfg(feature = "parquet")]
     place.words("bson convert a --to csv -o b.lz4").gets_refused().complains_of(&["a name that implies lz4 data"]);
     assert_eq!(place.names(), ["a"]);
     place.run("a -o b.lz4 --encode off").succeeds();

@@ -55,7 +55,12 @@ fn checksums_of_any_name_are_read_by_sha256sum() {
 fn a_result_that_cannot_be_printed_is_a_failure() {
     let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
     let place = Place::new().file("a", "one\n").file("b", b"\x05\0\0\0\0");
-    for words in ["run a --hash sha256 -o out", "run a -o out --stats /dev/stderr", "bson convert b --to csv --count"] {
+    for words in [
+        "run a --hash sha256 -o out",
+        "run a -o out --stats /dev/stderr",
+        #[cfg(feature = "parquet")]
+        "bson convert b --to ndjson --count",
+    ] {
         place.words(words).stderr_to(full()).stdout_to(std::process::Stdio::null()).exits(1);
     }
     for words in ["run a --count", "run a -o out --stats -", "bson count b", "bson check b", "bson ls b"] {

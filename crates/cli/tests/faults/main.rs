@@ -6,6 +6,7 @@
 //!
 //! `MILLSTREAM_DEEP=1` tests every call; otherwise only some calls are tested.
 
+#[cfg(feature = "parquet")] // most of it is about `convert`
 mod bson;
 mod command;
 mod full_disk;

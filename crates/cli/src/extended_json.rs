@@ -1,7 +1,9 @@
 //! Writes Extended JSON: long text in pieces, and without control characters.
 
+use std::io::Write;
+
 use millstream::bson::{Array, Document, Element, ElementType, Json};
-use millstream::{Result, Writer};
+use millstream::{Error, Result};
 
 use crate::escape::{make_visible, visible};
 
@@ -10,19 +12,19 @@ const LONG: usize = 64 << 10;
 
 /// The style of printed JSON.
 #[derive(Clone, Copy)]
-pub(super) struct Style {
-    pub(super) json: Json,
+pub(crate) struct Style {
+    pub(crate) json: Json,
     /// Whether it is printed on a terminal.
-    pub(super) is_seen: bool,
+    pub(crate) is_seen: bool,
 }
 
 impl Style {
     /// Writes a document on a line, or no line if it is invalid. `line` is scratch memory.
-    pub(super) fn write_line(self, document: &Document<'_>, line: &mut Vec<u8>, out: &mut Writer) -> Result<()> {
+    pub(crate) fn write_line(self, document: &Document<'_>, line: &mut Vec<u8>, out: &mut impl Write) -> Result<()> {
         if document.len() > LONG {
             document.check()?;
             document.write_json(self.json, |piece| self.write_piece(piece, out))?;
-            return out.write(b"\n");
+            return out.write_all(b"\n").map_err(Error::from_io);
         }
         line.clear();
         document.append_json(line, self.json)?;
@@ -30,7 +32,7 @@ impl Style {
     }
 
     /// Writes a value on a line, or no line if it is invalid.
-    pub(super) fn write_value(self, element: &Element<'_>, out: &mut Writer) -> Result<()> {
+    pub(crate) fn write_value(self, element: &Element<'_>, out: &mut impl Write) -> Result<()> {
         if element.payload().len() > LONG {
             match element.kind() {
                 ElementType::Document => element.get::<Document>()?.check()?,
@@ -38,25 +40,26 @@ impl Style {
                 _ => {}
             }
             element.write_json(self.json, |piece| self.write_piece(piece, out))?;
-            return out.write(b"\n");
+            return out.write_all(b"\n").map_err(Error::from_io);
         }
         let mut line = Vec::new();
         element.append_json(&mut line, self.json)?;
         self.end_line(&mut line, out)
     }
 
-    fn end_line(self, line: &mut Vec<u8>, out: &mut Writer) -> Result<()> {
+    fn end_line(self, line: &mut Vec<u8>, out: &mut impl Write) -> Result<()> {
         if self.is_seen {
             make_visible(line);
         }
         line.push(b'\n');
-        out.write(line)
+        out.write_all(line).map_err(Error::from_io)
     }
 
-    fn write_piece(self, piece: &[u8], out: &mut Writer) -> Result<()> {
+    fn write_piece(self, piece: &[u8], out: &mut impl Write) -> Result<()> {
         match self.is_seen {
-            true => out.write(visible(&String::from_utf8_lossy(piece)).as_bytes()),
-            false => out.write(piece),
+            true => out.write_all(visible(&String::from_utf8_lossy(piece)).as_bytes()),
+            false => out.write_all(piece),
         }
+        .map_err(Error::from_io)
     }
 }
