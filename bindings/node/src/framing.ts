@@ -11,7 +11,7 @@ export type Framing =
   | { readonly kind: "length_prefixed"; readonly prefix: string }
   | { readonly kind: "bson" }
   | { readonly kind: "csv"; readonly dialect: string }
-  | { readonly kind: "json_lines"; readonly checked: boolean }
+  | { readonly kind: "json_lines"; readonly checked: boolean; readonly depth?: number }
   | { readonly kind: "json_elements"; readonly pointer: string; readonly depth: number };
 
 /** Returns the framing of a framer, from the calls that select it in the core; `undefined` if it cannot be stored. */
@@ -44,7 +44,7 @@ export function framingOf(framer: Framer): Framing | undefined {
         return true;
       },
       json_lines(checked: boolean, depth: number) {
-        if (depth === 128) framing = { kind: "json_lines", checked };
+        framing = { kind: "json_lines", checked, ...(depth === 128 ? {} : { depth }) };
       },
       any_of() {},
     },

@@ -261,7 +261,7 @@ function parsed(split: unknown): Split & { readonly json: string } {
 function storable(framer: Framer): Framing {
   const framing = framingOf(framer);
   if (framing !== undefined) return framing;
-  const found = "a framer that cannot be stored: your own, one of anyOf, or one with keepDelimiter or another depth";
+  const found = "a framer that cannot be stored: your own, one of anyOf, or one with keepDelimiter";
   const expected =
     "lineFramer, delimiter, fixed, lengthPrefixed, bson, csv or jsonLines, and keepDelimiter in openSplit";
   throw misuse({ stream: "planSplits", found, expected }, INVALID_OPTION);
@@ -296,7 +296,7 @@ function framerOf(framing: Framing, keepDelimiter: boolean | undefined): Framer 
     case "json_elements":
       return elementFramer();
     case "json_lines":
-      return jsonLines({ check: framing.checked });
+      return jsonLines({ check: framing.checked, depth: framing.depth });
     default: {
       const found = `a split with records of the kind ${show((framing as Framing).kind)}`;
       throw misuse({ stream: "openSplit", found, expected: "a kind that this version knows" }, INVALID_OPTION);

@@ -144,12 +144,15 @@ test("splits", async () => {
       Array.from({ length: 100 }, (_, n) => n),
     );
   }
-  const other = jsonLines({ check: true, depth: 3 });
-  const error = await planSplits(path, { framer: other }).then(
-    () => undefined,
-    (error: MillstreamError) => error,
-  );
-  assert.match(error?.message ?? "", /another depth/);
+  // The depth limit is a part of the plan.
+  const flat = join(directory, "flat.jsonl");
+  writeFileSync(flat, "[[1]]\n[[[2]]]\n");
+  const { splits: limited } = await planSplits(flat, { framer: jsonLines({ check: true, depth: 2 }) });
+  assert.deepEqual(limited[0].framing, { kind: "json_lines", checked: true, depth: 2 });
+  const values = openSplit(limited[0]).json();
+  assert.deepEqual((await values.next()).value, [[1]]);
+  const tooDeep = await failure(values.next());
+  assert.deepEqual([tooDeep.kind, tooDeep.line], ["too_deep", 2]);
   const document = join(directory, "a.json");
   const numbers = Array.from({ length: 100 }, (_, n) => n);
   writeFileSync(document, JSON.stringify({ n: 1, items: numbers }));

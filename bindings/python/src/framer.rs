@@ -58,12 +58,8 @@ impl Spec {
             Spec::LengthPrefixed(prefix) => Framing::LengthPrefixed { prefix: *prefix },
             Spec::Bson => Framing::Bson,
             Spec::Csv(dialect) => Framing::Csv { dialect: *dialect },
-            Spec::JsonLines(None) => Framing::JsonLines { checked: false },
-            Spec::JsonLines(Some(JSON_DEPTH)) => Framing::JsonLines { checked: true },
-            Spec::JsonLines(Some(_)) => {
-                return Err(Error::new(ErrorKind::InvalidOption)
-                    .with_found("Framer.json_lines with another depth for a plan")
-                    .with_expected("the framer without it, and open_split(split, framer=Framer.json_lines(...))"));
+            Spec::JsonLines(depth) => {
+                Framing::JsonLines { checked: depth.is_some(), depth: depth.unwrap_or(JSON_DEPTH) }
             }
             Spec::AnyOf { .. } => {
                 return Err(Error::new(ErrorKind::InvalidOption)
@@ -126,7 +122,7 @@ impl TryFrom<&Framing> for Spec {
             Framing::LengthPrefixed { prefix } => Spec::LengthPrefixed(*prefix),
             Framing::Bson => Spec::Bson,
             Framing::Csv { dialect } => Spec::Csv(*dialect),
-            Framing::JsonLines { checked } => Spec::JsonLines(checked.then_some(JSON_DEPTH)),
+            Framing::JsonLines { checked, depth } => Spec::JsonLines(checked.then_some(*depth)),
             Framing::JsonElements { .. } => Spec::elements(),
             other => return Err(Error::new(ErrorKind::Unsupported).with_found(format!("{other:?}"))),
         })

@@ -161,8 +161,16 @@ def test_splits(tmp_path: Path) -> None:
         plan = ms.Splits.plan(path, framer, size=100)
         assert plan[1].framer == framer
         assert [value["n"] for split in plan for value in ms.open_split(split).json()] == list(range(100))
-    with pytest.raises(ms.Error, match="another depth"):
-        ms.Splits.plan(path, ms.Framer.json_lines(check=True, depth=3))
+    path.write_text("[[1]]\n[[[2]]]\n", encoding="utf-8")
+    deep = ms.Framer.json_lines(check=True, depth=2)
+    (split,) = ms.Splits.plan(path, deep)
+    assert split.framer == deep
+    reader = ms.open_split(ms.Split.from_json(split.to_json()))
+    assert next(reader) == b"[[1]]"
+    with pytest.raises(ms.Error, match="nested more than 2 deep") as caught:
+        next(reader)
+    assert caught.value.code == "too_deep"
+    path.write_text("".join(f'{{"n": {n}}}\n' for n in range(100)), encoding="utf-8")
     document = tmp_path / "a.json"
     document.write_text(json.dumps({"n": 1, "items": list(range(100))}), encoding="utf-8")
     plan = ms.Splits.plan(document, json_elements="/items", size=50)

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use clap::{Args, ValueEnum, ValueHint};
 use indicatif::HumanBytes;
 use millstream::splits::{Framing, SplitPin, Splits};
-use millstream::{Decode, Error, ErrorKind, Remote};
+use millstream::{Decode, Remote};
 
 use crate::run::{CsvOptions, JsonOptions, Network, Progress, Records, Show};
 use crate::standard::Stream;
@@ -62,7 +62,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     json: JsonOptions,
 
-    /// How many arrays and objects of a JSON document may be inside each other [default: 128]
+    /// How many arrays and objects of JSON may be inside each other, for --json and --json-check [default: 128]
     #[arg(long, value_name = "NUMBER", help_heading = "Records")]
     json_depth: Option<usize>,
 
@@ -115,16 +115,13 @@ pub(crate) fn run(options: &Options) -> Ending {
     }
     let plan = || {
         Stream::Output.check()?;
+        options.json.check_depth(options.json_depth, options.records.checks_json())?;
         let framing = match options.csv.framer()? {
             Some(csv) => Framing::Csv { dialect: *csv.dialect() },
             None => {
-                let elements = options.json.framing(options.json_depth);
-                if elements.is_none() && options.json_depth.is_some() {
-                    return Err(Error::new(ErrorKind::InvalidOption)
-                        .with_found("--json-depth without a JSON document")
-                        .with_expected("--json or --json-pointer"));
-                }
-                elements.or_else(|| options.records.framing()).unwrap_or(Framing::Lines)
+                let depth = options.json_depth;
+                let elements = options.json.framing(depth);
+                elements.or_else(|| options.records.framing(depth)).unwrap_or(Framing::Lines)
             }
         };
         let file = &options.file;

@@ -8,6 +8,7 @@ use millstream::splits::Framing;
 use crate::escape;
 
 use super::given::record_size;
+use super::json::DEPTH;
 
 /// How records are found.
 #[derive(Args)]
@@ -51,8 +52,14 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Returns the requested framing, or `None` for the default, which is lines.
-    pub(crate) fn framing(&self) -> Option<Framing> {
+    /// Returns whether lines of JSON are checked.
+    pub(crate) fn checks_json(&self) -> bool {
+        self.json_check
+    }
+
+    /// Returns the requested framing, or `None` for the default, which is lines. `depth` is the limit for lines of JSON that
+    /// are checked.
+    pub(crate) fn framing(&self, depth: Option<usize>) -> Option<Framing> {
         if let Some(delimiter) = &self.delimiter {
             Some(Framing::Delimiter { bytes: delimiter.clone() })
         } else if self.null {
@@ -62,7 +69,7 @@ impl Records {
         } else if let Some(prefix) = self.length_prefixed {
             Some(Framing::LengthPrefixed { prefix })
         } else if self.jsonl {
-            Some(Framing::JsonLines { checked: self.json_check })
+            Some(Framing::JsonLines { checked: self.json_check, depth: depth.unwrap_or(DEPTH) })
         } else {
             self.bson.then_some(Framing::Bson)
         }

@@ -1,14 +1,14 @@
 //! `--json` and `--json-pointer`: the records are the elements of an array.
 
 use clap::Args;
-use millstream::ReaderBuilder;
 use millstream::splits::Framing;
+use millstream::{Error, ErrorKind, ReaderBuilder, Result};
 
 /// The byte after each element, by which records are found.
 const SEPARATOR: u8 = 0x1e;
 
 /// The depth limit by default, which is the library's default.
-const DEPTH: usize = 128;
+pub(super) const DEPTH: usize = 128;
 
 /// How JSON documents are read.
 #[derive(Args)]
@@ -43,10 +43,23 @@ impl JsonOptions {
     }
 
     /// Makes a reader return the elements.
-    pub(super) fn apply(&self, builder: ReaderBuilder) -> ReaderBuilder {
+    pub(super) fn apply(&self, builder: ReaderBuilder, depth: Option<usize>) -> ReaderBuilder {
         match self.pointer() {
-            Some(pointer) => builder.json_elements(pointer),
+            Some(pointer) => builder.json_elements(pointer).json_depth(depth.unwrap_or(DEPTH)),
             None => builder,
+        }
+    }
+
+    /// Fails if a depth limit is given that has no use.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::InvalidOption`].
+    pub(crate) fn check_depth(&self, depth: Option<usize>, checks_lines: bool) -> Result<()> {
+        match depth {
+            Some(_) if !self.is_given() && !checks_lines => Err(Error::new(ErrorKind::InvalidOption)
+                .with_found("--json-depth without JSON that is checked")
+                .with_expected("--json, --json-pointer, or --jsonl with --json-check")),
+            _ => Ok(()),
         }
     }
 }

@@ -324,10 +324,14 @@ impl Options {
         match &self.split {
             Some(split) => Some(split.framing().clone()).filter(|framing| *framing != Framing::Lines),
             None => {
-                let depth = self.settings.given.number("json_depth").map(|depth| depth as usize);
-                self.json.framing(depth).or_else(|| self.records.framing())
+                let depth = self.json_depth();
+                self.json.framing(depth).or_else(|| self.records.framing(depth))
             }
         }
+    }
+
+    fn json_depth(&self) -> Option<usize> {
+        self.settings.given.number("json_depth").map(|depth| depth as usize)
     }
 
     /// Returns the framer for records of CSV, if they are requested.
@@ -465,7 +469,7 @@ impl Options {
 
     /// Returns a reader builder with the options that apply to every source.
     pub(super) fn reader(&self) -> ReaderBuilder {
-        self.json.apply(self.settings.reader())
+        self.json.apply(self.settings.reader(), self.json_depth())
     }
 
     /// Returns the framer that says which records are no data, if there may be such records.
@@ -532,6 +536,7 @@ impl Options {
                 .with_found("--split with a source other than one file or URL")
                 .with_expected("the file or object of the split, or no source"));
         }
+        self.json.check_depth(self.json_depth(), self.records.checks_json())?;
         self.check_expectation()?;
         self.check_fields()?;
         self.check_unordered()?;

@@ -20,7 +20,8 @@ pub(crate) struct Settings {
 impl Settings {
     /// Returns a reader builder with the options that apply to every source.
     pub(super) fn reader(&self) -> ReaderBuilder {
-        self.given.apply(READER, |_| true, Reader::builder().decode(Decode::Auto))
+        // The depth limit is an option of the records.
+        self.given.apply(READER, |name| name != "json_depth", Reader::builder().decode(Decode::Auto))
     }
 
     /// Returns a reader builder with the one option that applies to a file's own bytes, before decoding.

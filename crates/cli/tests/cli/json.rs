@@ -99,7 +99,7 @@ fn splits_of_a_broken_document() {
         place.run("--split").word(split).succeeds();
     }
     place.run("--split").word(last).fails().complains_of(&["document truncated", "byte 305", "record 101"]);
-    place.words("split --json-depth 2 f").exits(2).complains_of(&["--json-depth without a JSON document"]);
+    place.words("split --json-depth 2 f").exits(2).complains_of(&["--json-depth without JSON that is checked"]);
     let plan = String::from_utf8(place.words("split --json --json-depth 2 deep").succeeds().stdout).unwrap();
     assert!(plan.contains("\"depth\":2") && plan.contains("\"records\":0"), "{plan}");
     place.words("split --json --csv f").exits(2).complains_of(&["cannot be used with"]);
@@ -150,6 +150,31 @@ fn invalid_lines_of_json_are_reported_or_left_out() {
 }
 
 #[test]
+fn the_depth_of_checked_lines_is_limited() {
+    let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    let place = Place::new().file("in", format!("{}\n{}\n", nested(2), nested(3))).file("deep", nested(200));
+    let too_deep = |limit: usize| format!("too deep: found arrays and objects nested more than {limit} deep");
+    for words in ["", "--stage noop -j 2 ", "--stage noop "] {
+        let run = |options: &str| place.run(&format!("--jsonl --json-check {words}{options}"));
+        run("in --json-depth 3").succeeds();
+        run("in --json-depth 2").fails().complains_of(&[&too_deep(2), "line 2, column 3"]);
+        run("deep").fails().complains_of(&[&too_deep(128)]);
+        run("deep --json-depth 200").succeeds();
+    }
+    // A plan stores it.
+    let plan = |options: &str| {
+        let plan = place.words(&format!("split --jsonl --json-check in {options}")).succeeds().stdout;
+        let plan = String::from_utf8(plan).unwrap();
+        let split = plan.lines().find(|line| line.contains("begin")).unwrap().trim_end_matches(',').to_string();
+        assert_eq!(split.contains("\"depth\":2"), !options.is_empty(), "{split}");
+        split
+    };
+    place.run("--split").word(&plan("")).succeeds();
+    place.run("--split").word(&plan("--json-depth 2")).fails().complains_of(&[&too_deep(2), "line 2"]);
+    place.words("split --jsonl --json-depth 2 in").exits(2).complains_of(&["without JSON that is checked"]);
+}
+
+#[test]
 fn contradictions_are_refused() {
     let place = Place::new();
     let run = |words: &str, complaint: &str| {
@@ -163,5 +188,7 @@ fn contradictions_are_refused() {
     run("--json --stage fields:1", "--stage fields:1 with JSON");
     run("--jsonl --stage fields:1", "--stage fields:1 with JSON");
     run("--json-pointer a", "the JSON pointer \"a\"");
-    run("--json-depth 3", "a depth limit for JSON");
+    for words in ["--json-depth 3", "--jsonl --json-depth 3", "--csv --json-depth 3"] {
+        run(words, "--json-depth without JSON that is checked");
+    }
 }

@@ -55,6 +55,9 @@ pub enum Framing {
     JsonLines {
         /// Whether each line is checked to be one value.
         checked: bool,
+        /// The maximum number of arrays and objects inside each other in lines that are checked; 128 by default.
+        #[serde(default = "usual_depth", skip_serializing_if = "is_usual_depth")]
+        depth: usize,
     },
     /// The elements of an array of a JSON document, each followed by the byte 0x1e; see
     /// [`json_elements`](crate::ReaderBuilder::json_elements).
@@ -81,8 +84,8 @@ impl Framing {
             Framing::LengthPrefixed { prefix } => Box::new(*prefix),
             Framing::Bson => Box::new(Bson::new()),
             Framing::Csv { dialect } => Box::new(Csv::with(*dialect)?),
-            Framing::JsonLines { checked: false } => Box::new(JsonLines::new()),
-            Framing::JsonLines { checked: true } => Box::new(JsonLines::checked()),
+            Framing::JsonLines { checked: false, .. } => Box::new(JsonLines::new()),
+            Framing::JsonLines { checked: true, depth } => Box::new(JsonLines::checked().depth(*depth)),
             Framing::JsonElements { pointer, .. } => {
                 JsonElements::new(pointer)?;
                 Box::new(Delimiter::byte(SEPARATOR))
@@ -129,6 +132,11 @@ impl Framing {
 
 fn usual_depth() -> usize {
     DEPTH
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_usual_depth(depth: &usize) -> bool {
+    *depth == DEPTH
 }
 
 fn to_hex<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
