@@ -68,8 +68,8 @@ pub use reader::BatchLines;
 #[doc(hidden)] // for bindings whose reader must not sleep
 pub use reader::handover;
 pub use reader::{
-    Decode, Follow, Latency, Pin, Position, Progress, ProgressHandle, ReadAhead, Reader, ReaderBuilder, Source, Values,
-    Waits,
+    Decode, Follow, Latency, Pin, Position, Progress, ProgressHandle, ReadAhead, Reader, ReaderBuilder, Source,
+    SourceVersion, Values, Waits,
 };
 pub use remote::Remote;
 #[cfg(feature = "compression")]

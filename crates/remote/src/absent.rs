@@ -84,6 +84,10 @@ impl Object {
         match self.0 {}
     }
 
+    pub fn version(&self) -> Option<Version> {
+        match self.0 {}
+    }
+
     pub fn position(&self) -> u64 {
         match self.0 {}
     }

@@ -119,6 +119,12 @@ impl Object {
         self.position
     }
 
+    /// Returns what other requests for the same version need, if there can be any: the target, the ETag and the size.
+    pub(crate) fn pinned(&self) -> Option<(Arc<Target>, HeaderValue, u64)> {
+        let (etag, size) = self.validator.clone().zip(self.total)?;
+        Some((self.target.clone(), etag, size))
+    }
+
     /// Reads bytes into `block` and returns their number. 0 means that all of the object has been delivered. While it waits,
     /// `check` is called every 20 ms; an error of it ends the wait, and the next call continues.
     ///

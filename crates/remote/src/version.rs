@@ -102,6 +102,15 @@ impl Version {
     }
 }
 
+impl Object {
+    /// Returns the version that is being read. `None` if the server has no ranges of it or sends no strong ETag, so that
+    /// another request could be answered with other bytes.
+    pub fn version(&self) -> Option<Version> {
+        let (target, etag, size) = self.pinned()?;
+        Some(Version { name: self.name().to_string(), target, etag, size })
+    }
+}
+
 impl fmt::Debug for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Version")

@@ -7,16 +7,22 @@ use rustix::fs::{Stat, fstat};
 use crate::error::{Error, ErrorKind, Result};
 use crate::source::Pin;
 
-/// The size and modification time of a file.
+/// The size and modification time of a file, and which file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) size: u64,
     changed: (i64, i64),
+    /// Its device and its number there.
+    inode: (u64, u64),
 }
 
 impl Stamp {
     pub(crate) fn of(stat: &Stat) -> Stamp {
-        Stamp { size: stat.st_size as u64, changed: (stat.st_mtime, stat.st_mtime_nsec as i64) }
+        Stamp {
+            size: stat.st_size as u64,
+            changed: (stat.st_mtime, stat.st_mtime_nsec as i64),
+            inode: (stat.st_dev as u64, stat.st_ino as u64),
+        }
     }
 
     /// Checks the open file again after `read` bytes have been read from its start. Returns an error if these bytes may
@@ -35,6 +41,28 @@ impl Stamp {
             return Err(changed(format!("{} bytes", now.size), format!("the {} bytes it had", self.size)));
         }
         if self.size > 0 && now.size == self.size && now.changed != self.changed {
+            return Err(changed("a different modification time", "the one it had when it was opened"));
+        }
+        Ok(())
+    }
+}
+
+impl Stamp {
+    /// Checks that a file which was opened later is this one, with the same content.
+    ///
+    /// # Errors
+    /// Returns [`SourceShrank`](ErrorKind::SourceShrank) or [`SourceChanged`](ErrorKind::SourceChanged).
+    pub(crate) fn check_same(&self, now: &Stamp) -> Result<()> {
+        if now.inode != self.inode {
+            return Err(changed("another file under this name", "the one that was read before"));
+        }
+        if now.size < self.size {
+            return Err(shrank(now.size, self.size));
+        }
+        if now.size > self.size {
+            return Err(changed(format!("{} bytes", now.size), format!("the {} bytes it had", self.size)));
+        }
+        if now.changed != self.changed {
             return Err(changed("a different modification time", "the one it had when it was opened"));
         }
         Ok(())

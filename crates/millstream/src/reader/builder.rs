@@ -5,8 +5,8 @@ use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::net::ToSocketAddrs;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::apart::Apart;
@@ -20,7 +20,7 @@ use crate::os::connect;
 use crate::os::source::command::CommandSource;
 use crate::os::source::fd::FdSource;
 use crate::os::source::mapped::{Order, map};
-use crate::os::stamp::Stamp;
+use crate::os::stamp::{Stamp, changed};
 use crate::source::elements::ElementsSource;
 use crate::source::expected::Expectation;
 use crate::source::foreign::{CallbackSource, ReadSource};
@@ -76,6 +76,7 @@ pub enum Follow {
 /// assert_eq!(reader.next_line()?, Some(&b"1"[..]));
 /// # Ok::<(), millstream::Error>(())
 /// ```
+#[derive(Clone)]
 #[must_use = "a builder does nothing until a source is named"]
 pub struct ReaderBuilder {
     capacity: usize,
@@ -99,6 +100,8 @@ pub struct ReaderBuilder {
     json_depth: Option<usize>,
     expectation: Expectation,
     expect_records: Option<u64>,
+    /// What a reader that starts again keeps: its limits and cancel tokens, and its counts.
+    continues: Option<(Wait, Meter)>,
 }
 
 impl Default for ReaderBuilder {
@@ -123,6 +126,7 @@ impl Default for ReaderBuilder {
             json_depth: None,
             expectation: Expectation::default(),
             expect_records: None,
+            continues: None,
         }
     }
 }
@@ -243,7 +247,7 @@ impl ReaderBuilder {
     /// Calls a function before a read, at most once per interval, and at the end. It runs on the caller's thread,
     /// but not while the reader waits for the source; [`Reader::progress_handle`] can also be queried during that time.
     pub fn observer(mut self, interval: Duration, observer: impl FnMut(&Progress) + Send + 'static) -> ReaderBuilder {
-        self.observer = Some(Observer { interval, last: Instant::now(), call: Box::new(observer) });
+        self.observer = Some(Observer { interval, last: Instant::now(), call: Arc::new(Mutex::new(observer)) });
         self
     }
 
@@ -562,7 +566,7 @@ impl ReaderBuilder {
         let plan = self.plan();
         let opened = OpenedSplit::new(split, &plan.wait)?;
         let is_encoded = opened.is_encoded;
-        let meter = Meter::new(split.end().map(|end| end - split.begin()));
+        let meter = self.meter(split.end().map(|end| end - split.begin()));
         let (bytes, resume, split, content) = opened.into_parts(self.pin, meter.bytes.clone());
         let decode = if is_encoded { Decode::Auto } else { Decode::Off };
         let bytes = self.decoded(bytes, decode, split.path().filter(|_| split.begin() == 0), resume, &meter);
@@ -581,7 +585,8 @@ impl ReaderBuilder {
         let supply = Supply::new(source, plan);
         let all_lines = start.bytes == 0 || has_line;
         let inner_lines = first_line.map(|line| line - first_record - 1).or(all_lines.then_some(0));
-        Ok(Reader { start, records: first_record, all_lines, inner_lines, ..self.reader(buffer, supply, name, meter) })
+        let reader = self.reader(buffer, supply, name, meter, Err(Kind::Split.name()));
+        Ok(Reader { start, records: first_record, all_lines, inner_lines, ..reader })
     }
 
     /// Maps a regular file and reads it, without a copy (unless it is compressed).
@@ -605,7 +610,44 @@ impl ReaderBuilder {
             // The bytes are copied anyway, and without a mapping there is no risk of SIGBUS.
             return self.path(path);
         }
-        self.lent(name, memory, Some((file, stamp)))
+        self.lent(name, memory, Some((path, file, stamp)))
+    }
+
+    /// Opens the file that an earlier reader has read.
+    pub(super) fn same_file(self, path: &Path, stamp: Stamp) -> Result<Reader> {
+        let name = path.display().to_string();
+        self.open(Kind::File, name, Some(path), |wait| {
+            let source = FdSource::open(path, wait)?;
+            match source.stamp() {
+                Some(now) => stamp.check_same(&now)?,
+                None => return Err(changed("something that is not a regular file", "the file that was read before")),
+            }
+            Ok(source)
+        })
+    }
+
+    /// Reads memory that an earlier reader has read.
+    pub(super) fn same_memory(self, memory: Lent) -> Result<Reader> {
+        self.check(Kind::Memory)?;
+        self.lent("memory".into(), memory, None)
+    }
+
+    /// Opens the version of an object that an earlier reader has read.
+    pub(super) fn same_object(self, version: &millstream_remote::Version) -> Result<Reader> {
+        let name = version.name().to_string();
+        self.open(Kind::Remote, name, None, |_| Ok(ObjectSource::new(version.open(0, version.size())?)))
+    }
+
+    /// Makes the next reader a continuation of one that is closed.
+    pub(super) fn continuing(self, wait: Wait, meter: Meter) -> ReaderBuilder {
+        ReaderBuilder { continues: Some((wait, meter)), ..self }
+    }
+
+    fn meter(&self, size: Option<u64>) -> Meter {
+        match &self.continues {
+            Some((_, meter)) => meter.clone(),
+            None => Meter::new(size),
+        }
     }
 
     fn open<S: ByteSource + Opened + 'static>(
@@ -636,7 +678,11 @@ impl ReaderBuilder {
         if source.nature() != Nature::File {
             plan.wait.prepare().map_err(|error| error.with_name(&name))?;
         }
-        let meter = Meter::new(size.filter(|_| self.follow == Follow::No));
+        let origin = match self.follow {
+            Follow::Growing => Err("a file that is followed"),
+            Follow::No => source.origin(path).ok_or(source.once().unwrap_or(kind.name())),
+        };
+        let meter = self.meter(size.filter(|_| self.follow == Follow::No));
         let buffer = Buffer::for_source(self.capacity.min(MOST), meter.size).map_err(Error::from)?;
         let source = self.expectation.of(Box::new(Counted::new(source, meter.bytes.clone())))?;
         let source = self.decoded(source, decode, path, None, &meter);
@@ -645,22 +691,27 @@ impl ReaderBuilder {
             None => source,
         };
         let supply = Supply::new(source, plan);
-        Ok(self.reader(buffer, supply, name, meter))
+        Ok(self.reader(buffer, supply, name, meter, origin))
     }
 
-    fn lent(self, name: String, memory: Lent, file: Option<(File, Stamp)>) -> Result<Reader> {
+    fn lent(self, name: String, memory: Lent, file: Option<(&Path, File, Stamp)>) -> Result<Reader> {
         let name = self.name.clone().unwrap_or(name);
+        let origin = match &file {
+            Some((path, _, stamp)) => Origin::file(path, *stamp),
+            None => Origin::Memory(memory.clone()),
+        };
         let is_read = self.json_elements.is_some() || self.expectation.is_given();
         if is_read || self.is_compressed((*memory).as_ref()) {
             let read = ReadSource(std::io::Cursor::new(Shared(memory)));
-            let decode = self.decode.unwrap_or(Decode::Auto);
-            return self.decode(decode).open(Kind::Memory, name, None, |_| Ok(read));
+            let builder = ReaderBuilder { decode: self.decode.or(Some(Decode::Auto)), ..self };
+            let again = Ok(Box::new(Again { builder: builder.clone(), origin }));
+            return Ok(Reader { again, ..builder.open(Kind::Memory, name, None, |_| Ok(read))? });
         }
         let buffer = Buffer::lent(memory);
         let len = buffer.capacity();
-        let supply = Supply::lent(len, file, self.plan());
-        let meter = Meter { lent: true, ..Meter::new(Some(len as u64)) };
-        Ok(self.reader(buffer, supply, name, meter))
+        let supply = Supply::lent(len, file.map(|(_, file, stamp)| (file, stamp)), self.plan());
+        let meter = Meter { lent: true, ..self.meter(Some(len as u64)) };
+        Ok(self.reader(buffer, supply, name, meter, Ok(origin)))
     }
 
     /// Checks that the options are valid, individually and together, before any source is opened.
@@ -794,12 +845,24 @@ impl ReaderBuilder {
             read_ahead: self.read_ahead,
             ahead: self.ahead,
             coalesce: self.latency == Latency::Normal,
-            wait: Wait::new(self.cancel.clone(), self.stall_timeout).within(self.total_timeout),
+            wait: match &self.continues {
+                Some((wait, _)) => wait.clone(),
+                None => Wait::new(self.cancel.clone(), self.stall_timeout).within(self.total_timeout),
+            },
             pin: self.pin,
         }
     }
 
-    fn reader(self, buffer: Buffer, supply: Supply, name: String, meter: Meter) -> Reader {
+    fn reader(
+        self,
+        buffer: Buffer,
+        supply: Supply,
+        name: String,
+        meter: Meter,
+        origin: std::result::Result<Origin, &'static str>,
+    ) -> Reader {
+        let (record_limit, expect_records, observer) = (self.record_limit, self.expect_records, self.observer.clone());
+        let builder = ReaderBuilder { continues: None, ..self };
         Reader {
             buffer,
             index: Default::default(),
@@ -821,14 +884,36 @@ impl ReaderBuilder {
             offsets: Vec::new(),
             leaves_records: false,
             batch_end: None,
-            record_limit: self.record_limit,
-            expect_records: self.expect_records,
+            record_limit,
+            expect_records,
             name,
+            again: origin.map(|origin| Box::new(Again { builder, origin })),
             meter,
-            observer: self.observer,
+            observer,
             ends: Vec::new(),
             failure: None,
         }
+    }
+}
+
+/// What is needed to open a source again.
+#[derive(Clone)]
+pub(super) struct Again {
+    pub(super) builder: ReaderBuilder,
+    pub(super) origin: Origin,
+}
+
+/// Where the bytes of a source are, and which version of it they are.
+#[derive(Clone)]
+pub(super) enum Origin {
+    File { path: PathBuf, stamp: Stamp },
+    Memory(Lent),
+    Object(millstream_remote::Version),
+}
+
+impl Origin {
+    fn file(path: &Path, stamp: Stamp) -> Origin {
+        Origin::File { path: path.to_path_buf(), stamp }
     }
 }
 
@@ -849,9 +934,9 @@ enum Kind {
     Remote,
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
             Kind::File => "a file",
             Kind::Command => "a command",
             Kind::Connection => "a connection",
@@ -860,7 +945,13 @@ impl fmt::Display for Kind {
             Kind::Split => "a split",
             Kind::Memory => "memory",
             Kind::Remote => "a remote object",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -888,6 +979,16 @@ trait Opened: Sized {
     fn usual_decode(&self) -> Decode {
         Decode::Off
     }
+
+    /// Returns where the same bytes can be read again.
+    fn origin(&self, _path: Option<&Path>) -> Option<Origin> {
+        None
+    }
+
+    /// Describes a source without an origin, if it is not one of all sources of its kind.
+    fn once(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 impl Opened for FdSource {
@@ -905,6 +1006,18 @@ impl Opened for FdSource {
 
     fn usual_decode(&self) -> Decode {
         if self.is_socket() { Decode::Off } else { Decode::Auto }
+    }
+
+    fn origin(&self, path: Option<&Path>) -> Option<Origin> {
+        Some(Origin::file(path?, self.stamp()?))
+    }
+
+    fn once(&self) -> Option<&'static str> {
+        Some(match self.nature() {
+            Nature::File => "a file descriptor",
+            Nature::Pipe(_) => "a pipe",
+            _ => "a device or connection",
+        })
     }
 }
 
@@ -933,6 +1046,14 @@ impl Opened for ObjectSource {
 
     fn usual_decode(&self) -> Decode {
         Decode::Auto
+    }
+
+    fn origin(&self, _path: Option<&Path>) -> Option<Origin> {
+        self.version().map(Origin::Object)
+    }
+
+    fn once(&self) -> Option<&'static str> {
+        Some("an object without ranges or a strong ETag")
     }
 }
 

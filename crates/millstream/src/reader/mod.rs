@@ -14,6 +14,7 @@ mod index;
 mod records;
 mod scan;
 mod supply;
+mod version;
 
 use crate::os::{AsFd, BorrowedFd, OwnedFd};
 use std::io::{BufRead, Read};
@@ -21,10 +22,11 @@ use std::net::ToSocketAddrs;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 pub use crate::source::{Decode, Pin, Source};
+use builder::Again;
 pub use builder::{Follow, Latency, ReaderBuilder};
 use copied::RecordPlaces;
 pub use copied::{BatchCopy, BatchLines};
@@ -41,6 +43,7 @@ use millstream_core::internal::Buffer;
 use scan::Scanning;
 use supply::Supply;
 pub use supply::{ReadAhead, Waits};
+pub use version::SourceVersion;
 
 /// The number of bytes of an unfinished record that an error message shows.
 const SHOWN: usize = 40;
@@ -119,6 +122,8 @@ pub struct Reader {
     /// How many records the source should have.
     expect_records: Option<u64>,
     name: String,
+    /// For reading again, or what the source is if that is not possible.
+    again: std::result::Result<Box<Again>, &'static str>,
     meter: Meter,
     observer: Option<Observer>,
     ends: Vec<CommandEnd>,
@@ -165,10 +170,12 @@ struct Skip {
     resume: Resume,
 }
 
+#[derive(Clone)]
 struct Observer {
     interval: Duration,
     last: Instant,
-    call: Box<dyn FnMut(&Progress) + Send>,
+    /// It is shared with the readers of the same version of the source.
+    call: Arc<Mutex<dyn FnMut(&Progress) + Send>>,
 }
 
 /// A reader's position, counted from the start of the stream, or for a split, of its file.
@@ -1490,7 +1497,7 @@ impl Reader {
         let progress = self.observer.is_some().then(|| self.progress());
         if let (Some(observer), Some(progress)) = (&mut self.observer, progress) {
             observer.last = Instant::now();
-            (observer.call)(&progress);
+            (observer.call.lock().unwrap_or_else(PoisonError::into_inner))(&progress);
         }
     }
 

@@ -103,6 +103,11 @@ impl Supply {
         supply
     }
 
+    /// Returns what interrupts the waits for the source.
+    pub(crate) fn wait(&self) -> &Wait {
+        &self.plan.wait
+    }
+
     /// Appends at least one byte to `buffer`, which may grow to `max` bytes, and returns the number of bytes. 0 means
     /// the end of the bytes.
     pub(crate) fn fill(&mut self, buffer: &mut Buffer, max: usize) -> Result<usize> {

@@ -1,6 +1,6 @@
 //! An object, or a part of one, as a source.
 
-use millstream_remote::Object;
+use millstream_remote::{Object, Version};
 
 use super::own::outcome;
 use super::{ByteSource, Nature};
@@ -17,6 +17,11 @@ pub(crate) struct ObjectSource {
 impl ObjectSource {
     pub(crate) fn new(object: Object) -> ObjectSource {
         ObjectSource { object, end: None }
+    }
+
+    /// Returns the version of the object, if another request can require it.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.object.version()
     }
 
     pub(crate) fn size(&self) -> Option<u64> {

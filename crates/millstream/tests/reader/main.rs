@@ -10,6 +10,7 @@ mod every_way;
 mod processes;
 mod sample;
 
+mod again;
 mod cancelling;
 mod commands;
 mod early_stop;

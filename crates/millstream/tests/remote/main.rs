@@ -53,6 +53,72 @@ fn one_request_is_enough_for_a_small_object() {
 }
 
 #[test]
+fn an_object_is_read_again_in_the_same_version() {
+    let bytes = content(1000);
+    let theirs = bytes.clone();
+    let (sender, versions) = channel();
+    let sender = Mutex::new(sender);
+    let server = Server::new(move |request, stream| {
+        sender.lock().unwrap().send(request.if_match.clone()).unwrap();
+        answer(&theirs, &request, Fault::None, stream);
+    });
+    let mut reader = open(server.remote("/a")).unwrap();
+    for _ in 0..3 {
+        let mut found = Vec::new();
+        reader.read_to_end(&mut found).unwrap();
+        assert_eq!((found, reader.name()), (bytes.clone(), &*server.url("/a")));
+        reader.rewind().unwrap();
+    }
+    drop(reader);
+    // Only the first request does not know the version.
+    let versions: Vec<_> = versions.try_iter().collect();
+    assert!(versions.len() > 20, "{versions:?}");
+    assert_eq!(versions[0], None);
+    assert!(versions[1..].iter().all(|version| version.as_deref() == Some("\"v1\"")), "{versions:?}");
+}
+
+#[test]
+fn an_object_that_has_changed_is_not_read_again() {
+    let bytes = content(1000);
+    let is_changed = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let changes = is_changed.clone();
+    let server = Server::new(move |request, stream| {
+        let fault = if changes.load(Ordering::SeqCst) { Fault::Changed } else { Fault::None };
+        answer(&bytes, &request, fault, stream);
+    });
+    let mut reader = open(server.remote("/a")).unwrap();
+    reader.read_to_end(&mut Vec::new()).unwrap();
+    is_changed.store(true, Ordering::SeqCst);
+    reader.rewind().unwrap();
+    let mut found = Vec::new();
+    let error = Error::from_io(reader.read_to_end(&mut found).unwrap_err());
+    assert_eq!((error.kind(), error.name(), found.len()), (ErrorKind::SourceChanged, Some(&*server.url("/a")), 0));
+}
+
+#[test]
+fn an_object_without_a_version_can_be_read_only_once() {
+    let bytes = content(100);
+    let server = Server::new(move |_, stream| {
+        // There are no ranges.
+        let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\nETag: \"v1\"\r\n\r\n", bytes.len());
+        let _ = stream.write_all(&bytes);
+    });
+    let weak = content(100);
+    let weak = Server::new(move |_, stream| {
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nAccept-Ranges: bytes\r\n", weak.len());
+        let _ = write!(stream, "{head}ETag: W/\"v1\"\r\n\r\n");
+        let _ = stream.write_all(&weak);
+    });
+    for server in [server, weak] {
+        let mut reader = open(Remote::new(server.url("/a"))).unwrap();
+        let error = reader.rewind().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("an object without ranges or a strong ETag"), "{error}");
+        assert_eq!(reader.read_to_end(&mut Vec::new()).unwrap(), 100);
+    }
+}
+
+#[test]
 fn slow_connections_are_more_of_half_the_size() {
     let bytes = content(48 << 20);
     for (connections, expected) in [(None, 4 << 20), (Some(8), 8 << 20)] {

@@ -95,6 +95,11 @@ impl FdSource {
         Ok(source)
     }
 
+    /// Returns the state of a regular file when it was opened.
+    pub(crate) fn stamp(&self) -> Option<Stamp> {
+        self.file.as_ref().map(|file| file.stamp)
+    }
+
     /// Makes the source continue at the end of a regular file as the file grows. `path` is watched for changes.
     pub(crate) fn follow(mut self, path: Option<&Path>) -> FdSource {
         if let Some(file) = &self.file {
