@@ -1,5 +1,7 @@
 //! Blocks of records become batches, on this thread or on several.
 
+mod all;
+
 use crate::infer::Inferred;
 use crate::json::{self, Guesses, MOST_COLUMNS};
 use crate::layout::{Format, Layout, Names, Parsed, show};
@@ -89,12 +91,15 @@ impl Batches {
     /// Reads records of CSV.
     ///
     /// # Errors
-    /// Returns the errors of reading the header and the records from which types are inferred;
+    /// Returns the errors of reading the header and the records from which types are inferred, and those of
+    /// [`Infer::All`];
     /// [`KeyMissing`](ErrorKind::KeyMissing) if the header lacks a column of the schema;
     /// [`InvalidOption`](ErrorKind::InvalidOption) for [`CsvRagged::Collect`];
     /// [`ShapeMismatch`](ErrorKind::ShapeMismatch) if it lacks a name, has one twice, or has one that an inferred schema
     /// lacks; [`Utf8Invalid`](ErrorKind::Utf8Invalid) if a name is not UTF-8.
-    pub fn csv(mut reader: Reader, csv: Csv, options: &Options) -> Result<Batches> {
+    pub fn csv(reader: Reader, csv: Csv, options: &Options) -> Result<Batches> {
+        let (mut reader, options) = all::prepare(reader, options, || Records::Csv(Box::new(csv.clone())))?;
+        let options = &*options;
         if options.ragged == CsvRagged::Collect {
             let error = Error::new(ErrorKind::InvalidOption).with_found("fields without a name, in columns");
             return Err(error.with_expected("ragged records that are errors, or padded").with_name(reader.name()));
@@ -115,7 +120,7 @@ impl Batches {
             Some(schema) => {
                 pick(&batches.layout, &names, schema).map_err(|error| error.with_name(batches.reader.name()))?
             }
-            None => Layout { schema: batches.infer(&names, options)?, ..Layout::clone(&batches.layout) },
+            None => Layout { schema: batches.infer_texts(&names, options)?, ..Layout::clone(&batches.layout) },
         };
         batches.use_layout(layout, options);
         Ok(batches)
@@ -166,11 +171,12 @@ impl Batches {
     /// ```
     ///
     /// # Errors
-    /// Returns the errors of reading the records from which types are inferred;
+    /// Returns the errors of reading the records from which types are inferred, and those of [`Infer::All`];
     /// [`MemoryLimit`](ErrorKind::MemoryLimit) if these have more than 10,000 columns, with those inside others;
     /// [`InvalidOption`](ErrorKind::InvalidOption) for [`Options::nulls`].
     pub fn json_lines(reader: Reader, options: &Options) -> Result<Batches> {
-        Batches::json(reader, Box::new(JsonLines::new()), options)
+        let (reader, options) = all::prepare(reader, options, || Records::JsonLines)?;
+        Batches::json(reader, Box::new(JsonLines::new()), &options)
     }
 
     /// Reads the elements of an array of a JSON document like [lines of JSON](Batches::json_lines). The reader must have
@@ -188,7 +194,8 @@ impl Batches {
     /// # Errors
     /// Returns the errors of [`Batches::json_lines`].
     pub fn json_elements(reader: Reader, options: &Options) -> Result<Batches> {
-        Ok(Batches { is_document: true, ..Batches::json(reader, Box::new(elements()), options)? })
+        let (reader, options) = all::prepare(reader, options, || Records::JsonElements)?;
+        Ok(Batches { is_document: true, ..Batches::json(reader, Box::new(elements()), &options)? })
     }
 
     fn json(reader: Reader, framer: Box<dyn Framer + Send>, options: &Options) -> Result<Batches> {
@@ -240,52 +247,10 @@ impl Batches {
                 .with_expected("at most that many, or a schema in which objects with varying names are json"));
         }
         let fields = match options.infer {
-            Infer::First(_) => guesses.fields(options.how()),
+            Infer::First(_) | Infer::All => guesses.fields(options.how()),
             Infer::Off => guesses.json_fields(),
         };
         Schema::inferred(Arc::new(arrow_schema::Schema::new(fields)))
-    }
-
-    /// Infers the columns from all records of the readers, which [`Batches::json_lines`] accepts as schema.
-    ///
-    /// # Errors
-    /// Returns the errors of the readers, of [`Batches::json_lines`] and of reading.
-    pub fn infer_json_lines(readers: impl IntoIterator<Item = Result<Reader>>, options: &Options) -> Result<Schema> {
-        Batches::infer_all_json(readers, || Box::new(JsonLines::new()), options)
-    }
-
-    /// Infers the columns from all elements of the readers, which [`Batches::json_elements`] accepts as schema.
-    ///
-    /// # Errors
-    /// Returns the errors of the readers, of [`Batches::json_elements`] and of reading.
-    pub fn infer_json_elements(readers: impl IntoIterator<Item = Result<Reader>>, options: &Options) -> Result<Schema> {
-        Batches::infer_all_json(readers, || Box::new(elements()), options)
-    }
-
-    fn infer_all_json(
-        readers: impl IntoIterator<Item = Result<Reader>>,
-        framer: impl Fn() -> Box<dyn Framer + Send>,
-        options: &Options,
-    ) -> Result<Schema> {
-        let options = Options { schema: Some(text_schema(&[])?), ..options.clone() };
-        let (mut guesses, mut columns) = (Guesses::default(), 0);
-        let mut schema = text_schema(&[])?;
-        for reader in readers {
-            let mut batches = Batches::json(reader?, framer(), &options)?;
-            while let Some(piece) = batches.read()? {
-                json::observe(&piece.block, usize::MAX, &options, &mut guesses, &mut columns);
-                batches.spare.push(piece.block);
-                if columns > MOST_COLUMNS {
-                    break;
-                }
-            }
-            if let Some(error) = batches.error.take() {
-                return Err(error);
-            }
-            schema = batches.json_schema(&guesses, columns, &options)?;
-            batches.reader.close()?;
-        }
-        Ok(schema)
     }
 
     fn new(reader: Reader, framer: Box<dyn Framer + Send>, layout: Layout, options: &Options) -> Batches {
@@ -314,8 +279,9 @@ impl Batches {
     }
 
     /// Infers the columns from the next records, which stay in the sample.
-    fn infer(&mut self, names: &[String], options: &Options) -> Result<Schema> {
+    fn infer_texts(&mut self, names: &[String], options: &Options) -> Result<Schema> {
         let Infer::First(most) = options.infer else {
+            // All records give the types by a schema.
             return inferred(names, names.iter().map(|_| DataType::Utf8));
         };
         let mut columns = vec![Inferred::default(); names.len()];
@@ -329,44 +295,6 @@ impl Batches {
         }
         let types = columns.iter().map(|column| column.data_type(options.how()).unwrap_or(DataType::Utf8));
         inferred(names, types)
-    }
-
-    /// Infers the columns from all records of the readers, which have the names of the first one, in any order.
-    ///
-    /// ```
-    /// use millstream::{Reader, frame::Csv};
-    /// use millstream_columns::{Batches, Options};
-    /// let readers = ["n\n1\n", "n\n2.5\n"].map(Reader::memory);
-    /// let schema = Batches::infer_csv(readers, Csv::new(), &Options::new())?;
-    /// let batches = Batches::csv(Reader::memory("n\n1\n")?, Csv::new(), &Options::new().schema(schema))?;
-    /// assert_eq!(batches.schema().to_json(), r#"{"fields":[{"name":"n","type":"float64"}]}"#);
-    /// # Ok::<(), millstream::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns the errors of the readers, of [`Batches::csv`] and of reading.
-    pub fn infer_csv(readers: impl IntoIterator<Item = Result<Reader>>, csv: Csv, options: &Options) -> Result<Schema> {
-        let mut options = Options { schema: None, ..options.clone().infer(Infer::Off) };
-        let (mut names, mut columns) = (Vec::new(), Vec::new());
-        let mut scratch = rows::Scratch::default();
-        for reader in readers {
-            let mut batches = Batches::csv(reader?, csv.clone(), &options)?;
-            if options.schema.is_none() {
-                let schema = batches.layout.schema.clone();
-                names = schema.arrow().fields().iter().map(|field| field.name().clone()).collect();
-                columns = vec![Inferred::default(); names.len()];
-                options.schema = Some(inferred(&names, names.iter().map(|_| DataType::Utf8))?);
-            }
-            while let Some(piece) = batches.read()? {
-                batches.layout.observe(&piece.block, &mut scratch, usize::MAX, &mut columns);
-                batches.spare.push(piece.block);
-            }
-            if let Some(error) = batches.error {
-                return Err(error);
-            }
-            batches.reader.close()?;
-        }
-        inferred(&names, columns.iter().map(|column| column.data_type(options.how()).unwrap_or(DataType::Utf8)))
     }
 
     /// Reads the next block. Returns `None` at the end, or at an error, which is kept.

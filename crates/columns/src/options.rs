@@ -4,9 +4,9 @@ use crate::infer::How;
 use crate::schema::Schema;
 use crate::text::Rules;
 use millstream::Error;
-#[cfg(doc)]
-use millstream::ErrorKind;
 use millstream::frame::CsvRagged;
+#[cfg(doc)]
+use millstream::{ErrorKind, Reader};
 
 /// What to do with a bad record: one that is not valid, or that has a value which does not fit its column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,10 @@ pub enum Duplicates {
 pub enum Infer {
     /// From the first ones, at most this many and 64 MiB.
     First(usize),
+    /// From all of them. The reader's source is read twice, and both readings are of the same version, or reading fails with
+    /// [`SourceChanged`](ErrorKind::SourceChanged). A source that can be read only once ([`Reader::version`]) is refused with
+    /// [`InvalidOption`](ErrorKind::InvalidOption) before it is read, and so is a reader that has delivered records.
+    All,
     /// From none. Columns of CSV are text, and those of JSON the text of their values, `json`. The names in JSON are those of
     /// the first 10,000 records.
     Off,
@@ -170,6 +174,12 @@ impl Options {
     #[must_use]
     pub fn on_bad(self, on_bad: OnBad) -> Options {
         Options { on_bad, ..self }
+    }
+
+    /// Returns whether records are read twice: first to infer their types, then to convert them.
+    #[doc(hidden)] // for front ends that read on another thread
+    pub fn reads_twice(&self) -> bool {
+        self.infer == Infer::All && self.schema.is_none()
     }
 
     pub(crate) fn how(&self) -> How {

@@ -3,8 +3,8 @@
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::DataType;
-use millstream::{Error, Reader, frame::Csv};
-use millstream_columns::{Batches, Infer, Options, Schema};
+use millstream::{Error, ErrorKind, Reader, frame::Csv};
+use millstream_columns::{Batches, Infer, OnBad, Options, Records, Schema};
 use proptest::prelude::*;
 
 #[path = "../../core/tests/escapes/mod.rs"]
@@ -100,6 +100,113 @@ fn vectors() {
         count += 1;
     }
     assert!(count > 90, "{count} vectors");
+}
+
+/// A value far behind the records from which types are inferred by default, after more than a block of the reader.
+fn late(value: &str) -> String {
+    format!("n,s\n{}{value},x\n", "1,\n".repeat(100_000))
+}
+
+#[test]
+fn types_are_inferred_from_all_records() {
+    let all = Options::new().infer(Infer::All);
+    let types = |text: &str, options: &Options| {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        std::fs::write(&path, text).unwrap();
+        let readers = [Reader::memory(text.to_string()), Reader::path(&path)];
+        let found = readers.map(|reader| {
+            let mut batches = Batches::csv(reader.unwrap(), Csv::new(), options).unwrap();
+            let mut rows = 0;
+            while let Some(batch) = batches.next_batch().unwrap() {
+                rows += batch.num_rows();
+            }
+            assert!(batches.schema().is_inferred());
+            let schema = batches.schema().arrow().clone();
+            (schema.fields().iter().map(|field| field.data_type().to_string()).collect::<Vec<_>>().join(" "), rows)
+        });
+        assert_eq!(found[0], found[1]);
+        found[0].clone()
+    };
+    for (value, of) in
+        [("2", "Int64"), ("2.5", "Float64"), ("x", "Utf8"), ("007", "Utf8"), ("18446744073709551615", "UInt64")]
+    {
+        assert_eq!(types(&late(value), &all), (format!("{of} Utf8"), 100_001), "{value}");
+        for threads in [2, 3] {
+            assert_eq!(types(&late(value), &all.clone().threads(threads)), (format!("{of} Utf8"), 100_001), "{value}");
+        }
+    }
+    assert_eq!(types(&late("2.5"), &all.clone().decimals(true)).0, "Decimal128(38, 1) Utf8");
+    assert_eq!(types(&late("NA"), &all.clone().nulls(["NA"])).0, "Int64 Utf8");
+    assert_eq!(types("1\n2.5\n", &all.clone().header(false)), ("Float64".to_string(), 2));
+    assert_eq!(types("a\n", &all), ("Utf8".to_string(), 0));
+    // Bad records are left out twice.
+    let skips = all.clone().on_bad(OnBad::Skip);
+    let text = format!("{}3\n4,\"x\"y\n5,z\n", late("2"));
+    assert_eq!(types(&text, &skips), ("Int64 Utf8".to_string(), 100_002));
+    let error = Batches::csv(Reader::memory(text).unwrap(), Csv::new(), &all).err().unwrap();
+    assert_eq!((error.kind(), error.line()), (ErrorKind::CsvInvalid, Some(100_004)));
+}
+
+#[test]
+fn json_and_lines_are_inferred_from_all_records() {
+    let all = Options::new().infer(Infer::All);
+    let records = format!("{}{{\"a\": 2.5, \"b\": [true]}}\n", "{\"a\": 1}\n".repeat(20_000));
+    let expected = r#"{"fields":[{"name":"a","type":"float64"},{"name":"b","type":"list","item":{"type":"bool"}}]}"#;
+    let lines = Batches::json_lines(Reader::memory(records.clone()).unwrap(), &all).unwrap();
+    let document = format!("[{}]", records.trim().replace('\n', ","));
+    let reader = Reader::builder().json_elements("").memory(document).unwrap();
+    for mut batches in [lines, Batches::json_elements(reader, &all).unwrap()] {
+        assert_eq!(batches.schema().to_json(), expected);
+        let mut rows = 0;
+        while let Some(batch) = batches.next_batch().unwrap() {
+            rows += batch.num_rows();
+        }
+        assert_eq!(rows, 20_001);
+    }
+    // Lines need no inference.
+    let pipe = Reader::from_read(&b"one\n"[..]).unwrap();
+    assert_eq!(Batches::lines(pipe, &all).unwrap().next_batch().unwrap().map(|batch| batch.num_rows()), Some(1));
+}
+
+#[test]
+fn what_is_read_only_once_is_refused_before_it_is_read() {
+    let all = Options::new().infer(Infer::All);
+    let csv = || Records::Csv(Box::new(Csv::new()));
+    for records in [csv(), Records::JsonLines, Records::JsonElements] {
+        let reader = Reader::callback(|_| panic!("it is read")).unwrap();
+        let error = Batches::of(reader, records, &all).err().unwrap();
+        assert_eq!((error.kind(), error.name()), (ErrorKind::InvalidOption, Some("a callback")));
+        let text = error.to_string();
+        assert!(text.contains("types from all records of a callback, which can be read only once"), "{text}");
+        assert!(text.contains("or infer from a number of records"), "{text}");
+    }
+    let mut reader = Reader::memory("n\n1\n").unwrap();
+    reader.next_line().unwrap();
+    let error = Batches::of(reader, csv(), &all).err().unwrap();
+    assert_eq!(error.found(), Some("types from all records of a reader that has delivered some of them"));
+    // With a schema there is nothing to infer.
+    let schema = Schema::from_json(r#"{"fields": [{"name": "n", "type": "int64"}]}"#).unwrap();
+    let reader = Reader::from_read(&b"n\n1\n"[..]).unwrap();
+    let mut batches = Batches::of(reader, csv(), &all.schema(schema)).unwrap();
+    assert_eq!(batches.next_batch().unwrap().map(|batch| batch.num_rows()), Some(1));
+}
+
+#[test]
+fn a_file_that_changes_between_the_readings_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.csv");
+    std::fs::write(&path, "n\n1\n").unwrap();
+    let changes = path.clone();
+    // It is called at the end of the first reading.
+    let mut is_first = true;
+    let reader = Reader::builder().observer(std::time::Duration::MAX, move |_| {
+        if std::mem::take(&mut is_first) {
+            std::fs::write(&changes, "n\nx\ny\n").unwrap();
+        }
+    });
+    let error = Batches::csv(reader.path(&path).unwrap(), Csv::new(), &Options::new().infer(Infer::All)).err().unwrap();
+    assert_eq!((error.kind(), error.found()), (ErrorKind::SourceChanged, Some("6 bytes")));
 }
 
 /// Texts that look like values, and others.

@@ -6,7 +6,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::DataType;
 use millstream::frame::JsonLines;
 use millstream::{Error, ErrorKind, Reader};
-use millstream_columns::{Batches, Duplicates, Infer, OnBad, Options, Reject, Schema};
+use millstream_columns::{Batches, Duplicates, Infer, OnBad, Options, Records, Reject, Schema};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -357,7 +357,7 @@ fn a_member_that_is_not_read_does_not_decide_the_type() {
         let options = Options::new().duplicates(duplicates);
         let outcome = lines(text, &options);
         assert_eq!((outcome.schema.as_str(), outcome.rows()), (schema, 2));
-        assert_eq!(Batches::infer_json_lines([Reader::memory(text)], &options).unwrap().to_json(), schema);
+        assert_eq!(Batches::infer([Reader::memory(text)], &Records::JsonLines, &options).unwrap().to_json(), schema);
     }
 }
 
@@ -385,17 +385,17 @@ fn only_the_last_member_of_a_name_must_fit() {
 #[test]
 fn types_from_all_records() {
     let text = "{\"a\": 1}\n{\"a\": 2.5, \"b\": []}\n";
-    let schema = Batches::infer_json_lines([Reader::memory(text)], &Options::new()).unwrap();
+    let schema = Batches::infer([Reader::memory(text)], &Records::JsonLines, &Options::new()).unwrap();
     let outcome = lines(text, &Options::new().schema(schema.clone()));
     assert_eq!(outcome.rows(), 2);
     let document = format!("[{}]", text.trim().replace('\n', ","));
     let reader = Reader::builder().json_elements("").memory(document.clone().into_bytes());
-    assert_eq!(Batches::infer_json_elements([reader], &Options::new()).unwrap(), schema);
+    assert_eq!(Batches::infer([reader], &Records::JsonElements, &Options::new()).unwrap(), schema);
     // Of several readers, as of one.
     let readers = || text.lines().map(Reader::memory);
-    assert_eq!(Batches::infer_json_lines(readers(), &Options::new()).unwrap(), schema);
+    assert_eq!(Batches::infer(readers(), &Records::JsonLines, &Options::new()).unwrap(), schema);
     let bad = readers().chain([Reader::memory("{")]);
-    assert_eq!(Batches::infer_json_lines(bad, &Options::new()).unwrap(), schema);
+    assert_eq!(Batches::infer(bad, &Records::JsonLines, &Options::new()).unwrap(), schema);
     // A schema that was inferred from other records.
     assert_eq!(lines("{\"c\": 1}", &Options::new().schema(schema)).kind(), Some(ErrorKind::ShapeMismatch));
 }

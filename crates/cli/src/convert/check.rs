@@ -173,7 +173,9 @@ pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Optio
         }
     }
     if options.infer == Some(Infer::All) {
-        check_files(sources, "--infer all", "--infer COUNT: the sources are read twice")?;
+        // Whether an object can be read twice is known when it is open.
+        let files = sources.iter().filter(|source| !matches!(source, Source::Url(_)));
+        check_files(files, "--infer all", "--infer COUNT: the sources are read twice")?;
     }
     if matches!(from, From::Parquet | From::Arrow) {
         check_files(sources, &format!("--from {}", name(from)), "a file: its end is read first")?;
@@ -197,7 +199,7 @@ pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Optio
 }
 
 /// Fails unless all sources are regular files.
-fn check_files(sources: &[Source], option: &str, expected: &str) -> Result<()> {
+fn check_files<'a>(sources: impl IntoIterator<Item = &'a Source>, option: &str, expected: &str) -> Result<()> {
     for source in sources {
         let found = match source {
             Source::File(path) => match std::fs::metadata(path) {

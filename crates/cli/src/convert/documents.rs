@@ -66,17 +66,16 @@ impl<'a> DocumentPlan<'a> {
         if self.skips { documents.on_bad(OnBad::Skip).keep_bad(MOST_RAW) } else { documents }
     }
 
-    /// Reads the beginning of a source, up to the types of its columns. `first` has those of an earlier source, and
-    /// `all` opens all sources again.
+    /// Returns whether columns are inferred from all documents.
+    pub(super) fn infers_all(&self) -> bool {
+        self.given.is_none() && self.options.infer == Some(Infer::All)
+    }
+
+    /// Reads the beginning of a source, up to the types of its columns. `known` has those of an earlier reading.
     ///
     /// # Errors
     /// Returns the errors of reading, and of columns that the output cannot have.
-    pub(super) fn begin<I: Iterator<Item = Result<Reader>>>(
-        &self,
-        reader: Reader,
-        first: Option<&Schema>,
-        all: impl FnOnce() -> I,
-    ) -> Result<DocumentInput> {
+    pub(super) fn begin(&self, reader: Reader, known: Option<&Schema>) -> Result<DocumentInput> {
         let mut documents = self.documents(reader);
         if self.to == Some(To::Jsonl) {
             // What is wrong with a document is found here, where its place is known, and not when it is printed.
@@ -85,12 +84,8 @@ impl<'a> DocumentPlan<'a> {
         }
         let name = documents.reader().name().to_string();
         let located = |error: Error| error.with_name(&*name);
-        let (sample, schema) = match (self.given.as_ref().or(first), self.options.infer) {
+        let (sample, schema) = match (self.given.as_ref().or(known), self.options.infer) {
             (Some(schema), _) => (Sample::default(), schema.clone()),
-            (None, Some(Infer::All)) => {
-                let (count, schema) = self.infer_all(all())?;
-                (Sample::default(), self.inferred(schema, count == 0).map_err(located)?)
-            }
             (None, infer) => {
                 let most = if let Some(Infer::First(most)) = infer { most } else { SAMPLE };
                 let sample = Sample::take(&mut documents, most, SAMPLE_BYTES)?;
@@ -128,17 +123,22 @@ impl<'a> DocumentPlan<'a> {
         self.fit(if self.options.infer == Some(Infer::Off) { as_json(&schema)? } else { schema })
     }
 
-    /// Counts the documents of all sources, and infers the columns from them.
-    fn infer_all(&self, readers: impl Iterator<Item = Result<Reader>>) -> Result<(u64, Schema)> {
-        let (mut count, mut inference) = (0, Inference::new());
+    /// Infers the columns from the documents of all sources.
+    ///
+    /// # Errors
+    /// Returns the errors of reading, and of columns that the output cannot have.
+    pub(super) fn infer_all(&self, readers: impl Iterator<Item = Result<Reader>>) -> Result<Schema> {
+        let (mut is_empty, mut inference) = (true, Inference::new());
+        let mut first = None;
         for reader in readers {
             let mut documents = self.documents(reader?);
             let name = documents.reader().name().to_string();
+            first.get_or_insert_with(|| name.clone());
             loop {
                 match documents.next() {
                     Ok(Some(document)) => {
                         inference.observe(&document).map_err(|error| error.with_name(&*name))?;
-                        count += 1;
+                        is_empty = false;
                     }
                     Ok(None) => break,
                     // It is reported when the documents are converted.
@@ -147,7 +147,8 @@ impl<'a> DocumentPlan<'a> {
             }
             documents.into_reader().close()?;
         }
-        Ok((count, inference.schema(self.mixed())?))
+        let schema = inference.schema(self.mixed()).and_then(|schema| self.inferred(schema, is_empty));
+        schema.map_err(|error| error.with_name(first.unwrap_or_default()))
     }
 
     fn mixed(&self) -> OnMixed {

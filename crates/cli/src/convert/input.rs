@@ -1,13 +1,15 @@
 //! A source as batches of columns.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::fs::File;
 
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReaderBuilder, StreamReader};
 use arrow_schema::SchemaRef;
 use millstream::frame::{Csv, CsvDialect, CsvRagged};
-use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result};
-use millstream_columns::{self as columns, Batches, Schema};
+use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result, SourceVersion};
+use millstream_columns::{self as columns, Batches, Records, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
 use crate::run::{Reject, Source};
@@ -35,6 +37,8 @@ pub(super) struct How<'a> {
     /// How documents of BSON are read, if the sources contain them.
     documents: Option<DocumentPlan<'a>>,
     token: CancelToken,
+    /// The sources that have been read to infer types from all records, for the second reading.
+    versions: RefCell<VecDeque<SourceVersion>>,
 }
 
 impl<'a> How<'a> {
@@ -76,7 +80,18 @@ impl<'a> How<'a> {
             Some(Infer::All) | None => {}
         }
         let csv = options.dialect.framer(dialect)?;
-        Ok(How { options, from, sources, csv, columns: of_columns, schema, documents, token: token.clone() })
+        let (token, versions) = (token.clone(), RefCell::default());
+        Ok(How { options, from, sources, csv, columns: of_columns, schema, documents, token, versions })
+    }
+
+    /// The records of CSV and JSON.
+    fn records(&self) -> Records {
+        match self.from {
+            From::Lines => Records::Lines,
+            From::Jsonl => Records::JsonLines,
+            From::Json => Records::JsonElements,
+            _ => Records::Csv(Box::new(self.csv.clone())),
+        }
     }
 
     fn builder(&self) -> ReaderBuilder {
@@ -100,6 +115,9 @@ impl<'a> How<'a> {
     /// # Errors
     /// Returns the errors of opening.
     pub(super) fn open(&self, source: &Source) -> Result<Opened> {
+        if let Some(version) = self.versions.borrow_mut().pop_front() {
+            return version.open().map(|reader| Opened::Reader(Box::new(reader)));
+        }
         match (self.from, source) {
             (From::Parquet | From::Arrow, Source::File(path)) => {
                 let name = path.display().to_string();
@@ -119,13 +137,16 @@ impl<'a> How<'a> {
     /// # Errors
     /// Returns the errors of reading, and other columns than those of `first`.
     pub(super) fn begin(&self, opened: Opened, first: Option<&Columns>) -> Result<Input> {
-        let settings = self.options.reading.settings();
-        let all = || self.sources.iter().map(|source| source.open(self.builder(), settings));
         match (opened, &self.documents) {
-            (Opened::Reader(reader), Some(plan)) => {
-                let first = if let Some(Columns::Documents(schema)) = first { Some(schema) } else { None };
-                plan.begin(*reader, first, all).map(Input::Documents)
+            (Opened::Reader(reader), Some(plan)) => match first {
+                Some(Columns::Documents(schema)) => plan.begin(*reader, Some(schema)),
+                _ if plan.infers_all() => {
+                    let schema = plan.infer_all(self.all(*reader))?;
+                    plan.begin(self.first_again()?, Some(&schema))
+                }
+                _ => plan.begin(*reader, None),
             }
+            .map(Input::Documents),
             (Opened::Reader(reader), None) if self.from == From::ArrowStream => {
                 let name = reader.name().to_string();
                 let stream = StreamReader::try_new(*reader, None).map_err(read_failed);
@@ -133,26 +154,20 @@ impl<'a> How<'a> {
             }
             (Opened::Reader(reader), None) => {
                 let first = if let Some(Columns::Records(schema)) = first { Some(schema) } else { None };
-                let schema = match (&self.schema, first) {
-                    (Some(schema), _) | (None, Some(schema)) => Some(schema.clone()),
-                    (None, None) if self.options.infer == Some(Infer::All) => Some(match self.from {
-                        From::Jsonl => Batches::infer_json_lines(all(), &self.columns)?,
-                        From::Json => Batches::infer_json_elements(all(), &self.columns)?,
-                        _ => Batches::infer_csv(all(), self.csv.clone(), &self.columns)?,
-                    }),
-                    (None, None) => None,
+                let (reader, schema) = match (&self.schema, first) {
+                    (Some(schema), _) | (None, Some(schema)) => (*reader, Some(schema.clone())),
+                    (None, None) if self.options.infer == Some(Infer::All) => {
+                        let schema = Batches::infer(self.all(*reader), &self.records(), &self.columns)?;
+                        (self.first_again()?, Some(schema))
+                    }
+                    (None, None) => (*reader, None),
                 };
                 let options = match schema {
                     Some(schema) => self.columns.clone().schema(schema),
                     None => self.columns.clone(),
                 };
                 let name = reader.name().to_string();
-                let mut batches = match self.from {
-                    From::Lines => Batches::lines(*reader, &options)?,
-                    From::Jsonl => Batches::json_lines(*reader, &options)?,
-                    From::Json => Batches::json_elements(*reader, &options)?,
-                    _ => Batches::csv(*reader, self.csv.clone(), &options)?,
-                };
+                let mut batches = Batches::of(reader, self.records(), &options)?;
                 if batches.schema().arrow().fields().is_empty() {
                     // An error of the source may be the reason.
                     batches.next_batch()?;
@@ -178,6 +193,28 @@ impl<'a> How<'a> {
                 Ok(Input::Arrow { reader: Box::new(reader), table: FileTable { name, size, is_done: false } })
             }
         }
+    }
+}
+
+impl How<'_> {
+    /// Opens all sources but the first, which is open, and remembers the versions of all for the second reading.
+    ///
+    /// # Errors
+    /// The iterator returns the errors of opening, and a source that can be read only once.
+    fn all(&self, first: Reader) -> impl Iterator<Item = Result<Reader>> {
+        let settings = self.options.reading.settings();
+        let rest = self.sources[1..].iter().map(move |source| source.open(self.builder(), settings));
+        std::iter::once(Ok(first)).chain(rest).map(|reader| {
+            let reader = reader?;
+            self.versions.borrow_mut().push_back(Batches::version(&reader)?);
+            Ok(reader)
+        })
+    }
+
+    /// Returns the first of [`all`](Self::all) sources at its start.
+    fn first_again(&self) -> Result<Reader> {
+        let first = self.versions.borrow_mut().pop_front();
+        first.ok_or_else(|| Error::new(ErrorKind::Internal).with_found("no source"))?.open()
     }
 }
 

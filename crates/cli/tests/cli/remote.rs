@@ -199,6 +199,66 @@ fn ranges(content: &'static str) -> String {
     address
 }
 
+/// Starts a server of an object of CSV that counts its requests. From `changes` on, it is another version.
+#[cfg(feature = "parquet")]
+fn versions(content: String, etag: bool, changes: usize) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/a.csv", listener.local_addr().unwrap());
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let requests = seen.clone();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let head: Vec<String> = lines.take_while(|line| !line.is_empty()).map(|line| line.to_lowercase()).collect();
+            let mut seen = seen.lock().unwrap();
+            let version = if seen.len() < changes { "\"v1\"" } else { "\"v2\"" };
+            let required = head.iter().find_map(|line| line.strip_prefix("if-match: ")).unwrap_or_default();
+            seen.push(required.to_string());
+            let end = "Connection: close\r\n";
+            let _ = match (etag, required) {
+                (false, _) => {
+                    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{end}", content.len());
+                    write!(stream, "{head}\r\n{content}")
+                }
+                (true, required) if !required.is_empty() && required != version => {
+                    write!(stream, "HTTP/1.1 412 X\r\nContent-Length: 0\r\n{end}\r\n")
+                }
+                (true, _) => {
+                    let len = content.len();
+                    let head = format!("HTTP/1.1 206 Partial Content\r\nContent-Length: {len}\r\n{end}");
+                    write!(stream, "{head}Content-Range: bytes 0-{}/{len}\r\nETag: {version}\r\n\r\n{content}", len - 1)
+                }
+            };
+        }
+    });
+    (url, requests)
+}
+
+#[test]
+#[cfg(feature = "parquet")]
+fn types_are_inferred_from_all_records_of_objects() {
+    let late = format!("n,s\n{}2.5,x\n", "1,\n".repeat(20_000));
+    let place = Place::new().file("b.csv", "s,n\ny,7\n");
+    let convert = |words: &str, url: &str| place.words("convert --infer all").and(words).word(url);
+    let schema = "{\"fields\":[{\"name\":\"n\",\"type\":\"float64\"},{\"name\":\"s\",\"type\":\"string\"}]}\n";
+    for files in ["", "b.csv"] {
+        let (url, requests) = versions(late.clone(), true, usize::MAX);
+        convert("--print-schema", &url).and(files).succeeds().prints(schema);
+        convert("-o out.csv", &url).and(files).succeeds();
+        assert!(place.text("out.csv").ends_with(if files.is_empty() { "2.5,x\n" } else { "2.5,x\n7.0,y\n" }));
+        // The second reading requires the version of the first one.
+        assert_eq!(*requests.lock().unwrap(), ["", "\"v1\"", "", "\"v1\""]);
+    }
+    let names = place.names();
+    let (url, _) = versions(late.clone(), true, 1);
+    convert("-o new.csv", &url).fails().complains_of(&[&url, "source changed"]);
+    let (url, requests) = versions(late, false, usize::MAX);
+    let refused = convert("-o new.csv", &url).gets_refused();
+    refused.complains_of(&[&url, "an object without ranges or a strong ETag", "infer from a number of records"]);
+    assert_eq!((place.names(), requests.lock().unwrap().len()), (names, 1));
+}
+
 #[test]
 fn an_object_is_divided_like_a_file() {
     let content = "a,\"1\n2\"\nb,3\n\"c\",\n";
