@@ -229,6 +229,8 @@ TEST(Columns, TypedViews) {
     EXPECT_TRUE(missing.expected().starts_with("one of \"a\", \"b\"")) << missing.expected();
 }
 
+constexpr const char *one_number = R"({"fields":[{"name":"n","type":"int64"}]})";
+
 TEST(Columns, Options) {
     ms::columns_options options;
     options.dialect.delimiter = ';';
@@ -268,7 +270,24 @@ TEST(Columns, Options) {
     EXPECT_EQ(error_of([&] { columns_of("a\n", options); }).kind(), ms::errc::invalid_option);
 }
 
-constexpr const char *one_number = R"({"fields":[{"name":"n","type":"int64"}]})";
+TEST(Columns, TypesFromAllRecords) {
+    ms::columns_options options;
+    std::string text = "n\n";
+    for (int i = 0; i < 20'000; ++i)
+        text += "1\n";
+    text += "2.5\n";
+    EXPECT_EQ(columns_of(text, options).schema(), one_number);
+    options.infer = ms::infer_all;
+    auto columns = columns_of(text, options);
+    EXPECT_EQ(columns.schema(), R"({"fields":[{"name":"n","type":"float64"}]})");
+    while (columns.next()) {
+    }
+    EXPECT_EQ(columns.rows(), 20'001U);
+    const auto error = error_of([&] { ms::columns(ms::command{"echo", "n"}, options); });
+    EXPECT_EQ(error.kind(), ms::errc::invalid_option);
+    EXPECT_NE(error.found().find("types from all records of a command"), std::string::npos) << error.what();
+    EXPECT_NE(error.expected().find("infer from a number of records"), std::string::npos) << error.what();
+}
 
 TEST(Columns, Errors) {
     auto columns = columns_of("n\n1\n2\nx\n4\n", with_schema(one_number));

@@ -1,6 +1,7 @@
 // Tests of remote objects as sources and sinks, with tools/object-server.
 
 #include "millstream/remote.hpp"
+#include "millstream/columns.hpp"
 #include "millstream/pipe.hpp"
 #include "millstream/reader.hpp"
 #include "millstream/writer.hpp"
@@ -106,6 +107,25 @@ TEST(Remote, ABodyThatIsCutIsAnErrorAfterItsRecords) {
     const ms::error error = error_of([&] { reader.next_line(); });
     EXPECT_EQ(error.code(), ms::errc::remote_failed);
     EXPECT_NE(std::string(error.what()).find("/bucket/cut/a"), std::string::npos) << error.what();
+}
+
+TEST(Remote, TypesFromAllRecords) {
+    const store store;
+    ms::writer writer(store.object("late.csv"));
+    writer.write("n\n");
+    for (int i = 0; i < 20'000; ++i)
+        writer.write("1\n");
+    writer.write("2.5\n").close();
+    ms::columns_options options;
+    options.infer = ms::infer_all;
+    ms::columns columns(store.object("late.csv"), options);
+    EXPECT_EQ(columns.schema(), R"({"fields":[{"name":"n","type":"float64"}]})");
+    while (columns.next()) {
+    }
+    EXPECT_EQ(columns.rows(), 20'001U);
+    const ms::error error = error_of([&] { ms::columns(ms::remote(store.web("once/late.csv")), options); });
+    EXPECT_EQ(error.code(), ms::errc::invalid_option);
+    EXPECT_NE(error.found().find("an object without ranges or a strong ETag"), std::string::npos) << error.what();
 }
 
 TEST(Remote, HeadersArriveAndAreNotShown) {

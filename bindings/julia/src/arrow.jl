@@ -176,7 +176,8 @@ array of a JSON document: `""` is the document; a [`Reader`](@ref) that was open
 Options, with their defaults first:
 - `header`: `true`, the first record of CSV names the columns; with `false` their names are `0`, `1`, …
 - `infer`: `10_000`, the number of records from which types are inferred; with `:off`, columns are text, and those
-  of JSON the text of their values
+  of JSON the text of their values; with `:all`, all records are read first, and then again from the same version of the
+  source: a path, bytes, or an object with a strong ETag on a server with ranges; any other source is refused
 - `schema`: a `NamedTuple` or pairs of names and types, such as `"int64"`, or `"int64!"` for a column without nulls; or a
   JSON text of [`schema`](@ref). Other columns are left out.
 - `nulls`: texts that are `missing` outside quotes, such as `["NA", ""]`: none; JSON has a null of its own
@@ -318,7 +319,7 @@ function options_text(format; header = true, infer = 10_000, schema = nothing, n
         on isa Bool || wrong(option, on, "true or false")
         push!(words, string(option, on ? "=on" : "=off"))
     end
-    infer == :off || infer isa Integer && !(infer isa Bool) && infer > 0 || wrong(:infer, infer, "1 or more, or :off")
+    infer in (:all, :off) || infer isa Integer && !(infer isa Bool) && infer > 0 || wrong(:infer, infer, "1 or more, :all or :off")
     duplicates in (:error, :first, :last) || wrong(:duplicates, duplicates, ":error, :first or :last")
     ragged in (:error, :pad) || wrong(:ragged, ragged, ":error or :pad")
     on_bad in (:stop, :skip) || wrong(:on_bad, on_bad, ":stop or :skip")

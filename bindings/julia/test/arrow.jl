@@ -190,12 +190,23 @@ end
 @testset "options" begin
     @test columns(b"1,x\n"; header = false) == NamedTuple{(Symbol("0"), Symbol("1"))}(([1], ["x"]))
     @test columns(b"a\n1\n"; infer = :off) == (a = ["1"],)
+    late = "n\n" * "1\n"^20_000 * "2.5\n"
+    mktempdir() do directory
+        path = joinpath(directory, "late.csv")
+        write(path, late)
+        for source in (path, Vector{UInt8}(late))
+            @test last(columns(source; infer = :all).n) == 2.5
+        end
+    end
+    refused = try columns(`echo n`; infer = :all) catch error; error end
+    @test refused.kind == :invalid_option
+    @test occursin("types from all records of a command", refused.found) && occursin("a number of records", refused.expected)
     @test isequal(columns(b"a,b\n1,\n NA,x\n"; nulls = ["", " NA"]), (a = [1, missing], b = [missing, "x"]))
     @test isnan(only(columns(b"a\nNaN\n"; special_numbers = true).a))
     @test columns(b"a\n2.50\n"; decimals = true).a == [Decimal{2}(250)]
     @test isequal(columns(b"a,b\n1,2\n3\n"; ragged = :pad), (a = [1, 3], b = [2, missing]))
     none = "/does/not/exist"
-    for options in ((header = 1,), (infer = 0,), (infer = :all,), (nulls = "NA",), (nulls = [1],), (decimals = nothing,), (ragged = :skip,),
+    for options in ((header = 1,), (infer = 0,), (infer = :none,), (nulls = "NA",), (nulls = [1],), (decimals = nothing,), (ragged = :skip,),
         (on_bad = :pad,), (threads = 0,), (schema = 1,), (schema = (a = 1,),), (separator = ',',))
         @test failure(() -> columns(none; options...)) isa ArgumentError
     end

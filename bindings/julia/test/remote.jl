@@ -118,6 +118,7 @@ end
 
 @testset "every function that takes a path" begin
     put_object("people.csv", "name,age\nAnn,41\nBob,17\n")
+    put_object("late.csv", "n\n" * "1\n"^20_000 * "2.5\n")
     put_object("people.json", "{\"people\": [{\"name\": \"Ann\"}, {\"name\": \"Bob\"}]}")
     put_object("documents.bson", [BSON.encode(BSON.Map("a" => 1)); BSON.encode(BSON.Map("a" => 2))])
     put_object("values.bson", (io = IOBuffer(); bson(io, Dict(:a => [1, 2])); take!(io)))
@@ -135,6 +136,7 @@ end
         @test columns(people, (name = String, age = String); separator = ',').age == ["age", "41", "17"]
         @test columns(people).age == [41, 17]
         @test [batch.name for batch in ColumnBatches(people)] == [["Ann", "Bob"]]
+        @test last(columns(at("late.csv"); infer = :all).n) == 2.5
         @test columns(at("people.json"); json_elements = "/people").name == ["Ann", "Bob"]
         @test [document["a"] for document in BSON.documents(at("documents.bson"))] == [1, 2]
         for load in (BSON.load, BSON.load_compat, source -> BSON.parse(source, BSON.ParseCtx()))
@@ -204,6 +206,11 @@ end
         @test !occursin("secret", sprint(showerror, cut) * repr(MIME"text/plain"(), cut))
     end
     @test kind(() -> columns(web("cut/lines"), Millstream.Lines())) == :remote_failed
+    # Without a version of the object, it cannot be read twice.
+    put_object("once.csv", "n\n1\n")
+    refused = failure(() -> columns(web("once/once.csv"); infer = :all))
+    @test refused.kind == :invalid_option && occursin("an object without ranges or a strong ETag", refused.found)
+    @test columns(web("once/once.csv")).n == [1]
     @test kind(() -> lines_of(Command(`cat`; stdin = web("cut/lines")))) == :remote_failed
     @test kind(() -> lines_of(Command(`cat`; stdin = web("none")))) == :open_failed
     # A command that needs only the first line.

@@ -64,9 +64,11 @@ export interface RecordColumnsOptions {
   /** The columns and their types; other columns are left out. By default types are inferred. */
   schema?: RecordSchema | undefined;
   /** The number of records, at most 64 MiB of them, from which types are inferred: 10,000 by default. With `"off"`, columns
-   * are text, and those of JSON the text of their values.
+   * are text, and those of JSON the text of their values. With `"all"`, all records are read first, and then again from the
+   * same version of the source: a path, bytes, or an object with a strong ETag on a server with ranges. Any other source is
+   * refused with `invalid_option` before it is read.
    */
-  infer?: number | "off" | undefined;
+  infer?: number | "all" | "off" | undefined;
   /** Texts that are null outside quotes, such as `["NA", ""]`: none by default. JSON has a null of its own. */
   nulls?: readonly string[] | undefined;
   /** Whether `NaN`, `inf` and `-inf` are numbers: `false` by default. */
@@ -112,7 +114,7 @@ const RULES: Rules<RecordColumnsOptions> = {
   format: ["csv", "tsv", "lines", "jsonl", "json", FRAMER],
   header: FLAG,
   schema: SCHEMA,
-  infer: [POSITIVE, "off"],
+  infer: [POSITIVE, "all", "off"],
   nulls: TEXTS,
   specialNumbers: FLAG,
   decimals: FLAG,

@@ -284,6 +284,54 @@ test("formats", async () => {
   assert.deepEqual(await rowsOf(columns(from("a;b\n#\n1;'x;'\n"), { format: semicolons })), [{ a: 1, b: "x;" }]);
 });
 
+test("types are inferred from all records", async () => {
+  const late = (value: string) => `n\n${"1\n".repeat(20_000)}${value}\n`;
+  const path = join(directory, "late.csv");
+  for (const [value, type] of [
+    ["2", "int64"],
+    ["2.5", "float64"],
+    ["x", "string"],
+  ]) {
+    const text = late(value);
+    writeFileSync(path, text);
+    writeFileSync(`${path}.gz`, gzipSync(text));
+    const bytes = [bytesOf(text), gzipSync(text)];
+    for (const source of [path, `${path}.gz`, ...bytes, open(path), open(path, { framer: csv(), as: "bytes" })]) {
+      const of = columns(source, { format: "csv", infer: "all" });
+      assert.deepEqual(await of.fields(), [{ name: "n", type }]);
+      assert.equal((await rowsOf(of)).length, 20_001);
+    }
+  }
+  const document = join(directory, "late.json");
+  writeFileSync(document, `[${'{"a": 1}, '.repeat(20_000)}{"b": true}]`);
+  const fields = [
+    { name: "a", type: "int64" },
+    { name: "b", type: "bool" },
+  ];
+  assert.deepEqual(await columns(document, { infer: "all" }).fields(), fields);
+  const used = open(path, { framer: csv() });
+  await used.nextBatch();
+  for (const [source, what] of [
+    [command("cat", [path]), "a command"],
+    [from(late("2")), "a pipe"],
+    [pieces(bytesOf(late("2")), [9]), "a pipe"],
+    [used, "a pipe"],
+  ] as const) {
+    const error = await failure(rowsOf(columns(source, { format: "csv", infer: "all" })));
+    assert.equal(error.kind, "invalid_option");
+    assert.match(
+      error.message,
+      new RegExp(`types from all records of ${what}, which .* infer from a number of records`),
+    );
+  }
+  const missing = await failure(rowsOf(columns(join(directory, "none.csv"), { infer: "all" })));
+  assert.equal(missing.kind, "open_failed");
+  // Closing ends the second reading.
+  const closed = columns(path, { infer: "all" });
+  await closed.fields();
+  await closed.close();
+});
+
 test("each option has an effect", async () => {
   const typesOf = async (text: string, options: RecordColumnsOptions) =>
     (await ofText(text, options).fields()).map(
@@ -731,7 +779,7 @@ test("wrong arguments", async () => {
   wrong(given({ format: "xml" }), /format: "xml", expected "csv"/);
   wrong(() => columns(from("[]"), { format: "json" }), /a reader with jsonElements/);
   wrong(() => columns(open("a.json", { jsonElements: "" }), { format: "csv" }), /elements of a JSON document/);
-  wrong(given({ infer: 0 }), /infer: 0, expected a whole number, 1 or more or "off"/);
+  wrong(given({ infer: 0 }), /infer: 0, expected a whole number, 1 or more or "all" or "off"/);
   wrong(given({ onbad: "skip" }), /the option "onbad"/);
   wrong(given({ onBad: "ignore" }), /onBad: "ignore"/);
   wrong(given({ nulls: "NA" }), /nulls: "NA", expected an array of strings/);

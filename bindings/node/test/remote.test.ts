@@ -403,6 +403,19 @@ test("objects are read like files by every other call", async () => {
     assert.equal(table.rows, 2);
   }
   assert.equal((await failure(toArray(columns(object("none.csv"))))).kind, "open_failed");
+  assert.equal((await failure(toArray(columns(object("none.csv"), { infer: "all" })))).kind, "open_failed");
+
+  // Types from all records: an object of which the version is known is read twice.
+  await put("late.csv", `n\n${"1\n".repeat(20_000)}2.5\n`);
+  for (const source of [object("late.csv"), `${address}/bucket/late.csv`, open(object("late.csv"))]) {
+    const table = columns(source, { format: "csv", infer: "all" });
+    assert.deepEqual(await table.fields(), [{ name: "n", type: "float64" }]);
+    await toArray(table);
+    assert.equal(table.rows, 20_001);
+  }
+  const once = await failure(toArray(columns(`${address}/bucket/once/late.csv`, { infer: "all" })));
+  assert.equal(once.kind, "invalid_option");
+  assert.match(once.message, /an object without ranges or a strong ETag/);
 });
 
 test("an abort or a close ends an opening that gets no answer, and other code runs meanwhile", async () => {

@@ -29,6 +29,39 @@ def test_types_are_inferred_or_given() -> None:
     assert ms.columns(DATA, "csv")["id"].tolist() == [1, 2]
 
 
+def test_types_are_inferred_from_all_records(tmp_path: Path) -> None:
+    late = b"n\n" + b"1\n" * 20_000
+    path = tmp_path / "a.csv"
+    for value, of in [(b"2.5", pa.float64()), (b"x", pa.string()), (b"2", pa.int64())]:
+        path.write_bytes(late + value)
+        for source in (path, late + value, ms.open(path), ms.open(path, read_ahead="on"), ms.from_bytes(late + value)):
+            table = pa.table(ms.columns(source, "csv", infer="all"))
+            assert (table.schema.types, table.num_rows) == ([of], 20_001)
+    path = tmp_path / "a.jsonl.gz"
+    with ms.Writer.path(path) as writer:
+        writer.write(b'{"a": 1}\n' * 20_000 + b'{"b": true}\n')
+    assert pa.table(ms.columns(path, infer="all")).schema.types == [pa.int64(), pa.bool_()]
+    document = b'{"items": [' + b'{"a": 1}, ' * 20_000 + b'{"a": "x"}]}'
+    table = pa.table(ms.columns(ms.from_bytes(document, json_elements="/items"), infer="all"))
+    assert table["a"].to_pylist()[-1] == '"x"'
+    # Everything else is refused before it is read.
+    pipe, end = os.pipe()
+    os.close(end)
+    used = ms.from_bytes(b"n\n1\n", framer=ms.Framer.csv())
+    next(used)
+    sources = {
+        "a command": ms.command(["echo", "n"]),
+        "a pipe": ms.Reader.fd(pipe),
+        "a callback": ms.from_callback(lambda _: pytest.fail("it is read")),
+        "a reader that has delivered some of them": used,
+    }
+    for found, source in sources.items():
+        with pytest.raises(ms.OptionError, match="types from all records of") as caught:
+            ms.columns(source, "csv", infer="all")
+        assert found in str(caught.value)
+        assert "infer from a number of records" in str(caught.value)
+
+
 def test_the_format_follows_from_the_name(tmp_path: Path) -> None:
     for name, text, names in [("a.csv", DATA, ["id", "day", "name"]), ("b.TSV", b"x\ty\n1\t2\n", ["x", "y"])]:
         (tmp_path / name).write_bytes(text)
@@ -75,7 +108,7 @@ def test_options_and_a_command() -> None:
     with pytest.raises(ms.CommandFailed):
         ms.columns(ms.command(["sh", "-c", "echo a; echo 1; exit 3"]), "csv")["a"]
     assert pa.table(ms.columns(b"1,2\n", "csv", header=False)).schema.names == ["0", "1"]
-    for options in [{"infer": 0}, {"ragged": "x"}, {"on_bad": "x"}, {"schema": {"a": "int"}}, {"schema": {"a": []}}]:
+    for options in [{"infer": 0}, {"infer": "none"}, {"ragged": "x"}, {"on_bad": "x"}, {"schema": {"a": "int"}}, {"schema": {"a": []}}]:
         with pytest.raises(ms.OptionError):
             ms.columns(b"a\n1\n", "csv", **options)  # type: ignore[arg-type]
 

@@ -292,6 +292,15 @@ def test_columns_of_records(store: Store) -> None:
     assert len(caught.value.partial) == 49_998
 
 
+def test_types_from_all_records_of_an_object(store: Store) -> None:
+    store.put("late.csv", b"n\n" + b"1\n" * 20_000 + b"2.5\n")
+    for source in (store.s3("late.csv"), store.web("late.csv"), millstream.open(store.web("late.csv"))):
+        assert millstream.columns(source, "csv", infer="all")["n"].tolist()[-1] == 2.5
+    with pytest.raises(millstream.OptionError, match="an object without ranges or a strong ETag"):
+        millstream.columns(store.web("once/late.csv"), infer="all")
+    assert millstream.columns(store.web("once/late.csv"), infer=30_000)["n"].tolist()[-1] == 2.5
+
+
 def test_rows_and_values(store: Store) -> None:
     store.put("rows.csv", b'id,name\n1,"Ann, B."\n')
     store.put("values.json", b'{"items": [1, [2]]}')

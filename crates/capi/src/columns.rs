@@ -129,7 +129,9 @@ fn export(schema: &SchemaRef) -> Result<ArrowSchema> {
 ///   must have the option of millstream_reader_options_set_json_elements();
 /// - header=on: whether the first record of CSV names the columns; with `off` their names are 0, 1, ...;
 /// - infer=10000: the number of records from which types are inferred; with `off`, columns are text, and those of JSON
-///   the text of their values;
+///   the text of their values; with `all`, all records are read during this call, and then again from the same version
+///   of the source, which is a regular file given by its path, memory, or an object with a strong ETag on a server with
+///   ranges; any other source, and a reader that has delivered records, is MILLSTREAM_INVALID_OPTION;
 /// - null=TEXT: a text that is null outside quotes; several can be given, and none is by default. `%` and two
 ///   hexadecimal digits are a byte, such as `%20`. JSON refuses it, because it has a null of its own;
 /// - special_numbers=off: whether NaN, inf and -inf are numbers;

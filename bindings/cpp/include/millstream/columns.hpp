@@ -62,6 +62,9 @@ struct reject {
     std::string raw;         ///< The record without its line end.
 };
 
+/// For `columns_options::infer`: types are inferred from all records.
+inline constexpr std::size_t infer_all = static_cast<std::size_t>(-1);
+
 /// The options of columns.
 struct columns_options {
     columns_format format = columns_format::csv;
@@ -70,7 +73,9 @@ struct columns_options {
     /// Whether the first record of CSV names the columns; otherwise their names are 0, 1, ….
     bool header = true;
     /// The number of records from which types are inferred; without it, columns are text, and those of JSON the text of
-    /// their values.
+    /// their values. With `infer_all`, all records are read by the constructor, and then again from the same version of
+    /// the source: a regular file given by its path, memory, or an object with a strong ETag on a server with ranges.
+    /// Any other source is refused with `errc::invalid_option`.
     std::optional<std::size_t> infer = 10'000;
     /// The columns and their types as JSON, which are not inferred then: see `columns::schema`.
     std::optional<std::string> schema = std::nullopt;
@@ -144,7 +149,10 @@ inline std::string text_of(const columns_options &options) {
         text += " ";
     }
     add("header", on(options.header));
-    add("infer", options.infer ? std::to_string(*options.infer) : "off");
+    if (options.infer == infer_all)
+        add("infer", "all");
+    else
+        add("infer", options.infer ? std::to_string(*options.infer) : "off");
     for (const std::string &null : options.nulls) {
         constexpr std::string_view digits = "0123456789abcdef";
         std::string escaped;

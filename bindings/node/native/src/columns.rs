@@ -15,8 +15,8 @@ use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, OnceLock};
 
 use arrow_ipc::writer::StreamWriter;
-use millstream::{Error, ErrorKind, ReadAhead, Reader};
-use millstream_columns::{Batches, Described, KEPT_REJECTS, Reject, Schema};
+use millstream::{Error, ErrorKind, ReadAhead, Reader, ReaderBuilder};
+use millstream_columns::{Batches, Described, Infer, KEPT_REJECTS, Reject, Schema};
 use napi::bindgen_prelude::{Buffer, BufferSlice, Function};
 use napi_derive::napi;
 
@@ -215,16 +215,32 @@ fn make(
     known: &OnceLock<String>,
     send: &impl Fn(Next) -> bool,
 ) -> Result<(), Error> {
-    let mut builder =
-        Reader::builder().read_ahead(ReadAhead::Off).record_limit(options.record_limit as usize).name(&*options.name);
-    if let Some(count) = options.expect_records {
-        builder = builder.expect_records(count as u64);
-    }
+    let reading = |builder: ReaderBuilder| {
+        let builder = builder.record_limit(options.record_limit as usize).name(&*options.name);
+        match options.expect_records {
+            Some(count) => builder.expect_records(count as u64),
+            None => builder,
+        }
+    };
     let Described { records, options: mut how } = options.text.parse()?;
     if let Some(schema) = &options.schema {
         how = how.schema(Schema::from_json(schema)?);
     }
-    let mut batches = Batches::of(builder.callback(filler.bytes())?, records, &how)?;
+    let mut reader = reading(Reader::builder().read_ahead(ReadAhead::Off)).callback(filler.bytes())?;
+    if how.reads_twice() {
+        match filler.version() {
+            // The other thread reads for the first time, and this one for the second time.
+            Some(version) => {
+                let version = version?.with(reading);
+                let schema = Batches::infer([Ok(reader)], &records, &how)?;
+                how = how.schema(schema);
+                reader = version.open()?;
+            }
+            // Reading reports why the source could not be opened.
+            None => how = how.infer(Infer::Off),
+        }
+    }
+    let mut batches = Batches::of(reader, records, &how)?;
     let schema = batches.schema().clone();
     known.get_or_init(|| schema.to_json());
     let mut writer = StreamWriter::try_new(Vec::new(), schema.arrow()).map_err(unwritten)?;

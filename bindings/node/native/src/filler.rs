@@ -18,7 +18,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 
 use millstream::handover::{Block, HEADROOM, Handover, Taken};
-use millstream::{CancelToken, CommandEnd, Error, ErrorKind, Position, Reader};
+use millstream::{CancelToken, CommandEnd, Error, ErrorKind, Position, Reader, SourceVersion};
+use millstream_columns::Batches;
 
 /// The maximum size of a block in bytes. With the unread end of a line before them, they do not exceed the 256 KiB of a
 /// batch.
@@ -48,6 +49,8 @@ pub struct Shared {
     token: CancelToken,
     /// The position of the first byte, when the source is open: not 0 for a split.
     origin: OnceLock<Position>,
+    /// For reading the source again, or why that is not possible, when the source is open. `None` if it cannot be opened.
+    version: OnceLock<Mutex<Option<Result<SourceVersion, Error>>>>,
     /// The thread that takes the blocks instead of JavaScript's.
     taker: Arc<OnceLock<Thread>>,
     wake: Arc<dyn Fn() + Send + Sync>,
@@ -66,7 +69,8 @@ impl Shared {
                 None => wake(),
             }
         });
-        Arc::new(Shared { blocks, closing: Mutex::default(), token, origin: OnceLock::new(), taker, wake })
+        let (closing, origin, version) = (Mutex::default(), OnceLock::new(), OnceLock::new());
+        Arc::new(Shared { blocks, closing, token, origin, version, taker, wake })
     }
 
     /// Requests that the source is closed. This can be repeated.
@@ -78,6 +82,12 @@ impl Shared {
     /// The position of the first byte, when the source is open.
     pub fn origin(&self) -> Option<Position> {
         self.origin.get().copied()
+    }
+
+    /// Waits until the source is open, and takes what is needed to read it again, or why that is not possible. Returns
+    /// `None` if it cannot be opened.
+    pub fn version(&self) -> Option<Result<SourceVersion, Error>> {
+        self.version.wait().lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// How the commands ended so far.
@@ -126,6 +136,7 @@ impl Shared {
             Err(error) => return self.finish(Some(error)),
         };
         self.origin.get_or_init(|| reader.position());
+        self.version.get_or_init(|| Mutex::new(Some(Batches::version(&reader))));
         let read = self.read_all(&mut reader);
         let stopped = matches!(&read, Err(error) if error.kind() == ErrorKind::Cancelled);
         if !stopped {
@@ -146,6 +157,7 @@ impl Shared {
 
     /// The last step. The error becomes the outcome if there is none yet.
     fn finish(&self, error: Option<Error>) {
+        self.version.get_or_init(Mutex::default);
         self.blocks.end(error);
         let waits = {
             let mut closing = self.lock();

@@ -117,7 +117,7 @@ class LinesOptions(PlanOptions, total=False):
 class JsonOptions(LinesOptions, total=False):
     """The options of newline-delimited JSON: those of `millstream.columns`. Types are inferred from the first file."""
 
-    infer: int | Literal["off"]
+    infer: int | Literal["all", "off"]
     decimals: bool
     duplicates: Literal["error", "first", "last"]
 
@@ -139,7 +139,7 @@ class DelimitedOptions(LinesOptions, total=False):
     quote: str | None
     escape: str | None
     comment: str | None
-    infer: int | Literal["off"]
+    infer: int | Literal["all", "off"]
     nulls: Iterable[str]
     special_numbers: bool
     decimals: bool
@@ -705,7 +705,7 @@ def _records(source: Any, framer: Framer, header: bool, task: Mapping[str, Any],
         framer,
         header=header,
         schema=task["types"],
-        infer=None,
+        infer="off",
         nulls=list(task.get("nulls", ())),
         special_numbers=task.get("special_numbers", False),
         decimals=task.get("decimals", False),

@@ -46,7 +46,7 @@ def columns(
     *,
     header: bool = True,
     schema: Mapping[str, DataType] | str | None = None,
-    infer: int | Literal["off"] = 10_000,
+    infer: int | Literal["all", "off"] = 10_000,
     nulls: Iterable[str] = (),
     special_numbers: bool = False,
     decimals: bool = False,
@@ -69,7 +69,9 @@ def columns(
 
     Types are those of `schema`, by name ("int64!" for a column without nulls, `["string"]` for a list, a dict for a
     struct), or JSON as `millstream convert --print-schema` prints it. By default they are inferred from the first
-    `infer` records, and every value prints back losslessly: `007` stays text. The rules are in docs/types.md. `nulls`
+    `infer` records, and every value prints back losslessly: `007` stays text. The rules are in docs/types.md. With
+    `infer="all"`, this function reads all records, and the columns read the same version again: the source is a path,
+    bytes, or an object with a strong ETag, and any other is refused. With "off", columns are text. `nulls`
     are texts that are null outside quotes, such as "NA" or "". `special_numbers` accepts NaN, inf and -inf, and
     `decimals` infers decimals instead of floating point numbers.
 
@@ -79,8 +81,8 @@ def columns(
     `duplicates` says which of equal keys in an object of JSON counts.
 
     `threads` turn records into columns: all processors by default. The reader cannot be used afterwards."""
-    if infer != "off" and infer < 1:
-        raise option_error(f"infer={infer}", '1 or more, or "off"')
+    if infer not in ("all", "off") and (isinstance(infer, str) or infer < 1):
+        raise option_error(f"infer={infer!r}", '1 or more, "all" or "off"')
     choices = {
         "duplicates": (duplicates, ("error", "first", "last")),
         "ragged": (ragged, ("error", "pad")),
@@ -95,7 +97,7 @@ def columns(
         framer,
         header=header,
         schema=schema if schema is None or isinstance(schema, str) else json.dumps({"fields": _fields(schema)}),
-        infer=None if infer == "off" else infer,
+        infer=infer,
         nulls=list(nulls),
         special_numbers=special_numbers,
         decimals=decimals,

@@ -803,7 +803,7 @@ def record_columns(
     *,
     header: bool,
     schema: str | None,
-    infer: int | None,
+    infer: int | Literal["all", "off"],
     nulls: list[str],
     special_numbers: bool,
     decimals: bool,

@@ -312,7 +312,7 @@ _VALUES: dict[str, Callable[[str], Any]] = {
     "quote": _optional_byte,
     "escape": _optional_byte,
     "comment": _optional_byte,
-    "infer": _number(1, "off"),
+    "infer": _number(1, "all", "off"),
     "nulls": lambda text: text.split(","),
     "special_numbers": _bool,
     "decimals": _bool,

@@ -19,6 +19,13 @@ struct RecordBatches {
     kept: usize,
 }
 
+/// From which records types are inferred: a number of them, `all` or `off`.
+#[derive(FromPyObject)]
+pub enum Inference {
+    First(Whole<usize>),
+    Word(String),
+}
+
 /// Columns of records. The options are checked by the caller, which names them as Python does. Without a framer, the
 /// records are those of the reader.
 ///
@@ -33,7 +40,7 @@ pub fn record_columns(
     framer: Option<&Framer>,
     header: bool,
     schema: Option<&str>,
-    infer: Option<Whole<usize>>,
+    infer: Inference,
     nulls: Vec<String>,
     special_numbers: bool,
     decimals: bool,
@@ -48,7 +55,11 @@ pub fn record_columns(
     let mut options = Options::new()
         .threads(threads.0)
         .header(header)
-        .infer(infer.map_or(Infer::Off, |Whole(most)| Infer::First(most)))
+        .infer(match infer {
+            Inference::First(Whole(most)) => Infer::First(most),
+            Inference::Word(word) if word == "all" => Infer::All,
+            Inference::Word(_) => Infer::Off,
+        })
         .nulls(nulls)
         .special_numbers(special_numbers)
         .decimals(decimals)

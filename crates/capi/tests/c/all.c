@@ -1213,6 +1213,12 @@ static void columns_of_json(void) {
     millstream_columns_free(columns);
     FAILS(MILLSTREAM_INVALID_OPTION,
           millstream_columns_new(memory_reader(lines), "format=jsonl null=NA", NULL, &columns, &error));
+    columns = columns_of("{\"a\":1}\n{\"a\":2.5}\n", "format=jsonl infer=all", NULL);
+    CHECK(strstr(millstream_columns_schema_json(columns), "float64") != NULL);
+    MUST(millstream_columns_next(columns, &batch, &error));
+    CHECK(batch.length == 2);
+    batch.release(&batch);
+    millstream_columns_free(columns);
 
     MUST(millstream_reader_options_new(&options, &error));
     MUST(millstream_reader_options_set_json_elements(options, "/items", &error));
@@ -1246,7 +1252,13 @@ static void columns_of_commands(void) {
     millstream_columns_free(columns);
     millstream_command_free(command);
 
+    /* It cannot be read twice. */
     command = shell_command("yes");
+    MUST(millstream_reader_command(command, NULL, &reader, &error));
+    CHECK(millstream_columns_new(reader, "infer=all", NULL, &columns, &error) == MILLSTREAM_INVALID_OPTION);
+    CHECK(strstr(millstream_error_found(error), "types from all records of a command") != NULL);
+    millstream_error_free(error);
+    error = NULL;
     MUST(millstream_reader_command(command, NULL, &reader, &error));
     MUST(millstream_columns_new(reader, "format=lines", NULL, &columns, &error));
     MUST(millstream_columns_next(columns, &batch, &error));
