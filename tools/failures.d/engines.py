@@ -201,7 +201,7 @@ def version(package):
     return found.stdout.strip() if found.returncode == 0 else None
 
 
-def table(repeats, only, counted):
+def table(repeats, only, wanted, counted):
     """Returns the lines of the table."""
     lines = []
     if not PYTHON.exists():
@@ -212,6 +212,8 @@ def table(repeats, only, counted):
         [pyspark] = PYTHON.parents[1].glob("lib/python3*/site-packages/pyspark")
         with standalone(pyspark, Path(directory), "1g", VARIABLES) as spark:
             for case, act in CASES.items():
+                if wanted not in case:
+                    continue
                 for name, (package, _) in ENGINES.items():
                     if only not in name:
                         continue
