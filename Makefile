@@ -150,10 +150,12 @@ python: setup
 # The modules of the package for Python for Ray, Dask, Daft, polars, DuckDB and Spark, which are installed into a separate
 # environment.
 cluster: setup
+	tools/setup cluster
 	tools/cluster test
 
 # The same with many more processes that are killed, and with the oldest versions of the engines.
 cluster-deep: setup
+	tools/setup cluster
 	MILLSTREAM_DEEP=1 tools/cluster test
 	tools/cluster test --oldest
 
