@@ -1,8 +1,13 @@
 //! `-j` without `--each`: the output is the output of one thread.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-use crate::place::{Place, Words};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::place::{Place, Words, until};
+use crate::skip;
 
 /// Returns about 9 MB of lines, which are several splits; the last one has no terminator.
 fn lines() -> String {
@@ -220,4 +225,74 @@ fn without_a_number_all_processors_are_used() {
     let expected = place.run("a --stage match:77").succeeds().stdout;
     place.run("a --stage match:77 -j").succeeds().prints(expected);
     place.run("a -j x").gets_refused().complains_of(&["expected 1 to 4096"]);
+}
+
+/// More splits than two threads begin while no result is taken.
+fn eight_splits() -> Place {
+    Place::new().file("a", "1\n".repeat(16 << 20))
+}
+
+/// Expects that the command, when it waits because its output is not read, has this number of threads that read splits.
+fn has_threads(command: Words, count: usize) {
+    let mut live = command.start();
+    // One of the threads has found it.
+    live.prints("1");
+    let tasks = PathBuf::from(format!("/proc/{}/task", live.pid().as_raw_nonzero()));
+    let is_one = |task: &Path| fs::read_to_string(task.join("comm")).is_ok_and(|name| name == "millstream-spli\n");
+    let found = || fs::read_dir(&tasks).unwrap().filter(|task| is_one(&task.as_ref().unwrap().path())).count();
+    until(&format!("it has {count} threads"), || (found() == count).then_some(()));
+}
+
+#[test]
+fn without_a_number_there_is_a_thread_for_each_processor_that_may_be_used() {
+    let place = eight_splits();
+    let all = sched_getaffinity(None).unwrap();
+    let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|&processor| all.is_set(processor)).collect();
+    for count in 1..=all.len().min(2) {
+        let mut some = CpuSet::new();
+        all[..count].iter().for_each(|&processor| some.set(processor));
+        // For this thread, and the commands that it starts.
+        sched_setaffinity(None, &some).unwrap();
+        let expected = match std::thread::available_parallelism().unwrap().get().min(count) {
+            1 => 0,
+            count => count,
+        };
+        has_threads(place.run("a --stage match:1 -j"), expected);
+    }
+    has_threads(place.run("a --stage match:1 -j 2"), 2);
+}
+
+/// A control group whose processes may use one processor, by time.
+struct ControlGroup(PathBuf);
+
+impl ControlGroup {
+    /// Returns `None` if this process must not create one.
+    fn new() -> Option<ControlGroup> {
+        let controllers = ["cpu", "cpu,cpuacct", ""].map(|name| Path::new("/sys/fs/cgroup").join(name));
+        controllers.iter().find_map(|controller| {
+            let group = ControlGroup(controller.join(format!("millstream-test-{}", std::process::id())));
+            fs::create_dir(&group.0).ok()?;
+            let quota = |file: &str, text: &str| fs::write(group.0.join(file), text).is_ok();
+            let is_limited = quota("cpu.max", "100000 100000")
+                || quota("cpu.cfs_period_us", "100000") && quota("cpu.cfs_quota_us", "100000");
+            is_limited.then_some(group)
+        })
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn the_quota_of_a_control_group_limits_the_threads() {
+    let Some(group) = ControlGroup::new() else {
+        return skip::say("control groups may not be created here, which needs root");
+    };
+    let place = eight_splits();
+    let enter = format!("echo $$ >'{}/cgroup.procs'", group.0.display());
+    has_threads(place.run("a --stage match:1 -j").after(&enter), 0);
+    has_threads(place.run("a --stage match:1 -j 2").after(&enter), 2);
 }

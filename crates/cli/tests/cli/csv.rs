@@ -1,5 +1,8 @@
 //! Records of CSV.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
 use crate::place::Place;
 
 #[test]
@@ -240,4 +243,28 @@ fn headers_are_matched_by_name() {
         run("a ragged --csv-ragged pad --stage skip:30000").succeeds().prints("id,text,\"the n\"\n,1,2\n");
     }
     place.run("a b --csv --header-by-name").gets_refused().complains_of(&["--header"]);
+}
+
+/// Quotes open a field of 1 GB, which a sparse file contains. The memory is that of the limit, however the file is read.
+#[test]
+fn a_field_of_1_gb_takes_no_more_memory_than_the_limit() {
+    let place = Place::new();
+    let (before, after) = (b"id,text\n1,a\n2,\"", b"\"\n3,c\n");
+    let file = File::create(place.path("a")).unwrap();
+    file.write_all_at(before, 0).unwrap();
+    file.write_all_at(after, (1 << 30) + before.len() as u64).unwrap();
+    let (too_long, limit) = ("a: record too long: found", "expected at most 1048576, at line 3");
+    for (words, within) in [("", 16), ("--header --stage fields:text", 16), ("-j 2 --stage not:z", 96)] {
+        let run = |more: &str| place.run("a --csv --record-limit 1M").and(words).and(more);
+        let seen = run("").within(within).fails().complains_of(&[too_long, limit]);
+        let (text, rest) = if words.contains("fields") { ("text\na\n", "c\n") } else { ("id,text\n1,a\n", "3,c\n") };
+        seen.prints(text);
+        let seen = run("--on-bad skip").within(within).exits(1);
+        for part in [too_long, limit, "found 1 bad record"] {
+            assert!(seen.stderr.contains(part), "{part}: {}", seen.stderr);
+        }
+        seen.prints(format!("{text}{rest}"));
+    }
+    let plan = place.words("split a --csv --size 100M").within(16).succeeds();
+    assert!(String::from_utf8(plan.stdout).unwrap().contains(r#""records":4"#));
 }

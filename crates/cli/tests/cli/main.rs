@@ -33,7 +33,6 @@ mod reports;
 #[allow(dead_code, reason = "the tests of the library use the rest")]
 #[path = "../../../remote/tests/servers/server.rs"]
 mod server;
-#[cfg(feature = "remote")]
 #[path = "../../../millstream/tests/skip/mod.rs"]
 mod skip;
 mod sources;

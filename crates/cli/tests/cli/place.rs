@@ -93,8 +93,13 @@ impl Words {
 
     /// Limits its own memory to this many MiB: heap, stacks, and mappings without a file.
     pub(crate) fn within(self, mebibytes: u64) -> Words {
+        self.after(&format!("ulimit -d {}", mebibytes << 10))
+    }
+
+    /// Runs this line in a shell, whose process then becomes the command.
+    pub(crate) fn after(self, line: &str) -> Words {
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -d {} && exec \"$0\" \"$@\"", mebibytes << 10)]);
+        command.args(["-c", &format!("{line} && exec \"$0\" \"$@\"")]);
         command.arg(self.command.get_program()).args(self.command.get_args()).stdin(Stdio::null());
         if let Some(directory) = self.command.get_current_dir() {
             command.current_dir(directory);

@@ -19,7 +19,7 @@ use millstream_remote::{ListedObject, Version};
 use super::chunks::Chunks;
 use super::content::{Content, Location, current_version};
 use super::pin::{Pinned, hash_of};
-use super::walk::{Counts, Walked, count_before, walk, walk_elements};
+use super::walk::{CHUNK, Counts, Walked, count_before, walk, walk_elements};
 use super::{AssumedSplits, Encoded, Framing, JsonPlace, Split, SplitPin, Splits, Whole, source};
 
 /// The maximum number of splits of a plan.
@@ -504,7 +504,7 @@ impl Planning {
         let whole = self.whole.clone();
         let Some(delimiter) = whole.framing.searchable() else { return Ok(0) };
         let begins = self.splits.iter().map(|split| split.begin).chain([self.size]);
-        let numbers = count_before(content, begins, delimiter, wait, progress)?;
+        let numbers = count_before(content, begins, delimiter, CHUNK, wait, progress)?;
         for (split, &number) in self.splits.iter_mut().zip(&numbers) {
             split.record = Some(number);
         }

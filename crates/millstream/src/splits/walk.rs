@@ -1,6 +1,7 @@
 //! Follows the records of a file from its start, for framings whose records cannot be found from any position.
 
 use std::ops::{Add, Range};
+use std::sync::Arc;
 
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
@@ -15,12 +16,12 @@ use millstream_core::internal::JsonElements;
 use super::Framing;
 use super::chunks::Chunks;
 use super::content::{Content, Cursor};
-use super::in_order::{AtOnce, InOrder};
+use super::in_order::{AtOnce, Found, InOrder, Parts};
 
 const BLOCK: usize = 256 << 10;
 
-/// The part of a file of CSV that a thread follows at a time.
-const CHUNK: u64 = 8 << 20;
+/// The part of a file that a thread follows at a time.
+pub(super) const CHUNK: u64 = 8 << 20;
 
 /// The first bytes of a record that show whether it is skipped: a byte order mark, a line end, and at least one more.
 const HEAD: usize = 8;
@@ -223,51 +224,121 @@ fn part(
     }
 }
 
-/// Returns how many records begin before each of these offsets, which ascend. `delimiter` ends each record, and cannot overlap
-/// itself.
+/// Returns how many records begin before each of these offsets, which ascend, up to the last one, the end of the content.
+/// `delimiter` ends each record, and cannot overlap itself. The delimiters are counted on all cores, in parts of `chunk`
+/// bytes.
 ///
-/// The memory is one block of 256 KiB.
+/// The memory is one block of 256 KiB for each thread.
 pub(super) fn count_before(
     content: &Content,
-    offsets: impl Iterator<Item = u64> + Clone,
+    offsets: impl Iterator<Item = u64>,
     delimiter: &[u8],
+    chunk: u64,
     wait: &Wait,
     progress: &dyn Fn(u64),
 ) -> Result<Vec<u64>> {
+    let mut offsets: Vec<u64> = offsets.collect();
+    let size = offsets.last().copied().unwrap_or(0);
+    // A record begins at the start, and after each delimiter.
+    let at_start = offsets.partition_point(|&offset| offset == 0);
+    let mut numbers = vec![0; at_start];
+    let offsets: Arc<[u64]> = offsets.drain(at_start..).collect();
+    let count = {
+        let (content, delimiter, wait) = (content.clone(), delimiter.to_vec(), wait.clone());
+        move |range: &Range<u64>| {
+            let inside = offsets.partition_point(|&offset| offset <= range.start)
+                ..offsets.partition_point(|&offset| offset <= range.end);
+            let counted = count_inside(&content, range, &offsets[inside], &delimiter, &wait);
+            AtOnce::new(counted.map(|counted| ((counted, range.end), range.end)))
+        }
+    };
+    let threads = if size > chunk { processors() } else { 0 };
+    let mut results = InOrder::start(Pieces { size, step: chunk }, threads, false, count);
+    let mut before = 0;
+    while let Some(result) = results.next_piece()? {
+        let ((counts, total), end) = result?;
+        numbers.extend(counts.into_iter().map(|count| before + count + 1));
+        before += total;
+        progress(end);
+    }
+    Ok(numbers)
+}
+
+/// Returns how many delimiters end after the start of a range and before each of these offsets, which are in the range or at
+/// its end, and how many end after its start and not after its end.
+fn count_inside(
+    content: &Content,
+    range: &Range<u64>,
+    offsets: &[u64],
+    delimiter: &[u8],
+    wait: &Wait,
+) -> Result<(Vec<u64>, u64)> {
     let finder = memmem::Finder::new(delimiter);
     let count_in = |bytes: &[u8]| match delimiter {
         &[byte] => memchr::memchr_iter(byte, bytes).count() as u64,
         _ => finder.find_iter(bytes).count() as u64,
     };
-    let end = offsets.clone().last().unwrap_or(0);
-    let mut cursor = content.cursor(Some(0), end, wait);
-    let mut block = vec![0; BLOCK.max(2 * delimiter.len())];
     // The bytes before `at` have been searched; the last `kept` of them, at the start of the block, may begin a delimiter.
-    let (mut at, mut kept, mut count) = (0, 0, 0);
-    let mut next = CHUNK;
-    let mut numbers = Vec::new();
-    for offset in offsets {
-        // A record begins at the start, and after each delimiter.
-        while at + 1 < offset {
+    // A delimiter that begins before the first of them ends at the start or before it.
+    let (mut at, mut kept, mut total) = (range.start.saturating_sub(delimiter.len() as u64 - 1), 0, 0);
+    let mut cursor = content.cursor(Some(at), range.end, wait);
+    let mut block = vec![0; BLOCK.max(2 * delimiter.len())];
+    let mut count_up_to = |end: u64| {
+        while at < end {
             wait.check()?;
-            let len = (block.len() - kept).min(usize::try_from(offset - 1 - at).unwrap_or(usize::MAX));
+            let len = (block.len() - kept).min(usize::try_from(end - at).unwrap_or(usize::MAX));
             let read = cursor.read_at(&mut block[kept..kept + len], at).map_err(Error::from_io)?;
             if read == 0 {
-                return Err(shrank(at, end));
+                return Err(shrank(content.size()?.min(at), range.end));
             }
             at += read as u64;
             let searched = kept + read;
-            count += count_in(&block[..searched]);
+            total += count_in(&block[..searched]);
             kept = searched.min(delimiter.len() - 1);
             block.copy_within(searched - kept..searched, 0);
-            if at >= next {
-                progress(at);
-                next = at + CHUNK;
-            }
         }
-        numbers.push(if offset == 0 { 0 } else { count + 1 });
+        Ok(total)
+    };
+    let counts = offsets.iter().map(|offset| count_up_to(offset - 1)).collect::<Result<Vec<u64>>>()?;
+    Ok((counts, count_up_to(range.end)?))
+}
+
+/// Parts of `step` bytes, which can be worked on in any order.
+#[derive(Clone)]
+struct Pieces {
+    size: u64,
+    step: u64,
+}
+
+impl Pieces {
+    fn range(&self, index: usize) -> Range<u64> {
+        let start = index as u64 * self.step;
+        start..self.size.min(start.saturating_add(self.step))
     }
-    Ok(numbers)
+}
+
+impl Parts for Pieces {
+    type Part = Range<u64>;
+
+    fn count(&self) -> usize {
+        usize::try_from(self.size.div_ceil(self.step)).unwrap_or(usize::MAX)
+    }
+
+    fn guess(&self, index: usize) -> Option<(Range<u64>, u64)> {
+        let range = self.range(index);
+        Some((range.clone(), range.start))
+    }
+
+    fn check(&self, index: usize, guess: Option<u64>, _begin: u64) -> Found<Range<u64>> {
+        match guess {
+            Some(_) => Found::Right,
+            None => Found::Other(self.range(index)),
+        }
+    }
+
+    fn finish(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Appends bytes to the first ones of a record.
@@ -407,8 +478,6 @@ impl<'a> Block<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use proptest::collection::vec;
     use proptest::prelude::*;
     use proptest::sample::select;
@@ -421,6 +490,27 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn parts_together_have_the_delimiters_of_the_file(
+            content in vec(select(&b"aab\n"[..]), 0..60),
+            delimiter in select(vec![&b"\n"[..], b"ab", b"aab", b"ab\n\n", b"aaaabbbb"]),
+            offsets in vec(0..61_u64, 0..20),
+            chunk in 1..40_u64,
+        ) {
+            let file = tempfile::tempfile().unwrap();
+            std::io::Write::write_all(&mut &file, &content).unwrap();
+            let (file, size, wait) = (Content::File(Arc::new(file)), content.len() as u64, Wait::default());
+            let mut offsets: Vec<u64> = offsets.into_iter().filter(|&offset| offset <= size).chain([size]).collect();
+            offsets.sort_unstable();
+            let ends = content.windows(delimiter.len()).enumerate().filter(|(_, bytes)| *bytes == delimiter);
+            let begins: Vec<u64> =
+                [0].into_iter().chain(ends.map(|(at, _)| (at + delimiter.len()) as u64)).collect();
+            let expected: Vec<u64> =
+                offsets.iter().map(|&offset| begins.iter().filter(|&&begin| begin < offset).count() as u64).collect();
+            let found = count_before(&file, offsets.into_iter(), delimiter, chunk, &wait, &|_| {}).unwrap();
+            prop_assert_eq!(found, expected);
+        }
 
         /// Most guesses are wrong here: quotes are frequent.
         #[test]
