@@ -1388,7 +1388,7 @@ millstream_code millstream_remote_set_range_size(millstream_remote *remote,
 /**
  * Sets how many ranges are fetched at a time. Up to this many are in memory. The default depends on how fast a
  * connection is: 16 ranges of half the size at first and below 32 MB/s, 8 ranges below 200 MB/s, and 5 of twice the
- * size otherwise.
+ * size otherwise. By default, the next one is requested when three quarters of a range have arrived.
  */
 millstream_code millstream_remote_set_connections(millstream_remote *remote,
                                                   size_t count,

@@ -4,12 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Returns whether a terminal interprets this character, or whether the character reverses or hides text, so that the
-/// display would differ from the content.
-pub(crate) fn is_trick(c: char) -> bool {
-    let hides = matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}');
-    c.is_control() || hides
-}
+use millstream::is_trick;
 
 /// Returns the text with these characters as `\uHHHH`. Inside a JSON string its meaning does not change.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {

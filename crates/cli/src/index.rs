@@ -30,6 +30,9 @@ pub(crate) struct Options {
     /// The distance between points, in decoded bytes [default: 4M, more for files above 4G]
     #[arg(long, value_name = "SIZE", value_parser = spacing)]
     spacing: Option<u32>,
+
+    #[command(flatten)]
+    network: Network,
 }
 
 /// Parses a distance, whose range is the library's.
@@ -65,7 +68,7 @@ fn write(options: &Options, signals: &mut Signals) -> Result<Ending> {
     }
     let sink = options.output.clone().unwrap_or_else(|| Sink::File(GzipIndex::usual_path(path)));
     signals.watch().map_err(Error::from_io)?;
-    let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()), &Network::default())?;
+    let mut out: Writer = sink.open(Writer::builder().cancel(signals.token()), &options.network)?;
     let progress = Show::Auto.is_wanted(sink == Sink::Stdout).then(|| Progress::start(Some(stat.len())));
     let spacing = options.spacing.unwrap_or_else(|| GzipIndex::usual_spacing(stat.len()));
     let built = GzipIndex::build(path, spacing, |compressed, decoded| {

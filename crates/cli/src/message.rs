@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 use std::sync::OnceLock;
 
-use millstream::{CommandEnd, CommandStatus, Error, ErrorKind, Result};
+use millstream::{CommandEnd, CommandStatus, Error, ErrorKind, Result, is_trick};
 
-use crate::escape::is_trick;
 use crate::{Ending, standard};
 
 /// Returns whether the subcommand that runs has an option with this name, such as `record-limit`.

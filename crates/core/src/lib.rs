@@ -26,7 +26,7 @@ pub use records::{InMemory, ReadRecords, WriteRecord};
 /// Items for the other crates of Millstream only. They can change with any version.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::argv::show_argv;
+    pub use crate::argv::{is_trick, show_argv};
     pub use crate::buffer::{Buffer, Lent, NoMemory};
     pub use crate::format::{Codec, Guess, Known, SNIFF, guess, is_known, may_begin};
     pub use crate::frame::simd::index;

@@ -51,7 +51,7 @@ pub use millstream_core::internal::Codec;
 #[doc(hidden)] // for the columns
 pub use millstream_core::internal::json_tokens;
 #[doc(hidden)] // for the command line
-pub use millstream_core::internal::show_argv;
+pub use millstream_core::internal::{is_trick, show_argv};
 pub use millstream_core::{
     CommandEnd, CommandStatus, Error, ErrorKind, Format, Result, error, frame, put, put_parts, scan,
 };

@@ -320,9 +320,9 @@ fn an_upload_whose_completion_may_be_at_work_is_not_removed() {
         let text = error.to_string();
         let word = |name: &str| {
             let (_, rest) = text.split_once(name).unwrap();
-            rest.split([' ', '`']).next().unwrap().to_string()
+            rest.split([' ', '`', '\'']).next().unwrap().to_string()
         };
-        let (id, upload) = (word("--id "), word("--upload "));
+        let (id, upload) = (word("--id "), word("--upload="));
         assert_eq!(outcome(store.remote("a"), &id, Some(&upload)).unwrap(), Outcome::NotWritten);
         store.content().uploads.clear();
         assert_eq!(outcome(store.remote("a"), &id, Some(&upload)).unwrap(), Outcome::Unknown);

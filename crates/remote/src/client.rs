@@ -26,7 +26,7 @@ use crate::answer::{text, wrong};
 use crate::blocks::Blocks;
 use crate::patience::Failure;
 use crate::remote::Remote;
-use crate::request::{Answer, Call, is_passing, retry_after, shown_status};
+use crate::request::{Answer, Call, about_region, is_passing, retry_after, shown_status};
 use crate::store::{Protocol, Store, encode_query};
 use crate::xml::error_document;
 use crate::{azure, gcs, guard, netrc, s3};
@@ -481,26 +481,22 @@ impl Target {
         if matches!(status, StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE) {
             return Ok(response);
         }
-        let retry_after = retry_after(response.headers());
-        let region = response.headers().get("x-amz-bucket-region").map(text);
+        let headers = response.headers().clone();
         let mut found = shown_status(status);
         if let Some(reason) = self.reason(response).await {
             found += &format!(" ({reason})");
         }
-        if let Some(region) = region.filter(|_| status.is_redirection()) {
-            found += &format!(" for a bucket of the region {region}; set AWS_REGION");
-        }
         let expected = "the object";
         if is_passing(status) {
             let error = wrong(found).with_expected(expected);
-            return Err(Failure::Passing { error, retry_after, may_have_arrived: true });
+            return Err(Failure::Passing { error, retry_after: retry_after(&headers), may_have_arrived: true });
         }
         Err(match status.as_u16() {
             404 | 410 | 412 if !is_first => Error::new(ErrorKind::SourceChanged)
                 .with_found(found)
                 .with_expected(format!("the version with the ETag {}", etag.map(text).unwrap_or_default()))
                 .into(),
-            _ if is_first => Error::new(ErrorKind::OpenFailed).with_found(found).into(),
+            _ if is_first => about_region(Error::new(ErrorKind::OpenFailed).with_found(found), status, &headers).into(),
             _ => wrong(found).with_expected(expected).into(),
         })
     }

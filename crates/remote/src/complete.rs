@@ -13,12 +13,14 @@
 //! | another object or none, and no upload | unknown: it was completed and then replaced, or was removed |
 //! | a single PUT: another object or none | not written yet: repeat |
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::header::CONTENT_LENGTH;
 use http::{HeaderName, Method};
 use millstream_core::error::{Error, ErrorKind, Result};
+use millstream_core::internal::show_argv;
 
 use crate::answer::wrong;
 use crate::calls::{answer_limit, exists};
@@ -173,12 +175,15 @@ impl Completion {
     }
 
     fn unknown(&self, error: &Error) -> Error {
-        let upload = self.upload.as_ref().map(|upload| format!(" --upload {upload}")).unwrap_or_default();
+        let mut again: Vec<OsString> = ["millstream", "uploads", "outcome", &self.target.options.url, "--id", &self.id]
+            .map(OsString::from)
+            .to_vec();
+        // An id may begin with a hyphen.
+        again.extend(self.upload.as_ref().map(|upload| format!("--upload={upload}").into()));
         let found = error.found().map_or_else(|| error.kind().to_string(), str::to_string);
         Error::new(ErrorKind::OutcomeUnknown).with_found(found).with_expected(format!(
-            "the answer to the request that completes the object; to look again: \
-             `millstream uploads outcome {} --id {}{upload}`",
-            self.target.options.url, self.id
+            "the answer to the request that completes the object; to look again: `{}`",
+            show_argv(&again)
         ))
     }
 }

@@ -16,7 +16,7 @@ use crate::remote::Remote;
 /// The size of the first range after the expected end of reading.
 const BEYOND: u64 = 64 << 10;
 
-/// The most memory for ranges by default, as a number of them.
+/// The most memory for ranges by default, as a number of them: 80 MiB. It also limits how many are requested early.
 const MEMORY: u64 = 10;
 
 /// Returns how many ranges are requested at a time by default, and their size in eighths of the range size, if a connection
@@ -134,6 +134,10 @@ impl Object {
     /// delivered first.
     pub fn read(&mut self, block: &mut [u8], mut check: impl FnMut() -> Result<()>) -> Result<usize> {
         self.failure.take().map_or(Ok(()), Err)?;
+        // The rest of an object that was opened in advance is not requested before its first range has been read.
+        if self.parts.len() != 1 {
+            self.request_ahead()?;
+        }
         let mut count = 0;
         while count < block.len() {
             match self.take(&mut block[count..], count == 0, &mut check) {
@@ -162,7 +166,10 @@ impl Object {
                 None => break,
                 Some(0) => {
                     self.parts.pop_front();
-                    self.request_ahead()?;
+                    // What follows the expected end is requested when it is needed.
+                    if wait || self.next < self.expected_end {
+                        self.request_ahead()?;
+                    }
                 }
                 Some(count) => {
                     self.position += count as u64;
@@ -186,7 +193,9 @@ impl Object {
         };
         // Ranges of two sizes may be in flight.
         let memory = connections.map_or(MEMORY, |count| count as u64).saturating_mul(range_size);
-        while self.next < total && (self.parts.len() as u64) < count {
+        // While the last bytes of a range arrive, the next request is on its way, so its connection is never idle.
+        let mut busy = self.parts.iter().filter(|part| !part.is_nearly_complete()).count() as u64;
+        while self.next < total && busy < count {
             let len = if self.next < self.expected_end {
                 size.min(self.expected_end - self.next)
             } else if self.parts.is_empty() {
@@ -204,6 +213,7 @@ impl Object {
             let place = Place { target: self.target.clone(), version, begin: self.next, end: Some(end) };
             self.parts.push_back(Part::start(place)?);
             self.next = end;
+            busy += 1;
         }
         Ok(())
     }

@@ -52,6 +52,11 @@ impl Part {
         Part { arrivals, position: 0, end, _task: task }
     }
 
+    /// Returns whether at least three quarters of the range have arrived.
+    pub(crate) fn is_nearly_complete(&self) -> bool {
+        self.arrivals.is_nearly_complete()
+    }
+
     /// Takes bytes and returns their number; 0 at the end. If there are none yet, waits, or returns `None` if `wait` is
     /// false. `check` is called every 20 ms; an error of it ends the wait, and the next call continues.
     pub(crate) fn read(
@@ -76,6 +81,8 @@ pub(crate) struct Arrivals {
     arrived: Condvar,
     /// Notified when bytes were taken.
     taken: Notify,
+    /// The number of bytes of the range, or the most possible if it is unknown.
+    len: usize,
     /// How many bytes may wait.
     limit: usize,
     pool: Arc<Blocks>,
@@ -83,22 +90,42 @@ pub(crate) struct Arrivals {
 
 struct State {
     bytes: Waiting,
+    /// How many of the range's bytes have not arrived.
+    missing: usize,
     /// What follows the bytes: the end, or a failure.
     end: Option<Result<()>>,
 }
 
 impl Arrivals {
+    fn new(len: usize, limit: usize, pool: Arc<Blocks>) -> Arrivals {
+        Arrivals {
+            state: Mutex::new(State { bytes: Waiting::default(), missing: len, end: None }),
+            arrived: Condvar::new(),
+            taken: Notify::new(),
+            len,
+            limit,
+            pool,
+        }
+    }
+
+    /// Returns whether at least three quarters of the range have arrived.
+    fn is_nearly_complete(&self) -> bool {
+        self.state().missing <= self.len / 4
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds bytes, and waits while there are too many. At most `most` arrive from now on, with these.
-    async fn add(&self, mut bytes: &[u8], most: usize) -> Result<()> {
+    /// Adds bytes, and waits while there are too many.
+    async fn add(&self, mut bytes: &[u8]) -> Result<()> {
         loop {
             let added = {
                 let mut state = self.state();
                 let added = bytes.len().min(self.limit - state.bytes.len());
+                let most = state.missing;
                 state.bytes.extend(&bytes[..added], most, &self.pool)?;
+                state.missing -= added;
                 added
             };
             if added > 0 {
@@ -170,13 +197,7 @@ impl Range {
         let len = end.map_or(usize::MAX, |end| usize::try_from(end - begin).unwrap_or(usize::MAX));
         // A range that can be requested again is never larger than the options allow.
         let limit = if version.is_some() { len } else { len.min(AHEAD) };
-        let arrivals = Arc::new(Arrivals {
-            state: Mutex::new(State { bytes: Waiting::default(), end: None }),
-            arrived: Condvar::new(),
-            taken: Notify::new(),
-            limit,
-            pool: target.blocks.clone(),
-        });
+        let arrivals = Arc::new(Arrivals::new(len, limit, target.blocks.clone()));
         (Range { target, version, at: begin, end, arrivals: arrivals.clone() }, arrivals)
     }
 
@@ -227,9 +248,8 @@ impl Range {
             }
             patience.progress();
             self.target.received.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-            let most = self.end.map_or(usize::MAX, |end| usize::try_from(end - self.at).unwrap_or(usize::MAX));
             self.at += bytes.len() as u64;
-            self.arrivals.add(&bytes, most).await?;
+            self.arrivals.add(&bytes).await?;
         }
         Ok(())
     }
@@ -269,9 +289,8 @@ mod tests {
     use super::*;
     use crate::client::runtime;
 
-    fn arrivals(limit: usize) -> Arc<Arrivals> {
-        let state = Mutex::new(State { bytes: Waiting::default(), end: None });
-        Arc::new(Arrivals { state, arrived: Condvar::new(), taken: Notify::new(), limit, pool: Arc::default() })
+    fn arrivals(len: usize, limit: usize) -> Arc<Arrivals> {
+        Arc::new(Arrivals::new(len, limit, Arc::default()))
     }
 
     fn take(arrivals: &Arrivals, wait: bool) -> Result<Option<Vec<u8>>> {
@@ -282,15 +301,15 @@ mod tests {
 
     #[test]
     fn bytes_come_before_the_end_or_failure() {
-        let whole = arrivals(100);
-        runtime().unwrap().block_on(whole.add(b"12345", 5)).unwrap();
+        let whole = arrivals(5, 100);
+        runtime().unwrap().block_on(whole.add(b"12345")).unwrap();
         whole.finish(Ok(()));
         whole.finish(Err(Error::new(ErrorKind::Internal)));
         for expected in ["1234", "5", "", ""] {
             assert_eq!(take(&whole, true).unwrap().unwrap(), expected.as_bytes());
         }
-        let failed = arrivals(100);
-        runtime().unwrap().block_on(failed.add(b"1", 1)).unwrap();
+        let failed = arrivals(2, 100);
+        runtime().unwrap().block_on(failed.add(b"1")).unwrap();
         failed.finish(Err(Error::new(ErrorKind::RemoteFailed)));
         assert_eq!(take(&failed, true).unwrap().unwrap(), b"1");
         assert_eq!(take(&failed, true).unwrap_err().kind(), ErrorKind::RemoteFailed);
@@ -300,19 +319,19 @@ mod tests {
 
     #[test]
     fn a_wait_can_be_interrupted_and_continued() {
-        let arrivals = arrivals(100);
+        let arrivals = arrivals(usize::MAX, 100);
         assert_eq!(take(&arrivals, false).unwrap(), None);
         assert_eq!(take(&arrivals, true).unwrap_err().kind(), ErrorKind::Cancelled);
-        runtime().unwrap().block_on(arrivals.add(b"1", 1)).unwrap();
+        runtime().unwrap().block_on(arrivals.add(b"1")).unwrap();
         assert_eq!(take(&arrivals, true).unwrap().unwrap(), b"1");
     }
 
     #[test]
     fn no_more_bytes_wait_than_the_limit() {
-        let arrivals = arrivals(6);
+        let arrivals = arrivals(16, 6);
         let sender = arrivals.clone();
         let task = runtime().unwrap().spawn(async move {
-            sender.add(b"0123456789abcdef", 16).await.unwrap();
+            sender.add(b"0123456789abcdef").await.unwrap();
             sender.finish(Ok(()));
         });
         let mut all: Vec<u8> = Vec::new();
@@ -326,5 +345,26 @@ mod tests {
         }
         assert_eq!(all, b"0123456789abcdef");
         runtime().unwrap().block_on(task).unwrap();
+    }
+
+    #[test]
+    fn a_range_is_nearly_complete_when_three_quarters_have_arrived() {
+        for (len, needed) in [(1, 1), (3, 3), (4, 3), (5, 4), (8, 6), (100, 75)] {
+            let arrivals = arrivals(len, len);
+            let mut count = 0;
+            while !arrivals.is_nearly_complete() {
+                runtime().unwrap().block_on(arrivals.add(b"1")).unwrap();
+                count += 1;
+                // It makes no difference whether the bytes have been read.
+                if count % 2 == 0 {
+                    take(&arrivals, false).unwrap().unwrap();
+                }
+            }
+            assert_eq!(count, needed, "{len}");
+        }
+        // The end of a body without a length is never near.
+        let unknown = arrivals(usize::MAX, 100);
+        runtime().unwrap().block_on(unknown.add(b"1")).unwrap();
+        assert!(!unknown.is_nearly_complete());
     }
 }

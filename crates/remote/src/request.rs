@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, Method, StatusCode};
+use millstream_core::error::Error;
 
 use crate::answer::{text, wrong};
 use crate::patience::Failure;
@@ -65,17 +66,26 @@ impl Answer {
         if let Some(reason) = reason.or_else(|| error_header(&self.headers)) {
             found += &format!(" ({reason})");
         }
-        if let Some(region) = self.headers.get("x-amz-bucket-region").filter(|_| self.status.is_redirection()) {
-            found += &format!(" for a bucket of the region {}; set AWS_REGION", text(region));
-        }
         match self.is_passing() {
             true => Failure::Passing {
                 error: wrong(found),
                 retry_after: retry_after(&self.headers),
                 may_have_arrived: true,
             },
-            false => wrong(found).into(),
+            false => about_region(wrong(found), self.status, &self.headers).into(),
         }
+    }
+}
+
+/// Adds advice to the error of an answer that the bucket is in another region than the one that the request was signed for.
+/// Amazon redirects, or answers 400, according to the endpoint.
+pub(crate) fn about_region(error: Error, status: StatusCode, headers: &HeaderMap) -> Error {
+    let is_malformed = || error.found().is_some_and(|found| found.contains("AuthorizationHeaderMalformed"));
+    match headers.get("x-amz-bucket-region").map(text) {
+        Some(region) if status.is_redirection() || status == StatusCode::BAD_REQUEST && is_malformed() => error
+            .with_expected(format!("a request for the region {region}, in which the bucket is"))
+            .with_advice(format!("set AWS_REGION={region}, and the endpoint of this region if you set one")),
+        _ => error,
     }
 }
 

@@ -21,7 +21,7 @@ use crate::complete::{Completion, Progress};
 use crate::found::{StagedObject, UnfinishedUpload};
 use crate::patience::{Failure, Patience};
 use crate::remote::Remote;
-use crate::request::{Call, Part};
+use crate::request::{Call, Part, about_region};
 
 /// An object that is being uploaded. It appears, complete, when [`close`](Upload::close) succeeds. If it is dropped
 /// before, the upload is removed.
@@ -397,7 +397,8 @@ async fn probe(target: &Target) -> Result<bool> {
             _ => {
                 let Failure::Lasting(error) = answer.failure() else { continue };
                 let found = error.found().unwrap_or_default().to_string();
-                return Err(Error::new(ErrorKind::OpenFailed).with_found(found));
+                let error = Error::new(ErrorKind::OpenFailed).with_found(found);
+                return Err(about_region(error, answer.status, &answer.headers));
             }
         }
     }

@@ -5,10 +5,10 @@
 
 use clap::Args;
 use millstream::bson::{Array, Document, Element, ElementType, Json, Layout, ValueRef, join_path};
-use millstream::{ErrorKind, Result, Writer, put};
+use millstream::{ErrorKind, Result, Writer, is_trick, put};
 
 use crate::Ending;
-use crate::escape::{is_trick, visible};
+use crate::escape::visible;
 use crate::signals::Signals;
 use crate::size;
 use crate::standard;

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::escape::is_trick;
 use crate::run::{DialectOptions, Patterns, Ragged, Reading, RejectOptions, Show, Sink, Source};
 use crate::size;
 use crate::tables::Packing;
+use millstream::is_trick;
 
 use super::document_options::DocumentOptions;
 use super::formats::{From, To};

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use indicatif::HumanBytes;
 use millstream::options::REMOTE;
-use millstream::{Remote, Result, Writer, WriterBuilder};
+use millstream::{Remote, Result, Writer, WriterBuilder, show_argv};
 
 use crate::message;
 
@@ -170,7 +170,10 @@ impl Network {
         builder.url(self.remote(url).on_unfinished(|upload| {
             message::complain(
                 &format!("{}: an unfinished upload could not be removed: {}", upload.url, upload.id),
-                Some(&format!("remove it: millstream uploads abort --older-than 0s '{}'", upload.url)),
+                Some(&format!(
+                    "remove it: millstream uploads abort --older-than 0s {}",
+                    show_argv(&[upload.url.clone().into()])
+                )),
             );
         }))
     }

@@ -1,5 +1,6 @@
 //! URLs as sources. The tests of `Reader::url` in the library have the misbehaving servers.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::ops::Range;
@@ -171,8 +172,39 @@ fn what_cannot_be_read_is_refused() {
     words.fails().complains_of(&["s3://bucket/key: open failed: found the answer 404 Not Found (NoSuchKey)"]);
 }
 
-/// Answers requests for ranges of this content, of one version.
-fn ranges(content: &'static str) -> String {
+#[test]
+fn a_bucket_of_another_region_is_reported() {
+    let expected = "expected a request for the region eu-west-1, in which the bucket is";
+    let hint = "hint: set AWS_REGION=eu-west-1, and the endpoint of this region if you set one";
+    let region = "x-amz-bucket-region: eu-west-1\r\nConnection: close\r\n";
+    for (status, code) in [
+        ("301 Moved Permanently", "PermanentRedirect"),
+        ("307 Temporary Redirect", "TemporaryRedirect"),
+        ("400 Bad Request", "AuthorizationHeaderMalformed"),
+    ] {
+        let body = format!("<Error><Code>{code}</Code><Message>elsewhere</Message></Error>");
+        let location = "Location: http://127.0.0.1:1/\r\n";
+        let head = format!("HTTP/1.1 {status}\r\n{location}{region}Content-Length: {}\r\n", body.len());
+        let (address, lines) = server(format!("{head}\r\n{body}").leak());
+        let place = Place::new().file("a", "one\n");
+        let found = format!("found the answer {status} ({code}: elsewhere), {expected}");
+        for words in ["run s3://bucket/key", "run s3://bucket/*", "run a -o s3://bucket/key", "uploads ls s3://bucket"]
+        {
+            stored(place.words(words), &address).fails().complains_of(&["s3://bucket", &found, hint]);
+        }
+        // Redirects are not followed.
+        assert_eq!(lines.try_iter().filter(|line| line.ends_with(" HTTP/1.1")).count(), 4);
+    }
+    // Another error of a bucket in the right region has no such advice.
+    let head = format!("HTTP/1.1 403 X\r\n{region}Content-Length: 0\r\n\r\n");
+    let (address, _) = server(head.leak());
+    let seen = stored(Place::new().run("s3://bucket/key"), &address).fails();
+    assert!(!seen.stderr.contains("region"), "{}", seen.stderr);
+}
+
+/// Starts a server that answers each request with what `answer` returns for the lines of its head, in lower case. Returns its
+/// address.
+fn answering(mut answer: impl FnMut(&[String]) -> String + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
@@ -180,20 +212,7 @@ fn ranges(content: &'static str) -> String {
             let mut stream = stream.unwrap();
             let lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
             let head: Vec<String> = lines.take_while(|line| !line.is_empty()).map(|line| line.to_lowercase()).collect();
-            let range = head.iter().find_map(|line| line.strip_prefix("range: bytes=")).unwrap();
-            let (from, to) = range.split_once('-').unwrap();
-            let from: usize = from.parse().unwrap();
-            let to = to.parse().map_or(content.len(), |last: usize| content.len().min(last + 1));
-            let status = if head.iter().any(|line| line == "x-key: open") { "206 Partial Content" } else { "403 X" };
-            let _ = write!(
-                stream,
-                "HTTP/1.1 {status}\r\nContent-Length: {}\r\nContent-Range: bytes {from}-{}/{}\r\nETag: \"v\"\r\n\
-                 Connection: close\r\n\r\n{}",
-                to - from,
-                to - 1,
-                content.len(),
-                &content[from..to]
-            );
+            let _ = stream.write_all(answer(&head).as_bytes());
         }
     });
     address
@@ -259,10 +278,66 @@ fn types_are_inferred_from_all_records_of_objects() {
     assert_eq!((place.names(), requests.lock().unwrap().len()), (names, 1));
 }
 
+/// Answers requests for ranges of this content, of one version, for which `is_allowed`.
+fn ranges(content: &'static str, mut is_allowed: impl FnMut(&[String]) -> bool + Send + 'static) -> String {
+    answering(move |head| {
+        let range = head.iter().find_map(|line| line.strip_prefix("range: bytes=")).unwrap();
+        let (from, to) = range.split_once('-').unwrap();
+        let from: usize = from.parse().unwrap();
+        let to = to.parse().map_or(content.len(), |last: usize| content.len().min(last + 1));
+        let status = if is_allowed(head) { "206 Partial Content" } else { "403 X" };
+        format!(
+            "HTTP/1.1 {status}\r\nContent-Length: {}\r\nContent-Range: bytes {from}-{}/{}\r\nETag: \"v\"\r\n\
+             Connection: close\r\n\r\n{}",
+            to - from,
+            to - 1,
+            content.len(),
+            &content[from..to]
+        )
+    })
+}
+
+#[test]
+fn credentials_that_expire_are_renewed() {
+    let mut count = 0;
+    // They have expired when they arrive, so each request needs new ones.
+    let renewals = answering(move |head| {
+        assert!(head.contains(&"authorization: a token".to_string()), "{head:?}");
+        count += 1;
+        let body = format!(
+            r#"{{"AccessKeyId": "key-{count}", "SecretAccessKey": "secret", "Token": "token-{count}",
+                "Expiration": "2020-01-01T00:00:00Z"}}"#
+        );
+        format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len())
+    });
+    // More than the first request, which is for 8 MiB, and a range of 4 MiB.
+    let content: &str = "a line\n".repeat(2 << 20).leak();
+    let (sender, numbers) = mpsc::channel();
+    let store = ranges(content, move |head| {
+        let value = |name: &str| head.iter().find_map(|line| line.strip_prefix(name)).unwrap();
+        let signature = value("authorization: aws4-hmac-sha256 credential=key-");
+        let number = signature.split('/').next().unwrap().to_string();
+        let is_valid = value("x-amz-security-token: token-") == number;
+        let _ = sender.send(number);
+        is_valid
+    });
+    let place = Place::new().file("token", "a token");
+    let words = place.run("s3://bucket/a --count").env("AWS_ENDPOINT_URL", &format!("http://{store}"));
+    let words = words.env("AWS_CONTAINER_CREDENTIALS_FULL_URI", &format!("http://{renewals}/"));
+    words.env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "token").succeeds().prints(format!(
+        "{} records, {} bytes\n",
+        2 << 20,
+        content.len()
+    ));
+    // Requests at the same time may use the same ones.
+    assert!(numbers.try_iter().collect::<BTreeSet<_>>().len() > 1);
+}
+
 #[test]
 fn an_object_is_divided_like_a_file() {
     let content = "a,\"1\n2\"\nb,3\n\"c\",\n";
-    let (address, place) = (ranges(content), Place::new());
+    let has_key = |head: &[String]| head.contains(&"x-key: open".into());
+    let (address, place) = (ranges(content, has_key), Place::new());
     let url = format!("http://user:hidden@{address}/a?token=hidden");
     let key = ["--http-header", "X-Key: open"];
     let with_key = |words: Words| key.iter().fold(words, |words, word| words.word(word));
@@ -276,7 +351,7 @@ fn an_object_is_divided_like_a_file() {
     assert_eq!(String::from_utf8(moved.collect::<Vec<_>>().concat()).unwrap(), content);
     place.run("--split").word(splits[0]).fails().complains_of(&["403", &format!("http://{address}/a")]);
     // A copy elsewhere.
-    let copy = format!("http://{}/b", ranges(content));
+    let copy = format!("http://{}/b", ranges(content, has_key));
     with_key(place.run("--split").word(splits[1]).word(copy)).succeeds().prints("b,3\n");
     // Lines need no pass.
     with_key(place.words("split").word(&url)).succeeds();

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -72,6 +73,23 @@ fn an_object_appears_only_if_its_command_succeeds() {
 }
 
 #[test]
+fn an_index_may_be_an_object() {
+    let (address, requests) = store(false);
+    let place = Place::new().file("a", "one\n");
+    place.run("a -o a.gz").succeeds();
+    place.words("index a.gz").succeeds();
+    let words = place.words("index a.gz --http-header x-amz-meta-a:b -o s3://bucket/a.gzidx");
+    stored(words, &address).succeeds().prints("").says("");
+    let seen = requests.lock().unwrap().pop().unwrap();
+    for part in ["put /bucket/a.gzidx ", "x-amz-meta-a: b", "authorization: aws4-hmac-sha256 credential=some-key/"] {
+        assert!(seen.contains(part), "{part}: {seen}");
+    }
+    let written = String::from_utf8_lossy(&place.read("a.gz.gzidx")).into_owned();
+    assert!(seen.ends_with(&written) && !written.is_empty());
+    assert_eq!(place.names(), ["a", "a.gz", "a.gz.gzidx"]);
+}
+
+#[test]
 fn an_existing_object_is_not_replaced_by_create_new() {
     let (address, requests) = store(true);
     let place = Place::new().file("a", "one\n");
@@ -128,23 +146,34 @@ fn long() -> Vec<u8> {
     b"a line\n".repeat(1 << 20)
 }
 
+/// Returns the words that bash reads in a line.
+fn words_of(line: &str) -> Vec<String> {
+    let read = Command::new("bash").arg("-c").arg(format!("printf '%s\\0' {line}")).output().unwrap();
+    let words = String::from_utf8(read.stdout).unwrap();
+    words.split_terminator('\0').map(String::from).collect()
+}
+
 /// Returns the command that looks again, which the message has.
 fn look_again(place: &Place, store: &Store, message: &str) -> Words {
-    let command = message.split('`').nth(1).and_then(|command| command.strip_prefix("millstream "));
-    in_memory(place.words(command.unwrap_or_else(|| panic!("no command in {message}"))), store)
+    let command = message.rsplit('`').nth(1).and_then(|command| command.strip_prefix("millstream "));
+    let words = words_of(command.unwrap_or_else(|| panic!("no command in {message}")));
+    in_memory(words.into_iter().fold(place.words(""), Words::word), store)
 }
 
 #[test]
 fn a_lost_answer_of_a_replaced_object_is_an_unknown_outcome() {
     let store = Store::new(Dialect::S3, |request| if request.completes() { Fault::Replaced } else { Fault::None });
     let place = Place::new().file("a", long());
-    let seen = in_memory(place.run("a -o s3://bucket/a"), &store).exits(3);
-    let seen = seen.complains_of(&["s3://bucket/a: outcome unknown: found no upload", "to look again"]);
-    let look = || look_again(&place, &store, &seen.stderr);
-    look().exits(3).prints("unknown\n").says("");
-    let own = store.content().history[0].clone();
-    store.content().objects.insert("a".into(), own);
-    look().succeeds().prints("written\n");
+    for key in ["a", "it's a key", "one\ntwo $(false) `\\\u{202e}"] {
+        store.clear();
+        let seen = in_memory(place.run("a -o").word(format!("s3://bucket/{key}")), &store).exits(3);
+        let seen = seen.complains_of(&[": outcome unknown: found no upload", "to look again"]);
+        let look = || look_again(&place, &store, &seen.stderr);
+        look().exits(3).prints("unknown\n").says("");
+        let own = store.content().history[0].clone();
+        store.content().objects.insert(key.into(), own);
+        look().succeeds().prints("written\n");
+    }
 }
 
 #[test]
@@ -194,13 +223,13 @@ fn an_upload_that_remains_after_a_signal_is_reported() {
         run.send(signal);
         let seen = run.ends();
         assert_eq!(seen.status.signal(), Some(signal.as_raw()), "{}", seen.stderr);
-        let advice = "uploads abort --older-than 0s 's3://bucket/a'";
+        let advice = "uploads abort --older-than 0s s3://bucket/a";
         let unfinished = "s3://bucket/a: an unfinished upload could not be removed: upload&00001";
         let seen = seen.complains_of(&[unfinished, &format!("hint: remove it: millstream {advice}")]);
         seen.prints("");
         assert_eq!(store.content().objects.len(), 0);
         is_reachable.store(true, Ordering::SeqCst);
-        let removed = in_memory(place.words(&advice.replace('\'', "")), &store).succeeds();
+        let removed = in_memory(place.words(advice), &store).succeeds();
         assert!(removed.stdout.ends_with(b"  upload&00001  s3://bucket/a\n"));
         assert_eq!(store.content().uploads.len(), 0);
     }

@@ -10,9 +10,10 @@ use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use millstream::remote::Opening;
 use millstream::{CancelToken, Error, ErrorKind, Reader, Remote};
 use server::{Fault, Server, answer, answer_with, content};
 
@@ -139,6 +140,84 @@ fn slow_connections_are_more_of_half_the_size() {
         let lengths: Vec<usize> = lengths.try_iter().collect();
         // After the first answer, which ends after 8 MiB.
         assert_eq!(lengths, vec![expected; (40 << 20) / expected], "{connections:?}");
+    }
+}
+
+#[test]
+fn the_next_range_is_requested_while_the_last_quarter_of_one_arrives() {
+    const RANGE: usize = 64 << 10;
+    let bytes = content(40 * RANGE);
+    let theirs = bytes.clone();
+    // The number of ranges that were requested, and its changes.
+    let requested = Arc::new((Mutex::new(0), Condvar::new()));
+    let (sender, failures) = channel();
+    let sender = Mutex::new(sender);
+    let server = Server::new(move |request, stream| {
+        let Some((from, Some(to))) = request.range else {
+            return answer(&theirs, &request, Fault::None, stream);
+        };
+        let total = theirs.len();
+        let head = format!("HTTP/1.1 206 X\r\nContent-Range: bytes {from}-{}/{total}\r\nETag: \"v1\"\r\n", to - 1);
+        let (first, last) = theirs[from..to].split_at((to - from) * 3 / 4);
+        let (count, changed) = &*requested;
+        let mut count = count.lock().unwrap();
+        *count += 1;
+        changed.notify_all();
+        let own = *count;
+        drop(count);
+        write!(stream, "{head}Content-Length: {}\r\n\r\n", to - from).unwrap();
+        stream.write_all(first).unwrap();
+        // The first 16 ranges are requested at once. Their last bytes wait for one more request.
+        if own <= 16 {
+            let count = requested.0.lock().unwrap();
+            let (count, waited) =
+                changed.wait_timeout_while(count, Duration::from_secs(20), |count| *count <= 16).unwrap();
+            drop(count);
+            if waited.timed_out() {
+                sender.lock().unwrap().send(own).unwrap();
+            }
+        }
+        stream.write_all(last).unwrap();
+    });
+    let remote = Remote::new(server.url("/a")).range_size(RANGE as u64).idle_timeout(Duration::from_secs(30));
+    let (found, error) = read_all(open(remote));
+    assert!(error.is_none() && found == bytes, "{error:?}");
+    assert_eq!(failures.try_iter().collect::<Vec<_>>(), [0; 0]);
+}
+
+#[test]
+fn the_memory_for_ranges_is_bounded() {
+    const RANGE: usize = 64 << 10;
+    const BLOCK: usize = 1000;
+    let bytes = content(40 * RANGE);
+    for (connections, most) in [(None, 10 * RANGE), (Some(3), 3 * RANGE)] {
+        let theirs = bytes.clone();
+        let delivered = Arc::new(AtomicUsize::new(0));
+        let (counted, largest) = (delivered.clone(), Arc::new(AtomicUsize::new(0)));
+        let found_largest = largest.clone();
+        let server = Server::new(move |request, stream| {
+            if let Some((_, Some(to))) = request.range {
+                largest.fetch_max(to.saturating_sub(counted.load(Ordering::SeqCst)), Ordering::SeqCst);
+            }
+            answer(&theirs, &request, Fault::None, stream);
+        });
+        let remote = Remote::new(server.url("/a")).range_size(RANGE as u64);
+        let remote = connections.into_iter().fold(remote, Remote::connections);
+        let mut object = Opening::start(remote).unwrap().wait(|| Ok(())).unwrap();
+        let mut found = Vec::new();
+        let mut block = [0; BLOCK];
+        loop {
+            let count = object.read(&mut block, || Ok(())).unwrap();
+            if count == 0 {
+                break;
+            }
+            found.extend_from_slice(&block[..count]);
+            delivered.store(found.len(), Ordering::SeqCst);
+        }
+        assert!(found == bytes, "{connections:?}");
+        // A request may arrive before the bytes of the read that made it are counted.
+        let largest = found_largest.load(Ordering::SeqCst);
+        assert!(largest <= most + BLOCK, "{connections:?}: {largest}");
     }
 }
 
