@@ -169,7 +169,7 @@ def test_splits(tmp_path: Path) -> None:
     assert next(reader) == b"[[1]]"
     with pytest.raises(ms.Error, match="nested more than 2 deep") as caught:
         next(reader)
-    assert caught.value.code == "too_deep"
+    assert caught.value.kind == "too_deep"
     path.write_text("".join(f'{{"n": {n}}}\n' for n in range(100)), encoding="utf-8")
     document = tmp_path / "a.json"
     document.write_text(json.dumps({"n": 1, "items": list(range(100))}), encoding="utf-8")

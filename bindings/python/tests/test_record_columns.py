@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,14 @@ def test_options_and_a_command() -> None:
     with pytest.raises(ms.CommandFailed):
         ms.columns(ms.command(["sh", "-c", "echo a; echo 1; exit 3"]), "csv")["a"]
     assert pa.table(ms.columns(b"1,2\n", "csv", header=False)).schema.names == ["0", "1"]
-    for options in [{"infer": 0}, {"infer": "none"}, {"ragged": "x"}, {"on_bad": "x"}, {"schema": {"a": "int"}}, {"schema": {"a": []}}]:
+    for options in [
+        {"infer": 0},
+        {"infer": "none"},
+        {"ragged": "x"},
+        {"on_bad": "x"},
+        {"schema": {"a": "int"}},
+        {"schema": {"a": []}},
+    ]:
         with pytest.raises(ms.OptionError):
             ms.columns(b"a\n1\n", "csv", **options)  # type: ignore[arg-type]
 

@@ -259,14 +259,14 @@ _FRAMINGS: dict[str, tuple[Callable[..., TablePlan], Any]] = {
 }
 
 
-def _number(least: int, other: str = "") -> Callable[[str], Any]:
-    """A number that is not less, or another text."""
+def _number(least: int, *others: str) -> Callable[[str], Any]:
+    """A number that is not less, or one of other texts."""
 
     def value(text: str) -> Any:
-        if other and text == other:
+        if text in others:
             return text
         if not (text.isascii() and text.isdecimal() and int(text) >= least):
-            raise ValueError(f"a whole number, {least} or more" + (f', or "{other}"' if other else ""))
+            raise ValueError(" or ".join([f"a whole number, {least} or more,", *map(json.dumps, others)]).rstrip(","))
         return int(text)
 
     return value
