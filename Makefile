@@ -13,7 +13,7 @@ RUST := --workspace --features millstream/async,millstream/bson,millstream/serde
 BENCHMARKS := --manifest-path benchmarks/Cargo.toml --target-dir $(TARGET)
 
 .PHONY: test test-deep lint lint-rust lint-cpp lint-node lint-python lint-julia lint-fuzz msrv deny package package-quick package-reproducible bench benchmarks instructions setup setup-rust rust rust-built corpus loom cpp cpp-sanitized cpp-deep node python python-threads julia miri \
-	miri-big-endian targets fuzz sweeps latency cluster cluster-deep
+	miri-big-endian targets fuzz sweeps latency cluster cluster-kill cluster-deep
 
 # With several jobs, each target runs its own jobs; its commands must not use the job server of make.
 unexport MAKEFLAGS MAKELEVEL MFLAGS
@@ -152,6 +152,11 @@ python: setup
 cluster: setup
 	tools/setup cluster
 	tools/cluster test
+
+# Kills processes and nodes of Ray, Dask and Spark at random times, with the wheel that `make python` has built.
+cluster-kill:
+	tools/setup cluster
+	tools/cluster kill
 
 # The same with many more processes that are killed, and with the oldest versions of the engines.
 cluster-deep: setup

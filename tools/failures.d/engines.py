@@ -41,6 +41,7 @@ ENGINES = {
     "Millstream on Ray": ("millstream", "ray"),
     "Millstream on Spark": ("millstream", "spark"),
     "Millstream on Dask": ("millstream", "dask"),
+    "Millstream on Daft": ("millstream", "daft"),
 }
 # How the command lines of workers begin or what they contain. Daft and Sail have no other processes.
 WORKERS = {"ray": rb"^ray::(?!IDLE|[^\0]*Actor)", "spark": rb"CoarseGrainedExecutorBackend", "dask": rb"spawn_main"}
@@ -210,7 +211,7 @@ def table(repeats, only, wanted, counted):
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as directory:
         path = Path(directory, "table.csv")
         [pyspark] = PYTHON.parents[1].glob("lib/python3*/site-packages/pyspark")
-        with standalone(pyspark, Path(directory), "1g", VARIABLES) as spark:
+        with standalone(pyspark, Path(directory), "1g", VARIABLES) as cluster:
             for case, act in CASES.items():
                 if wanted not in case:
                     continue
@@ -221,7 +222,7 @@ def table(repeats, only, wanted, counted):
                     if number is None:
                         print(f"{name}: SKIPPED, it is not installed", file=sys.stderr)
                         continue
-                    outcomes = act(name, path, repeats, spark)
+                    outcomes = act(name, path, repeats, cluster.address)
                     for pid, _ in ours():
                         # What the engine has left. The cluster of Spark is needed again.
                         with contextlib.suppress(OSError):

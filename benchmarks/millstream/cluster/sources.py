@@ -125,5 +125,15 @@ class Dask(engines.Dask):
         return source.read_csv(path, header=False, columns=["1"], schema={"1": "int64"}, **self.options)["1"]
 
 
+class Daft(engines.Daft):
+    def csv(self, path):
+        import millstream.daft
+
+        column, options = self.daft.col("1"), {} if self.split is None else {"split_size": self.split}
+        rows = millstream.daft.read_csv(path, header=False, columns=["1"], schema={"1": "int64"}, **options)
+        values = rows.agg(column.count().alias("count"), column.sum().alias("sum")).to_pydict()
+        return {"count": values["count"][0], "sum": values["sum"][0]}
+
+
 if __name__ == "__main__":
-    engines.main({"arrow": Arrow, "ray": Ray, "spark": Spark, "dask": Dask})
+    engines.main({"arrow": Arrow, "ray": Ray, "spark": Spark, "dask": Dask, "daft": Daft})

@@ -1,6 +1,7 @@
 """A driver that reads and writes a table repeatedly, until it is killed.
 
-Its arguments are the engine, the address of its cluster, and the file of CSV. It writes the line `ready`.
+Its arguments are the engine, the address of its cluster, and the file of CSV. It writes the line `ready`,
+with the id of its node if it is on one.
 For each line of standard input, a directory, it reads the file, writes it there as JSON lines, and writes the
 line `done` with the number of rows and the sum of their hashes."""
 
@@ -27,6 +28,7 @@ class Ray:
         self.ray: Any = importlib.import_module("ray")
         self.source: Any = importlib.import_module("millstream.ray")
         self.ray.init(address=address, log_to_driver=False)
+        self.node: str = self.ray.get_runtime_context().get_node_id()
         self.path = path
 
     def run(self, out: str) -> list[dict[str, Any]]:
@@ -37,6 +39,8 @@ class Ray:
 
 
 class Dask:
+    node = ""
+
     def __init__(self, address: str, path: str) -> None:
         distributed: Any = importlib.import_module("distributed")
         self.source: Any = importlib.import_module("millstream.dask")
@@ -52,8 +56,11 @@ class Dask:
 
 
 class Spark:
+    node = ""
+
     def __init__(self, address: str, path: str) -> None:
-        self.session = session(address)
+        # A slow attempt gets a second one.
+        self.session = session(address, {"spark.speculation": "true"})
         self.path = path
 
     def run(self, out: str) -> list[dict[str, Any]]:
@@ -72,7 +79,7 @@ def main(engine: str, address: str, path: str) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     work = ENGINES[engine](address, path)
-    print("ready", file=answers, flush=True)
+    print("ready", work.node, file=answers, flush=True)
     for line in sys.stdin:
         print("done", checksum(work.run(line.strip())), file=answers, flush=True)
 

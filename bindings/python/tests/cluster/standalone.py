@@ -13,33 +13,72 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+#: Processes of Java that live for seconds spend much of their time compiling otherwise.
+JAVA = "-XX:TieredStopAtLevel=1"
+
+
+class Standalone:
+    """A master, and two workers that Spark takes for two hosts: it starts no second attempt of a task on one host.
+
+    `address` is that of the master, and `pyspark` the directory of the package."""
+
+    HOSTS = ("127.0.0.2", "127.0.0.3")
+
+    def __init__(
+        self, pyspark: Path, place: Path, memory: str = "768m", variables: Mapping[str, str] | None = None
+    ) -> None:
+        self._program = str(pyspark / "bin/spark-class")
+        self._place = place
+        self._memory = memory
+        self._environment = {**os.environ, "SPARK_DAEMON_JAVA_OPTS": JAVA, **(variables or {})}
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        self.address = f"spark://127.0.0.1:{port}"
+        self._master = self._start("master.Master", "127.0.0.1", "--port", str(port))
+        self._workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.replace()
+
+    def _start(self, name: str, host: str, *words: str) -> subprocess.Popen[bytes]:
+        command = [self._program, f"org.apache.spark.deploy.{name}", "--host", host, "--webui-port", "0", *words]
+        silent = subprocess.DEVNULL
+        return subprocess.Popen(command, stdout=silent, stderr=silent, start_new_session=True, env=self._environment)
+
+    def replace(self) -> None:
+        """Starts the workers that are missing."""
+        for host in self.HOSTS:
+            if host not in self._workers:
+                resources = ["--cores", "1", "--memory", self._memory, "--work-dir", str(self._place / host)]
+                self._workers[host] = self._start("worker.Worker", host, *resources, self.address)
+
+    def names(self) -> list[str]:
+        """The hosts of the workers."""
+        return list(self._workers)
+
+    def lose(self, name: str) -> None:
+        """Kills a worker with its executors, as a node that is lost."""
+        kill_session(self._workers.pop(name))
+
+    def close(self) -> None:
+        for process in (self._master, *self._workers.values()):
+            kill_session(process)
+
+
+def kill_session(process: subprocess.Popen[bytes]) -> None:
+    """Kills all processes of the session that this process has begun, whatever groups they have."""
+    for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
+        with contextlib.suppress(ProcessLookupError):
+            if os.getsid(pid) == process.pid:
+                os.kill(pid, signal.SIGKILL)
+    process.wait()
+
 
 @contextlib.contextmanager
 def standalone(
     pyspark: Path, place: Path, memory: str = "768m", variables: Mapping[str, str] | None = None
-) -> Iterator[str]:
-    """Starts a master, and two workers that Spark takes for two hosts: it starts no second attempt of a task on one
-    host. Yields the address of the master. `pyspark` is the directory of the package."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    address = f"spark://127.0.0.1:{port}"
-
-    def start(name: str, host: str, *words: str) -> subprocess.Popen[bytes]:
-        program = [str(pyspark / "bin/spark-class"), f"org.apache.spark.deploy.{name}"]
-        command = [*program, "--host", host, "--webui-port", "0", *words]
-        silent, environment = subprocess.DEVNULL, {**os.environ, **(variables or {})}
-        return subprocess.Popen(command, stdout=silent, stderr=silent, start_new_session=True, env=environment)
-
-    processes = [start("master.Master", "127.0.0.1", "--port", str(port))]
-    try:
-        for host in ("127.0.0.2", "127.0.0.3"):
-            resources = ["--cores", "1", "--memory", memory, "--work-dir", str(place / host)]
-            processes.append(start("worker.Worker", host, *resources, address))
-        yield address
-    finally:
-        for process in processes:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+) -> Iterator[Standalone]:
+    """A standalone cluster, which is killed at the end."""
+    with contextlib.closing(Standalone(pyspark, place, memory, variables)) as started:
+        yield started
 
 
 def session(address: str, settings: Mapping[str, str] | None = None) -> Any:
@@ -51,6 +90,8 @@ def session(address: str, settings: Mapping[str, str] | None = None) -> Any:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.executor.memory": "512m",
+        "spark.driver.extraJavaOptions": JAVA,
+        "spark.executor.extraJavaOptions": JAVA,
     }
     for name, value in {**standard, **(settings or {})}.items():
         builder = builder.config(name, value)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attempts
 import data
 import driver
 import examples
@@ -18,8 +20,11 @@ import pyarrow as pa
 import pytest
 from millstream import _cluster, bson
 from millstream import dask as source
+from millstream._jobs import Output
 from millstream.arrow import count_rejects
+from nodes import DaskNodes
 
+dask: Any = importlib.import_module("dask")
 distributed: Any = importlib.import_module("distributed")
 
 
@@ -98,6 +103,29 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
     assert marker.exists()
 
 
+def test_a_lost_node_changes_nothing(tmp_path: Path) -> None:
+    """Partitions that were on the node are read again, also if they are to be written."""
+    path, out = data.csv(tmp_path / "a.csv"), tmp_path / "out"
+    with contextlib.closing(DaskNodes(tmp_path)) as nodes, distributed.Client(nodes.address) as client:
+        frame = source.read_csv(path, split_size=data.SIZE).persist()
+
+        def lose() -> None:
+            distributed.wait(frame)
+            [address] = [of for of, worker in client.scheduler_info()["workers"].items() if worker["name"] == name]
+            assert client.has_what()[address]
+            nodes.lose(name)
+
+        [name, _] = nodes.names()
+        lose()
+        assert collect(frame) == data.single(path)
+        nodes.replace()
+        # This one has all partitions.
+        [name, _] = nodes.names()
+        lose()
+        source.write_parquet(frame, out)
+    assert data.written(out) == data.single(path)
+
+
 def test_bad_records_are_counted_once(tmp_path: Path) -> None:
     """Also if tasks are run again after a worker was killed."""
     path, bad, marker = data.bad(tmp_path / "a.csv"), tmp_path / "bad", tmp_path / "killed"
@@ -139,6 +167,25 @@ def test_rows_are_written_once(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         source.write_parquet(fail(frame), failed)
     assert list(failed.iterdir()) == []
+
+
+@pytest.mark.parametrize("counted", [0, 1])
+def test_two_attempts_at_once_write_nothing_twice(counted: int, tmp_path: Path) -> None:
+    """The part of one of them counts, whichever it is."""
+    path, out, begun = data.csv(tmp_path / "a.csv"), tmp_path / "out", tmp_path / "begun"
+    begun.mkdir()
+    first, *rest = source.read_csv(path, split_size=data.SIZE).to_delayed()
+    output = Output.begin(out, "parquet")
+    at_once, write = attempts.AtOnce(output, begun), dask.delayed(source._write_partition, pure=False)
+    twice, others = dask.compute(
+        [write(at_once, 0, first) for _ in range(2)],
+        [write(output, number, part) for number, part in enumerate(rest, 1)],
+    )
+    [staging] = out.glob(".millstream-job-*/")
+    assert len(list(staging.iterdir())) == len(rest) + 2
+    output.commit([twice[counted], *others])
+    assert len(ms.Job.parts(out) or []) == len(rest) + 1
+    assert data.written(out) == data.single(path)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import attempts
 import data
 import driver
 import examples
@@ -20,44 +22,28 @@ import pytest
 from millstream import _cluster
 from millstream._jobs import Output
 from millstream.arrow import count_rejects, plan_bson, plan_csv
+from nodes import NODE, RayNodes
 
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 ray: Any = importlib.import_module("ray")
-utils: Any = importlib.import_module("ray.cluster_utils")
 source: Any = importlib.import_module("millstream.ray")
 
 pytest_plugins = ["servers"]
-
-#: A node that has died is noticed soon.
-HEALTH = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 3}
-NODE = {"num_cpus": 1, "object_store_memory": 100 << 20}
-
-
-def start(**health: int) -> Any:
-    """A cluster of three nodes."""
-    config = {**HEALTH, **health}
-    started = utils.Cluster(
-        initialize_head=True, head_node_args={**NODE, "include_dashboard": False, "_system_config": config}
-    )
-    for _ in range(2):
-        started.add_node(**NODE)
-    return started
 
 
 @pytest.fixture(scope="module")
 def cluster(server: Path | None) -> Iterator[Any]:
     _ = server
-    started = start()
-    # Other processes cannot import the modules of these tests.
-    ray.cloudpickle.register_pickle_by_value(kill)
-    ray.init(address=started.address, log_to_driver=False)
-    context = ray.data.DataContext.get_current()
-    context.enable_progress_bars = False
-    # Otherwise the blocks are in the order in which the tasks finish.
-    context.execution_options.preserve_order = True
-    yield started
-    ray.shutdown()
-    started.shutdown()
+    with contextlib.closing(RayNodes()) as nodes:
+        # Other processes cannot import the modules of these tests.
+        for module in (attempts, kill):
+            ray.cloudpickle.register_pickle_by_value(module)
+        ray.init(address=nodes.address, log_to_driver=False)
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        # Otherwise the blocks are in the order in which the tasks finish.
+        context.execution_options.preserve_order = True
+        yield nodes.cluster
+        ray.shutdown()
 
 
 def collect(dataset: Any) -> pa.Table:
@@ -225,6 +211,29 @@ def test_a_killed_worker_writes_nothing_twice(tmp_path: Path) -> None:
     assert len(names(staging)) == len(sink.parts) + 1
     output.commit(sink.parts)
     assert data.written(out) == data.single(path)
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("counted", [0, 1])
+def test_two_attempts_at_once_write_nothing_twice(counted: int, tmp_path: Path) -> None:
+    """The part of one of them counts, whichever it is."""
+    whole, out, begun = data.single(data.csv(tmp_path / "a.csv")), tmp_path / "out", tmp_path / "begun"
+    begun.mkdir()
+    output = Output.begin(out, "parquet")
+
+    def write(output: Any, task: int, blocks: list[pa.Table]) -> Any:
+        return source._Datasink(output).write(blocks, SimpleNamespace(task_idx=task))
+
+    task = ray.remote(write)
+    at_once, first = attempts.AtOnce(output, begun), [whole.slice(0, 1_000), whole.slice(1_000, 5_000)]
+    *twice, other = ray.get(
+        [task.remote(of, 0, first) for of in (at_once, at_once)] + [task.remote(output, 1, [whole.slice(6_000)])]
+    )
+    [staging] = out.glob(".millstream-job-*/")
+    assert len(names(staging)) == 3
+    output.commit([twice[counted], other])
+    assert len(names(out)) == 4
+    assert data.written(out) == whole
 
 
 @pytest.mark.usefixtures("cluster")

@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import data
 import driver
 import examples
 import kill
+import lost
 import millstream as ms
 import objects
 import other_readers
@@ -183,7 +185,7 @@ def test_options(spark: Any, tmp_path: Path) -> None:
         ("splitSize", "0", "a whole number, 1 or more"),
         ("splitSize", "64k", "a whole number, 1 or more"),
         ("limit", "-1", "a whole number, 0 or more"),
-        ("infer", "all", 'a whole number, 1 or more, or "off"'),
+        ("infer", "some", 'a whole number, 1 or more, or "all" or "off"'),
         ("header", "maybe", '"true" or "false"'),
         ("specialNumbers", "1", '"true" or "false"'),
         ("decode", "gzip", '"auto" or "off"'),
@@ -664,11 +666,39 @@ def test_speculation(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\n" + good.replace(b"\n", b"\n\xff\n"))
     program = Path(__file__).with_name("speculation.py")
     pyspark = Path(importlib.import_module("pyspark").__file__ or "").parent
-    with standalone(pyspark, tmp_path) as master:
-        subprocess.run([sys.executable, program, master, path, out, attempts, bad], check=True, timeout=300)
+    with standalone(pyspark, tmp_path) as cluster:
+        subprocess.run([sys.executable, program, cluster.address, path, out, attempts, bad], check=True, timeout=300)
     begun = [name.partition("-")[0] for name in os.listdir(attempts)]
     assert begun.count("0") > 1
     parts = [Path(part).read_bytes() for part in ms.Job.parts(out) or []]
     assert len(parts) == len(set(begun))
     assert b"".join(parts).splitlines() == good.splitlines()
     assert arrow.count_rejects(bad) == good.count(b"\n") + 1
+
+
+@pytest.mark.skipif(not objects.DEEP, reason="it starts a cluster: set MILLSTREAM_DEEP=1")
+@pytest.mark.parametrize("kind", ["batch", "stream"])
+def test_a_lost_node_changes_nothing(kind: str, tmp_path: Path) -> None:
+    """Rows that were on the node are read again, and each is written once."""
+    path, out, notes = data.lines(tmp_path / "a.txt"), tmp_path / "out", tmp_path / "notes"
+    notes.mkdir()
+    pyspark = Path(importlib.import_module("pyspark").__file__ or "").parent
+    with standalone(pyspark, tmp_path) as cluster:
+        program = subprocess.Popen([sys.executable, lost.__file__, kind, cluster.address, path, out, notes])
+        try:
+            while not (begun := list(notes.glob(f"write-{lost.WAITING}-*"))):
+                assert program.poll() is None
+                time.sleep(0.1)
+            host = begun[0].name.split("-")[2]
+            # It has written other parts, or has read their rows.
+            assert len(list(notes.glob(f"*-{host}-*"))) > 1
+            cluster.lose(host)
+            assert program.wait(timeout=300) == 0
+        finally:
+            program.kill()
+    assert len(list(notes.glob(f"write-{lost.WAITING}-*"))) == 2
+    if kind == "batch":
+        assert len(list(notes.glob(f"read-{lost.WAITING}-*"))) == 2
+    [directory] = [out] if kind == "batch" else out.iterdir()
+    parts = [Path(part).read_bytes() for part in ms.Job.parts(directory) or []]
+    assert b"".join(parts).splitlines() == path.read_bytes().splitlines()
