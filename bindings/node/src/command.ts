@@ -51,11 +51,14 @@ export function showArgv(argv: readonly string[]): string {
 
 function quoted(word: string): string {
   if (/^[-\p{Alphabetic}\p{N}_./,:=+@%]+$/u.test(word)) return word;
-  if (!/\p{Cc}/u.test(word)) return `'${word.replaceAll("'", String.raw`'\''`)}'`;
-  const escaped = word.replace(/[\p{Cc}\\']/gu, (c) => {
+  if (!/[\p{Cc}`\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/u.test(word)) {
+    return `'${word.replaceAll("'", String.raw`'\''`)}'`;
+  }
+  const escaped = word.replace(/[\p{Cc}`\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff\\']/gu, (c) => {
     if (c === "\n") return String.raw`\n`;
     if (c === "\t") return String.raw`\t`;
-    return c === "\\" || c === "'" ? `\\${c}` : `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+    if (c === "\\" || c === "'") return `\\${c}`;
+    return Array.from(new TextEncoder().encode(c), (byte) => `\\${byte.toString(8).padStart(3, "0")}`).join("");
   });
   return `$'${escaped}'`;
 }

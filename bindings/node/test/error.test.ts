@@ -57,9 +57,12 @@ test("the last line of a command's standard error is quoted without control char
 });
 
 test("a command is shown as a shell reads it, in its name and in its errors", async () => {
-  const words = ["-c", "exit 3", "it's", "a\n\t\\'\u001b\u0085", "$x", "*", "~", "größe=1"];
+  const words = ["-c", "exit 3", "it's", "a\n\t\\'\u001b\u0085", "`\u202e", "$x", "*", "~", "größe=1"];
   const reader = command("sh", words);
-  assert.equal(reader.name, String.raw`sh -c 'exit 3' 'it'\''s' $'a\n\t\\\'\u001b\u0085' '$x' '*' '~' größe=1`);
+  assert.equal(
+    reader.name,
+    String.raw`sh -c 'exit 3' 'it'\''s' $'a\n\t\\\'\033\302\205' $'\140\342\200\256' '$x' '*' '~' größe=1`,
+  );
   const error = await failure(toArray(reader));
   assert(error.message.startsWith(`the command \`${reader.name}\` exited`), error.message);
 });

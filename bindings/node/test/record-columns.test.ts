@@ -779,7 +779,7 @@ test("wrong arguments", async () => {
   wrong(given({ format: "xml" }), /format: "xml", expected "csv"/);
   wrong(() => columns(from("[]"), { format: "json" }), /a reader with jsonElements/);
   wrong(() => columns(open("a.json", { jsonElements: "" }), { format: "csv" }), /elements of a JSON document/);
-  wrong(given({ infer: 0 }), /infer: 0, expected a whole number, 1 or more or "all" or "off"/);
+  wrong(given({ infer: 0 }), /infer: 0, expected a whole number, 1 or more, "all" or "off"/);
   wrong(given({ onbad: "skip" }), /the option "onbad"/);
   wrong(given({ onBad: "ignore" }), /onBad: "ignore"/);
   wrong(given({ nulls: "NA" }), /nulls: "NA", expected an array of strings/);

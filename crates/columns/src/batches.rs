@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// The most bytes of the records from which types are inferred.
 const SAMPLE_BYTES: usize = 64 << 20;
 
+/// About how much memory bad records take before they are to be taken.
+const MOST_REJECTS: usize = 16 << 20;
+
 /// The longest record: positions in a block are signed 32-bit integers in Arrow.
 const LONGEST: usize = 1 << 30;
 
@@ -43,6 +46,8 @@ pub struct Batches {
     /// The error that follows all pieces.
     error: Option<Error>,
     rejects: Vec<Reject>,
+    /// About how much memory the rejects take.
+    rejects_bytes: usize,
     rows: u64,
     rejected: u64,
 }
@@ -267,6 +272,7 @@ impl Batches {
             is_ended: false,
             error: None,
             rejects: Vec::new(),
+            rejects_bytes: 0,
             rows: 0,
             rejected: 0,
         }
@@ -345,7 +351,8 @@ impl Batches {
         &self.layout.schema
     }
 
-    /// Returns the next batch, which has at least one row; `None` at the end, which means that the source succeeded.
+    /// Returns the next batch; `None` at the end, which means that the source succeeded. A batch has at least one row, unless
+    /// 16 MiB of bad records precede it: these should be [taken](Self::take_rejects) first.
     ///
     /// # Errors
     /// Returns, after all rows before it, the first bad record by default, and errors of the source. After
@@ -368,8 +375,13 @@ impl Batches {
             };
             let Piece { mut block, reject, result } = piece;
             self.rejected += u64::from(reject.is_some());
-            self.rejects.extend(reject);
-            let Some(result) = result else { continue };
+            self.keep(reject);
+            let Some(result) = result else {
+                match self.rejects_bytes > MOST_REJECTS {
+                    true => return Ok(Some(RecordBatch::new_empty(self.layout.schema.arrow().clone()))),
+                    false => continue,
+                }
+            };
             block.clear();
             self.spare.push(block);
             let Parsed { batch, rejects, error } = match result {
@@ -382,18 +394,29 @@ impl Batches {
                 let error = error.with_name(name);
                 if is_document { error.without_offset() } else { error }
             };
-            self.rejects.extend(rejects.into_iter().map(|Reject { error, raw }| Reject { error: place(error), raw }));
-            if let Some(error) = error.map(place) {
+            let error = error.map(place);
+            let rejects: Vec<_> =
+                rejects.into_iter().map(|Reject { error, raw }| Reject { error: place(error), raw }).collect();
+            self.keep(rejects);
+            if let Some(error) = error {
                 // Nothing follows the rows before the error.
                 while self.workers.take()?.is_some() {}
                 self.sample.clear();
                 self.is_ended = true;
                 self.error = Some(error);
             }
-            if batch.num_rows() > 0 {
+            if batch.num_rows() > 0 || self.rejects_bytes > MOST_REJECTS {
                 self.rows += batch.num_rows() as u64;
                 return Ok(Some(batch));
             }
+        }
+    }
+
+    fn keep(&mut self, rejects: impl IntoIterator<Item = Reject>) {
+        for reject in rejects {
+            // The error has texts, too.
+            self.rejects_bytes += size_of::<Reject>() + 2 * reject.raw.len() + 256;
+            self.rejects.push(reject);
         }
     }
 
@@ -404,6 +427,7 @@ impl Batches {
 
     /// Takes the bad records that were left out before the end of the last batch, in order.
     pub fn take_rejects(&mut self) -> Vec<Reject> {
+        self.rejects_bytes = 0;
         std::mem::take(&mut self.rejects)
     }
 

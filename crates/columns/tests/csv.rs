@@ -276,3 +276,24 @@ fn field() -> impl Strategy<Value = String> {
     ];
     prop::sample::select(texts.map(str::to_string).to_vec())
 }
+
+/// Bad records take bounded memory, also if no row is between them: an empty batch is returned, after which they are taken.
+#[test]
+fn rejects_are_taken_before_they_take_much_memory() {
+    for bad in ["x\n", "1\"\n"] {
+        let mut text = String::from("n\n1\n");
+        text.push_str(&bad.repeat(200_000));
+        text.push_str("2\n");
+        let reader = Reader::memory(text).unwrap();
+        let options = Options::new().infer(Infer::First(1)).on_bad(OnBad::Skip);
+        let mut batches = Batches::csv(reader, Csv::new(), &options).unwrap();
+        let (mut rows, mut most, mut empty) = (0, 0, 0);
+        while let Some(batch) = batches.next_batch().unwrap() {
+            rows += batch.num_rows();
+            empty += usize::from(batch.num_rows() == 0);
+            most = most.max(batches.take_rejects().len());
+        }
+        assert_eq!((rows, batches.rejected()), (2, 200_000));
+        assert!(empty > 0 && most < 100_000, "{bad:?}: {empty} batches without rows, {most} bad records at a time");
+    }
+}

@@ -549,8 +549,8 @@ class columns {
     iterator begin();
     std::default_sentinel_t end() const noexcept { return std::default_sentinel; }
 
-    /// Returns the next batch, which has at least one row, or nothing at the end. The rows before an error come first;
-    /// after `cancelled`, the next call continues.
+    /// Returns the next batch, or nothing at the end. It has at least one row, unless many bad records precede it. The
+    /// rows before an error come first; after `cancelled`, the next call continues.
     std::optional<column_batch> next() {
         detail::arrow_owner<ArrowArray> batch;
         call(millstream_columns_next, handle_.get(), &*batch);

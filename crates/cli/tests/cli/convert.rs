@@ -288,7 +288,7 @@ fn arrow_can_be_compressed() {
     let place = Place::new().file("a.csv", format!("n,s\n{rows}"));
     let size = |words: &str| {
         convert(&place, &format!("a.csv --to arrow -o out {words}")).succeeds();
-        convert(&place, "out --from arrow --to csv").succeeds().prints(&format!("n,s\n{rows}"));
+        convert(&place, "out --from arrow --to csv").succeeds().prints(format!("n,s\n{rows}"));
         place.read("out").len()
     };
     let plain = size("");

@@ -169,8 +169,8 @@ fn the_depth_of_checked_lines_is_limited() {
         assert_eq!(split.contains("\"depth\":2"), !options.is_empty(), "{split}");
         split
     };
-    place.run("--split").word(&plan("")).succeeds();
-    place.run("--split").word(&plan("--json-depth 2")).fails().complains_of(&[&too_deep(2), "line 2"]);
+    place.run("--split").word(plan("")).succeeds();
+    place.run("--split").word(plan("--json-depth 2")).fails().complains_of(&[&too_deep(2), "line 2"]);
     place.words("split --jsonl --json-depth 2 in").exits(2).complains_of(&["without JSON that is checked"]);
 }
 

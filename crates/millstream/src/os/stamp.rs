@@ -17,6 +17,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
+    #[allow(clippy::unnecessary_cast)] // The types differ between platforms.
     pub(crate) fn of(stat: &Stat) -> Stamp {
         Stamp {
             size: stat.st_size as u64,

@@ -170,12 +170,14 @@ struct Skip {
     resume: Resume,
 }
 
+type Observe = dyn FnMut(&Progress) + Send;
+
 #[derive(Clone)]
 struct Observer {
     interval: Duration,
     last: Instant,
     /// It is shared with the readers of the same version of the source.
-    call: Arc<Mutex<dyn FnMut(&Progress) + Send>>,
+    call: Arc<Mutex<Observe>>,
 }
 
 /// A reader's position, counted from the start of the stream, or for a split, of its file.

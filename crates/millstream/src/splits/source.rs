@@ -43,7 +43,7 @@ pub(crate) struct Opened {
 }
 
 enum Bytes {
-    File(FdSource),
+    File(Box<FdSource>),
     Object(Box<ObjectSource>),
 }
 
@@ -57,7 +57,7 @@ impl Opened {
                 let open_failed = |error| Error::new(ErrorKind::OpenFailed).with_io(error);
                 let mut file = file.try_clone().map_err(open_failed)?;
                 file.seek(SeekFrom::Start(start)).map_err(open_failed)?;
-                Bytes::File(FdSource::new(file.into())?)
+                Bytes::File(Box::new(FdSource::new(file.into())?))
             }
             Content::Object(version) => {
                 Bytes::Object(Box::new(ObjectSource::new(version.open(start, split.expected_end())?)))

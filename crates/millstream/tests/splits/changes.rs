@@ -222,7 +222,8 @@ fn the_hashes_of_small_splits_have_the_bytes_of_small_ranges() {
 
 #[test]
 fn a_file_that_changes_while_it_is_planned_is_detected() {
-    let changes: [(&str, fn(&Path)); 4] = [
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 4] = [
         ("shorter", |path| File::options().write(true).open(path).unwrap().set_len(250_000).unwrap()),
         ("empty", |path| File::options().write(true).open(path).unwrap().set_len(0).unwrap()),
         ("longer", |path| File::options().append(true).open(path).unwrap().write_all(b"more\n").unwrap()),
