@@ -276,9 +276,9 @@ TEST(Columns, TypesFromAllRecords) {
     for (int i = 0; i < 20'000; ++i)
         text += "1\n";
     text += "2.5\n";
-    EXPECT_EQ(columns_of(text, options).schema(), one_number);
+    EXPECT_EQ(columns_of(text.c_str(), options).schema(), one_number);
     options.infer = ms::infer_all;
-    auto columns = columns_of(text, options);
+    auto columns = columns_of(text.c_str(), options);
     EXPECT_EQ(columns.schema(), R"({"fields":[{"name":"n","type":"float64"}]})");
     while (columns.next()) {
     }
