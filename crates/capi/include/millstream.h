@@ -1388,7 +1388,8 @@ millstream_code millstream_remote_set_range_size(millstream_remote *remote,
 /**
  * Sets how many ranges are fetched at a time. Up to this many are in memory. The default depends on how fast a
  * connection is: 16 ranges of half the size at first and below 32 MB/s, 8 ranges below 200 MB/s, and 5 of twice the
- * size otherwise. By default, the next one is requested when three quarters of a range have arrived.
+ * size otherwise. By default, and below 200 MB/s, the next one is requested when three quarters of a range have
+ * arrived.
  */
 millstream_code millstream_remote_set_connections(millstream_remote *remote,
                                                   size_t count,
@@ -2606,8 +2607,9 @@ millstream_code millstream_columns_schema(const millstream_columns *columns,
 
 /**
  * Writes the next batch to `batch`, which has at least one row, unless many bad records precede it. The caller releases
- * it; it stays valid after the columns are freed. At the end, its `release` is NULL. The rows before a bad record or an error of the source come
- * first; after the error the columns are at their end, except that the next call continues after MILLSTREAM_CANCELLED.
+ * it; it stays valid after the columns are freed. At the end, its `release` is NULL. The rows before a bad record or an
+ * error of the source come first; after the error the columns are at their end, except that the next call continues
+ * after MILLSTREAM_CANCELLED.
  */
 millstream_code millstream_columns_next(millstream_columns *columns,
                                         struct ArrowArray *batch,

@@ -216,8 +216,9 @@ pub extern "C" fn millstream_columns_schema(
 }
 
 /// Writes the next batch to `batch`, which has at least one row, unless many bad records precede it. The caller releases
-/// it; it stays valid after the columns are freed. At the end, its `release` is NULL. The rows before a bad record or an error of the source come
-/// first; after the error the columns are at their end, except that the next call continues after MILLSTREAM_CANCELLED.
+/// it; it stays valid after the columns are freed. At the end, its `release` is NULL. The rows before a bad record or an
+/// error of the source come first; after the error the columns are at their end, except that the next call continues
+/// after MILLSTREAM_CANCELLED.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_columns_next(
     columns: Option<&mut millstream_columns>,

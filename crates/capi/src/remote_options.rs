@@ -95,7 +95,8 @@ pub extern "C" fn millstream_remote_set_range_size(
 
 /// Sets how many ranges are fetched at a time. Up to this many are in memory. The default depends on how fast a
 /// connection is: 16 ranges of half the size at first and below 32 MB/s, 8 ranges below 200 MB/s, and 5 of twice the
-/// size otherwise. By default, the next one is requested when three quarters of a range have arrived.
+/// size otherwise. By default, and below 200 MB/s, the next one is requested when three quarters of a range have
+/// arrived.
 #[unsafe(no_mangle)]
 pub extern "C" fn millstream_remote_set_connections(
     remote: Option<&mut millstream_remote>,

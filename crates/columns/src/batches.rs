@@ -64,6 +64,16 @@ impl Piece {
     fn new(block: BatchCopy, reject: Option<Reject>) -> Piece {
         Piece { block, reject, result: None }
     }
+
+    /// Returns about how much memory it takes.
+    fn size(&self) -> usize {
+        self.block.batch().bytes().len() + self.reject.as_ref().map_or(0, size_of_reject)
+    }
+}
+
+/// Returns about how much memory a bad record takes. The error has texts, too.
+fn size_of_reject(reject: &Reject) -> usize {
+    size_of::<Reject>() + 2 * reject.raw.len() + 256
 }
 
 /// What the records of a reader are.
@@ -238,7 +248,7 @@ impl Batches {
         while records < most && bytes < SAMPLE_BYTES {
             let Some(piece) = self.read()? else { break };
             records += json::observe(&piece.block, most - records, options, &mut guesses, &mut columns);
-            bytes += piece.block.batch().bytes().len();
+            bytes += piece.size();
             self.sample.push_back(piece);
         }
         self.json_schema(&guesses, columns, options)
@@ -296,7 +306,7 @@ impl Batches {
         while records < most && bytes < SAMPLE_BYTES {
             let Some(piece) = self.read()? else { break };
             records += self.layout.observe(&piece.block, &mut scratch, most - records, &mut columns);
-            bytes += piece.block.batch().bytes().len();
+            bytes += piece.size();
             self.sample.push_back(piece);
         }
         let types = columns.iter().map(|column| column.data_type(options.how()).unwrap_or(DataType::Utf8));
@@ -414,8 +424,7 @@ impl Batches {
 
     fn keep(&mut self, rejects: impl IntoIterator<Item = Reject>) {
         for reject in rejects {
-            // The error has texts, too.
-            self.rejects_bytes += size_of::<Reject>() + 2 * reject.raw.len() + 256;
+            self.rejects_bytes += size_of_reject(&reject);
             self.rejects.push(reject);
         }
     }

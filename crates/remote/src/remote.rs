@@ -175,7 +175,8 @@ impl Remote {
 
     /// Sets how many ranges are fetched at a time. Up to this many are in memory. The default depends on how fast a
     /// connection is: 16 ranges of half the size at first and below 32 MB/s, 8 ranges below 200 MB/s, and 5 of twice the size
-    /// otherwise. By default, the next one is requested when three quarters of a range have arrived.
+    /// otherwise. By default, and below 200 MB/s, the next one is requested when three quarters of
+    /// a range have arrived.
     pub fn connections(mut self, count: usize) -> Remote {
         self.connections = Some(count);
         self

@@ -181,7 +181,8 @@ class RemoteSettings(TypedDict, total=False):
     range_size: int
     #: How many ranges are fetched at a time. Up to this many are in memory. The default depends on how fast a
     #: connection is: 16 ranges of half the size at first and below 32 MB/s, 8 ranges below 200 MB/s, and 5 of twice the
-    #: size otherwise. By default, the next one is requested when three quarters of a range have arrived.
+    #: size otherwise. By default, and below 200 MB/s, the next one is requested when three quarters of a range have
+    #: arrived.
     connections: int
     #: Whether requests to an object store are not signed, so that no credentials are needed: for public objects. It is
     #: like `AWS_SKIP_SIGNATURE=true`.

@@ -1,5 +1,7 @@
 //! The documents of a stream, batch by batch.
 
+use std::collections::VecDeque;
+
 use super::{Columns, OnAbsent, Options, Reject, Sample, Schema};
 use crate::{Document, Documents, join_path};
 use millstream_core::{Error, ErrorKind, ReadRecords, Result};
@@ -32,6 +34,8 @@ pub struct Batches<R> {
     error: Option<Error>,
     over: bool,
     rejects: Vec<Reject>,
+    /// Those of the sample that are after documents of it which have not been converted.
+    later: VecDeque<Reject>,
 }
 
 impl<R: ReadRecords> Batches<R> {
@@ -43,7 +47,8 @@ impl<R: ReadRecords> Batches<R> {
         let absent = options.absent;
         Ok(Batches {
             inferred_from: sample.len(),
-            rejects: std::mem::take(&mut sample.rejects),
+            rejects: Vec::new(),
+            later: std::mem::take(&mut sample.rejects).into(),
             sample,
             documents,
             columns: Columns::new(schema, options)?,
@@ -126,6 +131,10 @@ impl<R: ReadRecords> Batches<R> {
         };
         let mut rejected = 0;
         while !self.columns.is_full() && rejected < self.columns.batch_bytes() {
+            let next = self.sample.next_record();
+            while self.later.front().is_some_and(|bad| next.is_none() || bad.error.record() < next) {
+                self.rejects.extend(self.later.pop_front());
+            }
             let appended = match self.sample.pop() {
                 Some((document, record)) => {
                     self.columns.append(&document).map_err(|error| (error, Some(record), raw(&document)))

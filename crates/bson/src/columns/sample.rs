@@ -40,14 +40,13 @@ impl Sample {
 
     /// Reads more documents until there are `count`, until their total size reaches `bytes` bytes, or until the end.
     /// This function can be called again after an error that is
-    /// [resumable](millstream_core::ErrorKind::is_resumable). Skipped places that are [kept](Documents::keep_bad)
-    /// count as documents.
+    /// [resumable](millstream_core::ErrorKind::is_resumable).
     ///
     /// # Errors
     /// Returns the errors of [`Documents::next`].
     pub fn extend<R: ReadRecords>(&mut self, documents: &mut Documents<R>, count: usize, bytes: usize) -> Result<()> {
         let mut rejected: usize = self.rejects.iter().map(Reject::size).sum();
-        while self.places.len() + self.rejects.len() < count && self.bytes.len() + rejected < bytes {
+        while self.places.len() < count && self.bytes.len() + rejected < bytes {
             let document = match documents.next() {
                 Ok(Some(document)) => document,
                 Ok(None) => break,
@@ -105,6 +104,11 @@ impl Sample {
         }
         self.popped += 1;
         Some((self.get(self.popped - 1), self.places[self.popped - 1].2))
+    }
+
+    /// Returns the record number of the next document that has not been popped.
+    pub(super) fn next_record(&self) -> Option<u64> {
+        self.places.get(self.popped).map(|place| place.2)
     }
 
     fn get(&self, index: usize) -> Document<'_> {

@@ -326,6 +326,7 @@ impl<R: ReadRecords> Documents<R> {
 
     fn find_slowly(&mut self) -> Result<Option<usize>> {
         let limit = self.reader.record_limit();
+        self.rejected = None;
         while !self.over {
             if self.search.is_some() {
                 self.search()?;

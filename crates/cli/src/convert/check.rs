@@ -127,6 +127,7 @@ pub(super) fn check(options: &Options, sources: &[Source], from: From, to: Optio
         (options.ragged.is_some(), "--ragged", "csv or tsv", from.is_csv()),
         (dialect.is_some(), dialect.unwrap_or_default(), "csv or tsv", from.is_csv()),
         (options.json_pointer.is_some(), "--json-pointer", "json", from == From::Json),
+        (options.reading.gives("json_depth"), "--json-depth", "json", from == From::Json),
         (options.json_duplicates.is_some(), "--json-duplicates", "json or jsonl", from.is_json()),
         (options.infer.is_some(), "--infer", "csv, tsv, json, jsonl or bson", infers || from == From::Bson),
         (options.schema.is_some(), "--schema", "lines, csv, tsv, json, jsonl or bson", text || from == From::Bson),

@@ -462,6 +462,8 @@ fn of_documents(error: &Error, options: &Options) -> Advice {
         ErrorKind::ShapeMismatch | ErrorKind::ValueOutOfRange => {
             Advice::Of("raise --infer, name the columns with --column, or see --mismatch, --unknown and --rejects")
         }
+        // Documents with too many different members.
+        ErrorKind::MemoryLimit if error.record().is_none() => Advice::None,
         ErrorKind::MemoryLimit => Advice::Of("raise --record-limit if the source is trusted"),
         ErrorKind::KeyMissing if error.record().is_none() => {
             Advice::Of("check the path, or make it a column of nulls with --absent null")

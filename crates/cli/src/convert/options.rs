@@ -102,8 +102,9 @@ pub(crate) struct Options {
 
     /// From how many records types are inferred, 'all', or 'off' for text [default: 10000]
     ///
-    /// At most 64 MiB of records. With 'all', the sources are read twice, so they must be files. With 'off', columns of
-    /// JSON and BSON are the JSON of their values.
+    /// At most 64 MiB of records. With 'all', the sources are read twice: files, or objects with a strong ETag on a server
+    /// with ranges. Values of BSON have types, which are those of the columns; with 'off', columns of JSON and BSON are the
+    /// text of their values.
     #[arg(long, value_name = "COUNT", help_heading = "Types", value_parser = Infer::parse)]
     pub(super) infer: Option<Infer>,
 

@@ -68,7 +68,7 @@ fn help(name: &str) -> Option<(&'static str, &'static str)> {
              long; a copy kept alive by --round-robin fails if it neither reads nor writes.",
         ),
         "json_depth" => (
-            "Fail if more arrays and objects than this are inside each other in JSON of --json or --json-check [default: 128]",
+            "Fail if more arrays and objects than this are inside each other in JSON of --json, --json-check or --from json [default: 128]",
             "",
         ),
         "expect_bytes" => (

@@ -151,6 +151,12 @@ impl Reading {
         self.0.of_command()
     }
 
+    /// Returns whether the option with this name was given.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn gives(&self, name: &str) -> bool {
+        self.0.given.has(name)
+    }
+
     /// Returns the maximum length of a record, if it was given.
     #[cfg(feature = "parquet")]
     pub(crate) fn record_limit(&self) -> Option<usize> {

@@ -266,11 +266,11 @@ fn values(field: &Field, array: &ArrayRef) -> Result<Values> {
         T::Binary => Values::Binary(array.as_binary().clone()),
         T::LargeBinary => Values::Binary(array.as_binary::<i64>().iter().collect()),
         T::BinaryView => Values::Binary(array.as_binary_view().iter().collect()),
-        T::FixedSizeBinary(_) => {
+        &T::FixedSizeBinary(width) => {
             let pieces: BinaryArray = array.as_fixed_size_binary().iter().collect();
-            match field.metadata().get("bson").map(String::as_str) {
-                Some("objectId") => Values::Ids(pieces),
-                Some("decimal") => Values::BsonDecimals(pieces),
+            match (width, field.metadata().get("bson").map(String::as_str)) {
+                (12, Some("objectId")) => Values::Ids(pieces),
+                (16, Some("decimal")) => Values::BsonDecimals(pieces),
                 _ => Values::Binary(pieces),
             }
         }

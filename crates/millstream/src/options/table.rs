@@ -449,7 +449,7 @@ pub const REMOTE: &[Setting<Remote>] = &[
     },
     Setting {
         name: "connections",
-        about: "How many ranges are fetched at a time. Up to this many are in memory. The default depends on how fast a connection is: 16 ranges of half the size at first and below 32 MB/s, 8 ranges below 200 MB/s, and 5 of twice the size otherwise. By default, the next one is requested when three quarters of a range have arrived.",
+        about: "How many ranges are fetched at a time. Up to this many are in memory. The default depends on how fast a connection is: 16 ranges of half the size at first and below 32 MB/s, 8 ranges below 200 MB/s, and 5 of twice the size otherwise. By default, and below 200 MB/s, the next one is requested when three quarters of a range have arrived.",
         set: Set::Number(|builder, number| builder.connections(usize::try_from(number).unwrap_or(usize::MAX))),
     },
     Setting {

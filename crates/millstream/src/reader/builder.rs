@@ -645,7 +645,8 @@ impl ReaderBuilder {
 
     fn meter(&self, size: Option<u64>) -> Meter {
         match &self.continues {
-            Some((_, meter)) => meter.clone(),
+            // A mapped file that is read again says so itself.
+            Some((_, meter)) => Meter { lent: false, ..meter.clone() },
             None => Meter::new(size),
         }
     }
@@ -704,7 +705,7 @@ impl ReaderBuilder {
         if is_read || self.is_compressed((*memory).as_ref()) {
             let read = ReadSource(std::io::Cursor::new(Shared(memory)));
             let builder = ReaderBuilder { decode: self.decode.or(Some(Decode::Auto)), ..self };
-            let again = Ok(Box::new(Again { builder: builder.clone(), origin }));
+            let again = Ok(Box::new(Again { builder: ReaderBuilder { continues: None, ..builder.clone() }, origin }));
             return Ok(Reader { again, ..builder.open(Kind::Memory, name, None, |_| Ok(read))? });
         }
         let buffer = Buffer::lent(memory);

@@ -99,7 +99,11 @@ impl Reader {
         let _ = self.try_close();
         self.meter.bytes.store(0, std::sync::atomic::Ordering::Relaxed);
         let builder = builder.continuing(self.supply.wait().clone(), self.meter.clone());
+        let last = self.observer.as_ref().map(|observer| observer.last);
         *self = SourceVersion(Again { builder, origin }).open()?;
+        if let (Some(observer), Some(last)) = (&mut self.observer, last) {
+            observer.last = last;
+        }
         Ok(())
     }
 }

@@ -228,7 +228,7 @@ fn part(
 /// `delimiter` ends each record, and cannot overlap itself. The delimiters are counted on all cores, in parts of `chunk`
 /// bytes.
 ///
-/// The memory is one block of 256 KiB for each thread.
+/// The memory is one block of 256 KiB for each thread, and for an object also the ranges of a part.
 pub(super) fn count_before(
     content: &Content,
     offsets: impl Iterator<Item = u64>,
@@ -248,11 +248,16 @@ pub(super) fn count_before(
         move |range: &Range<u64>| {
             let inside = offsets.partition_point(|&offset| offset <= range.start)
                 ..offsets.partition_point(|&offset| offset <= range.end);
-            let counted = count_inside(&content, range, &offsets[inside], &delimiter, &wait);
+            let counted = count_inside(&content, range, size, &offsets[inside], &delimiter, &wait);
             AtOnce::new(counted.map(|counted| ((counted, range.end), range.end)))
         }
     };
-    let threads = if size > chunk { processors() } else { 0 };
+    let most = match content {
+        Content::File(_) => processors(),
+        // As much memory as one object's ranges have by default.
+        Content::Object(_) => processors().min(10),
+    };
+    let threads = if size > chunk { most } else { 0 };
     let mut results = InOrder::start(Pieces { size, step: chunk }, threads, false, count);
     let mut before = 0;
     while let Some(result) = results.next_piece()? {
@@ -269,6 +274,7 @@ pub(super) fn count_before(
 fn count_inside(
     content: &Content,
     range: &Range<u64>,
+    size: u64,
     offsets: &[u64],
     delimiter: &[u8],
     wait: &Wait,
@@ -289,7 +295,7 @@ fn count_inside(
             let len = (block.len() - kept).min(usize::try_from(end - at).unwrap_or(usize::MAX));
             let read = cursor.read_at(&mut block[kept..kept + len], at).map_err(Error::from_io)?;
             if read == 0 {
-                return Err(shrank(content.size()?.min(at), range.end));
+                return Err(shrank(content.size()?.min(at), size));
             }
             at += read as u64;
             let searched = kept + read;

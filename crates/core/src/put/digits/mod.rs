@@ -154,7 +154,7 @@ pub(super) fn count_u128(n: u128) -> usize {
 #[inline(always)]
 pub(super) unsafe fn put_u64(at: *mut u8, n: u64) -> *mut u8 {
     // SAFETY: guaranteed by the caller. If there are numbers below the limit, the CPU supports `ifma`, and they have at most
-    // 16 digits.
+    // 16 digits. The limit of `portable` is at most 10^8.
     unsafe {
         // Each result is a length. A pointer could come from either implementation, and the compiler would not see that the
         // next record depends only on a sum.

@@ -41,10 +41,10 @@ pub(super) unsafe fn put_short(at: *mut u8, n: u64) -> usize {
     len
 }
 
-/// Writes sixteen digits of `n`, which is less than 10^16.
+/// Writes sixteen digits of `n`.
 ///
 /// # Safety
-/// 16 bytes at `at` can be written.
+/// 16 bytes at `at` can be written, and `n < 10^16`.
 pub(super) unsafe fn put_sixteen(at: *mut u8, n: u64) {
     // SAFETY: the same conditions hold.
     unsafe { put_at_most_16(at, n, 16) }
