@@ -102,7 +102,7 @@ fn vectors() {
     assert!(count > 90, "{count} vectors");
 }
 
-/// A value far behind the records from which types are inferred by default, after more than a block of the reader.
+/// A value long after the records from which types are inferred by default, after more than a block of the reader.
 fn late(value: &str) -> String {
     format!("n,s\n{}{value},x\n", "1,\n".repeat(100_000))
 }
