@@ -87,6 +87,12 @@ def jq_elements(path, _threads):
     return {"count": int(count), "sum": int(total)}
 
 
+def jaq_elements(path, _threads):
+    words = ["jaq", "[.[].amount] | length, add", path]
+    count, total = subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
+    return {"count": int(count), "sum": int(total)}
+
+
 def polars_parquet(path, threads, out):
     os.environ["POLARS_MAX_THREADS"] = str(threads)
     import polars
@@ -143,7 +149,7 @@ def parquet_content(path):
 
 
 TABLES = {"polars": polars_table, "duckdb": duckdb_table, "pyarrow": pyarrow_table}
-ELEMENTS = {"duckdb": duckdb_elements, "ijson": ijson_elements, "jq": jq_elements}
+ELEMENTS = {"duckdb": duckdb_elements, "ijson": ijson_elements, "jq": jq_elements, "jaq": jaq_elements}
 PARQUET = {"polars": polars_parquet, "duckdb": duckdb_parquet, "pyarrow": pyarrow_parquet, "pymongo": pymongo_parquet}
 
 

@@ -142,7 +142,9 @@ impl fmt::Display for Input {
             Input::Sparse(Sparse { blocks, block, lines: text }) => {
                 write!(f, "sparse-{blocks}-{block}-{}", lines(text))
             }
-            Input::Table(Table { bytes, quoted, seed }) => write!(f, "table-{bytes}-{quoted}-{seed}.csv"),
+            Input::Table(Table { bytes, quoted, columns, seed }) => {
+                write!(f, "table-{bytes}-{quoted}-{columns}-{seed}.csv")
+            }
             Input::Objects(Objects { bytes, nested, array, seed }) => {
                 let (form, end) = (if *nested { "nested" } else { "flat" }, if *array { "json" } else { "jsonl" });
                 write!(f, "objects-{form}-{bytes}-{seed}.{end}")

@@ -1,4 +1,4 @@
-//! CSV files with ten columns: a number that counts the records, an amount, a price, a date, and six texts.
+//! CSV files: a number that counts the records, an amount, a price, a date, and texts.
 //!
 //! Without quotes, every program that splits lines reads them correctly. With quotes, a text contains delimiters, line
 //! ends and doubled quotes, and everything else is as simple as possible: no blank lines, no quotes inside unquoted
@@ -11,7 +11,7 @@ use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
 
-/// Records of ten fields, without a header.
+/// Records without a header.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Table {
@@ -19,12 +19,16 @@ pub struct Table {
     pub bytes: u64,
     /// The percentage of fields in quotes. If it is not 0, half of the quoted texts contain delimiters, line ends or quotes.
     pub quoted: u64,
+    /// The number of fields in a record, at least 5.
+    #[serde(default = "ten")]
+    pub columns: usize,
     /// The seed of the random numbers.
     pub seed: u64,
 }
 
-/// The number of texts in a record.
-const TEXTS: usize = 6;
+fn ten() -> usize {
+    10
+}
 
 impl Table {
     /// Writes the records.
@@ -37,7 +41,7 @@ impl Table {
         let (mut written, mut number) = (0, 0);
         while written < self.bytes {
             let mut below = |limit: u64| random.next_u64() % limit; // The limits are small, so the bias is negligible.
-            for column in 0..TEXTS + 4 {
+            for column in 0..self.columns {
                 content.clear();
                 let is_quoted = below(100) < self.quoted;
                 match column {
@@ -60,7 +64,7 @@ impl Table {
                     }
                 }
                 let quote: &[u8] = if is_quoted { b"\"" } else { b"" };
-                let end: &[u8] = if column + 1 < TEXTS + 4 { b"," } else { b"\n" };
+                let end: &[u8] = if column + 1 < self.columns { b"," } else { b"\n" };
                 record.extend([quote, &content, quote, end].into_iter().flatten());
             }
             out.write_all(&record)?;
@@ -78,7 +82,7 @@ mod tests {
 
     fn text(quoted: u64) -> String {
         let mut text = Vec::new();
-        Table { bytes: 100_000, quoted, seed: 1 }.write(&mut text).unwrap();
+        Table { bytes: 100_000, quoted, columns: 10, seed: 1 }.write(&mut text).unwrap();
         String::from_utf8(text).unwrap()
     }
 
@@ -87,7 +91,7 @@ mod tests {
         let text = text(0);
         assert!(text.len() >= 100_000 && text.len() < 100_200, "{}", text.len());
         assert!(text.ends_with('\n') && !text.contains('"'));
-        assert!(text.lines().all(|line| line.split(',').count() == TEXTS + 4));
+        assert!(text.lines().all(|line| line.split(',').count() == 10));
     }
 
     #[test]
@@ -97,10 +101,10 @@ mod tests {
         let parts: Vec<&str> = text.split('"').collect();
         let outside: String = parts.iter().step_by(2).copied().collect();
         let records = outside.matches('\n').count();
-        assert_eq!(outside.matches(',').count(), records * (TEXTS + 3));
+        assert_eq!(outside.matches(',').count(), records * 9);
         let doubled = text.matches("\"\"").count();
         let quoted = parts.len() / 2 - doubled;
-        let percent = 100 * quoted / (records * (TEXTS + 4));
+        let percent = 100 * quoted / (records * 10);
         assert!((18..=22).contains(&percent), "{percent} %");
         for part in [", or so", "\nand more", " \"\"as they say\"\""] {
             assert!(text.contains(part), "{part:?}");
