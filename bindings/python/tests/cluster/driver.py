@@ -40,8 +40,7 @@ def main(engine: str, when: str, path: str, out: str, address: str = "") -> None
 def check(engine: str, when: str, path: Path, out: Path, address: str = "") -> None:
     """Runs the driver until it is killed, and then ends its job: it is completed only after the manifest."""
     words = [sys.executable, __file__, engine, when, str(path), str(out), address]
-    # The group of its processes is killed.
-    # It imports modules of the other tests.
+    # It imports modules of the other tests. The group of its processes is killed.
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
     ended = subprocess.run(words, start_new_session=True, stdout=subprocess.DEVNULL, env=environment, check=False)
     assert ended.returncode == -signal.SIGKILL
@@ -49,13 +48,13 @@ def check(engine: str, when: str, path: Path, out: Path, address: str = "") -> N
     assert bool(visible) == (when == "after")
     with pytest.raises(ms.Error, match="unfinished job"):
         ms.Job.parts(out)
-    commit = [sys.executable, "-m", "millstream", "commit"]
-    resumed = subprocess.run([*commit, "resume", out], stdout=subprocess.DEVNULL, check=False)
-    assert resumed.returncode == (0 if when == "after" else 1)
+    resumed, refused = kill.end("resume", out)
     if when == "before":
-        subprocess.run([*commit, "abort", out], stdout=subprocess.DEVNULL, check=True)
+        assert "found a job without a manifest" in refused
+        assert kill.end("abort", out) == ("removed the job\n", "")
         assert os.listdir(out) == []
         return
+    assert resumed.startswith("complete: parts: ")
     parts = ms.Job.parts(out)
     assert parts is not None
     assert b"".join(Path(part).read_bytes() for part in parts).splitlines() == path.read_bytes().splitlines()

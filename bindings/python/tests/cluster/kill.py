@@ -1,9 +1,12 @@
-"""Kills processes once, as a machine that fails would."""
+"""Kills processes once, as a machine that fails would, and ends the jobs of drivers that were killed."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -17,15 +20,14 @@ def once(table: Any, marker: str) -> Any:
     return None
 
 
-class AfterWriting:
-    """An output that kills the process of one task after its part is complete, but before it is reported."""
+class Output:
+    """An output that does what another one does."""
 
-    def __init__(self, output: Any, marker: str) -> None:
+    def __init__(self, output: Any) -> None:
         self.output = output
-        self.marker = marker
 
     def write(self, task: int, tables: Any) -> Any:
-        return once(self.output.write(task, tables), self.marker)
+        return self.output.write(task, tables)
 
     def commit(self, parts: Any) -> None:
         self.output.commit(parts)
@@ -35,29 +37,41 @@ class AfterWriting:
         return self.output.job
 
 
-class WhileCommitting:
-    """An output whose driver is killed before the manifest, or after it, when all parts but the last are visible."""
+class AfterWriting(Output):
+    """Kills the process of one task after its part is complete, but before it is reported."""
+
+    def __init__(self, output: Any, marker: str) -> None:
+        super().__init__(output)
+        self.marker = marker
+
+    def write(self, task: int, tables: Any) -> Any:
+        return once(super().write(task, tables), self.marker)
+
+
+class WhileCommitting(Output):
+    """Kills the driver before the manifest, or after it, when all parts but the last are visible."""
 
     def __init__(self, output: Any, when: str, group: int) -> None:
-        self.output = output
+        super().__init__(output)
         self.when = when
         #: The group of processes of the driver.
         self.group = group
 
-    def write(self, task: int, tables: Any) -> Any:
-        return self.output.write(task, tables)
-
     def commit(self, parts: Any) -> None:
         parts = list(parts)
         if self.when == "after":
-            last = os.path.join(self.output.job.directory, max(part.name for part in parts))
+            last = os.path.join(self.job.directory, max(part.name for part in parts))
             os.mkdir(last)
             try:
-                self.output.commit(parts)
+                super().commit(parts)
             except OSError:
                 os.rmdir(last)
         os.killpg(self.group, signal.SIGKILL)
 
-    @property
-    def job(self) -> Any:
-        return self.output.job
+
+def end(action: str, directory: Path) -> tuple[str, str]:
+    """Runs `millstream commit`, and returns what it prints and its error, one of which is empty."""
+    command = [sys.executable, "-m", "millstream", "commit", action, str(directory)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode == 0) == bool(ended.stdout) == (not ended.stderr), ended
+    return ended.stdout, ended.stderr

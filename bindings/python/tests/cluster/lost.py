@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from standalone import session
+from standalone import BOTH, session
 
 SIZE = 64 << 10
 
@@ -23,8 +23,7 @@ WAITING = 4
 
 
 def main(kind: str, master: str, path: str, out: str, notes: str) -> None:
-    # It begins when both nodes can work.
-    spark = session(master, {"spark.scheduler.minRegisteredResourcesRatio": "1.0", "spark.cores.max": "2"})
+    spark = session(master, BOTH)
 
     def noting(what: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
         def note(batches: Iterator[Any]) -> Iterator[Any]:

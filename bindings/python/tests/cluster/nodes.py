@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from standalone import kill_session
+from standalone import kill_session, start_session
 
 # Before Ray is imported.
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -79,10 +79,7 @@ class DaskNodes:
             name = f"node-{self._started}"
             program = [sys.executable, "-m", "distributed.cli.dask_worker", self.address, "--no-dashboard"]
             options = ["--nthreads=1", "--memory-limit=512MiB", f"--name={name}", f"--local-directory={self._place}"]
-            silent = subprocess.DEVNULL
-            self._nodes[name] = subprocess.Popen(
-                [*program, *options], stdout=silent, stderr=silent, start_new_session=True
-            )
+            self._nodes[name] = start_session([*program, *options])
         self._client.wait_for_workers(len(self._nodes))
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from standalone import session
+from standalone import BOTH, session
 
 
 def main(master: str, path: str, out: str, attempts: str, rejects: str) -> None:
@@ -22,11 +22,8 @@ def main(master: str, path: str, out: str, attempts: str, rejects: str) -> None:
         "spark.speculation.quantile": "0.1",
         "spark.speculation.multiplier": "1.1",
         "spark.speculation.minTaskRuntime": "100ms",
-        # The frame begins when both workers can run it.
-        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
-        "spark.cores.max": "2",
     }
-    spark = session(master, settings)
+    spark = session(master, {**BOTH, **settings})
     frame = spark.read.format("millstream").option("splitSize", 64 << 10).option("rejects", rejects).load(path)
 
     def slow(batches: Iterator[Any]) -> Iterator[Any]:

@@ -9,12 +9,15 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 #: Processes of Java that live for seconds spend much of their time compiling otherwise.
 JAVA = "-XX:TieredStopAtLevel=1"
+
+#: Settings of a session that begins when both workers can work for it.
+BOTH = {"spark.scheduler.minRegisteredResourcesRatio": "1.0", "spark.cores.max": "2"}
 
 
 class Standalone:
@@ -40,8 +43,7 @@ class Standalone:
 
     def _start(self, name: str, host: str, *words: str) -> subprocess.Popen[bytes]:
         command = [self._program, f"org.apache.spark.deploy.{name}", "--host", host, "--webui-port", "0", *words]
-        silent = subprocess.DEVNULL
-        return subprocess.Popen(command, stdout=silent, stderr=silent, start_new_session=True, env=self._environment)
+        return start_session(command, self._environment)
 
     def replace(self) -> None:
         """Starts the workers that are missing."""
@@ -63,7 +65,13 @@ class Standalone:
             kill_session(process)
 
 
-def kill_session(process: subprocess.Popen[bytes]) -> None:
+def start_session(command: Sequence[str], environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """Starts a process without output in a new session."""
+    silent = subprocess.DEVNULL
+    return subprocess.Popen(command, stdout=silent, stderr=silent, start_new_session=True, env=environment)
+
+
+def kill_session(process: subprocess.Popen[Any]) -> None:
     """Kills all processes of the session that this process has begun, whatever groups they have."""
     for pid in map(int, filter(str.isdecimal, os.listdir("/proc"))):
         with contextlib.suppress(ProcessLookupError):
