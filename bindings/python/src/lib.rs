@@ -79,7 +79,7 @@ mod _native {
     #[pymodule_export]
     use crate::splits::{SharedPass, Split, Splits, follow_part, plan_objects};
     #[pymodule_export]
-    use crate::streams::{Columns, record_columns};
+    use crate::streams::{Columns, inferred_schema, record_columns};
     #[pymodule_export]
     use crate::wait::forked;
     #[pymodule_export]

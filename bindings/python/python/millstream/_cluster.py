@@ -32,6 +32,7 @@ from ._native import (
     Writer,
     document_columns,
     follow_part,
+    inferred_schema,
     is_directory_of_objects,
     is_pattern_of_objects,
     is_url,
@@ -115,7 +116,8 @@ class LinesOptions(PlanOptions, total=False):
 
 
 class JsonOptions(LinesOptions, total=False):
-    """The options of newline-delimited JSON: those of `millstream.columns`. Types are inferred from the first file."""
+    """The options of newline-delimited JSON: those of `millstream.columns`. Types are inferred from the first file that
+    is not empty, or with `infer="all"` from all records of all files, which this process then reads once more."""
 
     infer: int | Literal["all", "off"]
     decimals: bool
@@ -128,7 +130,7 @@ Map: TypeAlias = "Callable[[Callable[[str], str], Sequence[str]], Iterable[str]]
 
 class DelimitedOptions(LinesOptions, total=False):
     """The options of delimited text: those of `millstream.columns` and `Framer.csv`. Types are inferred from the first
-    file.
+    file, or with `infer="all"` from all records of all files, which this process then reads once more.
 
     With `map`, other processes read the files to plan them, 256 MiB for each call, and this process composes what they
     found: `millstream.ray.map_tasks`, `millstream.dask.map_tasks`, or the method `map` of an executor of
@@ -230,12 +232,12 @@ def plan_jsonl(paths: Paths, **options: Unpack[JsonOptions]) -> TablePlan:
     plan, own = _divide(plan)
     files = _files(paths)
     infer = own.pop("infer", _INFER)
+    framer = Framer.json_lines()
     first = next((path for path in files if Splits.plan(path, decode="off").file_size), files[0])
-    columns = columns_of(first, "jsonl", schema=schema, infer=infer, threads=1, **own)
-    fields, arrow = _types(columns)
+    fields, arrow = _types(_columns(files, first, framer, schema=schema, infer=infer, **own))
     own.pop("on_bad")
     task = {"format": "jsonl", "types": _as_json(fields, inferred=schema is None), **own}
-    return _plan(arrow, ((path, Framer.json_lines(), task) for path in files), **plan)
+    return _plan(arrow, ((path, framer, task) for path in files), **plan)
 
 
 def plan_csv(paths: Paths, **options: Unpack[CsvOptions]) -> TablePlan:
@@ -259,9 +261,7 @@ def _plan_delimited(paths: Paths, delimiter: str, options: dict[str, Any]) -> Ta
     header, infer = own.pop("header", True), own.pop("infer", _INFER)
     own["nulls"] = tuple(own.get("nulls", ()))
     plan["map"] = own.pop("map", None)
-    fields, arrow = _types(
-        columns_of(files[0], framer, header=header, schema=schema, infer=infer, threads=1, **own),
-    )
+    fields, arrow = _types(_columns(files, files[0], framer, header=header, schema=schema, infer=infer, **own))
     own.pop("on_bad")
     task = {"format": "csv", "types": _as_json(fields, inferred=schema is None), **own}
 
@@ -662,6 +662,13 @@ def _plain(arrow: Any, of: Any) -> Any:
         inner = of.value_field
         return arrow.list_(arrow.field(inner.name, _plain(arrow, inner.type), inner.nullable))
     return of
+
+
+def _columns(files: Sequence[str], first: str, framer: Framer, *, schema: Any, infer: Any, **options: Any) -> Columns:
+    """The columns of the first file. With `infer="all"`, their types are those of all files together."""
+    if schema is None and infer == "all":
+        schema = inferred_schema(files, framer, **options)
+    return columns_of(first, framer, schema=schema, infer=infer, threads=1, **options)
 
 
 def _types(columns: Columns) -> tuple[list[dict[str, Any]], pa.Schema]:

@@ -814,3 +814,14 @@ def record_columns(
     names: list[str] | None = None,
     keeps: bool = False,
 ) -> Columns: ...
+def inferred_schema(
+    sources: Sequence[Location],
+    framer: Framer,
+    *,
+    header: bool = True,
+    nulls: Sequence[str] = (),
+    special_numbers: bool = False,
+    decimals: bool = False,
+    duplicates: str = "error",
+    on_bad: str = "stop",
+) -> str: ...

@@ -4,7 +4,7 @@
 
 mod records;
 
-pub use records::record_columns;
+pub use records::{inferred_schema, record_columns};
 
 use std::sync::Arc;
 

@@ -13,6 +13,7 @@ import sys
 import threading
 import urllib.parse
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -133,6 +134,74 @@ def test_inferred_types_are_as_strict_as_on_one_machine(tmp_path: Path) -> None:
         number, error = failure(arrow.plan_jsonl(path, infer=10, split_size=100))
         assert number == 3
         assert (error.kind, error.offset) == (caught.value.kind, caught.value.offset)
+
+
+#: Files whose types differ, and what all of them have together.
+DIFFERENT: list[tuple[str, list[bytes], dict[str, Any], list[dict[str, Any]]]] = [
+    (
+        "csv",
+        [b"a,b,c\n1,2024-02-29,1\n", b"c,a,b\n2,2.5,NA\n", b"b,c,a\nx,007,3\n"],
+        {"nulls": ["NA"]},
+        [{"a": 1.0, "b": "2024-02-29", "c": "1"}, {"a": 2.5, "b": None, "c": "2"}, {"a": 3.0, "b": "x", "c": "007"}],
+    ),
+    ("csv", [b"1\n", b"2.5\n"], {"header": False, "decimals": True}, [{"0": Decimal("1.0")}, {"0": Decimal("2.5")}]),
+    (
+        "jsonl",
+        [b"", b'{"a": 1}\n', b'{"a": 0.5, "b": [1]}\n', b'{"b": [], "c": {"d": true}}\n'],
+        {},
+        [
+            {"a": 1.0, "b": None, "c": None},
+            {"a": 0.5, "b": [1], "c": None},
+            {"a": None, "b": [], "c": {"d": True}},
+        ],
+    ),
+    ("jsonl", [b'{"a": 1, "a": 2}\n', b'{"a": "x", "a": 3}\n'], {"duplicates": "last"}, [{"a": 2}, {"a": 3}]),
+]
+
+
+@pytest.mark.parametrize(("format", "contents", "options", "rows"), DIFFERENT)
+def test_types_of_all_files(
+    tmp_path: Path, format: str, contents: list[bytes], options: dict[str, Any], rows: list[dict[str, Any]]
+) -> None:
+    for number, content in enumerate(contents):
+        (tmp_path / f"{number}.{format}").write_bytes(content)
+    plan: Any = getattr(arrow, f"plan_{format}")
+    pattern = f"{tmp_path}/*.{format}"
+    for size in (1, data.SIZE):
+        planned = plan(pattern, infer="all", split_size=size, **options)
+        assert read(planned).to_pylist() == rows
+    # They are those of the command line.
+    words = {
+        "nulls": "--null=NA",
+        "header": "--no-header",
+        "decimals": "--decimals",
+        "duplicates": "--json-duplicates=last",
+    }
+    files = [str(tmp_path / f"{number}.{format}") for number in range(len(contents))]
+    command = [sys.executable, "-m", "millstream", "convert", "--infer=all", "--print-schema"]
+    ended = subprocess.run([*command, *(words[name] for name in options), *files], capture_output=True, check=True)
+    types = [json.loads(task.types)["fields"] for task in planned.tasks]
+    assert types == [json.loads(ended.stdout)["fields"]] * len(types)
+    # Otherwise they are those of the first file, in which others do not fit.
+    if options != {"duplicates": "last"}:
+        number, error = failure(plan(pattern, infer=10_000, **options))
+        assert error.kind == "shape_mismatch"
+        assert error.name != files[0]
+
+
+def test_bad_records_have_no_types(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"a,b\n1,2\n")
+    (tmp_path / "b.csv").write_bytes(b"a,b\nx\n2.5,3\n")
+    pattern = f"{tmp_path}/*.csv"
+    plan = arrow.plan_csv(pattern, infer="all", rejects=tmp_path / "bad")
+    assert read(plan).to_pydict() == {"a": [1.0, 2.5], "b": [2, 3]}
+    assert arrow.count_rejects(tmp_path / "bad") == 1
+    number, error = failure(arrow.plan_csv(pattern, infer="all"))
+    assert (number, error.kind, error.record) == (1, "field_count_mismatch", 1)
+    # Another file lacks a column.
+    (tmp_path / "b.csv").write_bytes(b"a,c\n1,2\n")
+    with pytest.raises(ms.Error, match=r"b\.csv: key missing"):
+        arrow.plan_csv(pattern, infer="all")
 
 
 @pytest.mark.parametrize("bad", [b"1\n", b"1,2,3\n"])
@@ -271,6 +340,9 @@ def test_objects(store: str, tmp_path: Path) -> None:
     assert read(arrow.plan_lines("s3://bucket/lines/*"))["line"].to_pylist() == ["one", "two"]
     put("lines.jsonl", b'{"a": 1}\n{"a": 2}\n')
     assert read(arrow.plan_jsonl("s3://bucket/lines.jsonl", split_size=1))["a"].to_pylist() == [1, 2]
+    put("all/1.jsonl", b'{"a": 1}\n')
+    put("all/2.jsonl", b'{"a": 2.5}\n')
+    assert read(arrow.plan_jsonl("s3://bucket/all/*", infer="all"))["a"].to_pylist() == [1.0, 2.5]
     with pytest.raises(FileNotFoundError, match="no object matches the pattern"):
         arrow.plan_csv("s3://bucket/none/*.csv")
     with pytest.raises(ms.OptionError, match=r"http://127.0.0.1:\d+/bucket/lines/some twice") as caught:
