@@ -26,8 +26,8 @@ The options are text:
 and their versions, so that a batch that is repeated has the same rows, or fails if a file has changed.
 
 - `order`: `name` (the default) reads files in the order of their names, and skips those that appear later than a file
-  with a greater name. `appearance` reads each file that was not there before. Its offsets contain the names of all
-  files.
+  with a greater name. `appearance` reads each file whose name was not there before. Its offsets contain the names of
+  all files. A file that is overwritten after it was read is not read again.
 - `maxFilesPerTrigger`: the most files of a batch.
 
 Without one of these two options, the start of a stream also plans the files that exist.

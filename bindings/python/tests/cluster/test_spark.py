@@ -549,7 +549,8 @@ def test_a_stream_reads_each_file_once(spark: Any, tmp_path: Path) -> None:
     stream.add("b", "c", "d")
     stream.run()
     assert stream.batches() == [["b", "c"], ["d"]]
-    stream.add("a", "e")
+    # One file is late, and one is another version of a file that was read.
+    stream.add("a", "c", "e")
     stream.run()
     stream.run()
     assert stream.batches() == [["b", "c"], ["d"], ["e"]]
@@ -559,12 +560,17 @@ def test_a_stream_in_the_order_of_appearance(spark: Any, tmp_path: Path) -> None
     stream = Stream(spark, tmp_path, order="appearance")
     stream.add("b", "c")
     stream.run()
-    stream.add("a", "d")
+    # One file is late and older than the others, and one is another version of a file that was read.
+    stream.add("a", "c", "d")
+    os.utime(stream.input / "a.csv", (0, 0))
     stream.run()
     (stream.input / "b.csv").unlink()
     stream.add("e")
     stream.run()
-    assert stream.batches() == [["b", "c"], ["a", "d"], ["e"]]
+    # The name has been forgotten.
+    stream.add("b")
+    stream.run()
+    assert stream.batches() == [["b", "c"], ["a", "d"], ["e"], ["b"]]
 
 
 def test_a_batch_that_is_repeated_is_visible_once(spark: Any, tmp_path: Path) -> None:
@@ -631,6 +637,25 @@ def test_a_stream_in_a_store(spark: Any, store: Path, tmp_path: Path) -> None:
     copy = read(spark, f"s3://bucket/stream/out/{directory.name}/", "lines")
     assert copy.count() == 2 * (ROWS + 1)
     assert collect(copy, data.LINES) == pa.concat_tables([data.single(path)] * 2).combine_chunks()
+
+
+@pytest.mark.parametrize(("order", "second"), [("name", ["new"]), ("appearance", ["late", "new"])])
+def test_late_objects(spark: Any, store: Path, tmp_path: Path, order: str, second: list[str]) -> None:
+    """An object that is overwritten after it was read is not read again."""
+    folder, path = f"s3://bucket/late/{order}", tmp_path / "line"
+    reader = spark.readStream.format("millstream").option("order", order).load(f"{folder}/in/*")
+    writer = reader.writeStream.format("millstream").trigger(availableNow=True)
+    writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    for lines in ({"b": "first"}, {"a": "late", "b": "again", "c": "new"}):
+        for name, line in lines.items():
+            path.write_text(f"{line}\n")
+            objects.put(f"{folder}/in/{name}", path)
+        writer.start(f"{folder}/out").awaitTermination()
+    found = [
+        [row.line for row in read(spark, f"{folder}/out/{directory.name}/", "lines").collect()]
+        for directory in sorted((store / f"late/{order}/out").iterdir())
+    ]
+    assert found == [["first"], second]
 
 
 def test_an_object_of_a_batch_that_is_replaced(spark: Any, store: Path, tmp_path: Path) -> None:
