@@ -23,6 +23,9 @@ mod generate;
 mod guard;
 mod index;
 mod message;
+#[cfg(all(test, feature = "parquet"))]
+#[path = "../../millstream/tests/shared/peak.rs"]
+mod peak;
 mod program;
 mod run;
 mod signals;

@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 use std::fs::File;
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::{FileReaderBuilder, StreamReader};
 use arrow_schema::SchemaRef;
 use millstream::frame::{Csv, CsvDialect, CsvRagged};
 use millstream::{CancelToken, Error, ErrorKind, Reader, ReaderBuilder, Result, SourceVersion};
 use millstream_columns::{self as columns, Batches, Records, Schema};
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use crate::run::{Reject, Source};
-use crate::tables::read_failed;
+use crate::run::{DEFAULT_RECORD_LIMIT, Reject, Source};
+use crate::tables::{contained, read_failed};
 
+use super::arrow::{ArrowFile, ArrowStream};
 use super::documents::{DocumentInput, DocumentPlan};
 use super::formats::{From, To};
 use super::options::{Duplicates, Infer, Options, read_text};
@@ -94,6 +94,10 @@ impl<'a> How<'a> {
         }
     }
 
+    fn record_limit(&self) -> usize {
+        self.options.reading.record_limit().unwrap_or(DEFAULT_RECORD_LIMIT)
+    }
+
     fn builder(&self) -> ReaderBuilder {
         let builder = self.options.reading.reader(CAPACITY).cancel(&self.token);
         match self.from {
@@ -149,7 +153,7 @@ impl<'a> How<'a> {
             .map(Input::Documents),
             (Opened::Reader(reader), None) if self.from == From::ArrowStream => {
                 let name = reader.name().to_string();
-                let stream = StreamReader::try_new(*reader, None).map_err(read_failed);
+                let stream = ArrowStream::new(*reader, self.record_limit());
                 Ok(Input::ArrowStream(Box::new(stream.map_err(|error| error.with_name(name))?)))
             }
             (Opened::Reader(reader), None) => {
@@ -181,15 +185,16 @@ impl<'a> How<'a> {
                 Ok(Input::Records(Box::new(batches)))
             }
             (Opened::File { file, name, size }, _) if self.from == From::Parquet => {
-                let reader = ParquetRecordBatchReaderBuilder::try_new(file)
-                    .and_then(|builder| builder.with_batch_size(ROWS).build())
-                    .map_err(|error| read_failed(error).with_name(&name))?;
+                let reader = contained(|| {
+                    ParquetRecordBatchReaderBuilder::try_new(file)
+                        .and_then(|builder| builder.with_batch_size(ROWS).build())
+                        .map_err(read_failed)
+                });
+                let reader = reader.map_err(|error| error.with_name(&name))?;
                 Ok(Input::Parquet { reader, table: FileTable { name, size, is_done: false } })
             }
             (Opened::File { file, name, size }, _) => {
-                let reader = FileReaderBuilder::new()
-                    .build(std::io::BufReader::new(file))
-                    .map_err(|error| read_failed(error).with_name(&name))?;
+                let reader = ArrowFile::new(file, self.record_limit()).map_err(|error| error.with_name(&name))?;
                 Ok(Input::Arrow { reader: Box::new(reader), table: FileTable { name, size, is_done: false } })
             }
         }
@@ -262,8 +267,8 @@ pub(super) enum Input {
     Records(Box<Batches>),
     Documents(DocumentInput),
     Parquet { reader: ParquetRecordBatchReader, table: FileTable },
-    Arrow { reader: Box<arrow_ipc::reader::FileReader<std::io::BufReader<File>>>, table: FileTable },
-    ArrowStream(Box<StreamReader<Reader>>),
+    Arrow { reader: Box<ArrowFile<File>>, table: FileTable },
+    ArrowStream(Box<ArrowStream<Reader>>),
 }
 
 /// A file whose format does not tell the position of a row.
@@ -310,18 +315,19 @@ impl Input {
         match self {
             Input::Records(batches) => batches.next_batch(),
             Input::Documents(documents) => documents.next(),
-            Input::Parquet { reader, table } => table.counted(reader.next().transpose().map_err(read_failed)),
-            Input::Arrow { reader, table } => table.counted(reader.next().transpose().map_err(read_failed)),
-            Input::ArrowStream(reader) => {
-                let batch = reader.next().transpose().map_err(read_failed);
-                let batch = batch.and_then(|batch| match batch {
+            Input::Parquet { reader, table } => {
+                table.counted(contained(|| reader.next().transpose().map_err(read_failed)))
+            }
+            Input::Arrow { reader, table } => table.counted(reader.next()),
+            Input::ArrowStream(stream) => {
+                let batch = stream.next().and_then(|batch| match batch {
                     // The stream has its own end marker.
-                    None if reader.get_mut().fill()? > 0 => Err(Error::new(ErrorKind::DecodeDamaged)
+                    None if stream.source_mut().fill()? > 0 => Err(Error::new(ErrorKind::DecodeDamaged)
                         .with_found("bytes after the end of the Arrow stream")
                         .with_expected("the end of the source")),
                     batch => Ok(batch),
                 });
-                batch.map_err(|error| error.with_name(reader.get_ref().name()))
+                batch.map_err(|error| error.with_name(stream.source().name()))
             }
         }
     }
@@ -345,7 +351,7 @@ impl Input {
         match self {
             Input::Records(batches) => of_reader(batches.reader()),
             Input::Documents(documents) => of_reader(documents.reader()),
-            Input::ArrowStream(reader) => of_reader(reader.get_ref()),
+            Input::ArrowStream(stream) => of_reader(stream.source()),
             Input::Parquet { table, .. } | Input::Arrow { table, .. } => {
                 let bytes = if table.is_done { table.size } else { 0 };
                 Position { bytes, source_bytes: bytes }
@@ -361,7 +367,7 @@ impl Input {
         match self {
             Input::Records(batches) => batches.into_reader().close().map(drop),
             Input::Documents(documents) => documents.into_reader().close().map(drop),
-            Input::ArrowStream(mut reader) => reader.get_mut().try_close().map(drop),
+            Input::ArrowStream(mut stream) => stream.source_mut().try_close().map(drop),
             Input::Parquet { .. } | Input::Arrow { .. } => Ok(()),
         }
     }

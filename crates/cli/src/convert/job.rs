@@ -425,6 +425,7 @@ fn advice(error: &Error, options: &Options, from: From) -> Advice {
         // It is about the number of such records.
         _ if error.name().is_none() => Advice::None,
         _ if from == From::Bson => of_documents(error, options),
+        ErrorKind::MemoryLimit => Advice::Of("raise --record-limit if the source is trusted"),
         _ if from.is_typed() => Advice::Usual,
         ErrorKind::ShapeMismatch => {
             Advice::Of("raise --infer, give the type with --schema, or keep such records apart with --rejects")

@@ -2,8 +2,11 @@
 //!
 //! `options` defines the command line, `formats` how formats are chosen, `input` reads any of them as batches of
 //! columns, `output` writes them, and `job` moves the batches from one to the other. `check` refuses what cannot work
-//! together before anything is opened. `documents` reads documents of BSON, and `document_options` has their options.
+//! together before anything is opened. `arrow` reads Arrow IPC; `documents` reads documents of BSON, and `document_options`
+//! has their options.
 
+#[cfg(feature = "parquet")]
+mod arrow;
 #[cfg(feature = "parquet")]
 mod check;
 #[cfg_attr(not(feature = "parquet"), allow(dead_code))]

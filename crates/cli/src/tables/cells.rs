@@ -8,7 +8,10 @@ use std::io::Write as _;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BinaryViewArray, BooleanArray, FixedSizeBinaryArray, LargeBinaryArray,
+    LargeStringArray, StringArray, StringViewArray,
+};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use data_encoding::{BASE64, HEXLOWER};
@@ -43,16 +46,56 @@ enum Values {
     Time(Vec<i64>, i64),
     /// Times since 1970, the number of units in a second, and the zone.
     Stamp(Vec<i64>, i64, Zone),
-    Text(StringArray),
+    Text(Texts),
     /// Text of JSON.
     Json(StringArray),
-    Binary(BinaryArray),
+    Binary(Pieces),
     /// Ids of BSON, which are written in hexadecimal.
-    Ids(BinaryArray),
+    Ids(FixedSizeBinaryArray),
     /// Decimal numbers of BSON, 16 bytes each.
-    BsonDecimals(BinaryArray),
+    BsonDecimals(FixedSizeBinaryArray),
+    /// For each row, the place of its value. The values are not copied: many rows may have the same long one.
+    Dictionary(Vec<usize>, Box<Column>),
+    /// The offsets of the lists, and their items, which begin with the first of the first list.
     List(OffsetBuffer<i32>, Box<Column>),
     Struct(Vec<Member>),
+}
+
+/// Texts as they are stored.
+enum Texts {
+    Usual(StringArray),
+    Large(LargeStringArray),
+    View(StringViewArray),
+}
+
+impl Texts {
+    #[inline]
+    fn value(&self, row: usize) -> &str {
+        match self {
+            Texts::Usual(texts) => texts.value(row),
+            Texts::Large(texts) => texts.value(row),
+            Texts::View(texts) => texts.value(row),
+        }
+    }
+}
+
+/// Binary values as they are stored.
+enum Pieces {
+    Usual(BinaryArray),
+    Large(LargeBinaryArray),
+    View(BinaryViewArray),
+    Fixed(FixedSizeBinaryArray),
+}
+
+impl Pieces {
+    fn value(&self, row: usize) -> &[u8] {
+        match self {
+            Pieces::Usual(pieces) => pieces.value(row),
+            Pieces::Large(pieces) => pieces.value(row),
+            Pieces::View(pieces) => pieces.value(row),
+            Pieces::Fixed(pieces) => pieces.value(row),
+        }
+    }
 }
 
 type Primitive<T> = arrow_array::PrimitiveArray<T>;
@@ -97,7 +140,10 @@ impl Column {
     /// Returns whether values could be empty, or contain something that CSV has to quote.
     pub(super) fn is_text(&self) -> bool {
         use Values::{Binary, Ids, Json, List, Struct, Text};
-        matches!(self.values, Text(_) | Json(_) | Binary(_) | Ids(_) | List(..) | Struct(_))
+        match &self.values {
+            Values::Dictionary(_, values) => values.is_text(),
+            values => matches!(values, Text(_) | Json(_) | Binary(_) | Ids(_) | List(..) | Struct(_)),
+        }
     }
 
     /// Appends a value that is not null.
@@ -122,7 +168,8 @@ impl Column {
             Values::Date(values) => append_date(out, values.value(row).into())?,
             &Values::Time(ref values, unit) => append_time(out, values[row], unit),
             &Values::Stamp(ref values, unit, zone) => append_stamp(out, values[row], unit, zone)?,
-            Values::Text(texts) | Values::Json(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
+            Values::Text(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
+            Values::Json(texts) => out.extend_from_slice(texts.value(row).as_bytes()),
             Values::Binary(pieces) => append_encoded(out, &BASE64, pieces.value(row)),
             Values::Ids(pieces) => append_encoded(out, &HEXLOWER, pieces.value(row)),
             Values::BsonDecimals(pieces) => {
@@ -130,6 +177,7 @@ impl Column {
                 // Writing to a vector cannot fail.
                 let _ = write!(out, "{}", Decimal128(bytes));
             }
+            Values::Dictionary(keys, values) => values.append(keys[row], out)?,
             Values::List(..) | Values::Struct(_) => self.append_json(row, out)?,
         }
         Ok(())
@@ -161,9 +209,11 @@ impl Column {
                 self.append(row, out)?;
                 out.push(b'"');
             }
+            Values::Dictionary(keys, values) => values.append_json(keys[row], out)?,
             Values::List(offsets, items) => {
                 out.push(b'[');
-                let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
+                let first = offsets[0];
+                let (start, end) = ((offsets[row] - first) as usize, (offsets[row + 1] - first) as usize);
                 for item in start..end {
                     if item > start {
                         out.push(b',');
@@ -260,33 +310,39 @@ fn values(field: &Field, array: &ArrayRef) -> Result<Values> {
             Values::Stamp(values.to_vec(), seconds(unit), zone(name.as_deref()))
         }
         T::Utf8 if is_json(field) => Values::Json(array.as_string().clone()),
-        T::Utf8 => Values::Text(array.as_string().clone()),
-        T::LargeUtf8 => Values::Text(array.as_string::<i64>().iter().collect()),
-        T::Utf8View => Values::Text(array.as_string_view().iter().collect()),
-        T::Binary => Values::Binary(array.as_binary().clone()),
-        T::LargeBinary => Values::Binary(array.as_binary::<i64>().iter().collect()),
-        T::BinaryView => Values::Binary(array.as_binary_view().iter().collect()),
+        T::Utf8 => Values::Text(Texts::Usual(array.as_string().clone())),
+        T::LargeUtf8 => Values::Text(Texts::Large(array.as_string().clone())),
+        T::Utf8View => Values::Text(Texts::View(array.as_string_view().clone())),
+        T::Binary => Values::Binary(Pieces::Usual(array.as_binary().clone())),
+        T::LargeBinary => Values::Binary(Pieces::Large(array.as_binary().clone())),
+        T::BinaryView => Values::Binary(Pieces::View(array.as_binary_view().clone())),
         &T::FixedSizeBinary(width) => {
-            let pieces: BinaryArray = array.as_fixed_size_binary().iter().collect();
+            let pieces = array.as_fixed_size_binary().clone();
             match (width, field.metadata().get("bson").map(String::as_str)) {
                 (12, Some("objectId")) => Values::Ids(pieces),
                 (16, Some("decimal")) => Values::BsonDecimals(pieces),
-                _ => Values::Binary(pieces),
+                _ => Values::Binary(Pieces::Fixed(pieces)),
             }
         }
         T::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
-            let plain = arrow_select::take::take(dictionary.values(), dictionary.keys(), None);
-            values(field, &plain.map_err(super::failed)?)?
+            // Without values, all rows are null.
+            match dictionary.values().is_empty() {
+                true => Values::Null,
+                false => {
+                    let values = Column::new(field, dictionary.values())?;
+                    Values::Dictionary(dictionary.normalized_keys(), Box::new(values))
+                }
+            }
         }
         T::List(item) => {
             let list = array.as_list::<i32>();
-            Values::List(list.offsets().clone(), Box::new(Column::new(item, list.values())?))
+            lists(list.offsets(), item, list.values())?
         }
         T::Map(entries, _) => {
             let map = array.as_map();
             let items: ArrayRef = std::sync::Arc::new(map.entries().clone());
-            Values::List(map.offsets().clone(), Box::new(Column::new(entries, &items)?))
+            lists(map.offsets(), entries, &items)?
         }
         T::Struct(fields) => {
             let members = fields.iter().zip(array.as_struct().columns()).enumerate();
@@ -302,6 +358,12 @@ fn values(field: &Field, array: &ArrayRef) -> Result<Values> {
                 .with_expected("a type that has a text, or the output format parquet or arrow"));
         }
     })
+}
+
+/// Lists may be some rows of a batch, whose items are those of all rows.
+fn lists(offsets: &OffsetBuffer<i32>, item: &Field, items: &ArrayRef) -> Result<Values> {
+    let (first, last) = (offsets[0] as usize, offsets[offsets.len() - 1] as usize);
+    Ok(Values::List(offsets.clone(), Box::new(Column::new(item, &items.slice(first, last - first))?)))
 }
 
 fn times<T: Copy + Into<i64>>(values: &[T], unit: i64) -> Values {
@@ -392,7 +454,7 @@ fn append_time(out: &mut Vec<u8>, value: i64, unit: i64) {
 
 fn append_stamp(out: &mut Vec<u8>, value: i64, unit: i64, zone: Zone) -> Result<()> {
     let offset = if let Zone::Offset(seconds) = zone { i64::from(seconds) } else { 0 };
-    let (seconds, rest) = (value.div_euclid(unit) + offset, value.rem_euclid(unit));
+    let (seconds, rest) = (value.div_euclid(unit).saturating_add(offset), value.rem_euclid(unit));
     append_date(out, seconds.div_euclid(86_400))?;
     out.push(b'T');
     append_time(out, seconds.rem_euclid(86_400) * unit + rest, unit);
@@ -477,12 +539,64 @@ fn unique(names: impl Iterator<Item = String>) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{DictionaryArray, Int32Array, ListArray};
+
     use super::*;
 
     fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
         let mut out = Vec::new();
         write(&mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    fn column(array: ArrayRef) -> Column {
+        Column::new(&Field::new("a", array.data_type().clone(), true), &array).unwrap()
+    }
+
+    fn json(column: &Column, rows: usize) -> String {
+        text(|out| (0..rows).for_each(|row| column.append_json(row, out).unwrap()))
+    }
+
+    #[test]
+    fn values_of_dictionaries_are_not_copied() {
+        let keys = Int32Array::from_iter((0..10_000).map(|row| (row % 3 > 0).then_some(row % 3 - 1)));
+        let values = LargeStringArray::from(vec![Some("x".repeat(1 << 20)), None]);
+        let array: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(values)));
+        let (column, most) = crate::peak::peak(|| column(array));
+        assert!(most < 1 << 18, "{most}");
+        assert_eq!([0, 1, 2].map(|row| column.is_null(row)), [true, false, true]);
+        assert!(column.is_text());
+        assert_eq!(text(|out| column.append(1, out).unwrap()).len(), 1 << 20);
+        let none = DictionaryArray::new(Int32Array::new_null(2), Arc::new(StringArray::from(Vec::<&str>::new())));
+        assert_eq!(json(&self::column(Arc::new(none)), 2), "nullnull");
+    }
+
+    #[test]
+    fn rows_of_a_batch_have_their_own_items() {
+        let lists = [Some(vec![Some(1), Some(2)]), None, Some(vec![]), Some(vec![Some(3), None]), Some(vec![Some(4)])];
+        let array: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists));
+        assert_eq!(json(&column(array.clone()), 5), "[1,2]null[][3,null][4]");
+        assert_eq!(json(&column(array.slice(2, 2)), 2), "[][3,null]");
+        assert_eq!(json(&column(array.slice(5, 0)), 0), "");
+    }
+
+    #[test]
+    fn text_and_bytes_of_every_kind() {
+        let texts: [ArrayRef; 3] = [
+            Arc::new(StringArray::from(vec!["a", "b"])),
+            Arc::new(LargeStringArray::from(vec!["a", "b"])),
+            Arc::new(StringViewArray::from(vec!["a", "b"])),
+        ];
+        texts.into_iter().for_each(|array| assert_eq!(json(&column(array), 2), r#""a""b""#));
+        let pieces: [ArrayRef; 4] = [
+            Arc::new(BinaryArray::from(vec![&b"abc"[..], b"def"])),
+            Arc::new(LargeBinaryArray::from(vec![&b"abc"[..], b"def"])),
+            Arc::new(BinaryViewArray::from(vec![&b"abc"[..], b"def"])),
+            Arc::new(FixedSizeBinaryArray::try_from_iter([b"abc", b"def"].into_iter()).unwrap()),
+        ];
+        pieces.into_iter().for_each(|array| assert_eq!(json(&column(array), 2), r#""YWJj""ZGVm""#));
     }
 
     #[test]

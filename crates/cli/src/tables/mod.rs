@@ -21,7 +21,7 @@ mod parquet;
 mod table;
 
 #[cfg(feature = "parquet")]
-pub(crate) use failure::{failed, read_failed};
+pub(crate) use failure::{contained, failed, read_failed};
 #[cfg(feature = "parquet")]
 pub(crate) use table::{Kind, Table, TextOptions};
 

@@ -282,6 +282,31 @@ fn bad_input_leaves_nothing() {
         .prints(format!("20001 rows, {} bytes\n", place.read("late.csv").len()));
 }
 
+/// The size of a decompressed buffer is announced before its bytes.
+#[test]
+fn damaged_arrow_takes_no_memory() {
+    let rows: String = (0..20_000).map(|row| format!("{row}\n")).collect();
+    let place = Place::new().file("a.csv", format!("n\n{rows}"));
+    for (from, compression) in [("arrow", "lz4"), ("arrow", "zstd"), ("arrow-stream", "lz4"), ("arrow-stream", "zstd")]
+    {
+        convert(&place, &format!("a.csv --to {from} --compression {compression} -o whole")).succeeds();
+        let mut bytes = place.read("whole");
+        let announced = (8 * 20_000_i64).to_le_bytes();
+        let at = bytes.windows(8).position(|bytes| bytes == announced).unwrap();
+        bytes[at..at + 8].copy_from_slice(&(1_i64 << 40).to_le_bytes());
+        std::fs::write(place.path("damaged"), bytes).unwrap();
+        convert(&place, &format!("damaged --from {from} -o out.csv")).within(64).fails().complains_of(&[
+            "damaged: decode damaged: found a compressed buffer of ",
+            " bytes for 1099511627776, expected at most ",
+        ]);
+        convert(&place, &format!("whole --from {from} -o out.csv --record-limit 9K")).fails().complains_of(&[
+            "whole: memory limit: found a decompressed batch of 160000 bytes, expected at most 147456",
+            "raise --record-limit",
+        ]);
+        assert_eq!(place.names(), ["a.csv", "damaged", "whole"]);
+    }
+}
+
 #[test]
 fn arrow_can_be_compressed() {
     let rows: String = (0..20_000).map(|row| format!("{row},value {}\n", row % 7)).collect();
