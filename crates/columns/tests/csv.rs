@@ -7,6 +7,9 @@ use millstream::{Decode, Error, ErrorKind, Reader};
 use millstream_columns::{Batches, Infer, OnBad, Options, Reject, Schema};
 use proptest::prelude::*;
 
+#[path = "../../millstream/tests/shared/peak.rs"]
+mod peak;
+
 /// All rows in one batch, the rejects, and the error at the end.
 struct Read {
     rows: Option<RecordBatch>,
@@ -14,9 +17,13 @@ struct Read {
     error: Option<Error>,
 }
 
+/// The maximum length of a record, which no text of these tests exceeds.
+const RECORD: usize = 1 << 10;
+
 fn read(text: &[u8], capacity: usize, options: &Options) -> Read {
     let reader = Reader::builder()
         .capacity(capacity)
+        .record_limit(RECORD)
         .decode(Decode::Auto)
         .from_read(std::io::Cursor::new(text.to_vec()))
         .unwrap();
@@ -148,6 +155,12 @@ fn rows_before_a_failure_of_the_source_are_delivered() {
     assert!(read.rows.unwrap().num_rows() > 1_000);
 }
 
+/// The buffer of the reader when memory is measured.
+const CAPACITY: usize = 1 << 16;
+
+/// The most memory for reading a text: a record, the buffer, and 64 KiB for the columns and the text itself.
+const MOST: usize = RECORD + CAPACITY + (64 << 10);
+
 /// Bytes that are often CSV.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
@@ -179,7 +192,8 @@ proptest! {
         let ragged = if pads { CsvRagged::Pad } else { CsvRagged::Error };
         let options = Options::new().infer(Infer::First(first)).ragged(ragged).nulls(nulls);
         let skipping = options.clone().on_bad(OnBad::Skip);
-        let skipped = read(&text, 1 << 16, &skipping);
+        let (skipped, most) = peak::peak(|| read(&text, CAPACITY, &skipping));
+        prop_assert!((CAPACITY..=MOST).contains(&most), "{most} bytes of memory");
         prop_assert!(skipped.error.is_none(), "{:?}", skipped.error);
         let rows = skipped.rows.unwrap();
 

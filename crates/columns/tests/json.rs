@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 
 #[path = "../../core/tests/escapes/mod.rs"]
 mod escapes;
+#[path = "../../millstream/tests/shared/peak.rs"]
+mod peak;
 
 struct Outcome {
     schema: String,
@@ -533,6 +535,17 @@ impl Random {
     }
 }
 
+/// The maximum length of a record after mutations, which no text exceeds.
+const RECORD: usize = 1 << 10;
+
+/// The most memory for reading such a text: a record, and 64 KiB for the columns and the text itself.
+const MOST: usize = RECORD + (64 << 10);
+
+fn limited(text: Vec<u8>, options: &Options) -> Outcome {
+    let reader = Reader::builder().record_limit(RECORD).memory(text).unwrap();
+    collect(Batches::json_lines(reader, options))
+}
+
 #[test]
 fn after_mutations_rows_and_rejects_are_the_records() {
     let original = concat!(
@@ -566,8 +579,9 @@ fn after_mutations_rows_and_rejects_are_the_records() {
         });
         let records: Vec<&[u8]> = records.collect();
         let options = Options::new().on_bad(OnBad::Skip).infer(Infer::First(1 + round % 6));
-        let one = lines(text.clone(), &options);
+        let (one, most) = peak::peak(|| limited(text.clone(), &options));
         let shown = text.escape_ascii().to_string();
+        assert!((text.len()..=MOST).contains(&most), "{shown}: {most} bytes of memory");
         assert!(one.error.is_none(), "{shown}: {:?}", one.error);
         assert_eq!(one.rows() + one.rejects.len(), records.len(), "{shown}");
         rejected += one.rejects.len();
