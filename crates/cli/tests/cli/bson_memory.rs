@@ -1,6 +1,8 @@
 //! The memory use of `millstream bson`, which is slightly more than one document.
 
 use std::fs::File;
+#[cfg(feature = "parquet")]
+use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::process::Stdio;
 
@@ -136,4 +138,63 @@ fn a_long_document_of_few_bytes_is_refused() {
         bson(&place, words).within(BESIDE).fails().prints("").complains_of(&["record too long"]);
     }
     bson(&place, "count long.bson.gz").within(BESIDE).succeeds().prints("1 document, 104857641 bytes\n");
+}
+
+/// The resident memory that `convert` may use, in MiB, whatever the length of its source: a row group of Parquet takes
+/// 64 MiB, and the blocks in progress, the program itself and its libraries the rest.
+#[cfg(feature = "parquet")]
+const CONVERT: u64 = 128;
+
+/// The same for JSON lines, which have no row groups.
+#[cfg(feature = "parquet")]
+const CONVERT_LINES: u64 = 64;
+
+#[cfg(feature = "parquet")]
+#[test]
+fn converting_a_long_stream_takes_no_more_memory_than_a_short_one() {
+    // Documents of about 70 bytes whose numbers and texts differ, so that neither format can shorten them much.
+    let mut block = Vec::new();
+    for i in 0..10_000_i64 {
+        append_document(&mut block, |bytes| {
+            append_element(bytes, "id", &(i * 0x9e37_79b9))?;
+            append_element(bytes, "name", &format!("customer {} of a city", i * 7919))?;
+            append_element(bytes, "price", &(i as f64 / 3.0))
+        })
+        .unwrap();
+    }
+    // In a debug build, Parquet takes too long for each run of the tests.
+    let is_deep = std::env::var_os("MILLSTREAM_DEEP").is_some();
+    let runs =
+        if is_deep { &[("parquet", CONVERT), ("jsonl", CONVERT_LINES)][..] } else { &[("jsonl", CONVERT_LINES)] };
+    let size: usize = if is_deep { 10_000_000_000 } else { 100_000_000 };
+    let place = Place::new();
+    for &(to, most) in runs {
+        let mut command = bson(&place, "convert - --to").and(to).into_command();
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let mut source = child.stdin.take().unwrap();
+        let mut peak = 0;
+        for _ in 0..size.div_ceil(block.len()) {
+            source.write_all(&block).unwrap();
+            peak = resident(child.id()).max(peak);
+        }
+        drop(source);
+        let status = loop {
+            peak = resident(child.id()).max(peak);
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        };
+        println!("{to}: at most {peak} KiB for {size} bytes");
+        assert!(status.success(), "{to}");
+        assert!((1_000..most << 10).contains(&peak), "{to}: {peak} KiB");
+    }
+}
+
+/// Returns the most memory that a process has had so far, in KiB, or 0 if it has ended.
+#[cfg(feature = "parquet")]
+fn resident(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).map(|line| line.replace("kB", ""));
+    line.and_then(|line| line.trim().parse().ok()).unwrap_or(0)
 }
