@@ -561,7 +561,7 @@ mod tests {
 
     #[test]
     fn values_of_dictionaries_are_not_copied() {
-        let keys = Int32Array::from_iter((0..10_000).map(|row| (row % 3 > 0).then_some(row % 3 - 1)));
+        let keys: Int32Array = (0..10_000).map(|row| (row % 3 > 0).then_some(row % 3 - 1)).collect();
         let values = LargeStringArray::from(vec![Some("x".repeat(1 << 20)), None]);
         let array: ArrayRef = Arc::new(DictionaryArray::new(keys, Arc::new(values)));
         let (column, most) = crate::peak::peak(|| column(array));
